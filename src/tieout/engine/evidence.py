@@ -1,0 +1,52 @@
+"""Evidence: the conformed rows of one ledger, and how far their absence proves anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+
+from tieout.model import Ledger
+
+
+@dataclass(frozen=True)
+class LedgerCoverage:
+    """How much of the world one ledger's evidence shows (taxonomy section 1, Coverage).
+
+    `covers_from` None means from the beginning, `complete_until` None means that nothing is covered. `rows` counts the
+    conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time.
+    """
+
+    is_present: bool
+    covers_from: datetime | None
+    complete_until: datetime | None
+    names_all_producers: bool
+    is_within_tolerance: bool
+    has_sequence_gaps: bool
+    rows: int
+    unparsed: int
+    undated: int
+    digests: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether absence from the covered time range can be trusted at all."""
+        return self.is_present and self.is_within_tolerance and not self.has_sequence_gaps
+
+    def covers(self, start: datetime, end: datetime) -> bool:
+        """Return whether the evidence is complete over `[start, end]`."""
+        if not self.is_sound or self.complete_until is None:
+            return False
+        return (self.covers_from is None or self.covers_from <= start) and self.complete_until >= end
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One ledger as the rules see it: rows in the canonical schema, and which of its columns the source has."""
+
+    ledger: Ledger
+    rows: DataFrame
+    present: frozenset[str]
+    coverage: LedgerCoverage

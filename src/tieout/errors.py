@@ -1,0 +1,51 @@
+"""The errors a user of Tieout can meet; each says what was expected, what was found, where and what to do."""
+
+from __future__ import annotations
+
+
+class TieoutError(Exception):
+    """Something Tieout was asked to do cannot be done."""
+
+    def __str__(self) -> str:
+        """Return the message given, or the class docstring's first line where none was given."""
+        text = super().__str__()
+        return text or (self.__doc__ or "").strip().splitlines()[0]
+
+
+class UsageError(TieoutError):
+    """The command's arguments do not make sense together."""
+
+
+class ContractError(TieoutError):
+    """The contract file cannot be used."""
+
+    def __init__(self, file: str, line: int | None, reason: str) -> None:
+        super().__init__(file, line, reason)
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """Return `file:line: reason`, the form that editors and terminals turn into a link."""
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.reason}"
+
+
+class SourceError(TieoutError):
+    """A ledger's source cannot be read as the contract describes it."""
+
+
+class ConnectionNotFoundError(TieoutError):
+    """The contract names a connection that is not defined."""
+
+
+class StoreError(TieoutError):
+    """The result store refused or lost an operation."""
+
+
+class PublishInProgressError(StoreError):
+    """Another run is publishing the same pipeline and window."""
+
+
+class SuiteError(TieoutError):
+    """An expectation suite cannot be used."""

@@ -1,0 +1,178 @@
+"""The words of the domain, as values: ledgers, classes, loci, guarantees, verdicts, windows.
+
+Standard library only, so that every layer can speak them. The definitions are in docs/reference/taxonomy.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Ledger(StrEnum):
+    """A kind of evidence; one row of it is described in docs/reference/taxonomy.md, section 1."""
+
+    PRODUCED = "produced"
+    LOG = "log"
+    DELIVERED = "delivered"
+    READ = "read"
+    ASSIGNED = "assigned"
+    COMMITTED = "committed"
+    FILTERED = "filtered"
+    DEAD_LETTERS = "dead_letters"
+    STAGED = "staged"
+
+
+class Guarantee(StrEnum):
+    """What the contract promises about every message."""
+
+    AT_MOST_ONCE = "at_most_once"
+    AT_LEAST_ONCE = "at_least_once"
+    EXACTLY_ONCE = "exactly_once"
+
+
+class Identity(StrEnum):
+    """What makes two rows the same message."""
+
+    MESSAGE_ID = "message_id"
+    POSITION = "position"
+    CONTENT = "content"
+
+
+class Verdict(StrEnum):
+    """What a statement says about its window's guarantee."""
+
+    KEPT = "KEPT"
+    BROKEN = "BROKEN"
+    PENDING = "PENDING"
+    UNKNOWN = "UNKNOWN"
+
+    @property
+    def fails_the_run(self) -> bool:
+        """Whether a scheduled run that ends with this verdict is a failed run."""
+        return self in (Verdict.BROKEN, Verdict.UNKNOWN)
+
+
+class Severity(StrEnum):
+    """How loudly a finding is told."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """The severity's place in the order info < warning < critical."""
+        return list(Severity).index(self)
+
+
+class BreakClass(StrEnum):
+    """The classes of taxonomy section 3 that can stand in a statement's `classes` or `flags`."""
+
+    LOST = "LOST"
+    IN_FLIGHT = "IN_FLIGHT"
+    RECOVERED = "RECOVERED"
+    DELIVERED = "DELIVERED"
+    NOT_SENT = "NOT_SENT"
+    LATE = "LATE"
+    LOG_DUPLICATE = "LOG_DUPLICATE"
+    REDELIVERY = "REDELIVERY"
+    OUTPUT_DUPLICATE = "OUTPUT_DUPLICATE"
+    REORDER_PRODUCER = "REORDER_PRODUCER"
+    REORDER_CONSUMER = "REORDER_CONSUMER"
+    REORDER_OUTPUT = "REORDER_OUTPUT"
+    SKIPPED = "SKIPPED"
+    CORRUPTED_VALUE = "CORRUPTED_VALUE"
+    CORRUPTED_KEY = "CORRUPTED_KEY"
+    CORRUPTED_HEADER = "CORRUPTED_HEADER"
+    CORRUPTED_TIMESTAMP = "CORRUPTED_TIMESTAMP"
+    MISROUTED = "MISROUTED"
+    PHANTOM_UNKNOWN = "PHANTOM_UNKNOWN"
+    PHANTOM_ABORTED = "PHANTOM_ABORTED"
+    PHANTOM_UNCOMMITTED = "PHANTOM_UNCOMMITTED"
+    TORN_TRANSACTION = "TORN_TRANSACTION"
+    LOG_IDENTITY_CONFLICT = "LOG_IDENTITY_CONFLICT"
+    LOG_TRUNCATION = "LOG_TRUNCATION"
+    COMPACTED = "COMPACTED"
+    COMMIT_AHEAD = "COMMIT_AHEAD"
+    COMMIT_REGRESSION = "COMMIT_REGRESSION"
+    COMMIT_OUT_OF_RANGE = "COMMIT_OUT_OF_RANGE"
+    COMMIT_STALE = "COMMIT_STALE"
+    FILTERED = "FILTERED"
+    DEAD_LETTERED = "DEAD_LETTERED"
+    UNVERIFIABLE = "UNVERIFIABLE"
+
+
+class Locus(StrEnum):
+    """Where on the way from producer to sink a break happened; the value is printed."""
+
+    PRODUCER = "producer"
+    PRODUCER_TO_BROKER = "producer → broker"
+    BROKER = "broker"
+    BROKER_TO_CONSUMER = "broker → consumer"
+    CONSUMER = "consumer"
+    CONSUMER_ISOLATION = "consumer isolation"
+    CONSUMER_OR_SINK = "consumer or sink"
+    SINK = "sink"
+    OFFSET_STORE = "offset store"
+    AFTER_ACKNOWLEDGEMENT = "after the acknowledgement"
+    BEFORE_ACKNOWLEDGEMENT = "before the acknowledgement"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A half-open interval `[start, end)` of aware UTC times."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        """Refuse naive times and empty or reversed intervals.
+
+        Raises:
+            ValueError: where a bound has no time zone or the end is not after the start.
+        """
+        if self.start.tzinfo is None or self.end.tzinfo is None:
+            raise ValueError("a window's bounds need a time zone")
+        if self.end <= self.start:
+            raise ValueError(f"a window must end after it starts: {self.start} .. {self.end}")
+
+    def widened(self, before: timedelta, after: timedelta) -> Window:
+        """Return the window with its start moved back by `before` and its end moved on by `after`."""
+        return Window(self.start - before, self.end + after)
+
+
+class CheckStatus(StrEnum):
+    """How an independent check of a stored statement ended; `error` means that it could not be carried out."""
+
+    PASS = "pass"  # noqa: S105 - a status, not a password
+    FAIL = "fail"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One rule held against one statement: what was observed, beside what the contract allows."""
+
+    rule: str
+    severity: Severity
+    status: CheckStatus
+    observed: str
+    limit: str
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One message for one receiver; `dedup_key` makes sending it twice the same as sending it once."""
+
+    dedup_key: str
+    pipeline: str
+    window: Window | None
+    run_id: str | None
+    kind: str
+    severity: Severity
+    to: str
+    connection: str
+    payload: dict[str, object]
