@@ -1,0 +1,49 @@
+# Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo up down test check requirements record install install-dev
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+STACK := $(BIN)/python -m scripts.stack
+# What the quick gate looks at beside the package itself.
+CODE := src spark_apps dags plugins scripts tests
+
+help: ## Show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## Judge the example recordings through Airflow, Spark and PostgreSQL, then stop everything
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(STACK) demo
+
+up: ## Start the same, and leave it running with its user interface
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(STACK) up
+
+down: ## Stop what `make up` started in this checkout
+	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
+
+test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
+	@$(BIN)/ruff check --quiet $(CODE)
+	@$(BIN)/ruff format --check --quiet $(CODE)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/unit
+
+requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
+	@for name in tools runtime dev build; do \
+	  .tieout/tools/bin/uv pip compile --quiet --generate-hashes --no-header --python-version 3.11 \
+	    requirements/$$name.in -o requirements/$$name.txt || exit; done
+
+record: ## Record the examples anew from a real broker (needs Maven)
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(PYTHON) -m scripts.record
+
+install: ## Create .venv with what the demonstration needs
+	@$(PYTHON) scripts/bootstrap.py runtime
+
+install-dev: ## Create .venv with what the tests need as well
+	@$(PYTHON) scripts/bootstrap.py dev

@@ -1,0 +1,258 @@
+"""Creates `.venv` with the pinned requirements and Tieout itself; run by the machine's own Python.
+
+Standard library only: on a bare machine there is nothing else. A finished installation leaves a stamp, so that the
+next call takes no time; one that was interrupted leaves a marker and is begun anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+STATE = ROOT / ".tieout"
+LOG = STATE / "logs" / "install.log"
+TOOLS = STATE / "tools"
+MARKER = ".tieout-installing"
+REQUIREMENTS = {"runtime": ("runtime", "build"), "dev": ("runtime", "build", "dev")}
+PYTHON_NEEDED = (3, 11)
+JAVA_NEEDED = 17
+HEARTBEAT_SECONDS = 10.0
+UNREACHABLE = re.compile(
+    r"dns error|error sending request|failed to (fetch|connect)|connection (refused|reset|error)"
+    r"|network is unreachable|name resolution|no matching distribution found for uv|max retries exceeded"
+    r"|newconnectionerror|timed out",
+    re.IGNORECASE,
+)
+
+
+class BootstrapError(Exception):
+    """The machine lacks something; the message is one line that says what, and what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Install what `profile` needs and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("profile", choices=sorted(REQUIREMENTS))
+    profile = parser.parse_args(arguments).profile
+    try:
+        check_python(sys.version_info[:2], sys.executable)
+        check_java(os.environ)
+        with lock(STATE / "bootstrap.lock"):
+            install(profile)
+    except BootstrapError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: the next call begins the installation anew", file=sys.stderr)
+        return 130
+    return 0
+
+
+def check_python(found: tuple[int, ...], executable: str) -> None:
+    """Refuse an interpreter that the pinned requirements were not compiled for.
+
+    Raises:
+        BootstrapError: where `found` is not Python 3.11.
+    """
+    if tuple(found) != PYTHON_NEEDED:
+        needed, version = (".".join(map(str, numbers)) for numbers in (PYTHON_NEEDED, found))
+        raise BootstrapError(
+            f"Python {needed} is needed, found {version} at {executable}: install python{needed}, "
+            f"or name one with `make PYTHON=/path/to/python{needed} …`"
+        )
+
+
+def check_java(environment: Mapping[str, str]) -> None:
+    """Refuse a machine without a Java that Spark 4 runs on.
+
+    Raises:
+        BootstrapError: where no `java` is found, or one older than 17.
+    """
+    home = environment.get("JAVA_HOME")
+    java = shutil.which(f"{home}/bin/java") if home else shutil.which("java", path=environment.get("PATH"))
+    needed = f"Java {JAVA_NEEDED} or newer is needed for Spark"
+    remedy = "install it (Debian: apt install openjdk-17-jre-headless), or set JAVA_HOME to one"
+    if java is None:
+        raise BootstrapError(f"{needed}, found none in {f'JAVA_HOME={home}' if home else 'PATH'}: {remedy}")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = java_version(told)
+    if version is None or version < JAVA_NEEDED:
+        found = told.splitlines()[0] if told.strip() else "no version"
+        raise BootstrapError(f"{needed}, found {found} at {java}: {remedy}")
+
+
+def java_version(told: str) -> int | None:
+    """Return the major version in what `java -version` prints, or None.
+
+    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_402"')
+    (17, 8)
+    """
+    match = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(match.group(1)) if match else None
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold `path` for this process, waiting for another installation in this checkout to end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("  waiting for another installation in this checkout …", flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def install(profile: str) -> None:
+    """Bring `.venv` to what `profile` needs; returns at once where it is already there."""
+    stamp, wanted = VENV / f".tieout-{profile}", digest(profile)
+    if stamp.is_file() and stamp.read_text() == wanted and (VENV / "bin" / "python").exists():
+        return
+    started = time.monotonic()
+    if (VENV / MARKER).exists() or not works(VENV):
+        shutil.rmtree(VENV, ignore_errors=True)
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    LOG.write_text("")
+    uv = find_uv()
+    if not VENV.exists():
+        make = [uv, "venv", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
+        run("creating .venv", [*make, str(VENV)])
+    (VENV / MARKER).touch()
+    pip = [uv, "pip", "install"] if uv else [str(VENV / "bin" / "python"), "-m", "pip", "install"]
+    files = [word for name in REQUIREMENTS[profile] for word in ("-r", f"requirements/{name}.txt")]
+    run("installing the pinned packages (about 1.5 GB on disk)", [*pip, "--require-hashes", *files])
+    run("installing Tieout", [*pip, "--no-deps", "--no-build-isolation", "-e", "."])
+    for known, names in REQUIREMENTS.items():
+        if set(names) <= set(REQUIREMENTS[profile]):
+            (VENV / f".tieout-{known}").write_text(digest(known))
+    (VENV / MARKER).unlink()
+    print(f"  installed in {time.monotonic() - started:.0f} s", flush=True)
+
+
+def digest(profile: str) -> str:
+    """Return what identifies the installation of `profile`: requirement files, project file and Python."""
+    content = hashlib.sha256(f"{sys.version} {ROOT}".encode())
+    for name in (*(f"requirements/{name}.txt" for name in REQUIREMENTS[profile]), "pyproject.toml"):
+        content.update((ROOT / name).read_bytes())
+    return content.hexdigest()
+
+
+def works(venv: Path) -> bool:
+    """Return whether `venv` has a Python that starts and is of the needed version."""
+    code = f"import sys; sys.exit(sys.version_info[:2] != {PYTHON_NEEDED})"
+    try:
+        return subprocess.run([str(venv / "bin" / "python"), "-c", code], check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def find_uv() -> str | None:
+    """Return the path of a private `uv`, fetched where it is not there yet, or None: then pip does the work.
+
+    Raises:
+        BootstrapError: where the package index cannot be reached, which would stop pip as well.
+    """
+    uv = TOOLS / "bin" / "uv"
+    if uv.exists():
+        return str(uv)
+    draft = TOOLS.with_name("tools.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--require-hashes",
+        "--target",
+        str(draft),
+    ]
+    try:
+        run("fetching the installer", [*command, "-r", "requirements/tools.txt"])
+    except BootstrapError:
+        if UNREACHABLE.search(LOG.read_text()):
+            raise
+        print("  uv cannot be had, pip does it (slower)", flush=True)
+        return None
+    shutil.rmtree(TOOLS, ignore_errors=True)
+    draft.rename(TOOLS)
+    return str(uv)
+
+
+def run(title: str, command: Sequence[str]) -> None:
+    """Run `command` with its output in the log, saying every ten seconds that it is still at work.
+
+    Raises:
+        BootstrapError: where it fails; the end of the log is printed before.
+    """
+    print(f"  {title} …", flush=True)
+    started = time.monotonic()
+    with LOG.open("a") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=installer_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+        try:
+            while True:
+                try:
+                    code = process.wait(HEARTBEAT_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    print(f"    … {time.monotonic() - started:.0f} s", flush=True)
+        finally:
+            process.kill()
+    if code != 0:
+        raise BootstrapError(failure(title, LOG.read_text()))
+
+
+def failure(title: str, log: str) -> str:
+    """Return the one line for a failed step, naming the network where the log does."""
+    if UNREACHABLE.search(log):
+        return (
+            f"{title}: the package index cannot be reached: check the network, or name a mirror with "
+            f"PIP_INDEX_URL, then run the same command again ({LOG.relative_to(ROOT)} has the details)"
+        )
+    last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "no output")
+    return f"{title} failed: {last} ({LOG.relative_to(ROOT)} has the details)"
+
+
+def installer_environment() -> dict[str, str]:
+    """Return the environment for uv and pip: what is set for pip holds for uv too."""
+    same = {
+        "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
+        "PIP_EXTRA_INDEX_URL": "UV_INDEX",
+        "PIP_CERT": "SSL_CERT_FILE",
+    }
+    environment = dict(os.environ)
+    environment.pop("PYTHONPATH", None)
+    for pips, uvs in same.items():
+        if pips in environment:
+            environment.setdefault(uvs, environment[pips])
+    index = configured_index()
+    if index:
+        environment.setdefault("UV_DEFAULT_INDEX", index)
+    environment.update(VIRTUAL_ENV=str(VENV), UV_HTTP_TIMEOUT="180", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    return environment
+
+
+def configured_index() -> str | None:
+    """Return the index that pip's configuration files name, or None."""
+    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    return told.stdout.strip() or None if told.returncode == 0 else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
