@@ -1,0 +1,186 @@
+-- The schema as the migrations leave it; a test compares the two in a real PostgreSQL. Change both together.
+
+CREATE SCHEMA tieout;
+
+CREATE TABLE tieout.schema_migration (
+    version integer PRIMARY KEY CHECK (version > 0),
+    name text NOT NULL,
+    digest text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE tieout.schema_migration IS 'Which migrations this database has, and of which content.';
+
+CREATE TABLE tieout.run (
+    run_id uuid PRIMARY KEY,
+    -- Both stand in a unique index, and a B-tree entry holds at most 2,704 bytes.
+    pipeline text NOT NULL CHECK (pipeline <> '' AND octet_length(pipeline) <= 500),
+    consumer_group text NOT NULL CHECK (octet_length(consumer_group) <= 1000),
+    window_start timestamptz NOT NULL,
+    window_end timestamptz NOT NULL,
+    guarantee text NOT NULL CHECK (guarantee IN ('at_most_once', 'at_least_once', 'exactly_once')),
+    contract_digest text NOT NULL,
+    contract jsonb NOT NULL CHECK (jsonb_typeof(contract) = 'object'),
+    verdict text NOT NULL CHECK (verdict IN ('KEPT', 'BROKEN', 'PENDING', 'UNKNOWN')),
+    final_verdict text CHECK (final_verdict IN ('KEPT', 'BROKEN', 'PENDING', 'UNKNOWN')),
+    reasons jsonb NOT NULL CHECK (jsonb_typeof(reasons) = 'array'),
+    statement jsonb NOT NULL CHECK (jsonb_typeof(statement) = 'object'),
+    breaks_total bigint NOT NULL CHECK (breaks_total >= 0),
+    breaks_truncated boolean NOT NULL,
+    dag_id text,
+    dag_run_id text,
+    try_number integer,
+    tieout_version text NOT NULL,
+    generated_at timestamptz NOT NULL,
+    published_at timestamptz NOT NULL DEFAULT now(),
+    checked_at timestamptz,
+    is_current boolean NOT NULL DEFAULT false,
+    CONSTRAINT run_window_check CHECK (window_end > window_start),
+    CONSTRAINT run_checked_check CHECK ((final_verdict IS NULL) = (checked_at IS NULL))
+);
+COMMENT ON TABLE tieout.run IS 'One statement about one window of one pipeline.';
+COMMENT ON COLUMN tieout.run.verdict IS 'What the judge decided from the statement.';
+COMMENT ON COLUMN tieout.run.final_verdict IS 'The verdict after the independent checks; null until they have run.';
+COMMENT ON COLUMN tieout.run.breaks_truncated IS 'Whether the run found more breaks than are stored here.';
+COMMENT ON COLUMN tieout.run.is_current IS 'Whether this is the statement that counts for its window.';
+
+CREATE UNIQUE INDEX run_current_key ON tieout.run (pipeline, consumer_group, window_start, window_end) WHERE is_current;
+CREATE INDEX run_window_idx ON tieout.run (pipeline, window_start DESC, published_at DESC);
+
+CREATE TABLE tieout.statement_partition (
+    run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
+    topic text,
+    partition integer,
+    attempts bigint NOT NULL,
+    acked_attempts bigint NOT NULL,
+    failed_attempts bigint NOT NULL,
+    unknown_attempts bigint NOT NULL,
+    messages bigint NOT NULL,
+    resends bigint NOT NULL,
+    accepted bigint NOT NULL,
+    unproven bigint NOT NULL,
+    failed bigint NOT NULL,
+    delivered bigint NOT NULL,
+    filtered bigint NOT NULL,
+    dead_lettered bigint NOT NULL,
+    compacted bigint NOT NULL,
+    lost bigint NOT NULL,
+    in_flight bigint NOT NULL,
+    unverifiable bigint NOT NULL,
+    effects bigint NOT NULL,
+    first_effects bigint NOT NULL,
+    further_effects bigint NOT NULL,
+    phantom_effects bigint NOT NULL,
+    unverifiable_effects bigint NOT NULL,
+    -- A remainder: a negative one is a defect that the checks must see, so it is stored as it is.
+    unexplained bigint NOT NULL,
+    offsets jsonb,
+    CONSTRAINT statement_partition_key UNIQUE NULLS NOT DISTINCT (run_id, topic, partition),
+    CONSTRAINT statement_partition_topic_check CHECK (octet_length(topic) <= 2000),
+    CONSTRAINT statement_partition_counts_check CHECK (
+        least(
+            attempts, acked_attempts, failed_attempts, unknown_attempts, messages, resends, accepted, unproven, failed,
+            delivered, filtered, dead_lettered, compacted, lost, in_flight, unverifiable,
+            effects, first_effects, further_effects, phantom_effects, unverifiable_effects
+        ) >= 0
+    )
+);
+COMMENT ON TABLE tieout.statement_partition IS 'The sums of one run for one topic partition; nulls where it is not known.';
+
+CREATE TABLE tieout.statement_count (
+    run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
+    kind text NOT NULL CHECK (kind IN ('class', 'flag')),
+    name text NOT NULL CHECK (octet_length(name) <= 2000),
+    count bigint NOT NULL CHECK (count >= 0),
+    PRIMARY KEY (run_id, kind, name)
+);
+COMMENT ON TABLE tieout.statement_count IS 'How often each class and each flag occurs in one run.';
+
+CREATE TABLE tieout.incident (
+    run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
+    incident_id text NOT NULL CHECK (octet_length(incident_id) <= 2000),
+    class text NOT NULL,
+    locus text,
+    cause text,
+    topic text,
+    partition integer,
+    first_position jsonb,
+    last_position jsonb,
+    breaks bigint NOT NULL CHECK (breaks >= 0),
+    severity text CHECK (severity IN ('info', 'warning', 'critical')),
+    PRIMARY KEY (run_id, incident_id)
+);
+COMMENT ON TABLE tieout.incident IS 'Breaks of one cause, partition and contiguous stretch.';
+COMMENT ON COLUMN tieout.incident.breaks IS 'How many breaks it has; the table break holds the first 20.';
+
+CREATE TABLE tieout.break (
+    run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
+    break_id text NOT NULL CHECK (octet_length(break_id) <= 2000),
+    -- Not a foreign key: a statement may list fewer incidents than its breaks name.
+    incident_id text CHECK (octet_length(incident_id) <= 2000),
+    class text NOT NULL,
+    flags jsonb NOT NULL CHECK (jsonb_typeof(flags) = 'array'),
+    message_id text,
+    producer_id text,
+    topic text,
+    partition integer,
+    msg_offset bigint,
+    positions jsonb,
+    locus text,
+    cause text,
+    admissible jsonb,
+    rule text,
+    severity text NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
+    evidence jsonb NOT NULL CHECK (jsonb_typeof(evidence) = 'object'),
+    PRIMARY KEY (run_id, break_id)
+);
+COMMENT ON TABLE tieout.break IS 'One message, position, commit or transaction that is not as it should be.';
+
+CREATE INDEX break_incident_idx ON tieout.break (run_id, incident_id);
+
+CREATE TABLE tieout.check_result (
+    run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
+    place integer NOT NULL CHECK (place >= 0),
+    rule text NOT NULL,
+    severity text NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
+    status text NOT NULL CHECK (status IN ('pass', 'fail', 'error')),
+    observed text NOT NULL,
+    limit_text text NOT NULL,
+    suite text NOT NULL,
+    suite_digest text NOT NULL,
+    gx_version text NOT NULL,
+    checked_at timestamptz NOT NULL,
+    PRIMARY KEY (run_id, place)
+);
+COMMENT ON TABLE tieout.check_result IS 'What each independent check of the stored rows found.';
+
+CREATE TABLE tieout.alert (
+    alert_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    dedup_key text NOT NULL UNIQUE CHECK (octet_length(dedup_key) <= 2000),
+    pipeline text NOT NULL CHECK (octet_length(pipeline) <= 500),
+    window_start timestamptz,
+    window_end timestamptz,
+    -- Not a foreign key: an alert may tell of a run that was never stored, and must outlive one that was.
+    run_id uuid,
+    kind text NOT NULL,
+    severity text NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
+    route_to text NOT NULL CHECK (route_to <> ''),
+    connection text NOT NULL CHECK (connection <> ''),
+    payload jsonb NOT NULL CHECK (jsonb_typeof(payload) = 'object'),
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'sending', 'sent', 'dead')),
+    attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+    next_attempt_at timestamptz NOT NULL DEFAULT now(),
+    leased_until timestamptz,
+    sent_at timestamptz,
+    last_error text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT alert_window_check CHECK ((window_start IS NULL) = (window_end IS NULL) AND window_end > window_start),
+    CONSTRAINT alert_lease_check CHECK ((status = 'sending') = (leased_until IS NOT NULL)),
+    CONSTRAINT alert_sent_check CHECK ((status = 'sent') = (sent_at IS NOT NULL))
+);
+COMMENT ON TABLE tieout.alert IS 'The outbox: alerts are written with the result they tell of and sent afterwards.';
+COMMENT ON COLUMN tieout.alert.dedup_key IS 'Two alerts with one key are one alert; receivers get it as the idempotency key.';
+COMMENT ON COLUMN tieout.alert.leased_until IS 'Until when the worker that took it may send it; afterwards another may.';
+
+CREATE INDEX alert_due_idx ON tieout.alert (coalesce(leased_until, next_attempt_at), alert_id)
+    WHERE status IN ('pending', 'sending');
+CREATE INDEX alert_pipeline_idx ON tieout.alert (pipeline, created_at DESC);

@@ -1,0 +1,163 @@
+"""The store as its users see it: one object, one transaction a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from tieout.model import Alert, CheckResult, Verdict
+from tieout.store import checking, migrating, outbox, publishing, results
+from tieout.store.connecting import Database
+from tieout.store.outbox import ClaimedAlert
+from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.run_rows import checked_run_id
+from tieout.store.sql import migrations, queries
+from tieout.store.storable import storable_text
+
+_T = TypeVar("_T")
+
+
+class Store:
+    """What runs found, in PostgreSQL; every method raises `StoreError` where the database refuses.
+
+    A call is one transaction on a connection of its own, so a store may be shared between threads and forked.
+
+    Args:
+        url: A libpq URL, `postgresql://user:password@host:port/database`. It is never shown.
+        application_name: What PostgreSQL's administrators see.
+        publish_wait: How long `publish` waits for another run of the same window.
+    """
+
+    def __init__(
+        self, url: str, *, application_name: str = "tieout", publish_wait: timedelta = timedelta(seconds=30)
+    ) -> None:
+        self._database = Database(url, application_name)
+        self._publish_wait = publish_wait
+
+    def __repr__(self) -> str:
+        return f"Store({self._database.place()})"
+
+    def migrate(self) -> tuple[int, ...]:
+        """Bring the database to this version's schema and return the versions applied now; again is harmless.
+
+        Raises:
+            StoreError: where the database is newer than the code, or an applied migration was edited.
+        """
+        with self._database.transaction(statement_timeout=migrating.TIMEOUT) as cursor:
+            return migrating.migrate(cursor, migrations())
+
+    def publish(
+        self,
+        statement: Mapping[str, Any],
+        breaks: Iterable[Mapping[str, Any]],
+        contract: Mapping[str, Any],
+        origin: RunOrigin,
+    ) -> PublishedRun:
+        """Store one run, all of it or nothing, and make it its window's current one where coverage allows.
+
+        Publishing the same run again leaves the same rows. A run whose evidence reaches less far than the
+        current one's, or that was generated before it, is stored and does not become current.
+
+        Args:
+            statement: What `statement.json` holds; `run_id` is a UUID.
+            breaks: Rows of `breaks.jsonl`; read once, 20 of each incident are stored.
+            contract: The contract it was judged by, in its canonical form.
+            origin: The Airflow task that publishes.
+
+        Raises:
+            PublishInProgressError: where another run publishes the same pipeline, group and window.
+        """
+        with self._database.transaction() as cursor:
+            return publishing.publish(
+                cursor, statement, breaks, contract=contract, origin=origin, wait=self._publish_wait
+            )
+
+    def record_checks(
+        self,
+        run_id: str,
+        results: Sequence[CheckResult],
+        final_verdict: Verdict,
+        *,
+        suite: str,
+        suite_digest: str,
+        gx_version: str,
+        alerts: Sequence[Alert] = (),
+    ) -> None:
+        """Store what the checks found, the final verdict, and the alerts that follow from it, together.
+
+        Raises:
+            StoreError: where the run is not stored.
+        """
+        with self._database.transaction() as cursor:
+            described = checking.Suite(suite, suite_digest, gx_version)
+            checking.record(cursor, checked_run_id(run_id), results, final=final_verdict, suite=described)
+            outbox.enqueue(cursor, alerts)
+
+    def run(self, run_id: str) -> Run | None:
+        """Return one run with its documents, or None where it is not stored."""
+        return self._first("run", results.run_of, run_id=checked_run_id(run_id))
+
+    def current_run(self, pipeline: str, window_start: datetime, window_end: datetime) -> Run | None:
+        """Return the run that counts for a window, or None where none was published."""
+        return self._first(
+            "current_run",
+            results.run_of,
+            pipeline=storable_text(pipeline),
+            window_start=window_start,
+            window_end=window_end,
+        )
+
+    def runs_of(self, pipeline: str, limit: int = 100) -> tuple[RunSummary, ...]:
+        """Return a pipeline's runs, current or not: the latest window first, in it the latest published."""
+        return self._all("runs_of", results.summary_of, pipeline=storable_text(pipeline), limit=limit)
+
+    def incidents(self, run_id: str, limit: int = 1000) -> tuple[StoredIncident, ...]:
+        """Return a run's incidents, the gravest and largest first."""
+        return self._all("incidents", results.incident_of, run_id=checked_run_id(run_id), limit=limit)
+
+    def breaks(self, run_id: str, limit: int = 100) -> tuple[StoredBreak, ...]:
+        """Return stored breaks of a run, the gravest first, then by class and position."""
+        return self._all("breaks", results.break_of, run_id=checked_run_id(run_id), limit=limit)
+
+    def checks(self, run_id: str) -> tuple[CheckResult, ...]:
+        """Return what the independent checks of a run found, in the suite's order."""
+        return self._all("checks", results.check_of, run_id=checked_run_id(run_id))
+
+    def enqueue(self, alerts: Iterable[Alert]) -> int:
+        """Store alerts to be sent and return how many are new; a known `dedup_key` adds nothing."""
+        with self._database.transaction() as cursor:
+            return outbox.enqueue(cursor, alerts)
+
+    def claim_alerts(
+        self, limit: int, lease: timedelta, pipeline: str | None = None
+    ) -> tuple[ClaimedAlert, ...]:
+        """Take up to `limit` due alerts of a pipeline or all; after `lease` another worker may take them."""
+        with self._database.transaction() as cursor:
+            return outbox.claim(cursor, limit, lease, pipeline)
+
+    def mark_sent(self, claimed: ClaimedAlert) -> None:
+        """Record that the receiver took an alert."""
+        with self._database.transaction() as cursor:
+            outbox.mark_sent(cursor, claimed)
+
+    def mark_failed(self, claimed: ClaimedAlert, error: str, *, is_permanent: bool = False) -> None:
+        """Record why an alert was not sent; it is tried again, up to 10 times, unless that is hopeless."""
+        with self._database.transaction() as cursor:
+            outbox.mark_failed(cursor, claimed, error, is_permanent=is_permanent)
+
+    def pending_alerts(self, pipeline: str | None = None) -> int:
+        """Return how many alerts are neither sent nor given up."""
+        return self._all("pending_alerts", lambda row: int(row["pending"]), pipeline=pipeline)[0]
+
+    def _all(
+        self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object
+    ) -> tuple[_T, ...]:
+        with self._database.transaction() as cursor:
+            cursor.execute(queries()[query], parameters)
+            return tuple(convert(row) for row in cursor.fetchall())
+
+    def _first(
+        self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object
+    ) -> _T | None:
+        return next(iter(self._all(query, convert, **parameters)), None)
