@@ -1,0 +1,1 @@
+"""The local stack: PostgreSQL, Airflow and a receiver of alerts, started and stopped for one checkout."""

@@ -1,0 +1,89 @@
+"""Airflow's REST API, as far as the stack uses it."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from scripts.stack.errors import StackError
+
+# Everything is on this machine: a proxy named in the environment must not see it.
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class ApiError(StackError):
+    """Airflow's API refused a request."""
+
+    def __init__(self, method: str, path: str, status: int, detail: str) -> None:
+        super().__init__(f"Airflow answered {method} {path} with {status}: {detail}")
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Api:
+    """The API at an address such as `http://127.0.0.1:8080`."""
+
+    address: str
+    timeout: float = 20.0
+
+    def get(self, path: str) -> Any:
+        """Return the answer to GET `path` (below `/api/v2`)."""
+        return self._send("GET", path, None)
+
+    def post(self, path: str, body: object) -> Any:
+        """Return the answer to POST `path` with `body` as JSON."""
+        return self._send("POST", path, body)
+
+    def patch(self, path: str, body: object) -> Any:
+        """Return the answer to PATCH `path` with `body` as JSON."""
+        return self._send("PATCH", path, body)
+
+    def unhealthy(self) -> tuple[str, ...]:
+        """Return the components that do not report themselves healthy yet; all of them where none answers."""
+        try:
+            health = self.get("/monitor/health")
+        except (OSError, ApiError, ValueError):
+            return ("api-server", "scheduler", "dag-processor")
+        known = {"scheduler": "scheduler", "dag_processor": "dag-processor"}
+        return tuple(
+            name for key, name in known.items() if (health.get(key) or {}).get("status") != "healthy"
+        )
+
+    def dag_ids(self) -> set[str]:
+        """Return the DAGs that Airflow lists."""
+        return {dag["dag_id"] for dag in self.get("/dags?limit=1000")["dags"]}
+
+    def import_errors(self) -> tuple[str, ...]:
+        """Return what is wrong with the DAG files, one text a file."""
+        found = self.get("/importErrors?limit=100")["import_errors"]
+        return tuple(
+            f"{error['filename']}: {error['stack_trace'].strip().splitlines()[-1]}" for error in found
+        )
+
+    def runs(self, dag_id: str) -> list[dict[str, Any]]:
+        """Return the runs of a DAG."""
+        found: list[dict[str, Any]] = self.get(f"/dags/{quote(dag_id)}/dagRuns?limit=100")["dag_runs"]
+        return found
+
+    def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
+        """Return the task instances of a run."""
+        path = f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}/taskInstances?limit=100"
+        found: list[dict[str, Any]] = self.get(path)["task_instances"]
+        return found
+
+    def _send(self, method: str, path: str, body: object) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        request = urllib.request.Request(  # noqa: S310 - our own address
+            f"{self.address}/api/v2{path}", data=data, headers=headers, method=method
+        )
+        try:
+            with _DIRECT.open(request, timeout=self.timeout) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            detail = error.read().decode(errors="replace")[:500]
+            raise ApiError(method, path, error.code, detail) from error

@@ -1,0 +1,93 @@
+"""The environment of Airflow's processes: everything that a configuration file would say, for one home."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from scripts.stack.database import Databases
+from scripts.stack.layout import ROOT, Layout
+from scripts.stack.processes import MARK
+
+SPARK_SLOTS = 2
+WORKERS = 4
+_LOCAL = "127.0.0.1"
+
+
+def airflow_environment(
+    layout: Layout, databases: Databases, *, port: int, secrets: dict[str, str], contracts: Iterable[Path]
+) -> dict[str, str]:
+    """Return the environment shared by the api-server, scheduler, DAG processor and tasks.
+
+    Nobody logs in and everybody is an administrator, which is why all of it listens on 127.0.0.1 only.
+
+    Args:
+        layout: The home of the stack.
+        databases: Where Airflow and Tieout store.
+        port: The port of Airflow's page and API.
+        secrets: The keys `fernet` and `jwt`.
+        contracts: The folders whose contracts become DAGs.
+    """
+    address = f"http://{_LOCAL}:{port}"
+    return {
+        **_machine(layout),
+        **_tieout(layout, databases, contracts),
+        "AIRFLOW_HOME": str(layout.airflow),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": str(WORKERS),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
+        "AIRFLOW__CORE__FERNET_KEY": secrets["fernet"],
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets["jwt"],
+        "AIRFLOW__API__SECRET_KEY": secrets["jwt"],
+        "AIRFLOW__API__HOST": _LOCAL,
+        "AIRFLOW__API__PORT": str(port),
+        "AIRFLOW__API__BASE_URL": address,
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": databases.sqlalchemy,
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "30",
+        "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+        "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "great_expectations=WARNING",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    }
+
+
+def webhook(port: int) -> str:
+    """Return the connection to the demonstration's receiver in the form of `AIRFLOW_CONN_<NAME>`."""
+    return json.dumps({"conn_type": "http", "schema": "http", "host": _LOCAL, "port": port})
+
+
+def _machine(layout: Layout) -> dict[str, str]:
+    """Return what comes from this machine: its own environment, with our programs first on the path."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+    # Of a virtual environment the interpreter itself is a link, which must not be followed here.
+    programs = Path(sys.executable).parent
+    without_proxy = [name for name in (os.environ.get("NO_PROXY"), _LOCAL, "localhost") if name]
+    return {
+        **inherited,
+        "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PYTHONUNBUFFERED": "1",
+        "PYSPARK_PYTHON": sys.executable,
+        "NO_PROXY": ",".join(without_proxy),
+        "no_proxy": ",".join(without_proxy),
+        MARK: str(layout.home),
+    }
+
+
+def _tieout(layout: Layout, databases: Databases, contracts: Iterable[Path]) -> dict[str, str]:
+    """Return what Tieout's settings and its connections are in this stack."""
+    spark = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
+    return {
+        "TIEOUT_DATABASE_URL": databases.tieout,
+        "TIEOUT_CONTRACTS": os.pathsep.join(str(folder) for folder in contracts),
+        "TIEOUT_HOME": str(layout.home),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
+        "SPARK_LOCAL_IP": _LOCAL,
+    }
