@@ -1,0 +1,45 @@
+"""Contracts: one YAML file a pipeline, read into frozen values that name everything and hold no secret.
+
+The format is described in docs/reference/contract.md.
+"""
+
+from __future__ import annotations
+
+from tieout.contracts.contract import (
+    Active,
+    AlertRoute,
+    Annotation,
+    Budgets,
+    Contract,
+    Multiplicity,
+    Settings,
+)
+from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
+from tieout.contracts.loading import load_contract, load_contracts
+from tieout.contracts.sources import (
+    FilesSource,
+    JdbcSource,
+    Source,
+    VerifiableConsumerSource,
+    VerifiableProducerSource,
+)
+
+__all__ = [
+    "Active",
+    "AlertRoute",
+    "Annotation",
+    "Budgets",
+    "Contract",
+    "CoverageSpec",
+    "FilesSource",
+    "JdbcSource",
+    "LedgerSpec",
+    "Multiplicity",
+    "Settings",
+    "Source",
+    "Tolerance",
+    "VerifiableConsumerSource",
+    "VerifiableProducerSource",
+    "load_contract",
+    "load_contracts",
+]

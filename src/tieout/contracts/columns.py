@@ -1,0 +1,84 @@
+"""The canonical column names of each ledger, for checking contracts without Spark.
+
+The engine's schemas give the same names their types; a test holds the two lists equal.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tieout.model import Ledger
+
+_PLACE: Final = ("topic", "topic_id", "partition", "offset")
+_CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp")
+_SET_ASIDE: Final = ("message_id", *_PLACE, "at", "reason")
+_DELIVERED: Final = (
+    "message_id",
+    "producer_session",
+    *_PLACE,
+    "leader_epoch",
+    "effect_key",
+    "consumer_group",
+    "consumer_id",
+    "generation",
+    "delivery_sequence",
+    "processed_at",
+    *_CONTENT,
+    "outcome",
+    "transaction_id",
+    "transaction_state",
+)
+
+CANONICAL_COLUMNS: Final[dict[Ledger, tuple[str, ...]]] = {
+    Ledger.PRODUCED: (
+        "producer_id",
+        "producer_session",
+        "sequence",
+        "transaction_id",
+        "transaction_state",
+        "message_id",
+        "effect_key",
+        *_PLACE,
+        "leader_epoch",
+        "intended_partition",
+        *_CONTENT,
+        "attempted_at",
+        "completed_at",
+        "outcome",
+    ),
+    Ledger.LOG: (
+        *_PLACE,
+        "leader_epoch",
+        "broker_producer_id",
+        "producer_epoch",
+        "broker_sequence",
+        "timestamp_type",
+        "transaction_state",
+        "is_control",
+        "message_id",
+        *_CONTENT,
+        "log_start_offset",
+        "last_stable_offset",
+        "end_offset",
+        "observed_at",
+        "cleanup_policy",
+    ),
+    Ledger.DELIVERED: _DELIVERED,
+    Ledger.READ: (*_DELIVERED, "poll_id", "isolation"),
+    Ledger.ASSIGNED: ("consumer_group", "consumer_id", "generation", "kind", "assigned_at", "partitions"),
+    Ledger.COMMITTED: (
+        "consumer_group",
+        "topic",
+        "topic_id",
+        "partition",
+        "committed_offset",
+        "leader_epoch",
+        "generation",
+        "committed_at",
+        "metadata",
+    ),
+    Ledger.FILTERED: _SET_ASIDE,
+    Ledger.DEAD_LETTERS: _SET_ASIDE,
+    Ledger.STAGED: _SET_ASIDE,
+}
+"""Per ledger its columns in the order of the engine's schema (docs/reference/taxonomy.md, section 1)."""

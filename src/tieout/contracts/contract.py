@@ -1,0 +1,157 @@
+"""The contract of one pipeline, as a value: what is promised, on which evidence, and who hears of it.
+
+The format is described in docs/reference/contract.md; what each field means, in docs/reference/taxonomy.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from tieout.contracts.ledgers import LedgerSpec
+from tieout.contracts.rules import broken_rules, rules_error
+from tieout.contracts.scalars import (
+    ConnectionName,
+    Cron,
+    Duration,
+    Instant,
+    Model,
+    Ratio,
+    Setting,
+    Text,
+    Zone,
+)
+from tieout.model import Guarantee, Identity, Ledger, Severity
+
+PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
+"""A pipeline's name is also its DAG's, so it keeps to what both a DAG and a plain SQL name may hold."""
+
+_LEAST_GRACE: Final = timedelta(minutes=15)
+
+
+class Multiplicity(Model):
+    """How many effects one message has; exactly one unless said otherwise."""
+
+    kind: Literal["one_to_one", "one_to_many", "many_to_one"] = "one_to_one"
+    effect_key: Text | None = None
+    count: Annotated[int, Field(ge=1)] | None = None
+
+
+class Active(Model):
+    """The first and the last time that a scheduled window may begin or end at; open where not given."""
+
+    from_: Instant | None = Field(default=None, alias="from")
+    until: Instant | None = None
+
+
+class Budgets(Model):
+    """Up to which share a class is tolerated; None is no limit, counted and warned of above zero."""
+
+    loss_ratio: Ratio | None = None
+    duplicate_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    late_ratio: Ratio | None = None
+
+
+class Settings(Model):
+    """What the pipeline's own parts are declared to be set to, in their own words."""
+
+    producer: dict[str, Setting] = {}
+    consumer: dict[str, Setting] = {}
+    broker: dict[str, Setting] = {}
+
+
+class Annotation(Model):
+    """A known act of an operator, which makes legal what it would otherwise look like."""
+
+    at: Instant
+    kind: Literal["offset_reset"]
+    group: Text | None = None
+    note: str = ""
+
+
+class AlertRoute(Model):
+    """Who hears of a statement at or above a severity, over which connection."""
+
+    to: Literal["webhook", "slack"]
+    connection: ConnectionName
+    at: Severity = Severity.WARNING
+
+
+def _default_grace(known: dict[str, Any]) -> timedelta:
+    """Return fifteen minutes or, if longer, what makes an undelivered message of the window's end overdue."""
+    deadline = known.get("max_latency", timedelta(0)) + known.get("clock_skew", timedelta(0))
+    return max(_LEAST_GRACE, deadline)
+
+
+class Contract(Model):
+    """One pipeline's contract; it names connections and never holds a secret."""
+
+    version: Literal[1]
+    pipeline: Annotated[str, Field(pattern=PIPELINE_PATTERN)]
+    description: str = ""
+    owner: str = ""
+    guarantee: Guarantee
+    group: Text
+    ordering: Literal["none", "partition", "key"] = "none"
+    identity: Identity = Identity.MESSAGE_ID
+    id_scope: Literal["global", "session"] = "global"
+    effects: Literal["delivered", "read"] = "delivered"
+    multiplicity: Multiplicity = Multiplicity()
+    schedule: Cron | None = None
+    timezone: Zone = "UTC"
+    active: Active = Active()
+    windows: Literal["time", "offsets"] = "time"
+    margin: Duration = timedelta(minutes=15)
+    max_latency: Duration = timedelta(minutes=10)
+    clock_skew: Duration = timedelta(0)
+    grace: Duration = Field(default_factory=_default_grace)
+    look_back: Duration = timedelta(days=7)
+    budgets: Budgets = Budgets()
+    ledgers: dict[Ledger, LedgerSpec]
+    settings: Settings = Settings()
+    annotations: tuple[Annotation, ...] = ()
+    alerts: tuple[AlertRoute, ...] = ()
+
+    _base_dir: Path = PrivateAttr(default_factory=Path)
+
+    @model_validator(mode="after")
+    def _obeys_the_rules(self) -> Self:
+        problems = broken_rules(self)
+        if problems:
+            raise rules_error(problems)
+        return self
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder that relative paths start at; no part of the contract's digest."""
+        return self._base_dir
+
+    def located_in(self, base_dir: Path) -> Contract:
+        """Return the same contract with its relative paths starting at `base_dir`."""
+        copy = self.model_copy()
+        copy._base_dir = base_dir
+        return copy
+
+    def to_json(self) -> str:
+        """Return the canonical JSON: defaults filled in, keys sorted, one text for equal contracts."""
+        plain = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str, base_dir: Path) -> Contract:
+        """Return the contract that `to_json` wrote, with its relative paths starting at `base_dir`.
+
+        Raises:
+            pydantic.ValidationError: where the text is not a contract's; such text never comes from a user.
+        """
+        return cls.model_validate_json(text, strict=True).located_in(base_dir)

@@ -1,0 +1,54 @@
+"""How a contract describes one ledger: where it is, how its columns read, and how far it is complete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from tieout.contracts.scalars import Instant, Model, Ratio, Text
+from tieout.contracts.sources import Source
+
+
+class Tolerance(Model):
+    """How much of a ledger may be unreadable before its absence proves nothing."""
+
+    unparsed_ratio: Ratio = 0.0
+
+
+class CoverageSpec(Model):
+    """How far a ledger is complete, where its reader cannot know that by itself.
+
+    `complete_until` is a SQL aggregate over the ledger's canonical columns, such as `max(attempted_at)` or `now()`, or an
+    ISO 8601 time; `watermark_file` is the path of a text file that holds one. `producers` and `sequences` speak of the
+    produced ledger only.
+    """
+
+    complete_until: Text | None = None
+    complete_from: Instant | None = None
+    watermark_file: Text | None = None
+    producers: tuple[Text, ...] = ()
+    sequences: Literal["gapless"] | None = None
+
+
+def _coverage_form(value: object) -> str:
+    return "declared" if isinstance(value, str) else "bounds"
+
+
+Coverage = Annotated[
+    Annotated[Literal["declared"], Tag("declared")] | Annotated[CoverageSpec, Tag("bounds")],
+    Discriminator(_coverage_form),
+]
+"""`declared` says that the ledger is complete over the window, its margin and its grace."""
+
+
+class LedgerSpec(Model):
+    """One ledger: `columns` maps canonical names to Spark SQL over the source's columns; same names may be left out."""
+
+    source: Source
+    columns: dict[str, Text] = Field(
+        default={}, json_schema_extra={"additionalProperties": {"type": "string"}}
+    )
+    where: Text | None = None
+    tolerance: Tolerance = Tolerance()
+    coverage: Coverage | None = None

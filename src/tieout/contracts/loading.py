@@ -1,0 +1,88 @@
+"""Loading contracts from files, with errors that say file, line, field, what was expected and what was found."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from tieout.contracts.contract import Contract
+from tieout.contracts.document import read_document
+from tieout.contracts.explaining import problems_of
+from tieout.errors import ContractError
+
+SUFFIXES: Final = (".yml", ".yaml")
+
+
+def load_contract(path: Path | str) -> Contract:
+    """Return the contract in the file; its relative paths start at the file's folder.
+
+    Raises:
+        ContractError: where the file cannot be read or holds no valid contract. It names the first problem's line; the
+            others follow in its reason, a line each.
+    """
+    file = Path(path)
+    document = read_document(file)
+    try:
+        contract = Contract.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        problems = problems_of(error, document.value)
+        lines = [(document.line_of(problem.path), problem) for problem in problems]
+        lines.sort(key=lambda item: item[0] or 0)
+        first, *others = [
+            f"{'.'.join(map(str, path))}: {reason}" if path else reason for _, (path, reason) in lines
+        ]
+        rest = [f"\n{file}:{line}: {text}" for (line, _), text in zip(lines[1:], others, strict=True)]
+        raise ContractError(str(file), lines[0][0], "".join([first, *rest])) from error
+    return contract.located_in(file.absolute().parent)
+
+
+def load_contracts(*folders: Path | str) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
+    """Return the valid contracts of the folders' `.yml` and `.yaml` files, and one error for each other file.
+
+    Files that name the same pipeline are all errors: nobody can say which of them is meant. A folder that cannot be read
+    is one error. Both results are ordered by file name.
+    """
+    loaded: list[tuple[Path, Contract]] = []
+    errors: list[ContractError] = []
+    for folder in map(Path, folders):
+        try:
+            files = sorted(file for file in folder.iterdir() if _is_contract(file))
+        except OSError as error:
+            errors.append(
+                ContractError(str(folder), None, f"the contracts' folder cannot be read: {error.strerror}")
+            )
+            continue
+        for file in files:
+            try:
+                loaded.append((file, load_contract(file)))
+            except ContractError as error:
+                errors.append(error)
+    unique, clashes = _unique(loaded)
+    return unique, (*errors, *clashes)
+
+
+def _is_contract(file: Path) -> bool:
+    return file.suffix in SUFFIXES and not file.name.startswith(".") and not file.is_dir()
+
+
+def _unique(loaded: list[tuple[Path, Contract]]) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
+    """Return the contracts whose pipeline is theirs alone, and errors for the others."""
+    files: defaultdict[str, list[Path]] = defaultdict(list)
+    for file, contract in loaded:
+        files[contract.pipeline].append(file)
+    unique = tuple(contract for _, contract in loaded if len(files[contract.pipeline]) == 1)
+    clashes = tuple(
+        ContractError(
+            str(file),
+            read_document(file).line_of(("pipeline",)),
+            f"pipeline: {contract.pipeline} is also defined in "
+            f"{', '.join(str(other) for other in files[contract.pipeline] if other != file)}; names are unique",
+        )
+        for file, contract in loaded
+        if len(files[contract.pipeline]) > 1
+    )
+    return unique, clashes

@@ -1,0 +1,173 @@
+"""What must hold between a contract's fields; each rule yields where it is broken and why.
+
+The rules are those of docs/reference/contract.md and docs/reference/taxonomy.md. A setting that would have no effect is
+an error: its author believes that it has one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pydantic_core import PydanticCustomError
+
+from tieout.contracts.columns import CANONICAL_COLUMNS
+from tieout.contracts.durations import format_duration
+from tieout.contracts.ledgers import CoverageSpec
+from tieout.contracts.secrets import secrets_in
+from tieout.contracts.times import parse_time
+from tieout.model import Guarantee, Identity, Ledger
+
+if TYPE_CHECKING:
+    from tieout.contracts.contract import Contract
+
+RULES_ERROR: Final = "contract_rules"
+
+_IGNORED_BUDGETS: Final[dict[Guarantee, frozenset[str]]] = {
+    Guarantee.AT_MOST_ONCE: frozenset({"duplicate_ratio"}),
+    Guarantee.AT_LEAST_ONCE: frozenset({"loss_ratio"}),
+    Guarantee.EXACTLY_ONCE: frozenset({"loss_ratio", "duplicate_ratio"}),
+}
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a contract, and the path of the field that is."""
+
+    path: tuple[str | int, ...]
+    reason: str
+
+
+def did_you_mean(found: str, known: Iterable[str]) -> str:
+    """Return `; did you mean x?` for the closest known name, else the list of them all.
+
+    >>> did_you_mean("colums", ["columns", "where"])
+    '; did you mean columns?'
+    >>> did_you_mean("q", ["columns", "where"])
+    '; expected one of columns, where'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(found, names, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; expected one of {', '.join(names)}"
+
+
+def rules_error(problems: tuple[Problem, ...]) -> PydanticCustomError:
+    """Return one error that carries all broken rules, readable by people and by `loading`."""
+    lines = "; ".join(f"{'.'.join(map(str, path))}: {reason}" for path, reason in problems)
+    return PydanticCustomError(RULES_ERROR, "{lines}", {"lines": lines, "problems": problems})
+
+
+def broken_rules(contract: Contract) -> tuple[Problem, ...]:
+    """Return every rule that the contract breaks, in a fixed order."""
+    return tuple(problem for rule in _RULES for problem in rule(contract))
+
+
+def _grace(contract: Contract) -> Iterator[Problem]:
+    least = contract.max_latency + contract.clock_skew
+    if contract.grace < least:
+        yield Problem(
+            ("grace",),
+            f"{format_duration(contract.grace)} is shorter than max_latency + clock_skew = {format_duration(least)}: "
+            "a message could never become overdue before its window is judged",
+        )
+
+
+def _budgets(contract: Contract) -> Iterator[Problem]:
+    ignored = _IGNORED_BUDGETS[contract.guarantee]
+    for name in sorted(ignored & contract.budgets.model_fields_set):
+        if getattr(contract.budgets, name) is not None:
+            used = [field for field in type(contract.budgets).model_fields if field not in ignored]
+            yield Problem(
+                ("budgets", name), f"{contract.guarantee} ignores this budget; it uses {' and '.join(used)}"
+            )
+
+
+def _ledgers(contract: Contract) -> Iterator[Problem]:
+    if Ledger.PRODUCED not in contract.ledgers:
+        yield Problem(
+            ("ledgers",), "the ledger produced is required: without it nothing is known to have been sent"
+        )
+    if not {Ledger.DELIVERED, Ledger.READ} & set(contract.ledgers):
+        yield Problem(("ledgers",), "one of the ledgers delivered and read is required")
+    if contract.effects == "read" and Ledger.DELIVERED in contract.ledgers:
+        yield Problem(
+            ("effects",), "read has no effect beside the ledger delivered, which alone makes effects then"
+        )
+
+
+def _columns(contract: Contract) -> Iterator[Problem]:
+    for ledger, spec in contract.ledgers.items():
+        known = CANONICAL_COLUMNS[ledger]
+        for name in spec.columns:
+            if name not in known:
+                path = ("ledgers", ledger.value, "columns", name)
+                yield Problem(path, f"the ledger {ledger} has no such column{did_you_mean(name, known)}")
+
+
+def _coverage(contract: Contract) -> Iterator[Problem]:
+    for ledger, spec in contract.ledgers.items():
+        if isinstance(spec.coverage, CoverageSpec):
+            for field, reason in _coverage_problems(ledger, spec.coverage):
+                yield Problem(("ledgers", ledger.value, "coverage", *field), reason)
+
+
+def _coverage_problems(ledger: Ledger, coverage: CoverageSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    if coverage.complete_until is not None and coverage.watermark_file is not None:
+        yield (), "expected either complete_until or watermark_file, found both"
+    if coverage.complete_until is not None and coverage.complete_until[:4].isdigit():
+        try:
+            parse_time(coverage.complete_until)
+        except ValueError as error:
+            yield ("complete_until",), str(error)
+    for field in ("producers", "sequences"):
+        if getattr(coverage, field) and ledger is not Ledger.PRODUCED:
+            yield (field,), f"only the ledger produced has {field}, {ledger} has none"
+
+
+def _identity(contract: Contract) -> Iterator[Problem]:
+    if contract.id_scope == "session" and contract.identity is not Identity.MESSAGE_ID:
+        yield Problem(("id_scope",), f"session has no effect with identity: {contract.identity}")
+
+
+def _multiplicity(contract: Contract) -> Iterator[Problem]:
+    multiplicity = contract.multiplicity
+    given = [name for name in ("effect_key", "count") if getattr(multiplicity, name) is not None]
+    if multiplicity.kind == "one_to_many" and len(given) != 1:
+        found = "both" if given else "neither"
+        yield Problem(("multiplicity",), f"one_to_many: expected either effect_key or count, found {found}")
+    if multiplicity.kind != "one_to_many":
+        for name in given:
+            yield Problem(("multiplicity", name), f"has no effect with kind: {multiplicity.kind}")
+
+
+def _active(contract: Contract) -> Iterator[Problem]:
+    first, last = contract.active.from_, contract.active.until
+    if first is not None and last is not None and last <= first:
+        yield Problem(("active", "until"), "expected a time after active.from")
+
+
+def _alerts(contract: Contract) -> Iterator[Problem]:
+    seen: set[tuple[str, str]] = set()
+    for index, route in enumerate(contract.alerts):
+        if (route.to, route.connection) in seen:
+            yield Problem(("alerts", index), f"alerts {route.to} over {route.connection} a second time")
+        seen.add((route.to, route.connection))
+
+
+def _secrets(contract: Contract) -> Iterator[Problem]:
+    for path, reason in secrets_in(contract.model_dump(mode="json", by_alias=True)):
+        yield Problem(path, reason)
+
+
+_RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
+    _grace,
+    _budgets,
+    _ledgers,
+    _columns,
+    _coverage,
+    _identity,
+    _multiplicity,
+    _active,
+    _alerts,
+    _secrets,
+)

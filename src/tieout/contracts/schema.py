@@ -1,0 +1,59 @@
+"""The JSON Schema of contracts, for editors that complete and check YAML while it is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from tieout.contracts.contract import Contract
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return Contract.model_json_schema(mode="validation", by_alias=True)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema, draft 2020-12, of a contract file.
+
+    It says which fields there are and what they hold; what must hold between fields only `load_contract` knows.
+    """
+    return {"$schema": DIALECT, **_schema(), "title": "Tieout contract"}
+
+
+def known_fields(path: tuple[str | int, ...], document: dict[str, Any]) -> tuple[str, ...]:
+    """Return the names of the fields that may stand in the document's mapping at the path, in their order."""
+    nodes = list(_branches(_schema(), document))
+    value: Any = document
+    for step in path:
+        value = value[step]
+        nodes = [
+            branch for node in nodes for child in _children(node, step) for branch in _branches(child, value)
+        ]
+    return tuple(dict.fromkeys(name for node in nodes for name in node.get("properties", ())))
+
+
+def _children(node: dict[str, Any], step: str | int) -> Iterator[dict[str, Any]]:
+    """Yield the schemas of what stands under a key or at an index of the node."""
+    if isinstance(step, int):
+        child = node.get("items")
+    else:
+        child = node.get("properties", {}).get(step, node.get("additionalProperties"))
+    if isinstance(child, dict):
+        yield child
+
+
+def _branches(node: dict[str, Any], value: object) -> Iterator[dict[str, Any]]:
+    """Yield the schemas without references or alternatives that may apply to the value."""
+    if "$ref" in node:
+        yield from _branches(_schema()["$defs"][node["$ref"].rsplit("/", 1)[-1]], value)
+    for choice in (*node.get("anyOf", ()), *node.get("oneOf", ())):
+        yield from _branches(choice, value)
+    kind = node.get("properties", {}).get("kind", {}).get("const")
+    if "properties" in node and (kind is None or not isinstance(value, dict) or value.get("kind") == kind):
+        yield node
+    elif "additionalProperties" in node or "items" in node:
+        yield node

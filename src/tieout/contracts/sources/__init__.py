@@ -1,0 +1,21 @@
+"""Where a ledger's rows come from: one file and one entry in `Source` a kind.
+
+The engine has a reader for each; this package says only how a contract describes them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tieout.contracts.sources.files import FilesSource
+from tieout.contracts.sources.jdbc import JdbcSource
+from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
+
+Source = Annotated[
+    FilesSource | JdbcSource | VerifiableProducerSource | VerifiableConsumerSource,
+    Field(discriminator="kind"),
+]
+
+__all__ = ["FilesSource", "JdbcSource", "Source", "VerifiableConsumerSource", "VerifiableProducerSource"]

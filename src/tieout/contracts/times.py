@@ -1,0 +1,37 @@
+"""Points in time as people write them: ISO 8601 with a zone, kept in UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def parse_time(text: str) -> datetime:
+    """Return the time that the text names, in UTC.
+
+    >>> parse_time("2026-11-20T11:00:00+01:00").isoformat()
+    '2026-11-20T10:00:00+00:00'
+
+    Raises:
+        ValueError: where the text is no ISO 8601 time, or has no zone.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"expected a time such as 2026-11-20T10:00:00Z, found {text!r}") from None
+    if moment.tzinfo is None:
+        raise ValueError(
+            f"expected a time with its zone, found {text!r}; add Z for UTC or an offset such as +01:00"
+        )
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"expected a time between the years 1 and 9999 in UTC, found {text!r}") from None
+
+
+def format_time(moment: datetime) -> str:
+    """Return an aware time as ISO 8601 in UTC with `Z`.
+
+    >>> format_time(datetime(2026, 11, 20, 10, tzinfo=UTC))
+    '2026-11-20T10:00:00Z'
+    """
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
