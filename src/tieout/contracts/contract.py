@@ -60,9 +60,9 @@ class Budgets(Model):
 class Settings(Model):
     """What the pipeline's own parts are declared to be set to, in their own words."""
 
-    producer: dict[str, Setting] = {}
-    consumer: dict[str, Setting] = {}
-    broker: dict[str, Setting] = {}
+    producer: dict[str, Setting] = Field(default={})
+    consumer: dict[str, Setting] = Field(default={})
+    broker: dict[str, Setting] = Field(default={})
 
 
 class Annotation(Model):
@@ -84,7 +84,7 @@ class AlertRoute(Model):
 
 def _default_grace(known: dict[str, Any]) -> timedelta:
     """Return fifteen minutes or, if longer, what makes an undelivered message of the window's end overdue."""
-    deadline = known.get("max_latency", timedelta(0)) + known.get("clock_skew", timedelta(0))
+    deadline: timedelta = known.get("max_latency", timedelta(0)) + known.get("clock_skew", timedelta(0))
     return max(_LEAST_GRACE, deadline)
 
 

@@ -1,4 +1,4 @@
-"""Checking cron expressions, so that a wrong schedule is an error of the contract and not of the scheduler."""
+"""Checking cron expressions, so that a wrong schedule is the contract's error, not the scheduler's."""
 
 from __future__ import annotations
 

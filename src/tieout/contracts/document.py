@@ -1,7 +1,7 @@
 """Reading a YAML file into plain values that remember their lines.
 
-Scalars follow YAML 1.2's core schema, not 1.1: `on` and `yes` are text, `10:30` is no number, a date stays text. Keys are
-always text. A key given twice is an error, where the usual loaders silently keep the last.
+Scalars follow YAML 1.2's core schema, not 1.1: `on` and `yes` are text, `10:30` is no number, a date stays text.
+Keys are always text. A key given twice is an error, where the usual loaders silently keep the last.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_document(path: Path) -> Document:
     """Return the mapping that the YAML file holds.
 
     Raises:
-        ContractError: where the file cannot be read, is no UTF-8 or no YAML, or holds something else than one mapping.
+        ContractError: where the file cannot be read, is no UTF-8 or no YAML, or does not hold one mapping.
     """
     file = str(path)
     text = _read_text(path)
@@ -102,7 +102,9 @@ def _read_text(path: Path) -> str:
 
 
 def _kind(node: yaml.Node) -> str:
-    return {"mapping": "a mapping", "sequence": "a list"}.get(node.id, "a single value")
+    if isinstance(node, yaml.CollectionNode):
+        return "a mapping" if isinstance(node, yaml.MappingNode) else "a list"
+    return "a single value"
 
 
 class _Reading:

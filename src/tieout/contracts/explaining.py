@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -11,22 +11,25 @@ from pydantic_core import ErrorDetails
 
 from tieout.contracts.rules import RULES_ERROR, Problem, did_you_mean
 from tieout.contracts.schema import known_fields
-from tieout.contracts.secrets import is_secret
+from tieout.contracts.secrets import SECRET_REASON, is_secret
 
 _EXPECTED: Final = {
-    "string_type": "expected text",
-    "int_type": "expected a whole number",
-    "int_from_float": "expected a whole number",
-    "float_type": "expected a number",
-    "bool_type": "expected true or false",
-    "model_type": "expected a mapping of fields",
-    "model_attributes_type": "expected a mapping of fields",
-    "dict_type": "expected a mapping of fields",
-    "tuple_type": "expected a list",
-    "too_short": "expected at least one",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "dict_type": "a mapping of fields",
+    "tuple_type": "a list",
+    "too_short": "at least one",
 }
 _FOLLOWS_FROM_ANOTHER: Final = "default_factory_not_called"
 _SHOWN: Final = 60
+_LONGEST_REASON: Final = 600
+
+FieldPath = tuple[str | int, ...]
 
 
 def problems_of(error: ValidationError, document: dict[str, Any]) -> tuple[Problem, ...]:
@@ -39,56 +42,73 @@ def _problems(detail: ErrorDetails, document: dict[str, Any]) -> Iterator[Proble
     if kind == RULES_ERROR:
         yield from detail["ctx"]["problems"]
     elif kind != _FOLLOWS_FROM_ANOTHER:
-        path = _document_path(detail["loc"], document)
-        if kind in ("missing", "extra_forbidden"):
-            path = path if path and path[-1] == detail["loc"][-1] else (*path, detail["loc"][-1])
-        yield Problem(path, _reason(detail, path, document))
+        path = _document_path(detail, document)
+        explain = _EXPLAINERS.get(kind, _of_wrong_type)
+        reason = explain(detail, path, document)
+        if is_secret(reason):
+            reason = SECRET_REASON
+        yield Problem(path, reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…")
 
 
-def _document_path(loc: tuple[str | int, ...], document: object) -> tuple[str | int, ...]:
+def _document_path(detail: ErrorDetails, document: object) -> FieldPath:
     """Return the location without the names of unions and their members, which the document does not have."""
     path: list[str | int] = []
-    value = document
-    for step in loc:
-        if isinstance(value, dict) and step in value:
+    value: Any = document
+    for step in detail["loc"]:
+        is_key = isinstance(value, dict) and step in value
+        is_index = isinstance(value, list) and isinstance(step, int) and step < len(value)
+        if is_key or is_index:
             value = value[step]
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            continue
-        path.append(step)
+            path.append(step)
+    if detail["type"] == "missing":
+        path.append(detail["loc"][-1])
+    if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        path.append("kind")
     return tuple(path)
 
 
-def _reason(detail: ErrorDetails, path: tuple[str | int, ...], document: dict[str, Any]) -> str:
-    kind, context = detail["type"], detail.get("ctx", {})
-    if kind == "missing":
-        return "this field is required"
-    if kind == "extra_forbidden":
-        return f"unknown field{did_you_mean(str(path[-1]), known_fields(path[:-1], document))}"
-    if kind == "value_error":
-        return str(context["error"])
-    if kind in ("enum", "literal_error"):
-        return _not_one_of(
-            detail["input"], _choices(str(context["expected"])), is_key=detail["loc"][-1] == "[key]"
-        )
-    if kind == "union_tag_invalid":
-        return _not_one_of(context["tag"], _choices(str(context["expected_tags"])), is_key=False)
-    if kind == "union_tag_not_found":
-        return "kind: this field is required"
-    if kind == "string_pattern_mismatch":
-        return f"expected text that matches {context['pattern']}, found {_shown(detail['input'])}"
-    expected = _EXPECTED.get(kind) or detail["msg"].replace("Input should be", "expected")
-    return f"{expected}, found {_shown(detail['input'])}"
+def _missing(_detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+    return "this field is required"
 
 
-def _choices(text: str) -> list[str]:
-    return [choice.strip().strip("'") for choice in text.replace(" or ", ", ").split(",")]
+def _unknown_field(_detail: ErrorDetails, path: FieldPath, document: dict[str, Any]) -> str:
+    return f"unknown field{did_you_mean(str(path[-1]), known_fields(path[:-1], document))}"
 
 
-def _not_one_of(found: object, choices: list[str], *, is_key: bool) -> str:
-    what = "unknown name" if is_key else f"found {_shown(found)}"
-    return f"{what}{did_you_mean(str(found), choices)}"
+def _refused_value(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+    return str(detail["ctx"]["error"])
+
+
+def _none_of_the_words(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+    words = _words(detail["ctx"].get("expected", detail["ctx"].get("expected_tags")))
+    found = detail["ctx"].get("tag", detail["input"])
+    return f"found {_shown(found)}{did_you_mean(str(found), words)}"
+
+
+def _no_match(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+    return f"expected text that matches {detail['ctx']['pattern']}, found {_shown(detail['input'])}"
+
+
+def _of_wrong_type(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+    kind, said = detail["type"], detail["msg"].removeprefix("Input should be ")
+    return f"expected {_EXPECTED.get(kind, said)}, found {_shown(detail['input'])}"
+
+
+_EXPLAINERS: Final[dict[str, Callable[[ErrorDetails, FieldPath, dict[str, Any]], str]]] = {
+    "missing": _missing,
+    "extra_forbidden": _unknown_field,
+    "value_error": _refused_value,
+    "enum": _none_of_the_words,
+    "literal_error": _none_of_the_words,
+    "union_tag_invalid": _none_of_the_words,
+    "union_tag_not_found": _missing,
+    "string_pattern_mismatch": _no_match,
+}
+
+
+def _words(listed: object) -> list[str]:
+    """Return the words of a list such as `'a', 'b' or 'c'`."""
+    return [word.strip().strip("'") for word in str(listed).replace(" or ", ", ").split(",")]
 
 
 def _shown(value: object) -> str:

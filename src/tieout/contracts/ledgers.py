@@ -19,9 +19,9 @@ class Tolerance(Model):
 class CoverageSpec(Model):
     """How far a ledger is complete, where its reader cannot know that by itself.
 
-    `complete_until` is a SQL aggregate over the ledger's canonical columns, such as `max(attempted_at)` or `now()`, or an
-    ISO 8601 time; `watermark_file` is the path of a text file that holds one. `producers` and `sequences` speak of the
-    produced ledger only.
+    `complete_until` is a SQL aggregate over the ledger's canonical columns, such as `max(attempted_at)` or
+    `now()`, or an ISO 8601 time; `watermark_file` is the path of a text file that holds one. `producers` and
+    `sequences` speak of the produced ledger only.
     """
 
     complete_until: Text | None = None
@@ -43,7 +43,10 @@ Coverage = Annotated[
 
 
 class LedgerSpec(Model):
-    """One ledger: `columns` maps canonical names to Spark SQL over the source's columns; same names may be left out."""
+    """One ledger: where its rows are, which of them belong to it, and how they become canonical.
+
+    `columns` maps canonical names to Spark SQL over the source's columns; equal names may be left out.
+    """
 
     source: Source
     columns: dict[str, Text] = Field(

@@ -1,4 +1,4 @@
-"""Loading contracts from files, with errors that say file, line, field, what was expected and what was found."""
+"""Loading contracts from files, with errors that say file, line, field, what was expected and found."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def load_contract(path: Path | str) -> Contract:
     """Return the contract in the file; its relative paths start at the file's folder.
 
     Raises:
-        ContractError: where the file cannot be read or holds no valid contract. It names the first problem's line; the
-            others follow in its reason, a line each.
+        ContractError: where the file cannot be read or holds no valid contract. It names the first problem's
+            line; the others follow in its reason, a line each.
     """
     file = Path(path)
     document = read_document(file)
@@ -43,8 +43,8 @@ def load_contract(path: Path | str) -> Contract:
 def load_contracts(*folders: Path | str) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
     """Return the valid contracts of the folders' `.yml` and `.yaml` files, and one error for each other file.
 
-    Files that name the same pipeline are all errors: nobody can say which of them is meant. A folder that cannot be read
-    is one error. Both results are ordered by file name.
+    Files that name the same pipeline are all errors: nobody can say which of them is meant. A folder that
+    cannot be read is one error. Contracts are ordered by file name.
     """
     loaded: list[tuple[Path, Contract]] = []
     errors: list[ContractError] = []
@@ -69,20 +69,26 @@ def _is_contract(file: Path) -> bool:
     return file.suffix in SUFFIXES and not file.name.startswith(".") and not file.is_dir()
 
 
-def _unique(loaded: list[tuple[Path, Contract]]) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
+def _unique(
+    loaded: list[tuple[Path, Contract]],
+) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
     """Return the contracts whose pipeline is theirs alone, and errors for the others."""
     files: defaultdict[str, list[Path]] = defaultdict(list)
     for file, contract in loaded:
         files[contract.pipeline].append(file)
     unique = tuple(contract for _, contract in loaded if len(files[contract.pipeline]) == 1)
     clashes = tuple(
-        ContractError(
-            str(file),
-            read_document(file).line_of(("pipeline",)),
-            f"pipeline: {contract.pipeline} is also defined in "
-            f"{', '.join(str(other) for other in files[contract.pipeline] if other != file)}; names are unique",
-        )
-        for file, contract in loaded
-        if len(files[contract.pipeline]) > 1
+        _clash(file, pipeline, [other for other in claimants if other != file])
+        for pipeline, claimants in files.items()
+        for file in claimants
+        if len(claimants) > 1
     )
     return unique, clashes
+
+
+def _clash(file: Path, pipeline: str, others: list[Path]) -> ContractError:
+    line = read_document(file).line_of(("pipeline",))
+    also = ", ".join(map(str, others))
+    return ContractError(
+        str(file), line, f"pipeline: {pipeline} is also the name of {also}; names are unique"
+    )

@@ -1,7 +1,7 @@
 """What must hold between a contract's fields; each rule yields where it is broken and why.
 
-The rules are those of docs/reference/contract.md and docs/reference/taxonomy.md. A setting that would have no effect is
-an error: its author believes that it has one.
+The rules are those of docs/reference/contract.md and docs/reference/taxonomy.md. A setting that would have no
+effect is an error: its author believes that it has one.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def _grace(contract: Contract) -> Iterator[Problem]:
     if contract.grace < least:
         yield Problem(
             ("grace",),
-            f"{format_duration(contract.grace)} is shorter than max_latency + clock_skew = {format_duration(least)}: "
-            "a message could never become overdue before its window is judged",
+            f"{format_duration(contract.grace)} is shorter than max_latency + clock_skew = "
+            f"{format_duration(least)}: a window would be judged before its last message is due",
         )
 
 

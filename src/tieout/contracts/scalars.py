@@ -1,4 +1,4 @@
-"""The kinds of values that a contract's fields hold, with their checks, canonical texts and editor schemas."""
+"""The kinds of values in a contract's fields, with their checks, canonical texts and editor schemas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONNECTION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}")
 
 
 class Model(BaseModel):
-    """A frozen value that refuses unknown fields; its errors never print what was given, which might be secret."""
+    """A frozen value that refuses unknown fields; its errors never print the input, a possible secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_by_name=True)
 
@@ -73,6 +73,12 @@ def _text(value: str) -> str:
     return value
 
 
+def _setting(value: object) -> object:
+    if isinstance(value, str | int | float):
+        return value
+    raise ValueError("expected text, a number, or true or false")
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
@@ -90,5 +96,5 @@ Zone = Annotated[str, AfterValidator(_zone)]
 ConnectionName = Annotated[str, AfterValidator(_connection)]
 Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1})]
 Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Setting = str | int | float | bool
+Setting = Annotated[str | int | float | bool, BeforeValidator(_setting)]
 """A value of another system's own setting, kept as it was written."""

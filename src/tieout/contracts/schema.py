@@ -19,7 +19,7 @@ def _schema() -> dict[str, Any]:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12, of a contract file.
 
-    It says which fields there are and what they hold; what must hold between fields only `load_contract` knows.
+    It says which fields there are and what each holds; what must hold between them `load_contract` knows.
     """
     return {"$schema": DIALECT, **_schema(), "title": "Tieout contract"}
 
@@ -53,7 +53,6 @@ def _branches(node: dict[str, Any], value: object) -> Iterator[dict[str, Any]]:
     for choice in (*node.get("anyOf", ()), *node.get("oneOf", ())):
         yield from _branches(choice, value)
     kind = node.get("properties", {}).get("kind", {}).get("const")
-    if "properties" in node and (kind is None or not isinstance(value, dict) or value.get("kind") == kind):
-        yield node
-    elif "additionalProperties" in node or "items" in node:
+    is_of_another_kind = kind is not None and isinstance(value, dict) and value.get("kind") != kind
+    if not is_of_another_kind and {"properties", "additionalProperties", "items"} & node.keys():
         yield node

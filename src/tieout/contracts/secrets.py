@@ -10,8 +10,10 @@ _SECRET_NAME: Final = re.compile(
     r"password|passwd|passphrase|secret|credential|api[._-]?key|access[._-]?key|jaas|token$", re.IGNORECASE
 )
 _PASSWORD_IN_URL: Final = re.compile(r"[a-z][a-z0-9+.:-]*://[^\s/@:]*:[^\s/@]+@", re.IGNORECASE)
-_PASSWORD_IN_TEXT: Final = re.compile(r"\b(password|passwd|pwd|secret|token)\s*=\s*[^\s=]", re.IGNORECASE)
-_REASON: Final = (
+_SECRET_TEXT: Final = re.compile(
+    rf"{_PASSWORD_IN_URL.pattern}|\b(password|passwd|pwd|secret|token)\s*=\s*[^\s=]", re.IGNORECASE
+)
+SECRET_REASON: Final = (  # noqa: S105 - what to say of a secret
     "looks like a secret, and a contract holds none; name a connection instead (AIRFLOW_CONN_<NAME>)"
 )
 _SQL: Final = frozenset({"columns", "where", "query", "complete_until"})
@@ -21,27 +23,22 @@ Path = tuple[str | int, ...]
 
 def is_secret(text: str) -> bool:
     """Return whether the text holds an address with a password, or names a password and gives it."""
-    return bool(_PASSWORD_IN_URL.search(text) or _PASSWORD_IN_TEXT.search(text))
+    return _SECRET_TEXT.search(text) is not None
 
 
 def secrets_in(plain: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield the path of every value that looks like a secret, and the reason to print, which does not repeat it.
+    """Yield the path of every value that looks like a secret, and a reason that does not repeat it.
 
     SQL may name a column `token`; elsewhere a field of such a name is taken to hold one.
     """
     if isinstance(plain, dict):
         for key, value in plain.items():
-            is_named_so = (
-                not _SQL & set(path) and isinstance(value, str) and value and _SECRET_NAME.search(key)
-            )
-            if is_named_so:
-                yield (*path, key), _REASON
+            if value and isinstance(value, str) and not _SQL & set(path) and _SECRET_NAME.search(key):
+                yield (*path, key), SECRET_REASON
             else:
                 yield from secrets_in(value, (*path, key))
     elif isinstance(plain, list):
         for index, value in enumerate(plain):
             yield from secrets_in(value, (*path, index))
-    elif isinstance(plain, str) and (
-        _PASSWORD_IN_URL.search(plain) or (not _SQL & set(path) and is_secret(plain))
-    ):
-        yield path, _REASON
+    elif isinstance(plain, str) and (_PASSWORD_IN_URL if _SQL & set(path) else _SECRET_TEXT).search(plain):
+        yield path, SECRET_REASON

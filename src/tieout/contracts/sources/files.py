@@ -28,7 +28,10 @@ Paths = Annotated[
         }
     ),
 ]
-"""One path or several, always held as a tuple; each may have wildcards, a relative one starts at the contract's folder."""
+"""One path or several, always held as a tuple; each may have wildcards.
+
+A relative path starts at the contract's folder.
+"""
 
 
 class FilesSource(Model):
@@ -37,4 +40,4 @@ class FilesSource(Model):
     kind: Literal["files"] = "files"
     format: Literal["jsonl", "csv", "parquet", "orc"]
     path: Paths
-    options: dict[str, Setting] = {}
+    options: dict[str, Setting] = Field(default={})
