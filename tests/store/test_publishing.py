@@ -290,7 +290,7 @@ def test_a_run_with_fewer_breaks_than_it_counts_is_truncated(store: Store) -> No
 
 
 def test_hostile_text_is_stored_visibly(store: Store) -> None:
-    """Zero bytes, lone surrogates, quotes and percent signs in ids and evidence do not make publishing fail."""
+    """Zero bytes, lone surrogates, quotes and percent signs in ids and evidence are no obstacle."""
     hostile = "a\x00b\ud800c'; DROP TABLE tieout.run; --%(x)s \\ \u202e<b>"
     strange = one_break(
         1, break_id="b\x00", message_id=hostile, evidence={"log\x00": [{"k\x00": hostile, "n": float("nan")}]}
@@ -383,7 +383,8 @@ def megabytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 breaks = (
-    one_break(n, incident_id=f"i{n // 20}", evidence={"log": [{"payload": str(n) * 200}]}) for n in range(100_000)
+    one_break(n, incident_id=f"i{n // 20}", evidence={"log": [{"payload": str(n) * 200}]})
+    for n in range(100_000)
 )
 store = Store(sys.argv[1])
 store.publish(statement(1), [], CONTRACT, ORIGIN)
