@@ -1,0 +1,39 @@
+"""The independent checks: Great Expectations on the rows that a run left in PostgreSQL.
+
+The judge (`tieout.verdicts`) decides from the statement; the checks hold the same limits against the stored
+rows, in SQL of their own, and can only worsen what the judge said (docs/decisions/checks-can-only-worsen.md).
+
+Importing this package is cheap. Calling `check_statement` imports Great Expectations, which takes some
+seconds and some 300 MB: only a task that checks calls it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from tieout.checks.report import CheckReport
+from tieout.contracts import Contract
+
+__all__ = ["CheckReport", "check_statement"]
+
+
+def check_statement(database_url: str, run_id: str, contract: Contract) -> CheckReport:
+    """Return what the checks of one published run found; they read the store and write nothing.
+
+    Calls from several threads wait for each other: Great Expectations is not safe to use from two.
+
+    Args:
+        database_url: The store's libpq URL.
+        run_id: The run's UUID.
+        contract: The contract that the run was judged by; its limits are the checks' limits.
+
+    Raises:
+        UsageError: where `run_id` is not a UUID.
+        SuiteError: where a suite cannot be used; nothing is checked then.
+        StoreError: where the store cannot be reached. Doing it again later may help; a finding never raises.
+    """
+    # The library logs some 200 lines while it is being imported under a scheduler that listens at INFO.
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    from tieout.checks.running import run_checks  # noqa: PLC0415 - see the module's docstring
+
+    return run_checks(database_url, run_id, contract)

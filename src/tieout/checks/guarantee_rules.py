@@ -1,0 +1,115 @@
+"""Rules about the pipeline: what the contract's guarantee allows (docs/reference/taxonomy.md, section 6)."""
+
+# ruff: noqa: S608 - what gets into the SQL are names from fixed sets, see `refuse_unknown`
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from tieout.checks.measuring import (
+    COUNT_COLUMNS,
+    COUNTED_NAMES,
+    Finding,
+    MeasureRule,
+    Parameter,
+    Row,
+    count_of,
+    limit_of,
+    quoted,
+    refuse_unknown,
+    total_of,
+)
+
+_RATIOS: Final = {
+    "loss_ratio": (total_of("lost"), f"({total_of('accepted')} - {total_of('in_flight')})"),
+    "duplicate_ratio": (total_of("further_effects"), total_of("first_effects")),
+    "late_ratio": (count_of(["LATE", "OVERDUE"]), total_of("accepted")),
+}
+"""Part and whole of each budget, over all partitions of the statement."""
+
+
+class ExpectBreaksWithinLimit(MeasureRule):
+    """Breaks of some classes are not more than a limit, wherever the run stored them.
+
+    They are looked for in the counts, the incidents, the breaks and, where named, the partitions' columns,
+    and the largest number counts: what one table lost is still seen in another.
+    """
+
+    classes: list[str]
+    columns: tuple[str, ...] = ()
+    max_count: int | float | str | Parameter = 0
+
+    def refuse_unusable(self) -> None:
+        """Refuse names that there are not, a rule that counts nothing, and a limit that is none."""
+        refuse_unknown(self.classes, COUNTED_NAMES, "classes")
+        refuse_unknown(self.columns, COUNT_COLUMNS, "columns")
+        if not self.classes:
+            raise ValueError("classes: expected the classes that are counted, found none")
+        limit_of(self.max_count)
+
+    def measures(self) -> dict[str, str]:
+        """Return the number of breaks as each table has it, and what speaks against counting them."""
+        of_class = f"in ({quoted(self.classes)})"
+        return {
+            "counted": count_of(self.classes),
+            "in_incidents": f"""(select coalesce(sum(i.breaks), 0)::bigint from tieout.incident i
+                where i.run_id = run.run_id and i.class {of_class})""",
+            "in_breaks": f"""(select count(*) from tieout.break b
+                where b.run_id = run.run_id and b.class {of_class})""",
+            **{f"in_{column}": total_of(column) for column in self.columns},
+        }
+
+    def judged(self, row: Row) -> Finding:
+        """Return whether the largest number is within the limit."""
+        limit = limit_of(self.max_count)
+        places = ("counted", "in_incidents", "in_breaks", *(f"in_{column}" for column in self.columns))
+        found = max(row[place] for place in places)
+        return Finding(limit is None or found <= limit, str(found), str(self.max_count))
+
+
+class ExpectNoRegressionUnannotated(MeasureRule):
+    """No commit went back, except where the contract tells that an operator reset the group's offsets."""
+
+    def measures(self) -> dict[str, str]:
+        """Return the regressions, those that the run calls annotated, and the contract's annotations."""
+        return {
+            "found": count_of(["COMMIT_REGRESSION"]),
+            "flagged": count_of(["annotated"]),
+            "bare": """(select count(*) from tieout.break b where b.run_id = run.run_id
+                and b.class = 'COMMIT_REGRESSION' and not b.flags @> '["annotated"]')""",
+            "resets": """(select count(*) from jsonb_array_elements(
+                    coalesce(stored.contract -> 'annotations', '[]')) act
+                where act ->> 'kind' = 'offset_reset'
+                  and coalesce(act ->> 'group', stored.consumer_group) = stored.consumer_group)""",
+        }
+
+    def judged(self, row: Row) -> Finding:
+        """Return whether every regression is annotated; without an annotation in the contract none is."""
+        excused = row["flagged"] if row["resets"] else 0
+        failing = max(row["found"] - excused, row["bare"])
+        return Finding(failing <= 0, f"{row['found']}, {excused} of them annotated", "0 without annotation")
+
+
+class ExpectRatioWithinBudget(MeasureRule):
+    """A ratio over all partitions is within its budget: 0/0 is 0, and x/0 exceeds every budget."""
+
+    ratio: str
+    max_ratio: int | float | str | Parameter
+
+    def refuse_unusable(self) -> None:
+        """Refuse a ratio that there is not and a limit that is none."""
+        refuse_unknown([self.ratio], _RATIOS, "ratio")
+        limit_of(self.max_ratio)
+
+    def measures(self) -> dict[str, str]:
+        """Return the ratio's part and whole."""
+        part, whole = _RATIOS[self.ratio]
+        return {"part": part, "whole": whole}
+
+    def judged(self, row: Row) -> Finding:
+        """Return whether the budget is kept; compared as fractions, for 7 of 100 to be within 0.07."""
+        limit, part, whole = limit_of(self.max_ratio), row["part"], row["whole"]
+        holds = limit is None or part == 0 or (whole > 0 and Fraction(part, whole) <= limit)
+        share = f" = {part / whole:.6g}" if whole else ""
+        return Finding(holds, f"{part} of {whole}{share}", str(self.max_ratio))
