@@ -1,6 +1,6 @@
 """Reading a YAML file into plain values that remember their lines.
 
-Scalars follow YAML 1.2's core schema, not 1.1: `on` and `yes` are text, `10:30` is no number, a date stays text.
+Scalars follow YAML 1.2's core schema, not 1.1: `on` and `yes` are text, `10:30` is no number, a date is text.
 Keys are always text. A key given twice is an error, where the usual loaders silently keep the last.
 """
 

@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 
 from tieout.contracts.rules import RULES_ERROR, Problem, did_you_mean
 from tieout.contracts.schema import known_fields
-from tieout.contracts.secrets import SECRET_REASON, is_secret
+from tieout.contracts.secrets import REASON as SECRET_FOUND
+from tieout.contracts.secrets import is_secret
 
 _EXPECTED: Final = {
     "string_type": "text",
@@ -46,7 +47,7 @@ def _problems(detail: ErrorDetails, document: dict[str, Any]) -> Iterator[Proble
         explain = _EXPLAINERS.get(kind, _of_wrong_type)
         reason = explain(detail, path, document)
         if is_secret(reason):
-            reason = SECRET_REASON
+            reason = SECRET_FOUND
         yield Problem(path, reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…")
 
 

@@ -13,7 +13,7 @@ _PASSWORD_IN_URL: Final = re.compile(r"[a-z][a-z0-9+.:-]*://[^\s/@:]*:[^\s/@]+@"
 _SECRET_TEXT: Final = re.compile(
     rf"{_PASSWORD_IN_URL.pattern}|\b(password|passwd|pwd|secret|token)\s*=\s*[^\s=]", re.IGNORECASE
 )
-SECRET_REASON: Final = (  # noqa: S105 - what to say of a secret
+REASON: Final = (
     "looks like a secret, and a contract holds none; name a connection instead (AIRFLOW_CONN_<NAME>)"
 )
 _SQL: Final = frozenset({"columns", "where", "query", "complete_until"})
@@ -34,11 +34,11 @@ def secrets_in(plain: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
     if isinstance(plain, dict):
         for key, value in plain.items():
             if value and isinstance(value, str) and not _SQL & set(path) and _SECRET_NAME.search(key):
-                yield (*path, key), SECRET_REASON
+                yield (*path, key), REASON
             else:
                 yield from secrets_in(value, (*path, key))
     elif isinstance(plain, list):
         for index, value in enumerate(plain):
             yield from secrets_in(value, (*path, index))
     elif isinstance(plain, str) and (_PASSWORD_IN_URL if _SQL & set(path) else _SECRET_TEXT).search(plain):
-        yield path, SECRET_REASON
+        yield path, REASON

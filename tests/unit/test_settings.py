@@ -1,0 +1,113 @@
+"""Settings: what the environment says, and how connections are read as Airflow reads them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tieout.errors import ConnectionNotFoundError
+from tieout.settings import Connection, connection
+
+FORMS = {
+    "json": json.dumps(
+        {
+            "conn_type": "postgresql",
+            "host": "db.example",
+            "port": "5433",
+            "login": "loader",
+            "password": "p@ss/word",
+            "schema": "sales",
+            "extra": {"sslmode": "require"},
+        }
+    ),
+    "json with text inside": json.dumps(
+        {
+            "conn_type": "postgres",
+            "host": "db.example",
+            "port": 5433,
+            "login": "loader",
+            "password": "p@ss/word",
+            "schema": "sales",
+            "extra": '{"sslmode": "require"}',
+        }
+    ),
+    "uri": "postgresql://loader:p%40ss%2Fword@db.example:5433/sales?sslmode=require",
+    "uri with extra": "postgres://loader:p%40ss%2Fword@db.example:5433/sales"
+    "?__extra__=%7B%22sslmode%22%3A+%22require%22%7D",
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS.keys())
+def test_every_form_of_a_connection_reads_the_same(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """JSON and URI, with the extra settings as a mapping or as text, are one connection."""
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", text)
+
+    found = connection("warehouse")
+
+    assert found == Connection(
+        "warehouse", "postgres", "db.example", 5433, "loader", "p@ss/word", "sales", {"sslmode": "require"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("uri", "conn_type", "host", "port"),
+    [
+        ("http://https://Hooks.example:8443/path", "http", "https://Hooks.example", 8443),
+        ("my-type://%2Ftmp%2FPg_Socket/db", "my_type", "/tmp/Pg_Socket", None),  # noqa: S108 - only a text
+        ("postgres://[::1]:5432/db", "postgres", "::1", 5432),
+        ("kafka://", "kafka", None, None),
+    ],
+)
+def test_uris_read_as_airflow_reads_them(
+    monkeypatch: pytest.MonkeyPatch, uri: str, conn_type: str, host: str | None, port: int | None
+) -> None:
+    """A nested scheme belongs to the host, dashes become underscores, and a host keeps its case."""
+    monkeypatch.setenv("AIRFLOW_CONN_X", uri)
+
+    found = connection("x")
+
+    assert (found.conn_type, found.host, found.port) == (conn_type, host, port)
+
+
+def test_a_connection_hides_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither `repr` nor `str` shows the password or the extra settings, which may hold tokens."""
+    monkeypatch.setenv("AIRFLOW_CONN_X", "http://me:hunter2@host?token=t0ken")
+
+    shown = f"{connection('x')!r} {connection('x')}"
+
+    assert "me" in shown
+    assert "hunter2" not in shown
+    assert "t0ken" not in shown
+
+
+def test_a_missing_connection_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says which variable to set, and to what."""
+    monkeypatch.delenv("AIRFLOW_CONN_WAREHOUSE", raising=False)
+
+    with pytest.raises(ConnectionNotFoundError, match="AIRFLOW_CONN_WAREHOUSE is not set; set it to a URI"):
+        connection("warehouse")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"password": "hunter2"', "not JSON, at character 23"),
+        ('{"password": "hunter2", "port": "many"}', "expected a port from 0 to 65535"),
+        ('{"password": "hunter2", "host": 5}', "expected host to be text"),
+        ('{"password": "hunter2", "extra": "[]"}', "expected extra to be a JSON object"),
+        ("postgres://me:hunter2@host:99999/db", "expected a port from 0 to 65535"),
+        ("me:hunter2", "expected JSON, or a URI"),
+    ],
+)
+def test_a_wrong_connection_says_why_without_its_secret(
+    monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    """The variable and the reason are named; what it holds is not repeated."""
+    monkeypatch.setenv("AIRFLOW_CONN_X", text)
+
+    with pytest.raises(ConnectionNotFoundError) as caught:
+        connection("x")
+
+    assert str(caught.value).startswith(f"connection x: AIRFLOW_CONN_X cannot be read: {reason}")
+    assert "hunter2" not in str(caught.value)
