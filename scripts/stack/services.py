@@ -7,6 +7,7 @@ import shutil
 import socket
 import sys
 import time
+import zlib
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class Plan:
     dags: frozenset[str]
 
 
-def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool) -> Started:
+def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) -> Started:
     """Start everything and return once Airflow answers, its parts report themselves and it lists the DAGs.
 
     What an earlier, killed command left running on this home is stopped first.
@@ -55,10 +56,8 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool) -> Starte
     Raises:
         StackError: where something does not start; the others are left for `stop`.
     """
-    port = chosen_port()
     stop(layout)
-    if is_fresh:
-        _clear(layout)
+    port = chosen_port(layout)
     with steps.step("starting PostgreSQL and creating the schemas"):
         databases = database.provide(layout, is_fresh=is_fresh)
         environment = airflow_environment(
@@ -100,32 +99,46 @@ def stop(layout: Layout) -> int:
     return count
 
 
+def clear(layout: Layout) -> None:
+    """Remove what an earlier demonstration left, the lock excepted."""
+    for path in (layout.postgres, layout.airflow, layout.logs, layout.examples, layout.statements):
+        shutil.rmtree(path, ignore_errors=True)
+    layout.alerts.unlink(missing_ok=True)
+
+
 def is_running(started: Started) -> bool:
     """Return whether all processes of a stack are alive."""
     return bool(started.processes) and all(processes.is_alive(process) for process in started.processes)
 
 
-def chosen_port() -> int:
-    """Return the port for Airflow's page: TIEOUT_PORT where it is set, any free one otherwise.
+def chosen_port(layout: Layout) -> int:
+    """Return the port for Airflow's page: TIEOUT_PORT where it is set, else the same one for the same home.
 
     Raises:
         StackError: where TIEOUT_PORT is not a port, or taken.
     """
     wanted = os.environ.get("TIEOUT_PORT")
     if not wanted:
-        return free_port()
+        usual = 20_000 + zlib.crc32(str(layout.home).encode()) % 10_000
+        return usual if _is_free(usual) else free_port()
     if not wanted.isdigit() or not 0 < int(wanted) < 65536:
         raise StackError(f"TIEOUT_PORT: expected a number from 1 to 65535, found {wanted!r}")
+    if not _is_free(int(wanted)):
+        raise StackError(
+            f"port {wanted} on 127.0.0.1 (TIEOUT_PORT) is taken: stop what listens there, choose another, "
+            "or unset TIEOUT_PORT to get a free one"
+        )
+    return int(wanted)
+
+
+def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", int(wanted)))
+            probe.bind(("127.0.0.1", port))
         except OSError:
-            raise StackError(
-                f"port {wanted} on 127.0.0.1 (TIEOUT_PORT) is taken: stop what listens there, choose "
-                "another, or unset TIEOUT_PORT to get a free one"
-            ) from None
-    return int(wanted)
+            return False
+    return True
 
 
 def await_ready(started: Started, dags: Collection[str], logs: Path) -> None:
@@ -201,10 +214,3 @@ def _last_words(log: Path) -> str:
         else []
     )
     return f"{lines[-1].strip() if lines else 'it said nothing'} ({log})"
-
-
-def _clear(layout: Layout) -> None:
-    """Remove what an earlier demonstration left, the lock excepted."""
-    for path in (layout.postgres, layout.airflow, layout.logs, layout.examples, layout.statements):
-        shutil.rmtree(path, ignore_errors=True)
-    layout.alerts.unlink(missing_ok=True)

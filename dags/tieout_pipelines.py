@@ -1,0 +1,20 @@
+"""One DAG for each contract in the folders of TIEOUT_CONTRACTS, or in `contracts` beside this file.
+
+A contract that cannot be used gets a DAG that says so; the others are not affected.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow.sdk import get_parsing_context
+
+from tieout import settings
+from tieout.orchestration.catalogue import entries
+from tieout.orchestration.dag_factory import dag_for
+
+APPLICATION = Path(__file__).resolve().parents[1] / "spark_apps" / "reconcile.py"
+
+for entry in entries(settings.contract_folders(), only=get_parsing_context().dag_id):
+    dag = dag_for(entry, APPLICATION)
+    globals()[dag.dag_id] = dag

@@ -1,0 +1,73 @@
+"""`python -m scripts.stack up|down|demo`: the local stack of one checkout."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from scripts.stack import demo, services, state
+from scripts.stack.console import Steps, complain, say
+from scripts.stack.layout import DEFAULT_HOME, Layout
+
+from tieout.errors import TieoutError
+from tieout.store import Store
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 not as expected, 2 it could not be done."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=("up", "down", "demo"))
+    parser.add_argument("--home", type=Path, default=DEFAULT_HOME, help="the stack's folder")
+    parser.add_argument("--only", action="append", default=[], metavar="EXAMPLE", help="just this example")
+    given = parser.parse_args(arguments)
+    layout = Layout(given.home.absolute())
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    signal.signal(signal.SIGHUP, _as_interrupt)
+    try:
+        with state.lock(layout):
+            if given.command == "down":
+                return down(layout)
+            if given.command == "up":
+                return up(layout, given.only)
+            return demo.run(layout, given.only)
+    except TieoutError as error:
+        complain(f"error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        complain("interrupted; what was started is stopped")
+        return 130
+
+
+def up(layout: Layout, only: Sequence[str]) -> int:
+    """Start the stack, or find it running, and say where it is."""
+    started = state.recall(layout)
+    if started is None or not services.is_running(started):
+        try:
+            plan = demo.plan_of(demo.examples_of(layout, only, keep=True))
+            started = services.start(layout, plan, Steps(), is_fresh=False)
+        except BaseException:
+            services.stop(layout)
+            raise
+    say(f"Airflow: {started.address} (no login; this machine only)")
+    say(f"results: {Store(started.database_url)!r}, the password is in {layout.processes}")
+    say(f"logs and statements: {layout.home}")
+    say("stop it with: make down")
+    return 0
+
+
+def down(layout: Layout) -> int:
+    """Stop the stack and say how many processes that were."""
+    say(f"stopped {services.stop(layout)} processes and PostgreSQL")
+    return 0
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Building DAGs from contracts; a pipeline's DAG is the same five tasks, whatever its contract says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from airflow.sdk import DAG, Param, TriggerRule, chain
+
+from tieout.contracts import Contract
+from tieout.errors import ContractError
+from tieout.orchestration import docs
+from tieout.orchestration.catalogue import error_dag_id
+from tieout.orchestration.operators import (
+    AlertOperator,
+    CheckOperator,
+    ContractErrorOperator,
+    VerdictOperator,
+    WindowOperator,
+)
+from tieout.orchestration.submitting import CONF, TieoutSparkSubmit
+from tieout.orchestration.timetable import WindowTimetable
+
+LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""The start of every DAG: Airflow ends a manual run before it as a success without tasks."""
+
+POOL: Final = "spark"
+CONTRACT_ERROR_TAG: Final = "contract_error"
+_RECONCILE_LIMIT: Final = timedelta(hours=2)
+_SHORT_LIMIT: Final = timedelta(minutes=10)
+
+
+def dag_for(entry: Contract | ContractError, application: Path) -> DAG:
+    """Return the DAG of a contract, or the one that shows why there is none."""
+    if isinstance(entry, ContractError):
+        return contract_error_dag(entry)
+    try:
+        return pipeline_dag(entry, application)
+    except Exception as error:
+        # Anything raised here would take the other contracts' DAGs away with it.
+        reason = f"no DAG can be built from it: {type(error).__name__}: {error}"
+        return contract_error_dag(ContractError(str(entry.base_dir / entry.pipeline), None, reason))
+
+
+def pipeline_dag(contract: Contract, application: Path) -> DAG:
+    """Return `window → reconcile → check → alert → verdict` for one contract.
+
+    `alert` and `verdict` run whatever happened before them, and `verdict`, the only leaf, alone decides the
+    run's state: an alert at the end would turn a failed run into a successful one.
+
+    Args:
+        contract: The contract.
+        application: The Spark application to submit.
+    """
+    with DAG(
+        contract.pipeline,
+        description=contract.description or None,
+        doc_md=docs.pipeline_doc(contract),
+        schedule=_timetable(contract),
+        start_date=LONG_AGO,
+        catchup=False,
+        max_active_runs=2,
+        tags={"tieout", contract.guarantee.value},
+        default_args={"owner": contract.owner or "tieout"},
+        params=_params(),
+        render_template_as_native_obj=True,
+    ) as dag:
+        chain(
+            WindowOperator(
+                task_id="window",
+                contract=contract,
+                doc_md="Fixes what is judged.",
+                execution_timeout=_SHORT_LIMIT,
+            ),
+            _reconcile(contract, application),
+            CheckOperator(
+                task_id="check",
+                retries=2,
+                retry_delay=timedelta(seconds=20),
+                execution_timeout=_SHORT_LIMIT,
+                doc_md="Great Expectations on the stored rows; stores the final verdict with its alerts.",
+            ),
+            AlertOperator(
+                task_id="alert",
+                contract=contract,
+                trigger_rule=TriggerRule.ALL_DONE,
+                retries=2,
+                retry_delay=timedelta(seconds=10),
+                execution_timeout=_SHORT_LIMIT,
+                doc_md="Sends what is to be told, also when a task before it failed.",
+            ),
+            VerdictOperator(
+                task_id="verdict",
+                trigger_rule=TriggerRule.ALL_DONE,
+                execution_timeout=_SHORT_LIMIT,
+                doc_md="KEPT and PENDING succeed; BROKEN, UNKNOWN and no result fail the run.",
+            ),
+        )
+    return dag
+
+
+def contract_error_dag(error: ContractError) -> DAG:
+    """Return a DAG that shows what is wrong with a contract file, and fails with it when run."""
+    with DAG(
+        error_dag_id(error),
+        description="This contract cannot be used.",
+        doc_md=docs.error_doc(error),
+        schedule=None,
+        start_date=LONG_AGO,
+        catchup=False,
+        tags={"tieout", CONTRACT_ERROR_TAG},
+    ) as dag:
+        ContractErrorOperator(task_id="contract", message=str(error), doc_md=f"```\n{error}\n```")
+    return dag
+
+
+def _reconcile(contract: Contract, application: Path) -> TieoutSparkSubmit:
+    return TieoutSparkSubmit(
+        task_id="reconcile",
+        application=str(application),
+        name=f"tieout-{contract.pipeline}",
+        conf=dict(CONF),
+        pool=POOL,
+        retries=2,
+        retry_delay=timedelta(seconds=30),
+        execution_timeout=_RECONCILE_LIMIT,
+        doc_md="One Spark job; stores the statement and its breaks under the window.",
+    )
+
+
+def _timetable(contract: Contract) -> WindowTimetable | None:
+    if contract.schedule is None:
+        return None
+    active = contract.active
+    return WindowTimetable(contract.schedule, contract.timezone, active.from_, active.until)
+
+
+def _params() -> dict[str, Any]:
+    def time(title: str) -> Param:
+        return Param(
+            None,
+            type=["null", "string"],
+            format="date-time",
+            title=title,
+            description="ISO 8601 with a time zone; leave both empty to judge the run's own interval.",
+        )
+
+    return {"window_start": time("First moment of the window"), "window_end": time("First moment after it")}

@@ -1,0 +1,167 @@
+"""The tasks around the Spark job: fix the window, check, tell, decide.
+
+Operators assign in `__init__` and do their work in `execute`. What is heavy is imported by what uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+
+from tieout import settings
+from tieout.contracts import Contract
+from tieout.errors import StoreError, TieoutError
+from tieout.model import Verdict, Window
+from tieout.orchestration.windows import judged_from, refusal, window_of
+
+STEPS: Final = ("window", "reconcile", "check")
+"""The tasks whose failure is told by an alert."""
+
+
+class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Fixes what the run judges: `{"start", "end", "contract", "base_dir"}`, the contract by value.
+
+    A scheduled run or a backfill that comes before the window's grace is over gives its worker back and
+    comes again when it is. A manual run is refused: its author chose a window that cannot be judged yet.
+    """
+
+    def __init__(self, *, contract: Contract, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._contract = contract
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, str]:
+        """Return the window and the contract."""
+        run, params = context["dag_run"], context["params"]
+        try:
+            window = window_of(
+                wanted=(params.get("window_start"), params.get("window_end")),
+                interval=(run.data_interval_start, run.data_interval_end),
+            )
+        except TieoutError as error:
+            raise AirflowFailException(str(error)) from error
+        now, due = datetime.now(UTC), judged_from(window, self._contract.grace)
+        if now < due:
+            if run.run_type not in ("scheduled", "backfill"):
+                raise AirflowFailException(refusal(window, self._contract.grace, now))
+            self.log.info("the window's grace lasts until %s, coming again then", due.isoformat())
+            raise AirflowRescheduleException(due)
+        return {
+            "start": window.start.astimezone(UTC).isoformat(),
+            "end": window.end.astimezone(UTC).isoformat(),
+            "contract": self._contract.to_json(),
+            "base_dir": str(self._contract.base_dir),
+        }
+
+
+class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Holds the contract's limits against the stored run; stores the final verdict with its alerts."""
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `{"run_id", "verdict", "reasons"}` with the final verdict."""
+        from tieout.orchestration.concluding import conclude  # noqa: PLC0415 - brings PostgreSQL's driver
+
+        task = context["ti"]
+        given, judged = task.xcom_pull(task_ids="window"), task.xcom_pull(task_ids="reconcile")
+        contract = Contract.from_json(given["contract"], Path(given["base_dir"]))
+        try:
+            concluded = conclude(
+                settings.required_database_url(), judged["run_id"], contract, run_page(context)
+            )
+        except StoreError:
+            raise
+        except TieoutError as error:
+            raise AirflowFailException(str(error)) from error
+        self.log.info("%s: %s", concluded.verdict, "; ".join(concluded.reasons) or "nothing to add")
+        return {
+            "run_id": judged["run_id"],
+            "verdict": concluded.verdict.value,
+            "reasons": list(concluded.reasons),
+            "output": judged["output"],
+        }
+
+
+class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Sends the pipeline's waiting alerts, after adding one where an earlier task failed.
+
+    A receiver that cannot be reached changes nothing here: the alert stays in the outbox.
+    """
+
+    def __init__(self, *, contract: Contract, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._contract = contract
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, int]:
+        """Return how many alerts were sent and how many still wait."""
+        from tieout.orchestration.concluding import deliver_alerts, tell_failure  # noqa: PLC0415
+
+        url = settings.required_database_url()
+        failed = failed_steps(context)
+        if failed:
+            window, run_id = _window(context), context["run_id"]
+            tell_failure(url, self._contract, window, run_id, failed, run_page(context))
+        return deliver_alerts(url, self._contract.pipeline)
+
+
+class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Ends the run as its verdict says; it is the DAG's only leaf, so it alone decides the run's state."""
+
+    def execute(self, context: Mapping[str, Any]) -> str:
+        """Return the verdict that lets the run succeed."""
+        failed = failed_steps(context)
+        if failed:
+            raise AirflowFailException(
+                f"no verdict: {', '.join(f'{task} {state}' for task, state in failed.items())}; "
+                "the log of the first of them says why"
+            )
+        found = context["ti"].xcom_pull(task_ids="check")
+        if found is None:
+            raise AirflowFailException(
+                "no verdict: the task check left no result; clear the run to do it again"
+            )
+        verdict = Verdict(found["verdict"])
+        told = f"{verdict}: {'; '.join(found['reasons']) or 'no reason given'} ({found['output']})"
+        if verdict.fails_the_run:
+            raise AirflowFailException(told)
+        self.log.info(told)
+        return verdict.value
+
+
+class ContractErrorOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Fails with what is wrong with a contract file."""
+
+    def __init__(self, *, message: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._message = message
+
+    def execute(self, context: Mapping[str, Any]) -> None:  # noqa: ARG002 - Airflow's signature
+        """Fail, and not again: only an edit of the file helps."""
+        raise AirflowFailException(self._message)
+
+
+def failed_steps(context: Mapping[str, Any]) -> dict[str, str]:
+    """Return the steps before the alert that did not succeed, in their order, with their states."""
+    task = context["ti"]
+    found = task.get_task_states(dag_id=task.dag_id, task_ids=list(STEPS), run_ids=[task.run_id])
+    states = {step: str((found.get(task.run_id) or {}).get(step)) for step in STEPS}
+    return {step: state for step, state in states.items() if state != "success"}
+
+
+def run_page(context: Mapping[str, Any]) -> str:
+    """Return the address of the run's page in Airflow."""
+    base = conf.get("api", "base_url", fallback="").rstrip("/")
+    return f"{base}/dags/{context['ti'].dag_id}/runs/{quote(context['ti'].run_id, safe='')}"
+
+
+def _window(context: Mapping[str, Any]) -> Window | None:
+    """Return the run's window, or None where it was never fixed."""
+    given = context["ti"].xcom_pull(task_ids="window")
+    if given is None:
+        return None
+    return Window(datetime.fromisoformat(given["start"]), datetime.fromisoformat(given["end"]))

@@ -1,0 +1,121 @@
+"""The Spark job of a run: what it is given, and what comes back from it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
+
+from tieout import settings
+
+CONF: Final = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "WARN",
+}
+_UNREADABLE: Final = (
+    'expected JSON such as {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}'
+)
+
+
+class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Runs `spark_apps/reconcile.py` on the run's window and returns its small result.
+
+    The result is `{"run_id", "verdict", "counts", "output"}`. The contract goes by value, in a file, the
+    database's URL in the environment: neither may show in the process table. An error that the job explained
+    fails the task for good, unless it says that trying again may help.
+
+    The provider takes a missing or unreadable connection for the master `yarn`; here that is an error.
+    """
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Submit the job and return what it wrote."""
+        self._refuse_unknown_master()
+        given = context["ti"].xcom_pull(task_ids="window")
+        with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
+            contract, result = Path(folder) / "contract.json", Path(folder) / "result.json"
+            contract.write_text(given["contract"])
+            self.application_args = arguments(given, contract, context)
+            self.env_vars = {
+                settings.DATABASE_URL: settings.required_database_url(),
+                settings.RESULT_PATH: str(result),
+            }
+            try:
+                super().execute(context)
+            except AirflowException as error:
+                raise failure(result, error) from error
+            return outcome(result)
+
+    def _refuse_unknown_master(self) -> None:
+        try:
+            connection = BaseHook.get_connection(self._conn_id)
+        except AirflowNotFoundException:
+            raise AirflowFailException(
+                f"the Spark connection {self._conn_id!r} is not defined: define it in Airflow, or as the "
+                f"environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
+            ) from None
+        except Exception as error:
+            raise AirflowFailException(
+                f"the Spark connection {self._conn_id!r} is unreadable: {type(error).__name__}; {_UNREADABLE}"
+            ) from error
+        master = self._get_hook()._connection["master"]
+        means_yarn = "yarn" in (connection.host or "") or connection.conn_type == "yarn"
+        if master == "://" or not connection.host or (master == "yarn" and not means_yarn):
+            raise AirflowFailException(
+                f"the Spark connection {self._conn_id!r} names no master (found {master!r}); {_UNREADABLE}"
+            )
+
+
+def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, Any]) -> list[str]:
+    """Return the job's command line for the window and contract that the task `window` fixed."""
+    task = context["ti"]
+    output = output_folder(task.dag_id, datetime.fromisoformat(given["start"]))
+    named = {
+        "--contract-json": contract,
+        "--base-dir": given["base_dir"],
+        "--from": given["start"],
+        "--to": given["end"],
+        "--output": output,
+        "--dag-id": task.dag_id,
+        "--dag-run-id": task.run_id,
+        "--try-number": task.try_number,
+    }
+    return [str(word) for pair in named.items() for word in pair]
+
+
+def output_folder(pipeline: str, start: datetime) -> Path:
+    """Return the folder of a window's statement; the same window always has the same."""
+    return settings.home() / "statements" / pipeline / start.strftime("%Y-%m-%dT%H%M%SZ")
+
+
+def outcome(result: Path) -> dict[str, Any]:
+    """Return what the job wrote.
+
+    Raises:
+        AirflowException: where it wrote nothing although it ended well.
+    """
+    try:
+        found: dict[str, Any] = json.loads(result.read_text())
+    except (OSError, ValueError) as error:
+        raise AirflowException(
+            "the Spark job ended without a result: its log, above, says how far it got"
+        ) from error
+    return found
+
+
+def failure(result: Path, error: Exception) -> Exception:
+    """Return the job's own explanation of its failure as an exception, or `error` where it gave none."""
+    try:
+        told = json.loads(result.read_text())
+    except (OSError, ValueError):
+        return error
+    if "error" not in told:
+        return error
+    kind: type[Exception] = AirflowException if told.get("is_temporary") else AirflowFailException
+    return kind(told["error"])

@@ -1,0 +1,85 @@
+"""Intervals that are windows: a run judges `[start, end)` between two ticks of the contract's cron.
+
+Airflow's own cron timetables do not fit. `CronTriggerTimetable` gives intervals of no length.
+`CronDataIntervalTimetable` gives a manual run whose logical date is exactly a tick the interval that *ends*
+there, although a run of that logical date is the one whose interval *starts* there: the manual run then takes
+the place of a window that is never judged.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pendulum
+from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable
+
+
+class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airflow is untyped to us
+    """A cron's intervals as windows, scheduled at their end, within the time the contract is active.
+
+    The active time is kept here and not in the DAG's `start_date` and `end_date`, because Airflow ends a
+    manual run outside of those as a success without a single task.
+
+    Args:
+        cron: The contract's schedule.
+        timezone: The time zone that the cron is written in.
+        active_from: No scheduled window starts earlier.
+        active_until: No scheduled window ends later.
+    """
+
+    def __init__(
+        self,
+        cron: str,
+        timezone: Any,
+        active_from: datetime | None = None,
+        active_until: datetime | None = None,
+    ) -> None:
+        super().__init__(cron, timezone)
+        self._active_from = None if active_from is None else pendulum.instance(active_from)
+        self._active_until = None if active_until is None else pendulum.instance(active_until)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WindowTimetable) and self.serialize() == other.serialize()
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.serialize().items())))
+
+    def serialize(self) -> dict[str, Any]:
+        """Return what `deserialize` needs, as JSON."""
+        return {
+            **super().serialize(),
+            "active_from": None if self._active_from is None else self._active_from.isoformat(),
+            "active_until": None if self._active_until is None else self._active_until.isoformat(),
+        }
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> WindowTimetable:
+        """Return the timetable that `serialize` described."""
+        plain = CronDataIntervalTimetable.deserialize(data)
+        bounds = (
+            None if data[name] is None else datetime.fromisoformat(data[name])
+            for name in ("active_from", "active_until")
+        )
+        return cls(data["expression"], plain._timezone, *bounds)
+
+    def next_dagrun_info(
+        self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
+    ) -> DagRunInfo | None:
+        """Return the next window within the active time, or None when there is none left."""
+        earliest = [bound for bound in (restriction.earliest, self._active_from) if bound is not None]
+        info: DagRunInfo | None = super().next_dagrun_info(
+            last_automated_data_interval=last_automated_data_interval,
+            restriction=restriction._replace(earliest=max(earliest, default=None)),
+        )
+        if info is None or info.data_interval is None or self._active_until is None:
+            return info
+        return info if info.data_interval.end <= self._active_until else None
+
+    def infer_manual_data_interval(self, *, run_after: pendulum.DateTime) -> DataInterval:
+        """Return the window that starts at `run_after`, if that is a tick, else the last that ended."""
+        if self._align_to_prev(run_after) == run_after:
+            return DataInterval(start=run_after, end=self._get_next(run_after))
+        interval: DataInterval = super().infer_manual_data_interval(run_after=run_after)
+        return interval
