@@ -150,7 +150,7 @@ def test_a_failed_alert_waits_and_is_tried_again(store: Store, store_url: str) -
     store.enqueue([alert()])
     (claimed,) = store.claim_alerts(1, _MINUTE)
 
-    store.mark_failed(claimed, "HTTP 503\x00" + "x" * 10_000)
+    assert not store.mark_failed(claimed, "HTTP 503\x00" + "x" * 10_000)
 
     (row,) = rows(store_url, "alert")
     assert (row["status"], row["attempts"], len(row["last_error"])) == ("pending", 1, 500)
@@ -176,9 +176,10 @@ def test_an_alert_is_given_up_after_ten_attempts(store: Store, store_url: str) -
     last = _tried(store, store_url, MAX_ATTEMPTS)
     assert _status(store_url) == ["sending"]
 
-    store.mark_failed(last, "still no")
+    is_over = store.mark_failed(last, "still no")
     _make_due(store_url)
 
+    assert is_over
     assert (last.attempt, _status(store_url), store.claim_alerts(1, _MINUTE)) == (10, ["dead"], ())
 
 

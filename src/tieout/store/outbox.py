@@ -70,18 +70,20 @@ def mark_sent(cursor: Cursor, claimed: ClaimedAlert) -> None:
     cursor.execute(queries()["mark_sent"], {"alert_id": claimed.alert_id})
 
 
-def mark_failed(cursor: Cursor, claimed: ClaimedAlert, error: str, *, is_permanent: bool) -> None:
-    """Record why sending failed, and when to try again: later each time, and never where it is hopeless."""
+def mark_failed(cursor: Cursor, claimed: ClaimedAlert, error: str, *, is_permanent: bool) -> bool:
+    """Record why sending failed and return whether that was the last attempt; others follow, later each time."""
+    is_final = is_permanent or claimed.attempt >= MAX_ATTEMPTS
     cursor.execute(
         queries()["mark_failed"],
         {
             "alert_id": claimed.alert_id,
             "attempt": claimed.attempt,
-            "is_final": is_permanent or claimed.attempt >= MAX_ATTEMPTS,
+            "is_final": is_final,
             "error": storable_text(error, ERROR_LIMIT),
             "backoff": backoff(claimed.attempt),
         },
     )
+    return is_final
 
 
 def _row(alert: Alert) -> dict[str, Any]:

@@ -141,10 +141,10 @@ class Store:
         with self._database.transaction() as cursor:
             outbox.mark_sent(cursor, claimed)
 
-    def mark_failed(self, claimed: ClaimedAlert, error: str, *, is_permanent: bool = False) -> None:
-        """Record why an alert was not sent; it is tried again, up to 10 times, unless that is hopeless."""
+    def mark_failed(self, claimed: ClaimedAlert, error: str, *, is_permanent: bool = False) -> bool:
+        """Record why an alert was not sent and return whether it is given up: at once, or after 10 attempts."""
         with self._database.transaction() as cursor:
-            outbox.mark_failed(cursor, claimed, error, is_permanent=is_permanent)
+            return outbox.mark_failed(cursor, claimed, error, is_permanent=is_permanent)
 
     def pending_alerts(self, pipeline: str | None = None) -> int:
         """Return how many alerts are neither sent nor given up."""

@@ -1,0 +1,196 @@
+"""Receivers of alerts: where a connection points to, and sending one alert there in bounded time.
+
+The address of a Slack webhook is its password. No address, header or body is logged or put into an error:
+only the connection's name and the kind of failure are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import requests
+
+from tieout.errors import ConnectionNotFoundError
+from tieout.model import Alert
+
+STEP_SECONDS: Final = 10.0
+"""How long connecting may take, and how long each wait for the answer."""
+
+TOTAL_SECONDS: Final = 20.0
+"""How long one attempt may take in all; a receiver that sends a byte now and then is never silent for long."""
+
+_RETRIED_STATUSES: Final = (408, 425, 429)
+_SLACK_HOST: Final = "hooks.slack.com/services"
+_SLACK_LIMIT: Final = 3_500
+_THREAD_NAME: Final = "tieout-alert"
+_HTTP_LOGGER: Final = logging.getLogger("urllib3.connectionpool")
+
+
+class ConnectionLike(Protocol):
+    """What is read of an Airflow connection."""
+
+    conn_type: str | None
+    host: str | None
+    schema: str | None
+    login: str | None
+    password: str | None
+    port: int | None
+
+    @property
+    def extra_dejson(self) -> dict[str, Any]:
+        """The connection's extra fields."""
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """Where and how alerts are posted; shows nothing of it."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    login: tuple[str, str] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why an alert was not taken; a permanent one would come back every time."""
+
+    reason: str
+    is_permanent: bool
+    is_quick: bool = False
+    """Whether it came at once, so that trying again at once costs nothing."""
+
+
+def receiver_of(alert: Alert, connection: ConnectionLike) -> Receiver:
+    """Return where the alert's connection points to.
+
+    Raises:
+        ConnectionNotFoundError: where the connection does not say it.
+    """
+    receiver = (_slack if alert.to == "slack" else _webhook)(connection)
+    parts = urlsplit(receiver.url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConnectionNotFoundError(
+            f"connection {alert.connection}: expected an http or https address, found none; docs/reference/"
+            f"alerts.md says what a connection for {alert.to} holds"
+        )
+    return receiver
+
+
+def _webhook(connection: ConnectionLike) -> Receiver:
+    """Return the receiver of an HTTP connection; its extra fields may hold `endpoint` and `headers`.
+
+    In a connection written as a URI, what follows the host is the schema; where that is no scheme it is the
+    path.
+    """
+    extra = connection.extra_dejson
+    schema = connection.schema or ""
+    is_scheme = schema in ("http", "https")
+    default = connection.conn_type if connection.conn_type in ("http", "https") else "https"
+    base = connection.host or ""
+    if "://" not in base:
+        base = f"{schema if is_scheme else default}://{base}"
+    if connection.port:
+        base = f"{base.rstrip('/')}:{connection.port}"
+    path = str(extra.get("endpoint") or ("" if is_scheme else schema))
+    headers = {str(name): str(value) for name, value in (extra.get("headers") or {}).items()}
+    if connection.password and not connection.login:
+        headers.setdefault("Authorization", f"Bearer {connection.password}")
+    login = (connection.login, connection.password or "") if connection.login else None
+    return Receiver(f"{base}/{path.lstrip('/')}" if path else base, headers, login)
+
+
+def _slack(connection: ConnectionLike) -> Receiver:
+    """Return the receiver of a Slack incoming webhook; its address or token is the connection's password."""
+    token = (connection.password or "").strip()
+    if "://" in token:
+        return Receiver(token)
+    base = connection.host or _SLACK_HOST
+    if "://" not in base:
+        base = f"{connection.schema or 'https'}://{base}"
+    if connection.port:
+        base = f"{base.rstrip('/')}:{connection.port}"
+    return Receiver(f"{base.rstrip('/')}/{token.lstrip('/')}".rstrip("/"))
+
+
+def idempotency_key(alert: Alert) -> str:
+    """Return what a receiver can tell a repeated alert by."""
+    return hashlib.sha256(alert.dedup_key.encode()).hexdigest()[:32]
+
+
+def body_of(alert: Alert) -> dict[str, object]:
+    """Return what is posted: the payload with its key; for Slack, one text in which nothing is markup."""
+    if alert.to != "slack":
+        return {**alert.payload, "idempotency_key": idempotency_key(alert)}
+    lines = [alert.payload.get("subject"), alert.payload.get("text"), alert.payload.get("page")]
+    text = "\n".join(str(line) for line in lines if line)[:_SLACK_LIMIT]
+    for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(character, escape)
+    return {"text": text, "unfurl_links": False, "unfurl_media": False}
+
+
+def send(alert: Alert, receiver: Receiver) -> Refusal | None:
+    """Post the alert once and return why it was not taken, or None where it was; takes 20 s at most.
+
+    An answer's text is not read: the status says it all. Redirects are not followed, so that what is secret
+    is sent to the named host only.
+    """
+    finished: list[Refusal | None] = []
+    _HTTP_LOGGER.addFilter(_is_no_alert)
+    sender = threading.Thread(
+        target=lambda: finished.append(_posted(alert, receiver)), name=_THREAD_NAME, daemon=True
+    )
+    sender.start()
+    sender.join(TOTAL_SECONDS)
+    if not finished:
+        return Refusal(f"no complete answer within {TOTAL_SECONDS:g} s", is_permanent=False)
+    return finished[0]
+
+
+def _is_no_alert(record: logging.LogRecord) -> bool:
+    """Keep the HTTP library's debugging lines about alerts, which show the address, out of every log."""
+    return record.threadName != _THREAD_NAME
+
+
+def _posted(alert: Alert, receiver: Receiver) -> Refusal | None:
+    headers = {
+        **receiver.headers,
+        "Content-Type": "application/json; charset=utf-8",
+        "Idempotency-Key": idempotency_key(alert),
+        "User-Agent": "tieout",
+    }
+    try:
+        with requests.post(
+            receiver.url,
+            data=json.dumps(body_of(alert)).encode(),
+            headers=headers,
+            auth=receiver.login,
+            timeout=(STEP_SECONDS, STEP_SECONDS),
+            allow_redirects=False,
+            stream=True,
+        ) as answer:
+            return _refusal(answer.status_code)
+    except requests.Timeout as error:
+        what = "connection" if isinstance(error, requests.ConnectTimeout) else "answer"
+        return Refusal(f"no {what} within {STEP_SECONDS:g} s", is_permanent=False)
+    except (requests.RequestException, OSError, ValueError) as error:
+        # The error's text quotes the address: its type has to do.
+        return Refusal(f"cannot be reached: {type(error).__name__}", is_permanent=False, is_quick=True)
+
+
+def _refusal(status: int) -> Refusal | None:
+    """Return what an HTTP status means: 2xx taken, 5xx and a few others later, the rest never.
+
+    >>> _refusal(204), _refusal(503).is_permanent, _refusal(404).is_permanent, _refusal(429).is_permanent
+    (None, False, True, False)
+    """
+    if 200 <= status < 300:
+        return None
+    is_permanent = status < 500 and status not in _RETRIED_STATUSES
+    return Refusal(f"HTTP {status}", is_permanent=is_permanent, is_quick=status >= 500)

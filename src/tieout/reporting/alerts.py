@@ -1,0 +1,290 @@
+"""Alerts: who is told what about a run, decided and written from values alone.
+
+An alert is for people, so it is short: the verdict and why, counts, the gravest incidents, the checks that
+failed, and where to read on. Ids in it come from other people's systems: they are made visible and cut, never
+passed on as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from tieout.contracts import AlertRoute, Contract
+from tieout.model import Alert, CheckResult, CheckStatus, Severity, Verdict, Window
+
+MOST_REASONS: Final = 5
+MOST_INCIDENTS: Final = 5
+MOST_CHECKS: Final = 10
+LINE_LIMIT: Final = 300
+TEXT_LIMIT: Final = 3_000
+"""Characters; the most that one section of a Slack message holds."""
+
+_UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HARMLESS: Final = ("DELIVERED", "RECOVERED", "NOT_SENT")
+
+
+class AlertKind(StrEnum):
+    """What an alert tells of."""
+
+    VERDICT = "verdict"
+    WARNINGS = "warnings"
+    OVERDUE = "overdue"
+    DISAGREEMENT = "disagreement"
+    RUN_FAILED = "run_failed"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something worth telling; two findings with equal `facts` about one window are the same news."""
+
+    kind: AlertKind
+    severity: Severity
+    headline: str
+    lines: tuple[str, ...]
+    facts: Mapping[str, object]
+
+
+def alerts_for(
+    contract: Contract,
+    statement: Mapping[str, Any],
+    results: Sequence[CheckResult],
+    final: Verdict,
+    *,
+    page: str | None = None,
+) -> tuple[Alert, ...]:
+    """Return the alerts about a checked run, one for each finding and route that wants its severity.
+
+    BROKEN is critical, UNKNOWN a warning, and so are a judge and checks that disagree, KEPT with failed
+    warnings, and messages overdue in a PENDING window. PENDING alone is no news: the window will be judged
+    again.
+
+    Args:
+        contract: Whose routes are told.
+        statement: The published statement, with the judge's own verdict.
+        results: What the independent checks found.
+        final: The verdict after them.
+        page: Where people can read on.
+    """
+    window = Window(_time(statement["window"]["start"]), _time(statement["window"]["end"]))
+    findings = (_about_verdict(statement, results, final), _about_disagreement(statement, results))
+    told = [finding for finding in findings if finding is not None]
+    return _routed(contract, told, window=window, run_id=statement["run_id"], page=page)
+
+
+def failure_alerts(
+    contract: Contract,
+    window: Window | None,
+    dag_run_id: str,
+    failed: Mapping[str, str],
+    page: str | None = None,
+) -> tuple[Alert, ...]:
+    """Return the alerts about a run without a verdict; `failed` holds the steps to blame and their states."""
+    lines = (
+        f"Airflow run {plain(dag_run_id)} gave no verdict, so nothing is known about this window.",
+        *(f"{plain(step)}: {plain(state)}" for step, state in failed.items()),
+        "The log of the first of these steps says why.",
+    )
+    facts: dict[str, object] = {"failed": dict(failed)} | ({} if window else {"dag_run_id": dag_run_id})
+    finding = Finding(AlertKind.RUN_FAILED, Severity.CRITICAL, "the run failed", lines, facts)
+    return _routed(contract, [finding], window=window, run_id=None, page=page)
+
+
+def _about_verdict(
+    statement: Mapping[str, Any], results: Sequence[CheckResult], final: Verdict
+) -> Finding | None:
+    """Return what there is to tell about the window itself."""
+    warnings = [result for result in results if result.status != CheckStatus.PASS and _is_warning(result)]
+    if final in (Verdict.BROKEN, Verdict.UNKNOWN):
+        severity = Severity.CRITICAL if final == Verdict.BROKEN else Severity.WARNING
+        return _finding(AlertKind.VERDICT, severity, final.value, statement, results)
+    if final == Verdict.PENDING and statement["flags"].get("OVERDUE"):
+        headline = f"PENDING, {statement['flags']['OVERDUE']} messages overdue"
+        return _finding(AlertKind.OVERDUE, Severity.WARNING, headline, statement, results)
+    if final == Verdict.KEPT and warnings:
+        headline = f"KEPT, with {len(warnings)} warnings" if len(warnings) > 1 else "KEPT, with a warning"
+        return _finding(AlertKind.WARNINGS, Severity.WARNING, headline, statement, results)
+    return None
+
+
+def _about_disagreement(statement: Mapping[str, Any], results: Sequence[CheckResult]) -> Finding | None:
+    """Return a finding where judge and checks looked at the same rows and came to different ends.
+
+    Checks that could not be carried out are no opinion, and an UNKNOWN of the judge is none either.
+    """
+    judged = Verdict(statement["verdict"])
+    fails = any(r.status == CheckStatus.FAIL and r.severity == Severity.CRITICAL for r in results)
+    has_opinion = fails or (bool(results) and all(r.status != CheckStatus.ERROR for r in results))
+    if not has_opinion or judged == Verdict.UNKNOWN or fails == (judged == Verdict.BROKEN):
+        return None
+    checked = "at least one critical check failed" if fails else "no critical check failed"
+    headline = f"the judge says {judged}, but {checked}"
+    return _finding(AlertKind.DISAGREEMENT, Severity.WARNING, headline, statement, results)
+
+
+def _finding(
+    kind: AlertKind,
+    severity: Severity,
+    headline: str,
+    statement: Mapping[str, Any],
+    results: Sequence[CheckResult],
+) -> Finding:
+    """Return a finding with what people need to know, and what makes it the same news another time.
+
+    Reasons and observed values may hold times of reading, so they are told and are not among the facts.
+    """
+    failed = [result for result in results if result.status != CheckStatus.PASS]
+    counts = {**_counts(statement["classes"]), **_counts(statement["flags"])}
+    lines = (
+        *(plain(reason) for reason in statement["reasons"][:MOST_REASONS]),
+        *_more("reasons", statement["reasons"], MOST_REASONS),
+        *(
+            [f"Counts: {', '.join(f'{plain(name)} {count}' for name, count in counts.items())}"]
+            if counts
+            else []
+        ),
+        *(_incident_line(incident) for incident in statement["incidents"][:MOST_INCIDENTS]),
+        *_more("incidents", statement["incidents"], MOST_INCIDENTS),
+        *(_check_line(result) for result in failed[:MOST_CHECKS]),
+        *_more("failed checks", failed, MOST_CHECKS),
+    )
+    facts = {
+        "classes": statement["classes"],
+        "flags": statement["flags"],
+        "incidents": sorted(str(incident["incident_id"]) for incident in statement["incidents"]),
+        "failed": sorted(f"{result.rule} {result.status}" for result in failed),
+    }
+    return Finding(kind, severity, headline, lines, facts)
+
+
+def _routed(
+    contract: Contract,
+    findings: Sequence[Finding],
+    *,
+    window: Window | None,
+    run_id: str | None,
+    page: str | None,
+) -> tuple[Alert, ...]:
+    """Return one alert for each finding and each route that wants to hear of its severity."""
+    return tuple(
+        Alert(
+            dedup_key=dedup_key(contract, window, route, finding),
+            pipeline=contract.pipeline,
+            window=window,
+            run_id=run_id,
+            kind=finding.kind.value,
+            severity=finding.severity,
+            to=route.to,
+            connection=route.connection,
+            payload=_payload(contract, finding, window=window, run_id=run_id, page=page),
+        )
+        for finding in findings
+        for route in contract.alerts
+        if finding.severity.rank >= route.at.rank
+    )
+
+
+def dedup_key(contract: Contract, window: Window | None, route: AlertRoute, finding: Finding) -> str:
+    """Return what makes an alert the same alert: pipeline, window, route, kind, and what was found.
+
+    A run of the same window that finds the same has the same key, and sends nothing new.
+    """
+    found = json.dumps([finding.severity, finding.headline, finding.facts], sort_keys=True, default=str)
+    digest = hashlib.sha256(found.encode()).hexdigest()[:24]
+    of = f"{window.start.isoformat()}/{window.end.isoformat()}" if window else "no window"
+    return "|".join([contract.pipeline, of, f"{route.to}:{route.connection}", finding.kind, digest])
+
+
+def _payload(
+    contract: Contract, finding: Finding, *, window: Window | None, run_id: str | None, page: str | None
+) -> dict[str, object]:
+    """Return what a receiver gets: a subject, a text for people, and the same in parts for programs."""
+    when = f", {window.start:%Y-%m-%d %H:%M} to {window.end:%Y-%m-%d %H:%M} UTC" if window else ""
+    subject = plain(f"{contract.pipeline}: {finding.headline}{when}")
+    promise = f"{contract.guarantee}, group {contract.group}" + (
+        f", owner {contract.owner}" if contract.owner else ""
+    )
+    return {
+        "subject": subject,
+        "text": bounded([plain(promise), *finding.lines]),
+        "pipeline": contract.pipeline,
+        "group": plain(contract.group),
+        "owner": plain(contract.owner),
+        "guarantee": contract.guarantee.value,
+        "window": {"start": window.start.isoformat(), "end": window.end.isoformat()} if window else None,
+        "run_id": run_id,
+        "kind": finding.kind.value,
+        "severity": finding.severity.value,
+        "page": page,
+    }
+
+
+def plain(text: str, limit: int = LINE_LIMIT) -> str:
+    r"""Return one printable line: control and direction characters as escapes, cut at `limit` characters.
+
+    >>> plain("a\nb")
+    'a\\u000ab'
+    """
+    shown = _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def bounded(lines: Sequence[str], limit: int = TEXT_LIMIT) -> str:
+    r"""Return as many whole lines as fit into `limit` characters, and a last one if some are missing.
+
+    >>> bounded(["first", "a second, rather long one", "third"], limit=30)
+    'first\n… and 2 more lines'
+    """
+    whole = "\n".join(lines)
+    if len(whole) <= limit:
+        return whole
+    for kept in range(len(lines) - 1, 0, -1):
+        text = "\n".join([*lines[:kept], f"… and {len(lines) - kept} more lines"])
+        if len(text) <= limit:
+            return text
+    return f"… {len(lines)} lines"
+
+
+def _counts(counted: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counted.items() if count and name not in _HARMLESS}
+
+
+def _more(what: str, items: Sequence[object], most: int) -> tuple[str, ...]:
+    return (f"… and {len(items) - most} more {what}",) if len(items) > most else ()
+
+
+def _incident_line(incident: Mapping[str, Any]) -> str:
+    """Return an incident in words: class, locus, cause, size, and where."""
+    place = "" if incident.get("topic") is None else f" in {incident['topic']}-{incident.get('partition')}"
+    first, last = incident.get("first_position"), incident.get("last_position")
+    positions = "" if first is None else f", positions {_position(first)} to {_position(last)}"
+    causes = [incident.get("locus"), incident.get("cause")]
+    why = ", ".join(cause for cause in causes if cause and cause != "unknown")
+    return plain(
+        f"{incident['class']}: {incident['breaks']}{place}{positions}" + (f" ({why})" if why else "")
+    )
+
+
+def _position(position: object) -> str:
+    return position if isinstance(position, str) else json.dumps(position, default=str)
+
+
+def _check_line(result: CheckResult) -> str:
+    ended = "could not be carried out" if result.status == CheckStatus.ERROR else "failed"
+    return plain(
+        f"Check {result.rule} {ended} ({result.severity}): {result.observed}, expected {result.limit}"
+    )
+
+
+def _is_warning(result: CheckResult) -> bool:
+    return result.severity.rank >= Severity.WARNING.rank
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
