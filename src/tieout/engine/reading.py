@@ -1,0 +1,189 @@
+"""Step one of a run: every declared ledger read, conformed to its schema, and its coverage stated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType
+
+from tieout.contracts import Contract, LedgerSpec
+from tieout.engine.evidence import Evidence, LedgerCoverage
+from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
+from tieout.engine.sources import READERS
+from tieout.engine.sources.conforming import Conformed, conformed, text_columns
+from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
+from tieout.engine.sources.inputs import local_path, name_of
+from tieout.engine.sources.lines import line_numbers
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.errors import SourceError
+from tieout.model import Ledger, Window
+
+_NAMED_ROWS: Final = 5
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What one pass over a ledger's rows counts."""
+
+    rows: int
+    unparsed: int
+    undated: int
+    implausible: int
+
+
+def read_evidence(
+    spark: SparkSession, contract: Contract, window: Window, now: datetime
+) -> dict[Ledger, Evidence]:
+    """Return the evidence of every ledger that the contract declares, absent ones included.
+
+    Rows are kept in memory and on disk, since every rule reads them again. Nothing is filtered by consumer group or
+    time here. The session is set to UTC and to strict parsing of times.
+
+    Raises:
+        SourceError: where a source cannot be read as the contract describes it.
+        ConnectionNotFoundError: where it names a connection that is not defined.
+    """
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+    return {ledger: _evidence(spark, contract, window, now, ledger) for ledger in contract.ledgers}
+
+
+def _evidence(
+    spark: SparkSession, contract: Contract, window: Window, now: datetime, ledger: Ledger
+) -> Evidence:
+    spec = contract.ledgers[ledger]
+    request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns))
+    reading = READERS[spec.source.kind](spec.source, request)
+    if reading.rows is None:
+        return _without_rows(spark, contract, window, ledger, reading)
+    reading, found, counts = _kept(reading, ledger, spec, request)
+    rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
+    samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+    return Evidence(
+        ledger=ledger,
+        rows=rows,
+        present=found.present,
+        coverage=_coverage(rows, contract, window, ledger, reading, counts, samples),
+    )
+
+
+def _without_rows(
+    spark: SparkSession, contract: Contract, window: Window, ledger: Ledger, reading: Reading
+) -> Evidence:
+    """Return the evidence of a source that is absent, or that has nothing that could be read."""
+    rows = spark.createDataFrame([], SCHEMAS[ledger])
+    counts = _Counts(rows=0, unparsed=0, undated=0, implausible=0)
+    return Evidence(
+        ledger=ledger,
+        rows=rows,
+        present=frozenset(),
+        coverage=_coverage(rows, contract, window, ledger, reading, counts, ()),
+    )
+
+
+def _kept(
+    reading: Reading, ledger: Ledger, spec: LedgerSpec, request: Request
+) -> tuple[Reading, Conformed, _Counts]:
+    """Return the conformed rows, kept for the rules, and their counts; reads again where one input broke the job."""
+    while reading.rows is not None:
+        found = conformed(reading.rows, ledger, spec)
+        kept = Conformed(found.rows.persist(StorageLevel.MEMORY_AND_DISK), found.present)
+        try:
+            return reading, kept, _counts(kept.rows, ledger, request.now)
+        except Exception as error:
+            kept.rows.unpersist()
+            reading = _reread(reading, error, f"ledgers.{ledger}")
+    empty = request.spark.createDataFrame([], SCHEMAS[ledger])
+    nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
+    numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
+    return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), _Counts(0, 0, 0, 0)
+
+
+def _reread(reading: Reading, error: Exception, place: str) -> Reading:
+    """Return the reading without the inputs that do not read through.
+
+    Raises:
+        SourceError: where all of them do: then an expression of the contract fails on some row.
+    """
+    if not isinstance(error, PySparkException) and type(error).__name__ != "Py4JJavaError":
+        raise error
+    again = None if reading.reread is None else reading.reread()
+    if again is None or again.unparsed_inputs <= reading.unparsed_inputs:
+        condition = error.getCondition() if isinstance(error, PySparkException) else None
+        raise SourceError(
+            f"{place}: columns or where fail on a row ({condition or 'no further reason'}); "
+            "use the try_ form of the function that can fail"
+        ) from None
+    return again
+
+
+def _counts(rows: DataFrame, ledger: Ledger, now: datetime) -> _Counts:
+    time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
+    is_implausible = (time < F.lit(EARLIEST_PLAUSIBLE)) | (time > F.lit(now + LATEST_AHEAD))
+    row = rows.agg(
+        F.count_if(is_good),
+        F.count_if(~is_good),
+        F.count_if(is_good & time.isNull()),
+        F.count_if(is_good & is_implausible),
+    ).head()
+    if row is None:
+        raise RuntimeError("an aggregate without groups gave no row")
+    return _Counts(*row)
+
+
+def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:
+    """Return one line for each of the first rows that did not conform, in the order of files and lines."""
+    first = (
+        rows.where(F.col(FAULT).isNotNull())
+        .orderBy(FILE, BLOCK, ROW)
+        .select(FILE, TEXT, FAULT)
+        .limit(_NAMED_ROWS)
+        .collect()
+    )
+    places = [place for place, row in enumerate(first) if row[FILE] is not None and row[TEXT] is not None]
+    numbers = dict(zip(places, line_numbers([(first[p][FILE], first[p][TEXT]) for p in places]), strict=True))
+    named = []
+    for place, row in enumerate(first):
+        file = "" if row[FILE] is None else f"{name_of(local_path(row[FILE]), base_dir)}: "
+        number = numbers.get(place)
+        named.append(f"{file.removesuffix(': ')}:{number}: {row[FAULT]}" if number else f"{file}{row[FAULT]}")
+    more = unparsed - len(named)
+    return (*named, *((f"{more} more rows could not be read",) if more else ()))
+
+
+def _coverage(
+    rows: DataFrame,
+    contract: Contract,
+    window: Window,
+    ledger: Ledger,
+    reading: Reading,
+    counts: _Counts,
+    samples: tuple[str, ...],
+) -> LedgerCoverage:
+    bounds = bounds_of(rows, ledger, contract, window, reading.read_at, reading.complete_until)
+    spec = contract.ledgers[ledger]
+    time = TIME_COLUMN[ledger]
+    dating = (
+        f"{counts.undated} rows without {time}" if counts.undated else "",
+        f"{counts.implausible} rows with {time} before 1971 or in the future" if counts.implausible else "",
+    )
+    return LedgerCoverage(
+        is_present=reading.is_present,
+        covers_from=bounds.covers_from,
+        complete_until=None if bounds.complete_until is None else bounds.complete_until.astimezone(UTC),
+        names_all_producers=bounds.names_all_producers,
+        is_within_tolerance=tolerance_holds(spec, counts.rows, counts.unparsed, reading.unparsed_inputs),
+        has_sequence_gaps=bounds.has_sequence_gaps,
+        rows=counts.rows,
+        unparsed=counts.unparsed + reading.unparsed_inputs,
+        undated=counts.undated,
+        digests=reading.digests,
+        notes=(*reading.notes, *samples, *(note for note in dating if note), *bounds.notes),
+    )

@@ -1,0 +1,17 @@
+"""Sources: one reader a kind, and the conforming that all of them share. A further kind is one file and one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from tieout.engine.sources import files
+from tieout.engine.sources.source import Reader
+
+READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
+    {
+        "files": files.read,
+    }
+)
+"""The reader of each kind of source that a contract can name."""

@@ -1,0 +1,108 @@
+"""Strict casts into the canonical types: a value becomes exactly what it says, or nothing.
+
+Spark's own casts are too kind (`17.5` becomes 17) or too harsh (one wrong value ends the job); here a wrong value is null,
+and whoever asked sees that it was not null before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    IntegralType,
+    LongType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
+
+_LONG: Final = LongType()
+_WHOLE: Final = r"^\s*[+-]?[0-9]+(\.0*)?\s*$"
+_ISO: Final = (
+    r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
+)
+_LATEST_MILLIS: Final = 253402300799999
+"""The last millisecond of the year 9999."""
+_EARLIEST_MILLIS: Final = -62135596800000
+"""The first millisecond of the year 1."""
+
+
+def strict(value: Column, source: DataType, target: DataType) -> Column:
+    """Return the value as the target type; null where it is not one.
+
+    Text is kept as it is, without trimming. Times are ISO 8601, in UTC where no zone is given, or milliseconds since
+    1970; microseconds are kept. A whole number may be written `17`, `"17"` or `17.0`.
+    """
+    if isinstance(source, NullType):
+        return F.lit(None).cast(target)
+    if isinstance(target, StringType):
+        return _text(value, source)
+    if isinstance(target, TimestampType):
+        return _time(value, source)
+    if isinstance(target, IntegralType):
+        return _whole(value, source, target)
+    if isinstance(target, BooleanType):
+        return value if isinstance(source, BooleanType) else _text(value, source).try_cast(target)
+    return _nested(value, source, target)
+
+
+def _text(value: Column, source: DataType) -> Column:
+    if isinstance(source, StringType):
+        return value
+    if isinstance(source, BinaryType):
+        return F.lower(F.hex(value))
+    if isinstance(source, StructType | ArrayType | MapType | VariantType):
+        return F.to_json(value)
+    return value.cast(StringType())
+
+
+def _whole(value: Column, source: DataType, target: DataType) -> Column:
+    if isinstance(source, IntegralType):
+        return value.try_cast(target)
+    if isinstance(source, StringType):
+        digits = F.regexp_replace(F.trim(value), r"\.0*$", "")
+        return F.when(value.rlike(_WHOLE), digits.try_cast(target))
+    if isinstance(source, NumericType):
+        whole = value.try_cast("decimal(38,0)")
+        return F.when(value == F.floor(value), whole.try_cast(target))
+    return F.lit(None).cast(target)
+
+
+def _time(value: Column, source: DataType) -> Column:
+    if isinstance(source, TimestampType):
+        return value
+    if isinstance(source, TimestampNTZType | DateType):
+        return value.cast(TimestampType())
+    if isinstance(source, StringType):
+        with_minutes = F.regexp_replace(F.trim(value), r"(:[0-9.]+ ?[+-][0-9]{2})$", "$1:00")
+        with_colon = F.regexp_replace(with_minutes, r"( ?[+-][0-9]{2})([0-9]{2})$", "$1:$2")
+        written = F.when(value.rlike(_ISO), with_colon.try_cast(TimestampType()))
+        return F.coalesce(written, _millis(_whole(value, source, _LONG)))
+    if isinstance(source, NumericType):
+        return _millis(_whole(value, source, _LONG))
+    return F.lit(None).cast(TimestampType())
+
+
+def _millis(value: Column) -> Column:
+    return F.timestamp_millis(F.when(value.between(_EARLIEST_MILLIS, _LATEST_MILLIS), value))
+
+
+def _nested(value: Column, source: DataType, target: DataType) -> Column:
+    if isinstance(source, StringType):
+        return F.from_json(value, target.simpleString(), {"mode": "PERMISSIVE"})
+    if isinstance(source, ArrayType | StructType | MapType):
+        return value.try_cast(target)
+    return F.lit(None).cast(target)

@@ -1,0 +1,231 @@
+"""From a source's own columns to the canonical ones, as the contract maps them; shared by every kind of source.
+
+A row that does not conform is kept beside the others with the reason, and counted: a wrong value is never silently null. The
+contract's expressions are analysed without Spark's ANSI mode, in which one wrong value would end the whole job. A
+conversion that fails gives null there; so an expression that gives null although every column it names has a value makes the
+row a faulty one. An expression that may mean null says so by the function it uses (`MAY_BE_NULL`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
+
+from tieout.contracts import LedgerSpec
+from tieout.engine.ledger import EFFECT_OUTCOMES, OUTCOMES, SCHEMAS, TRANSACTION_STATES
+from tieout.engine.sources.casting import strict
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+MAY_BE_NULL: Final = re.compile(
+    r"\b(case|if|iff|nullif|nvl2|try_\w+|get_json_object|from_json|from_csv|element_at|get|null)\b|\[",
+    re.IGNORECASE,
+)
+"""What in an expression says that null is one of its values."""
+_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"")
+_NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
+_PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()")
+_BELONGS: Final = "_tieout_belongs"
+_VALUE: Final = "_tieout_value_"
+_SHOWN_COLUMNS: Final = 40
+
+
+@dataclass(frozen=True)
+class Conformed:
+    """The canonical rows and, by `FAULT`, those that are none; `present` are the columns that the source has."""
+
+    rows: DataFrame
+    present: frozenset[str]
+
+
+def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
+    """Return the source columns that become canonical ones as they are.
+
+    >>> sorted(text_columns(Ledger.FILTERED, {"message_id": "id", "at": "to_timestamp(t)"}) - {"topic", "topic_id"})
+    ['id', 'offset', 'partition', 'reason']
+    """
+    mapped = {name: columns.get(name, name) for name in SCHEMAS[ledger].names}
+    used = {path for text in columns.values() if not _is_path(text) for path in _heads(text)}
+    plain = {text.strip().strip("`") for text in mapped.values() if _is_path(text) and "." not in text}
+    return frozenset(plain - used)
+
+
+def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
+    """Return the source's rows in the ledger's schema, beside them `FAULT` and the place of the faulty ones.
+
+    | message_id | … | FAULT                             | FILE   | TEXT            |
+    |------------|---|-----------------------------------|--------|-----------------|
+    | 17         | … | null                              | a.json | null            |
+    | null       | … | offset: expected a whole number   | a.json | {"offset": "x"} |
+
+    Raises:
+        SourceError: where an expression of the contract is no SQL or names what is not there.
+    """
+    schema = SCHEMAS[ledger]
+    names = [name for name in source.columns if name not in HIDDEN]
+    mapping = _mapping(schema, spec.columns, names)
+    with _lenient(source.sparkSession):
+        valued = _with_values(source, ledger, spec, mapping, names)
+        faults = [F.col(FAULT), *(_fault_of(valued, ledger, field, mapping) for field in schema.fields)]
+        fault = F.coalesce(*faults)
+        values = [_value_of(valued, field, mapping) for field in schema.fields]
+        rows = valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull()).select(
+            *values,
+            fault.alias(FAULT),
+            F.col(FILE),
+            F.when(fault.isNotNull(), F.col(TEXT)).alias(TEXT),
+            F.col(BLOCK),
+            F.col(ROW),
+        )
+    return Conformed(rows, frozenset(mapping))
+
+
+def _with_values(
+    source: DataFrame, ledger: Ledger, spec: LedgerSpec, mapping: Mapping[str, str], names: list[str]
+) -> DataFrame:
+    """Return the hidden columns, whether a row belongs to the ledger, and the value of each mapped column."""
+    place = f"ledgers.{ledger}"
+    belongs, doubt = F.lit(True), F.lit(None).cast(StringType())
+    if spec.where is not None and names:
+        belongs = _expression(source, spec.where, f"{place}.where", names)
+        _check_boolean(source.select(belongs), place)
+        doubt = F.when(_is_failed(belongs, spec.where, names), F.lit("where: a value does not convert"))
+    values, failures = [], []
+    for name, text in mapping.items():
+        value = _expression(source, text, f"{place}.columns.{name}", names)
+        values.append(value.alias(_VALUE + name))
+        reason = F.lit(f"{name}: a value does not convert")
+        failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
+    kept = [F.col(name) for name in HIDDEN if name != FAULT]
+    fault = F.coalesce(F.col(FAULT), doubt, *failures)
+    return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values)
+
+
+def _mapping(schema: StructType, columns: Mapping[str, str], names: list[str]) -> dict[str, str]:
+    """Return the expression of every canonical column that the source has, in the order of the schema."""
+    if not names:
+        return {}
+    own = {name.lower(): name for name in names}
+    found = {}
+    for name in schema.names:
+        if name in columns:
+            found[name] = columns[name]
+        elif name in own:
+            found[name] = f"`{own[name]}`"
+    return found
+
+
+def _expression(source: DataFrame, text: str, place: str, names: list[str]) -> Column:
+    """Return the contract's expression, known to be one over the source's columns.
+
+    Raises:
+        SourceError: where it is not.
+    """
+    try:
+        expression = F.expr(text)
+        source.select(*source.columns, expression)
+    except AnalysisException as error:
+        shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
+        reason = _reason(error)
+        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}") from None
+    return expression
+
+
+def _reason(error: AnalysisException) -> str:
+    """Return what is wrong with an expression, in one line."""
+    parameters = error.getMessageParameters() or {}
+    if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+        return f"no column {parameters.get('objectName', '')}".strip()
+    return " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
+
+
+def _is_failed(value: Column, text: str, names: list[str]) -> Column:
+    """Return whether the expression gives null although everything it names has a value."""
+    code = _LITERAL.sub(" ", text)
+    if _is_path(text) or MAY_BE_NULL.search(code):
+        return F.lit(False)
+    own = {name.lower() for name in names}
+    paths = sorted({path for path in _PATH.findall(code) if _head(path).lower() in own})
+    there = [F.expr(path).isNotNull() for path in paths]
+    if not there:
+        return F.lit(False)
+    failed = value.isNull()
+    for is_there in there:
+        failed = failed & is_there
+    return failed
+
+
+def _value_of(valued: DataFrame, field: StructField, mapping: Mapping[str, str]) -> Column:
+    if field.name not in mapping:
+        return F.lit(None).cast(field.dataType).alias(field.name)
+    source = valued.schema[_VALUE + field.name].dataType
+    return strict(F.col(_VALUE + field.name), source, field.dataType).alias(field.name)
+
+
+def _fault_of(valued: DataFrame, ledger: Ledger, field: StructField, mapping: Mapping[str, str]) -> Column:
+    """Return why the column's value is not one of its type or of its words; null where it is, or is null."""
+    if field.name not in mapping:
+        return F.lit(None).cast(StringType())
+    raw = F.col(_VALUE + field.name)
+    value = strict(raw, valued.schema[_VALUE + field.name].dataType, field.dataType)
+    words = _words(ledger, field.name)
+    if words:
+        expected = f"one of {', '.join(sorted(words))}"
+        return F.when(~value.isin(*words), F.lit(f"{field.name}: expected {expected}"))
+    expected = _described(field.dataType)
+    return F.when(raw.isNotNull() & value.isNull(), F.lit(f"{field.name}: expected {expected}"))
+
+
+def _words(ledger: Ledger, column: str) -> frozenset[str]:
+    if column == "outcome":
+        return OUTCOMES if ledger is Ledger.PRODUCED else EFFECT_OUTCOMES
+    return TRANSACTION_STATES if column == "transaction_state" else frozenset()
+
+
+def _described(kind: DataType) -> str:
+    if isinstance(kind, TimestampType):
+        return "an ISO 8601 time or milliseconds since 1970"
+    if isinstance(kind, BooleanType):
+        return "true or false"
+    names = {"bigint": "a whole number", "int": "a whole number below 2147483648"}
+    return names.get(kind.simpleString(), kind.simpleString())
+
+
+def _check_boolean(belongs: DataFrame, place: str) -> None:
+    kind = belongs.schema[0].dataType
+    if not isinstance(kind, BooleanType):
+        raise SourceError(
+            f"{place}.where: expected a condition, found an expression of type {kind.simpleString()}"
+        )
+
+
+def _is_path(text: str) -> bool:
+    return _PATH.fullmatch(text.strip()) is not None
+
+
+def _heads(text: str) -> set[str]:
+    return {_head(path) for path in _PATH.findall(_LITERAL.sub(" ", text))}
+
+
+def _head(path: str) -> str:
+    return path[1 : path.index("`", 1)] if path.startswith("`") else path.split(".")[0]
+
+
+@contextmanager
+def _lenient(spark: SparkSession) -> Iterator[None]:
+    """Analyse without ANSI mode what is built inside; expressions keep the mode they were analysed in."""
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", str(before))

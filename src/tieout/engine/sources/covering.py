@@ -1,0 +1,222 @@
+"""How far a ledger is complete: its contract's coverage, held against the rows that are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
+
+from tieout.contracts import Contract, CoverageSpec, LedgerSpec
+from tieout.contracts.times import format_time, parse_time
+from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
+from tieout.engine.sources.casting import strict
+from tieout.errors import SourceError
+from tieout.model import Ledger, Window
+
+EARLIEST_PLAUSIBLE: Final = datetime(1971, 1, 1, tzinfo=UTC)
+"""Before this a time is an unset clock, not a time."""
+LATEST_AHEAD: Final = timedelta(days=1)
+"""How far ahead of the run's own clock a time may be before it is no time either."""
+_NOW: Final = re.compile(r"\b(?:now|current_timestamp)\s*\(\s*\)", re.IGNORECASE)
+_SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
+    Ledger.PRODUCED: ("producer_id", "producer_session"),
+    Ledger.DELIVERED: ("consumer_group", "consumer_id"),
+    Ledger.READ: ("consumer_group", "consumer_id"),
+    Ledger.ASSIGNED: ("consumer_group", "consumer_id"),
+    Ledger.COMMITTED: ("consumer_group",),
+}
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """From when until when a ledger is complete, who is known to be in it, and what is to be said about that."""
+
+    covers_from: datetime | None = None
+    complete_until: datetime | None = None
+    names_all_producers: bool = False
+    has_sequence_gaps: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def bounds_of(
+    rows: DataFrame,
+    ledger: Ledger,
+    contract: Contract,
+    window: Window,
+    read_at: datetime,
+    complete_until: datetime | None,
+) -> Bounds:
+    """Return how far the ledger is complete.
+
+    `declared` is complete over the window, its margin and its grace. `complete_until` is what the source itself says, and
+    counts where the contract says nothing.
+
+    Raises:
+        SourceError: where the contract's aggregate is none.
+    """
+    spec = contract.ledgers[ledger].coverage
+    if spec == "declared":
+        return Bounds(window.start - contract.margin, window.end + contract.grace, names_all_producers=True)
+    if not isinstance(spec, CoverageSpec):
+        notes: tuple[str, ...] = () if complete_until else ("the contract does not say how far this ledger is complete",)
+        return Bounds(complete_until=complete_until, notes=notes)
+    until, said = _until(rows, ledger, spec, contract.base_dir, read_at)
+    if spec.complete_until is None and spec.watermark_file is None:
+        until = complete_until
+    strangers = _strangers(rows, spec.producers) if ledger is Ledger.PRODUCED and spec.producers else ()
+    has_gaps, gap_notes = _gaps(rows) if spec.sequences == "gapless" else (False, ())
+    return Bounds(
+        covers_from=spec.complete_from,
+        complete_until=until,
+        names_all_producers=bool(spec.producers) and not strangers,
+        has_sequence_gaps=has_gaps,
+        notes=(*said, *strangers, *gap_notes),
+    )
+
+
+def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataFrame:
+    """Return the rows whose time can be true; one row of the year 2099 must not make a ledger complete until then."""
+    time = F.col(TIME_COLUMN[ledger])
+    return rows.where(time.between(F.lit(EARLIEST_PLAUSIBLE), F.lit(now + LATEST_AHEAD)))
+
+
+def _until(
+    rows: DataFrame, ledger: Ledger, spec: CoverageSpec, base_dir: Path, read_at: datetime
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return the earlier of what the aggregate and the watermark file say; None where one of them says nothing."""
+    found: list[datetime | None] = []
+    notes: tuple[str, ...] = ()
+    if spec.complete_until is not None:
+        until, notes = _stated(rows, ledger, spec, spec.complete_until, read_at)
+        found.append(until)
+    if spec.watermark_file is not None:
+        until, problem = _watermark(base_dir / spec.watermark_file, spec.watermark_file)
+        found.append(until)
+        notes = (*notes, *problem)
+    known = [until for until in found if until is not None]
+    return (min(known) if known and len(known) == len(found) else None), notes
+
+
+def _stated(
+    rows: DataFrame, ledger: Ledger, spec: CoverageSpec, text: str, read_at: datetime
+) -> tuple[datetime | None, tuple[str, ...]]:
+    try:
+        return parse_time(text), ()
+    except ValueError:
+        pass
+    if _NOW.fullmatch(text.strip()):
+        return read_at, ()
+    names = SCHEMAS[ledger].names
+    aggregate = _NOW.sub(f"TIMESTAMP '{format_time(read_at)}'", text)
+    if not any(re.search(rf"\b{name}\b", aggregate, re.IGNORECASE) for name in names):
+        return _only_time(rows.sparkSession.range(1), ledger, aggregate), ()
+    until, notes = _lowest_watermark(rows, ledger, spec.producers, aggregate, read_at)
+    return (None if until is None else min(until, read_at)), notes
+
+
+def _only_time(one_row: DataFrame, ledger: Ledger, expression: str) -> datetime | None:
+    """Return the time that an expression without columns gives."""
+    times = _aggregated(one_row, ledger, (), expression)
+    row = times.head()
+    return None if row is None or row["until"] is None else _aware(row["until"])
+
+
+def _lowest_watermark(
+    rows: DataFrame, ledger: Ledger, producers: tuple[str, ...], aggregate: str, read_at: datetime
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return the minimum over the declared producers or, without them, over the sessions that the rows name.
+
+    The slowest source decides: what another one wrote later proves nothing about it.
+    """
+    plausible = with_plausible_time(rows, ledger, read_at)
+    keys = ("producer_id",) if producers else _SESSION_COLUMNS.get(ledger, ())
+    if producers:
+        plausible = plausible.where(F.col("producer_id").isin(*producers))
+    times = _aggregated(plausible, ledger, keys, aggregate)
+    lowest = times.agg(
+        F.min("until").alias("until"),
+        F.count("*").alias("sources"),
+        F.count("until").alias("stated"),
+        *([F.collect_set("producer_id").alias("seen")] if producers else []),
+    ).head()
+    if lowest is None or lowest["stated"] < max(1, lowest["sources"]):
+        return None, ("no row says how far this ledger is complete",)
+    silent = sorted(set(producers) - set(lowest["seen"])) if producers else []
+    if silent:
+        return None, tuple(f"declared producer {name} has no row" for name in silent[:_NAMED])
+    return _aware(lowest["until"]), ()
+
+
+def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregate: str) -> DataFrame:
+    """Return the aggregate as a time, for each value of the keys."""
+    place = f"ledgers.{ledger}.coverage.complete_until"
+    try:
+        raw = rows.groupBy(*keys).agg(F.expr(aggregate).alias("raw"))
+    except AnalysisException as error:
+        reason = " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
+        raise SourceError(
+            f"{place}: expected an aggregate over the ledger's columns, such as max({TIME_COLUMN[ledger]}): {reason}"
+        ) from None
+    until = strict(F.col("raw"), raw.schema["raw"].dataType, TimestampType())
+    return raw.select(*keys, until.alias("until"))
+
+
+def _watermark(path: Path, name: str) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return the time in the file, or why there is none."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return parse_time(file.read(200).strip()), ()
+    except OSError as error:
+        return None, (f"watermark file {name}: {error.strerror}",)
+    except ValueError:
+        return None, (f"watermark file {name}: expected one time such as 2026-11-20T10:00:00Z",)
+
+
+def _strangers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a note where rows come from producers that the contract does not list."""
+    is_listed = F.coalesce(F.col("producer_id").isin(*producers), F.lit(False))
+    others = rows.where(~is_listed).select("producer_id").distinct().orderBy("producer_id").limit(_NAMED)
+    names = [row["producer_id"] or "(none)" for row in others.collect()]
+    return (f"producers that the contract does not list: {', '.join(names)}",) if names else ()
+
+
+def _gaps(rows: DataFrame) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a producer's session lacks a sequence number between its first and its last; resends are none."""
+    keys = ("producer_id", "producer_session")
+    sessions = rows.groupBy(*keys).agg(
+        F.min("sequence").alias("first"),
+        F.max("sequence").alias("last"),
+        F.count_distinct("sequence").alias("numbers"),
+        F.count_if(F.col("sequence").isNull()).alias("unnumbered"),
+    )
+    missing = F.col("last") - F.col("first") + 1 - F.col("numbers")
+    gapped = sessions.select(*keys, F.coalesce(missing, F.lit(0)).alias("missing"), "unnumbered").where(
+        (F.col("missing") > 0) | (F.col("unnumbered") > 0)
+    )
+    found = gapped.orderBy(*keys).limit(_NAMED).collect()
+    return bool(found), tuple(
+        f"producer {row['producer_id'] or '(none)'}, session {row['producer_session'] or '(none)'}: "
+        f"{row['missing']} sequence numbers missing, {row['unnumbered']} rows without one"
+        for row in found
+    )
+
+
+def _aware(moment: datetime) -> datetime:
+    """Return the time that Spark handed over in this process's own zone, in UTC."""
+    return moment.astimezone(UTC)
+
+
+def tolerance_holds(spec: LedgerSpec, rows: int, unparsed: int, unparsed_inputs: int) -> bool:
+    """Return whether what could not be read is within the declared share; a whole lost input never is."""
+    if unparsed_inputs:
+        return False
+    return unparsed == 0 or unparsed / (rows + unparsed) <= spec.tolerance.unparsed_ratio

@@ -1,0 +1,207 @@
+"""The reader of the kind `files`: JSON lines, CSV, Parquet and ORC, wherever Spark can read them."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+
+from tieout.contracts import FilesSource
+from tieout.engine.sources.inputs import Input, Inputs, inputs_of, spark_path
+from tieout.engine.sources.lines import first_line, json_fault, lines_of
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request
+from tieout.errors import SourceError
+
+_CORRUPT: Final = "_tieout_corrupt"
+_RECORD: Final = "_tieout_record"
+_OURS: Final = frozenset(
+    name.lower()
+    for name in (
+        *(
+            "mode",
+            "columnNameOfCorruptRecord",
+            "header",
+            "inferSchema",
+            "enforceSchema",
+            "multiLine",
+            "lineSep",
+        ),
+        *(
+            "encoding",
+            "charset",
+            "path",
+            "schema",
+            "ignoreCorruptFiles",
+            "ignoreMissingFiles",
+            "samplingRatio",
+        ),
+    )
+)
+"""Options that would change how rows are counted or placed."""
+_DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
+
+
+def read(spec: FilesSource, request: Request) -> Reading:
+    """Return the rows of all files behind the paths; what cannot be read is counted and named.
+
+    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row. CSV values are text; a
+    quote within quotes is doubled unless `options.escape` says otherwise. Of a key that stands twice in a JSON
+    object the last one counts.
+
+    Raises:
+        SourceError: for an option that the reader sets itself, and for files whose columns contradict each other.
+    """
+    taken = sorted(name for name in spec.options if name.lower() in _OURS)
+    if taken:
+        raise SourceError(f"{request.place}.options.{taken[0]}: this option is fixed; remove it")
+    inputs = inputs_of(request.spark, spec.path, request.base_dir, spec.format)
+    return _reading(spec, request, inputs)
+
+
+def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
+    readable = inputs.readable
+    try:
+        rows = _rows(spec, request, readable) if readable else None
+    except PySparkException as error:
+        checked = _checked(spec, request.spark, inputs)
+        if len(checked.readable) == len(readable):
+            reason = error.getMessage() or str(error)
+            raise SourceError(f"{request.place}: the files cannot be read together: {reason}") from error
+        return _reading(spec, request, checked)
+    return Reading(
+        rows=rows,
+        is_present=bool(inputs.files),
+        read_at=request.now,
+        digests=inputs.digests,
+        unparsed_inputs=len(inputs.faults),
+        notes=inputs.faults,
+        reread=lambda: _reading(spec, request, _checked(spec, request.spark, inputs)),
+    )
+
+
+def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFrame:
+    options = {name: str(value) for name, value in spec.options.items()}
+    if spec.format == "jsonl":
+        return json_rows(request, files, options)
+    if spec.format == "csv":
+        return _csv_rows(request, files, options)
+    return _columnar_rows(request.spark, spec.format, files, options)
+
+
+def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
+    """Return the objects of JSON lines, with the fields that any of the lines has."""
+    paths = [spark_path(file.path) for file in files]
+    reader = request.spark.read.options(**options)
+    inferred = reader.json(paths, mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT).schema
+    text = {name.lower() for name in request.text_columns}
+    fields = [
+        StructField(field.name, StringType() if field.name.lower() in text else field.dataType)
+        for field in inferred.fields
+        if field.name != _CORRUPT
+    ]
+    return json_objects(lines_of(request.spark, files), StructType(fields), options)
+
+
+def json_objects(lines: DataFrame, schema: StructType, options: Mapping[str, str]) -> DataFrame:
+    """Return the lines as the fields of the schema, and `HIDDEN`; what is not one object has a fault."""
+    if not schema.fields:
+        return lines.select(*(HIDDEN[:-1]), json_fault().alias(FAULT))
+    with_corrupt = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    settings = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parsed = lines.withColumn(_RECORD, F.from_json(TEXT, with_corrupt, settings))
+    broken = F.when(F.col(f"{_RECORD}.{_CORRUPT}").isNotNull(), "the line does not parse as JSON")
+    fields = [F.col(_RECORD).getField(field.name).alias(field.name) for field in schema.fields]
+    return parsed.select(*fields, *HIDDEN[:-1], F.coalesce(json_fault(), broken).alias(FAULT))
+
+
+def _csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
+    """Return the rows of CSV files; files whose columns stand in another order are read by their own header."""
+    by_header: dict[str, list[Input]] = defaultdict(list)
+    for file in files:
+        header = _header_line(request.spark, file)
+        if header.strip():
+            by_header[header].append(file)
+    if not by_header:
+        return _csv_part(request, files, "", options)
+    parts = [_csv_part(request, group, header, options) for header, group in by_header.items()]
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def _csv_part(request: Request, files: Sequence[Input], header: str, options: Mapping[str, str]) -> DataFrame:
+    lines = lines_of(request.spark, files)
+    names = _csv_names(header, options)
+    if len(set(names)) < len(names):
+        raise SourceError(
+            f"{request.place}: {files[0].name}:1: a column name stands twice: {', '.join(names)}"
+        )
+    if not names:
+        return lines.select(*HIDDEN[:-1], F.lit(None).cast(StringType()).alias(FAULT))
+    fields = [StructField(name, StringType()) for name in names]
+    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
+    settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    data = lines.where(F.col(TEXT) != header)
+    ddl = ", ".join(f"`{field.name.replace('`', '``')}` STRING" for field in schema.fields)
+    parsed = data.withColumn(_RECORD, F.from_csv(TEXT, ddl, settings))
+    fault = F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8").when(
+        F.col(f"{_RECORD}.{_CORRUPT}").isNotNull(), f"the line has not {len(names)} columns"
+    )
+    columns = [F.col(_RECORD).getField(name).alias(name) for name in names]
+    return parsed.select(*columns, *HIDDEN[:-1], fault.alias(FAULT))
+
+
+def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:
+    separator = options.get("sep", options.get("delimiter", ","))
+    names = next(csv.reader([header], delimiter=separator, quotechar=options.get("quote", '"')), [])
+    return [name.strip() for name in names]
+
+
+def _header_line(spark: SparkSession, file: Input) -> str:
+    path = Path(file.path)
+    if path.is_file():
+        return first_line(path)
+    head = spark.read.text(spark_path(file.path)).head()
+    return "" if head is None else str(head[0]).removeprefix("\ufeff")
+
+
+def _columnar_rows(
+    spark: SparkSession, file_format: str, files: Sequence[Input], options: Mapping[str, str]
+) -> DataFrame:
+    paths = [spark_path(file.path) for file in files]
+    source = spark.read.format(file_format).options(**{"mergeSchema": "true", **options}).load(paths)
+    nothing: DataType = StringType()
+    return source.select(
+        *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
+        F.col("_metadata.file_path").alias(FILE),
+        F.lit(None).cast(nothing).alias(TEXT),
+        F.col("_metadata.file_block_start").alias(BLOCK),
+        F.monotonically_increasing_id().cast(LongType()).alias(ROW),
+        F.lit(None).cast(nothing).alias(FAULT),
+    )
+
+
+def _checked(spec: FilesSource, spark: SparkSession, inputs: Inputs) -> Inputs:
+    """Return the inputs after each was read through by itself; those that Spark gives up on carry a fault."""
+    files = tuple(file if file.fault else _read_through(spec, spark, file) for file in inputs.files)
+    return Inputs(files, inputs.missing)
+
+
+def _read_through(spec: FilesSource, spark: SparkSession, file: Input) -> Input:
+    is_text = spec.format in ("jsonl", "csv")
+    try:
+        rows = spark.read.format("text" if is_text else spec.format).load(spark_path(file.path))
+        rows.write.format("noop").mode("overwrite").save()
+    except PySparkException:
+        return Input(file.path, file.name, file.digest, _DOES_NOT_READ)
+    except Exception as error:
+        if type(error).__name__ != "Py4JJavaError":
+            raise
+        return Input(file.path, file.name, file.digest, _DOES_NOT_READ)
+    return file

@@ -1,0 +1,175 @@
+"""The files behind a path of a contract: found, digested and looked through once before Spark reads them.
+
+A job that meets one broken file dies as a whole, so what can be told without parsing is told here, in one streaming
+pass: whether the file can be opened, whether its compression is whole, whether a Parquet or ORC file has its ends.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+_CHUNK: Final = 1 << 20
+_REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+_GZIP_WINDOW: Final = 31
+
+
+@dataclass(frozen=True)
+class Input:
+    """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so."""
+
+    path: str
+    name: str
+    digest: str
+    fault: str | None = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of one source; `missing` are the paths of the contract that led to none."""
+
+    files: tuple[Input, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def readable(self) -> tuple[Input, ...]:
+        """The files that Spark may be given."""
+        return tuple(file for file in self.files if file.fault is None)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """One line for each file that cannot be read and each path without a file."""
+        broken = tuple(f"{file.name}: {file.fault}" for file in self.files if file.fault is not None)
+        return broken + tuple(f"{path}: no such file" for path in self.missing)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """What each file held, one line a file, in the order of the names."""
+        return tuple(f"{file.digest}  {file.name}" for file in self.files)
+
+
+def inputs_of(spark: SparkSession, paths: Sequence[str], base_dir: Path, file_format: str) -> Inputs:
+    """Return the files that the paths lead to, each once, ordered by name; wildcards and folders are opened."""
+    found: dict[str, Input] = {}
+    missing = []
+    for path in paths:
+        files = _remote(spark, path) if _REMOTE.match(path) else _local(path, base_dir, file_format)
+        found.update((file.path, file) for file in files)
+        if not files:
+            missing.append(path)
+    ordered = sorted(found.values(), key=lambda file: file.name)
+    return Inputs(tuple(ordered), tuple(missing))
+
+
+def local_path(uri: str) -> Path:
+    """Return the file that a `file:` URI names.
+
+    >>> local_path("file:///tmp/a%20b.jsonl").as_posix()
+    '/tmp/a b.jsonl'
+    """
+    return Path(unquote(urlsplit(uri).path)) if uri.startswith("file:") else Path(uri)
+
+
+def name_of(path: Path, base_dir: Path) -> str:
+    """Return the path as people know it: relative to the contract's folder where it lies below it."""
+    full, base = path.absolute(), base_dir.absolute()
+    return str(full.relative_to(base)) if full.is_relative_to(base) else str(full)
+
+
+def spark_path(path: str) -> str:
+    r"""Return the path with the characters escaped that Hadoop would take for wildcards.
+
+    >>> spark_path("/tmp/a[1].jsonl")
+    '/tmp/a\\[1\\].jsonl'
+    """
+    return re.sub(r"([\\*?{}\[\]])", r"\\\1", path)
+
+
+def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
+    pattern = str(base_dir.absolute() / path)
+    matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
+    files = sorted({file for match in matches for file in _files_in(Path(match))})
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        return list(pool.map(lambda file: _inspected(file, base_dir, file_format), files))
+
+
+def _files_in(path: Path) -> Iterator[Path]:
+    """Give the file itself, or every file below a folder but those that Spark too sets aside: `_…` and `.…`."""
+    if not path.is_dir():
+        yield Path(os.path.normpath(path))
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+        yield from (Path(folder) / name for name in names if not name.startswith(("_", ".")))
+
+
+def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
+    name = name_of(path, base_dir)
+    digest = hashlib.sha256()
+    archive = zlib.decompressobj(_GZIP_WINDOW) if path.suffix == ".gz" else None
+    fault = None
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                if archive is not None and fault is None:
+                    archive, fault = _unpacked(archive, chunk)
+        size = path.stat().st_size
+        if archive is not None and fault is None and size and not archive.eof:
+            fault = "the gzip file is cut off"
+        fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
+    except OSError as error:
+        return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
+    return Input(str(path), name, f"sha256:{digest.hexdigest()}", fault)
+
+
+def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:
+    """Push the chunk through the archive and throw the content away; a gzip file may be several, one after another."""
+    try:
+        while chunk:
+            if archive.eof:
+                archive = zlib.decompressobj(_GZIP_WINDOW)
+            archive.decompress(chunk, _CHUNK)
+            while archive.unconsumed_tail:
+                archive.decompress(archive.unconsumed_tail, _CHUNK)
+            chunk = archive.unused_data
+    except zlib.error:
+        return archive, "the gzip file is corrupt"
+    return archive, None
+
+
+def _without_ends(path: Path, size: int) -> str | None:
+    """Return what is wrong where a Parquet file lacks the four letters that it begins and ends with."""
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(max(0, size - 4))
+        tail = file.read(4)
+    return None if head == tail == b"PAR1" and size >= 12 else "the Parquet file is cut off or corrupt"
+
+
+def _remote(spark: SparkSession, path: str) -> list[Input]:
+    """Return the files of a path that only Hadoop can read; they are known by length and time, not by content."""
+    jvm: Any = spark._jvm
+    hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
+    system = hadoop_path.getFileSystem(spark._jsc.hadoopConfiguration())
+    found = []
+    for match in system.globStatus(hadoop_path) or ():
+        files = system.listFiles(match.getPath(), True)
+        while files.hasNext():
+            status = files.next()
+            if not status.getPath().getName().startswith(("_", ".")):
+                uri = status.getPath().toString()
+                digest = f"length:{status.getLen()} modified:{status.getModificationTime()}"
+                found.append(Input(uri, uri, digest))
+    return found

@@ -1,0 +1,98 @@
+"""Lines of text files as rows, each with the place it came from, and the numbers of those that are reported."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tieout.engine.sources.inputs import Input, local_path, spark_path
+from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT
+
+_NOT_UTF8: Final = "the line is not UTF-8"
+_NOT_ONE_OBJECT: Final = "the line is not one JSON object"
+
+
+def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:
+    """Return every line that is not blank.
+
+    | TEXT        | FILE              | BLOCK | ROW |
+    |-------------|-------------------|-------|-----|
+    | {"id": "1"} | file:///e/a.jsonl | 0     | 0   |
+    """
+    text = F.regexp_replace("value", "^\ufeff", "")
+    return (
+        spark.read.text([spark_path(file.path) for file in files])
+        .select(
+            F.when(F.is_valid_utf8("value"), text).otherwise(F.col("value")).alias(TEXT),
+            F.col("_metadata.file_path").alias(FILE),
+            F.col("_metadata.file_block_start").alias(BLOCK),
+            F.monotonically_increasing_id().alias(ROW),
+        )
+        .where(F.trim(TEXT) != "")
+    )
+
+
+def json_fault(text: str = TEXT) -> Column:
+    """Return why the line is not exactly one JSON object, or null where it is.
+
+    Spark's own parser stops at the end of the first object, so of two that share a line it would lose the second.
+    """
+    line = F.col(text)
+    objects = F.json_array_length(F.concat(F.lit("["), line, F.lit("]")))
+    is_one_object = line.rlike(r"^\s*\{") & (F.coalesce(objects, F.lit(0)) == 1)
+    return F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(~is_one_object, _NOT_ONE_OBJECT)
+
+
+def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:
+    """Return for each (file URI, line) the line's number, counted from 1, or None where the file is not at hand.
+
+    Spark does not know line numbers. Only the few files with a reported line are looked through again, until
+    its text is found; equal lines of one file get the numbers of its first, second, … occurrence.
+    """
+    wanted: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for place, (uri, text) in enumerate(samples):
+        wanted[uri][text].append(place)
+    numbers: list[int | None] = [None] * len(samples)
+    for uri, texts in wanted.items():
+        path = local_path(uri)
+        if path.is_file():
+            _number(path, texts, numbers)
+    return numbers
+
+
+def first_line(path: Path) -> str:
+    """Return the first line of the file without its end and its byte order mark; empty for an empty file."""
+    return next(_lines(path), "").removeprefix("\ufeff")
+
+
+def _number(path: Path, wanted: dict[str, list[int]], numbers: list[int | None]) -> None:
+    missing = sum(len(places) for places in wanted.values())
+    for number, line in enumerate(_lines(path), start=1):
+        places = wanted.get(line) or wanted.get(line.removeprefix("\ufeff"))
+        if places:
+            numbers[places.pop(0)] = number
+            missing -= 1
+        if missing == 0:
+            return
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Give the lines as Spark cuts them, at \\n, \\r\\n and \\r; what is not UTF-8 is replaced as Spark replaces it."""
+    with _opened(path) as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline=None)
+    if path.suffix == ".bz2":
+        return bz2.open(path, "rt", encoding="utf-8", errors="replace", newline=None)
+    return path.open(encoding="utf-8", errors="replace", newline=None)

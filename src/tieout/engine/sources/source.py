@@ -1,0 +1,80 @@
+"""What a reader is asked for, and what it hands back: the source's own rows and what is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tieout.model import Ledger
+
+FILE: Final = "_tieout_file"
+"""The URI of the file that the row is in; null where the source is no file."""
+TEXT: Final = "_tieout_text"
+"""The line that the row was, by which its number is found when it is reported; null where there are no lines."""
+BLOCK: Final = "_tieout_block"
+"""Where in the file the part begins that one task read."""
+ROW: Final = "_tieout_row"
+"""A number that rises with the rows of one part."""
+FAULT: Final = "_tieout_fault"
+"""Why the row could not be read; null for a good one."""
+HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
+"""The columns that every reader adds to those of its source, and that end with conforming."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One ledger to be read: from where, for which ledger, and relative to which folder.
+
+    `text_columns` names the source columns that become canonical ones without an expression. A reader of text
+    hands them over as the text they were, so that no guess at a type changes an id such as `00123`.
+    """
+
+    spark: SparkSession
+    ledger: Ledger
+    base_dir: Path
+    now: datetime
+    text_columns: frozenset[str] = frozenset()
+
+    @property
+    def place(self) -> str:
+        """Where the contract describes the source, for errors."""
+        return f"ledgers.{self.ledger}.source"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader found: rows in the source's own columns with `HIDDEN`, and facts about its inputs.
+
+    `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs that
+    could not be read; no tolerance covers them. `complete_until` is the time up to which the source itself says it is
+    complete, `read_at` when its content was fixed. `reread` reads again without the inputs that do not read
+    through, for the case that a job over all of them failed.
+    """
+
+    rows: DataFrame | None
+    is_present: bool
+    read_at: datetime
+    digests: tuple[str, ...] = ()
+    unparsed_inputs: int = 0
+    notes: tuple[str, ...] = ()
+    complete_until: datetime | None = None
+    reread: Callable[[], Reading] | None = field(default=None, compare=False)
+
+
+_Spec = TypeVar("_Spec", contravariant=True)
+
+
+class Reader(Protocol[_Spec]):
+    """Reads one kind of source as its contract describes it."""
+
+    def __call__(self, spec: _Spec, request: Request) -> Reading:
+        """Return what the source holds.
+
+        Raises:
+            SourceError: where the source cannot be read as described.
+        """

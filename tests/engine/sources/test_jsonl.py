@@ -1,0 +1,55 @@
+"""JSON lines: ids stay what they were, and every line that cannot be used is counted and named."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.engine.sources.builders import evidence_of, jsonl, rows_of
+from tieout.errors import SourceError
+
+
+def test_ids_are_not_changed_by_guessing_types(spark: SparkSession, tmp_path: Path) -> None:
+    """A quoted id, a number, a number with leading zeros in quotes and a huge number are the texts they were."""
+    (tmp_path / "p.jsonl").write_text(
+        '{"id": "17"}\n{"id": 17}\n{"id": "00123"}\n{"id": 12345678901234567890123}\n{"id": 17.0}\n'
+    )
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns={"message_id": "id"})
+
+    ids = [row[0] for row in rows_of(found, "message_id")]
+    assert sorted(ids) == sorted(["17", "17", "00123", "12345678901234567890123", "17.0"])
+    assert found.present == {"message_id"}
+    assert found.rows.columns[:3] == ["producer_id", "producer_session", "sequence"]
+
+
+def test_bad_lines_are_counted_and_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A malformed line, two objects on one line, a wrong type and a torn last line are named with file and line."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"message_id": "1", "offset": 1}\n'
+        "\n"
+        "not json\n"
+        '{"message_id": "2", "offset": 2}{"message_id": "3", "offset": 3}\n'
+        '{"message_id": "4", "offset": "four"}\n'
+        '{"message_id": "5", "offset": 5.5}\n'
+        '[{"message_id": "6"}]\n'
+        '{"message_id": "7", "offs'
+    )
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*.jsonl"))
+
+    assert rows_of(found, "message_id", "offset") == [("1", 1)]
+    assert found.coverage.unparsed == 6
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.notes[:6] == (
+        "a.jsonl:3: the line is not one JSON object",
+        "a.jsonl:4: the line is not one JSON object",
+        "a.jsonl:5: offset: expected a whole number",
+        "a.jsonl:6: offset: expected a whole number",
+        "a.jsonl:7: the line is not one JSON object",
+        "1 more rows could not be read",
+    )
