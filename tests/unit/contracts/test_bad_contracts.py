@@ -1,0 +1,360 @@
+# ruff: noqa: E501 - one row of a table, one line
+"""Every way to write a contract wrong, and the exact words that say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tieout.contracts import load_contract
+from tieout.errors import ContractError
+
+GOOD = """\
+version: 1
+pipeline: orders
+guarantee: exactly_once
+group: loader
+grace: 15m
+ledgers:
+  produced:
+    source: {kind: files, format: jsonl, path: produced/*.jsonl}
+    columns:
+      message_id: id
+    coverage: declared
+  delivered:
+    source: {kind: jdbc, connection: warehouse, table: orders}
+alerts:
+  - {to: slack, connection: slack_default}
+"""
+
+REFUSED = "looks like a secret, and a contract holds none; name a connection instead (AIRFLOW_CONN_<NAME>)"
+
+WRONG_FIELDS = [
+    ("columns:", "colums:", "9: ledgers.produced.colums: unknown field; did you mean columns?"),
+    (
+        "group: loader",
+        "gruppe: loader",
+        " group: this field is required\nFILE:4: gruppe: unknown field; did you mean group?",
+    ),
+    ("version: 1", "version: 2", "1: version: found 2; expected one of 1"),
+    ("version: 1", "version: '1'", '1: version: found "1"; did you mean 1?'),
+    ("exactly_once", "exactly_onc", '3: guarantee: found "exactly_onc"; did you mean exactly_once?'),
+    ("group: loader", "group: 7", "4: group: expected text, found 7"),
+    ("group: loader", "group: ' '", "4: group: expected some text, found none"),
+    (
+        "orders\n",
+        "Orders\n",
+        '2: pipeline: expected text that matches ^[a-z][a-z0-9_]{0,99}$, found "Orders"',
+    ),
+    ("grace: 15m", "grace: 15", "5: grace: expected a duration with its unit such as 15m, found 15"),
+    (
+        "grace: 15m",
+        "grace: 15 min",
+        "5: grace: expected a duration such as 15m, 1h30m, 250ms, 7d or PT15M, found '15 min'",
+    ),
+    (
+        "grace: 15m",
+        "grace: P1M",
+        "5: grace: expected a duration such as 15m, 1h30m, 250ms, 7d or PT15M, found 'P1M'",
+    ),
+    (
+        "grace: 15m",
+        "grace: 99999w",
+        "5: grace: expected a duration of at most a hundred years, found '99999w'",
+    ),
+    ("grace: 15m", "schedule: 0 25 * * *", "5: schedule: cron hour: expected 0 to 23, found '25'"),
+    (
+        "grace: 15m",
+        "timezone: Europe/Berln",
+        "5: timezone: expected a time zone such as UTC or Europe/Berlin, found 'Europe/Berln'",
+    ),
+    (
+        "grace: 15m",
+        "timezone: ../../etc/passwd",
+        "5: timezone: expected a time zone such as UTC or Europe/Berlin, found '../../etc/passwd'",
+    ),
+    (
+        "grace: 15m",
+        "timezone: yes",
+        "5: timezone: expected a time zone such as UTC or Europe/Berlin, found 'yes'",
+    ),
+    ("grace: 15m", "budgets: {late_ratio: 1%}", '5: budgets.late_ratio: expected a number, found "1%"'),
+    (
+        "grace: 15m",
+        "budgets: {late_ratio: 2}",
+        "5: budgets.late_ratio: expected less than or equal to 1, found 2",
+    ),
+    ("grace: 15m", "budgets: {late_ratio: true}", "5: budgets.late_ratio: expected a number, found true"),
+    (
+        "grace: 15m",
+        "active: {from: 2026-11-20 10:00}",
+        "5: active.from: expected a time with its zone, found '2026-11-20 10:00'; add Z for UTC or an offset such as +01:00",
+    ),
+    (
+        "grace: 15m",
+        "base_dir: /",
+        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, margin, max_latency, clock_skew, grace, look_back, budgets, ledgers, settings, annotations, alerts",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {acks: [1]}}",
+        "5: settings.producer.acks: expected text, a number, or true or false",
+    ),
+    ("delivered:\n", "delivred:\n", '12: ledgers.delivred: found "delivred"; did you mean delivered?'),
+    ("kind: jdbc", "kind: jbdc", '13: ledgers.delivered.source.kind: found "jbdc"; did you mean jdbc?'),
+    ("kind: jdbc, ", "", "13: ledgers.delivered.source.kind: this field is required"),
+    (
+        "table: orders",
+        "tabel: orders",
+        "13: ledgers.delivered.source.tabel: unknown field; did you mean table?",
+    ),
+    (", table: orders", "", "13: ledgers.delivered.source: expected either table or query, found neither"),
+    (
+        ", table: orders",
+        ", table: a, query: b",
+        "13: ledgers.delivered.source: expected either table or query, found both",
+    ),
+    ("format: jsonl", "format: json", '8: ledgers.produced.source.format: found "json"; did you mean jsonl?'),
+    (
+        "path: produced/*.jsonl",
+        "path: []",
+        "8: ledgers.produced.source.path: expected at least one, found []",
+    ),
+    ("path: produced/*.jsonl", "path: 5", "8: ledgers.produced.source.path: expected a list, found 5"),
+    ("message_id: id", "message_id: 5", "10: ledgers.produced.columns.message_id: expected text, found 5"),
+    ("message_id: id", "message_id:", "10: ledgers.produced.columns.message_id: expected text, found null"),
+    (
+        "coverage: declared",
+        "coverage: declred",
+        '11: ledgers.produced.coverage: found "declred"; did you mean declared?',
+    ),
+    (
+        "coverage: declared",
+        "coverage: {until: now()}",
+        "11: ledgers.produced.coverage.until: unknown field; expected one of complete_until, complete_from, watermark_file, producers, sequences",
+    ),
+    (
+        "coverage: declared",
+        "coverage: [declared]",
+        '11: ledgers.produced.coverage: expected a mapping of fields, found ["declared"]',
+    ),
+    ("to: slack,", "to: slak,", '15: alerts.0.to: found "slak"; did you mean slack?'),
+    (
+        "to: slack,",
+        "at: loud, to: slack,",
+        '15: alerts.0.at: found "loud"; expected one of info, warning, critical',
+    ),
+]
+
+BROKEN_RULES = [
+    (
+        "grace: 15m",
+        "grace: 1m",
+        "5: grace: 1m is shorter than max_latency + clock_skew = 10m: a window would be judged before its last message is due",
+    ),
+    (
+        "grace: 15m",
+        "budgets: {loss_ratio: 0}",
+        "5: budgets.loss_ratio: exactly_once ignores this budget; it uses late_ratio",
+    ),
+    (
+        "exactly_once\ngroup: loader",
+        "at_least_once\nbudgets: {loss_ratio: 0}\ngroup: loader",
+        "4: budgets.loss_ratio: at_least_once ignores this budget; it uses duplicate_ratio and late_ratio",
+    ),
+    (
+        "exactly_once\ngroup: loader",
+        "at_most_once\nbudgets: {duplicate_ratio: 0}\ngroup: loader",
+        "4: budgets.duplicate_ratio: at_most_once ignores this budget; it uses loss_ratio and late_ratio",
+    ),
+    (
+        "  produced:",
+        "  staged:",
+        "6: ledgers: the ledger produced is required: without it nothing is known to have been sent",
+    ),
+    ("  delivered:", "  committed:", "6: ledgers: one of the ledgers delivered and read is required"),
+    (
+        "message_id: id",
+        "mesage_id: id",
+        "10: ledgers.produced.columns.mesage_id: the ledger produced has no such column; did you mean message_id?",
+    ),
+    (
+        "coverage: declared",
+        "coverage: {complete_until: now(), watermark_file: w.txt}",
+        "11: ledgers.produced.coverage: expected either complete_until or watermark_file, found both",
+    ),
+    (
+        "coverage: declared",
+        "coverage: {complete_until: 2026-11-20T10:00:00}",
+        "11: ledgers.produced.coverage.complete_until: expected a time with its zone, found '2026-11-20T10:00:00'; add Z for UTC or an offset such as +01:00",
+    ),
+    (
+        "table: orders}",
+        "table: orders}\n    coverage: {producers: [a]}",
+        "14: ledgers.delivered.coverage.producers: only the ledger produced has producers, delivered has none",
+    ),
+    (
+        "table: orders}",
+        "table: orders}\n    coverage: {sequences: gapless}",
+        "14: ledgers.delivered.coverage.sequences: only the ledger produced has sequences, delivered has none",
+    ),
+    (
+        "grace: 15m",
+        "effects: read",
+        "5: effects: read has no effect beside the ledger delivered, which alone makes effects then",
+    ),
+    (
+        "grace: 15m",
+        "id_scope: session\nidentity: position",
+        "5: id_scope: session has no effect with identity: position",
+    ),
+    (
+        "grace: 15m",
+        "multiplicity: {kind: one_to_many}",
+        "5: multiplicity: one_to_many: expected either effect_key or count, found neither",
+    ),
+    ("grace: 15m", "multiplicity: {count: 2}", "5: multiplicity.count: has no effect with kind: one_to_one"),
+    (
+        "grace: 15m",
+        "active: {from: 2026-11-20T10:00:00Z, until: 2026-11-20T10:00:00Z}",
+        "5: active.until: expected a time after active.from",
+    ),
+    (
+        "slack_default}",
+        "slack_default}\n  - {to: slack, connection: slack_default, at: info}",
+        "16: alerts.1: alerts slack over slack_default a second time",
+    ),
+]
+
+SECRETS = [
+    (
+        "connection: warehouse",
+        "connection: postgres://me:hunter2@db/x",
+        "13: ledgers.delivered.source.connection: expected the name of a connection: a letter, then letters, digits, '_', '-' or '.'; addresses and secrets belong into the connection itself (AIRFLOW_CONN_<NAME>)",
+    ),
+    (
+        "path: produced/*.jsonl",
+        "path: 's3a://key:hunter2@bucket/x'",
+        f"8: ledgers.produced.source.path.0: {REFUSED}",
+    ),
+    (
+        "format: jsonl,",
+        "format: jsonl, options: {password: hunter2},",
+        f"8: ledgers.produced.source.options.password: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {sasl.jaas.config: x hunter2}}",
+        f"5: settings.producer.sasl.jaas.config: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "description: jdbc:postgresql://db/x?user=me&password=hunter2",
+        f"5: description: {REFUSED}",
+    ),
+    ("grace: 15m", "grace: http://me:hunter2@x", f"5: grace: {REFUSED}"),
+    (
+        "format: jsonl",
+        "format: http://me:hunter2@x",
+        "8: ledgers.produced.source.format: found what looks like a secret; expected one of jsonl, csv, parquet, orc",
+    ),
+]
+
+YAML_ERRORS = [
+    (GOOD.replace("grace: 15m", "group: b"), "5: group: given a second time, first on line 4"),
+    (GOOD.replace("grace: 15m", "'group': b"), "5: group: given a second time, first on line 4"),
+    (GOOD.replace("grace: 15m", "grace: [15m"), "6: not YAML: expected ',' or ']', but got ':'"),
+    (
+        GOOD.replace("grace: 15m", "\tgrace: 15m"),
+        "5: not YAML: found character '\\t' that cannot start any token",
+    ),
+    (GOOD.replace("grace: 15m", "grace: a\x07b"), "5: not YAML: special characters are not allowed"),
+    (GOOD.replace("grace: 15m", 'description: "a\\0b"'), "5: the character U+0000 is not allowed"),
+    (GOOD.replace("grace: 15m", 'description: "a\\ud800"'), "5: the character U+D800 is not allowed"),
+    (
+        GOOD.replace("grace: 15m", "grace: !!python/name:os.system x"),
+        "5: the tag tag:yaml.org,2002:python/name:os.system is not supported here",
+    ),
+    (GOOD.replace("grace: 15m", "[a, b]: 1"), "5: expected a field's name, found a list"),
+    (
+        GOOD.replace("grace: 15m", "budgets: &a {late_ratio: *a}"),
+        "5: the value contains itself through an alias",
+    ),
+    (GOOD + "---\nversion: 1\n", "16: not YAML: but found another document"),
+    ("", " the file is empty; expected a contract that begins with version: 1"),
+    ("# nothing yet\n", " the file is empty; expected a contract that begins with version: 1"),
+    ("- version: 1\n", "1: expected a mapping of fields, found a list"),
+    ("orders\n", "1: expected a mapping of fields, found a single value"),
+    ("[" * 2_000, " nested too deeply to be a contract"),
+    ("a: " + "[" * 2_000, " nested too deeply to be a contract"),
+]
+
+
+def _error_of(tmp_path: Path, text: str | bytes) -> str:
+    """Return what loading says of the text, with the file's path as FILE."""
+    file = tmp_path / "orders.yml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ContractError) as caught:
+        load_contract(file)
+    return str(caught.value).replace(str(file), "FILE")
+
+
+def test_the_contract_that_the_tables_spoil_is_good(tmp_path: Path) -> None:
+    """Every error below comes from its one change."""
+    file = tmp_path / "orders.yml"
+    file.write_text(GOOD)
+
+    contract = load_contract(file)
+
+    assert (contract.pipeline, contract.base_dir) == ("orders", tmp_path)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [*WRONG_FIELDS, *BROKEN_RULES, *SECRETS])
+def test_an_error_names_file_line_field_and_reason(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """The words are part of the interface: people search for them and editors link them."""
+    assert GOOD.count(old) == 1
+
+    found = _error_of(tmp_path, GOOD.replace(old, new))
+
+    assert found == f"FILE:{message}"
+    assert "hunter2" not in found
+
+
+@pytest.mark.parametrize(("text", "message"), YAML_ERRORS)
+def test_a_file_that_holds_no_contract_says_why(tmp_path: Path, text: str, message: str) -> None:
+    """What is wrong before any field is looked at is told in the same form."""
+    assert _error_of(tmp_path, text) == f"FILE:{message}"
+
+
+def test_aliases_cannot_multiply_a_small_file_into_a_large_one(tmp_path: Path) -> None:
+    """Nine lines of aliases would stand for a hundred million values; the walk stops long before."""
+    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+
+    found = _error_of(tmp_path, "\n".join(["a0: &a0 [x, x]", *levels]))
+
+    assert "expected at most 20000 values; aliases may have multiplied them" in found
+
+
+def test_all_problems_are_told_in_the_order_of_their_lines(tmp_path: Path) -> None:
+    """The first problem is the error's own; the others follow, each with its place."""
+    text = (
+        GOOD.replace("grace: 15m", "grace: 15").replace("table:", "tabel:").replace("to: slack", "to: slak")
+    )
+
+    assert _error_of(tmp_path, text).splitlines() == [
+        "FILE:5: grace: expected a duration with its unit such as 15m, found 15",
+        "FILE:13: ledgers.delivered.source.tabel: unknown field; did you mean table?",
+        'FILE:15: alerts.0.to: found "slak"; did you mean slack?',
+    ]
+
+
+def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    """A missing file, a folder, another encoding and a huge file are told apart."""
+    with pytest.raises(ContractError, match=r"missing\.yml: no such file"):
+        load_contract(tmp_path / "missing.yml")
+    with pytest.raises(ContractError, match="expected a contract file, found a folder"):
+        load_contract(tmp_path)
+
+    assert _error_of(tmp_path, b"version: 1\npipeline: caf\xe9\n") == "FILE:2: not UTF-8: byte 0xe9"
+    assert _error_of(tmp_path, b"#" * 1_000_001) == "FILE: expected a contract of at most 1000000 bytes"
