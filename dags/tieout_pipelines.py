@@ -13,8 +13,10 @@ from tieout import settings
 from tieout.orchestration.catalogue import entries
 from tieout.orchestration.dag_factory import dag_for
 
-APPLICATION = Path(__file__).resolve().parents[1] / "spark_apps" / "reconcile.py"
+ROOT = Path(__file__).resolve().parents[1]
+APPLICATION = ROOT / "spark_apps" / "reconcile.py"
+FOLDERS = [ROOT / folder for folder in settings.contract_folders()]
 
-for entry in entries(settings.contract_folders(), only=get_parsing_context().dag_id):
+for entry in entries(FOLDERS, only=get_parsing_context().dag_id):
     dag = dag_for(entry, APPLICATION)
     globals()[dag.dag_id] = dag

@@ -26,6 +26,8 @@ LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The start of every DAG: Airflow ends a manual run before it as a success without tasks."""
 
 POOL: Final = "spark"
+UPKEEP: Final = "tieout_upkeep"
+RESERVED: Final = (UPKEEP,)
 CONTRACT_ERROR_TAG: Final = "contract_error"
 _RECONCILE_LIMIT: Final = timedelta(hours=2)
 _SHORT_LIMIT: Final = timedelta(minutes=10)
@@ -35,12 +37,17 @@ def dag_for(entry: Contract | ContractError, application: Path) -> DAG:
     """Return the DAG of a contract, or the one that shows why there is none."""
     if isinstance(entry, ContractError):
         return contract_error_dag(entry)
+    place = str(entry.base_dir / entry.pipeline)
+    if entry.pipeline in RESERVED:
+        return contract_error_dag(
+            ContractError(place, None, f"pipeline: {entry.pipeline} is Tieout's own DAG")
+        )
     try:
         return pipeline_dag(entry, application)
     except Exception as error:
         # Anything raised here would take the other contracts' DAGs away with it.
         reason = f"no DAG can be built from it: {type(error).__name__}: {error}"
-        return contract_error_dag(ContractError(str(entry.base_dir / entry.pipeline), None, reason))
+        return contract_error_dag(ContractError(place, None, reason))
 
 
 def pipeline_dag(contract: Contract, application: Path) -> DAG:

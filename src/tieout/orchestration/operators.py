@@ -6,6 +6,7 @@ Operators assign in `__init__` and do their work in `execute`. What is heavy is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -98,15 +99,17 @@ class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
         self._contract = contract
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, int]:
-        """Return how many alerts were sent and how many still wait."""
-        from tieout.orchestration.concluding import deliver_alerts, tell_failure  # noqa: PLC0415
+        """Return how many alerts were sent, failed, were given up and still wait."""
+        from tieout.orchestration.alerting import deliver  # noqa: PLC0415 - brings PostgreSQL's driver
+        from tieout.orchestration.concluding import tell_failure  # noqa: PLC0415 - as above
+        from tieout.store import Store  # noqa: PLC0415 - as above
 
         url = settings.required_database_url()
         failed = failed_steps(context)
         if failed:
             window, run_id = _window(context), context["run_id"]
             tell_failure(url, self._contract, window, run_id, failed, run_page(context))
-        return deliver_alerts(url, self._contract.pipeline)
+        return asdict(deliver(Store(url), self._contract.pipeline))
 
 
 class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us

@@ -1,0 +1,74 @@
+"""What needs doing between the runs: alerts nobody took, and windows that were PENDING."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from airflow.sdk import BaseOperator
+
+from tieout import settings
+from tieout.contracts import load_contracts
+from tieout.model import Verdict
+from tieout.orchestration.alerting import deliver
+from tieout.store import RunSummary, Store
+
+SOONEST: Final = timedelta(minutes=15)
+"""A PENDING window is not judged again earlier than this after it was judged."""
+
+AT_ONCE: Final = 10
+"""How many windows one pass has judged again at most, the ones waiting longest first."""
+
+
+class DeliverOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Sends the waiting alerts of all pipelines, each when its next try is due."""
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, int]:  # noqa: ARG002 - Airflow's signature
+        """Return how many alerts were sent, failed, were given up and still wait."""
+        return asdict(deliver(Store(settings.required_database_url())))
+
+
+class PendingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Finds the runs whose windows were PENDING and are due to be judged again."""
+
+    def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._folders = tuple(folders)
+
+    def execute(self, context: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Return `trigger_dag_id` and `trigger_run_id` of each of them.
+
+        Only a run that ended and whose DAG is not paused is chosen: clearing a running one would break it
+        off, and that of a paused DAG would wait unseen.
+        """
+        store, task = Store(settings.required_database_url()), context["ti"]
+        contracts, _ = load_contracts(*self._folders)
+        summaries = (run for contract in contracts for run in store.runs_of(contract.pipeline))
+        return [
+            {"trigger_dag_id": dag_id, "trigger_run_id": run_id}
+            for dag_id, run_id in due_again(summaries, datetime.now(UTC))
+            if task.get_dr_count(dag_id=dag_id, run_ids=[run_id], states=["success", "failed"])
+            and not task.get_dag(dag_id).is_paused
+        ]
+
+
+def due_again(runs: Iterable[RunSummary], now: datetime) -> list[tuple[str, str]]:
+    """Return the DAG and the run of each current PENDING result that is due, the one waiting longest first.
+
+    The pauses grow: a window is judged again when half the time has passed that lay between its end and its
+    last judgement. One that stays PENDING for a week costs some twenty runs, not two thousand.
+    """
+    pending = [
+        run
+        for run in runs
+        if run.is_current
+        and run.final_verdict == Verdict.PENDING
+        and run.origin.dag_id
+        and run.origin.dag_run_id
+        and now - run.generated_at >= max(SOONEST, (run.generated_at - run.window.end) / 2)
+    ]
+    pending.sort(key=lambda run: run.generated_at)
+    return [(str(run.origin.dag_id), str(run.origin.dag_run_id)) for run in pending[:AT_ONCE]]
