@@ -1,0 +1,54 @@
+"""LOG_DUPLICATE, OUTPUT_DUPLICATE, REDELIVERY: one message more than once in the log, in the output, in the reads."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tieout.engine.classes.rule import MessageRule, Need, at
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass, Identity, Ledger, Locus
+
+_IS_ATTEMPTED = "attempts"
+
+
+def copies(scope: Scope) -> Column:
+    """Return how many positions hold the message: the log's visible ones, and those asserted that the log does not cover."""
+    if Ledger.LOG not in scope.evidence:
+        return F.size("asserted")
+    return F.size(F.array_union("visible", F.array_intersect("asserted", "uncovered_copies")))
+
+
+def is_inherited(scope: Scope) -> Column:
+    """Return whether the log holds as many positions of the message as it has effects: the duplicate came from there."""
+    return copies(scope) >= F.col("effect_rows")
+
+
+def _logged_twice(scope: Scope) -> Column:
+    if scope.contract.identity == Identity.POSITION:
+        return F.lit(False)
+    return (F.col(_IS_ATTEMPTED) > 0) & (copies(scope) >= 2)
+
+
+def _output_twice(_scope: Scope) -> Column:
+    return (F.col(_IS_ATTEMPTED) > 0) & (F.col("effect_rows") >= 2)
+
+
+def _output_locus(scope: Scope) -> Column:
+    return F.when(is_inherited(scope), Locus.PRODUCER_TO_BROKER.value).otherwise(Locus.CONSUMER_OR_SINK.value)
+
+
+def _read_again(_scope: Scope) -> Column:
+    return F.col("reads") > F.size("read_positions")
+
+
+LOG_DUPLICATE = MessageRule(
+    BreakClass.LOG_DUPLICATE,
+    _logged_twice,
+    at(Locus.PRODUCER_TO_BROKER),
+    needs=(Need(Ledger.LOG), Need(Ledger.PRODUCED, ("partition", "offset"))),
+)
+OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, _output_twice, _output_locus)
+REDELIVERY = MessageRule(
+    BreakClass.REDELIVERY, _read_again, at(Locus.BROKER_TO_CONSUMER), needs=(Need(Ledger.READ, ("partition", "offset")),)
+)

@@ -1,0 +1,67 @@
+"""PHANTOM_UNKNOWN, _ABORTED, _UNCOMMITTED: effects of what was never sent, was taken back, or was not yet committed."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tieout.engine.classes.rule import MessageRule, Need, at
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass, Ledger, Locus
+
+
+def _is_recorded() -> Column:
+    return (F.col("written") + F.col("aborted") + F.col("open")) > 0
+
+
+def is_orphan() -> Column:
+    """Return whether the row has an effect, or a possible one, and no attempt."""
+    return (F.col("attempts") == 0) & ((F.col("effect_rows") > 0) | (F.col("possible_effects") > 0))
+
+
+def origin_is_covered(scope: Scope) -> Column:
+    """Return whether the covered producers would have shown the effect's origin, had there been one.
+
+    They must be all producers of the topic, and cover its log record's time, or without one reach back as far as an
+    origin may lie: `look_back`, or the topic partition's first record.
+    """
+    coverage = scope.evidence[Ledger.PRODUCED].coverage
+    if not coverage.names_all_producers:
+        return F.lit(False)
+    skew, seen_at = F.lit(scope.contract.clock_skew), F.col("first_effect_at")
+    until = scope.covered_until(Ledger.PRODUCED, seen_at + skew)
+    recorded = scope.covered_from(Ledger.PRODUCED, F.col("record_at") - skew) & scope.covered_until(
+        Ledger.PRODUCED, F.col("record_at") + skew
+    )
+    reaches_back = scope.covered_from(Ledger.PRODUCED, seen_at - F.lit(scope.contract.look_back))
+    starts_with_topic = F.coalesce("has_first_record", F.lit(False))
+    by_position_only = F.col("message_id").isNull()
+    is_named = F.col("has_identity") & ~F.col("has_unnamed_sends") & ~(by_position_only & F.col("has_unplaced_sends"))
+    covered = F.when(_is_recorded() & F.col("record_at").isNotNull(), recorded).otherwise(until & (reaches_back | starts_with_topic))
+    return is_named & covered
+
+
+def _unknown(scope: Scope) -> Column:
+    return is_orphan() & (F.col("effect_rows") > 0) & origin_is_covered(scope)
+
+
+def _unknown_locus(scope: Scope) -> Column:
+    has_log = Ledger.LOG in scope.evidence and scope.evidence[Ledger.LOG].coverage.is_sound
+    absent = Locus.SINK if has_log else Locus.UNKNOWN
+    return F.when(_is_recorded(), Locus.PRODUCER.value).otherwise(absent.value)
+
+
+def _aborted(scope: Scope) -> Column:
+    all_failed = (F.col("acceptance") == "failed") & (F.col("effect_rows") > 0) & scope.in_window(F.col("first_effect_at"))
+    return all_failed | ((F.col("attempts") > 0) & F.col("is_from_aborted"))
+
+
+def _uncommitted(_scope: Scope) -> Column:
+    return F.col("is_from_open")
+
+
+PHANTOM_UNKNOWN = MessageRule(BreakClass.PHANTOM_UNKNOWN, _unknown, _unknown_locus)
+PHANTOM_ABORTED = MessageRule(BreakClass.PHANTOM_ABORTED, _aborted, at(Locus.CONSUMER_ISOLATION))
+PHANTOM_UNCOMMITTED = MessageRule(
+    BreakClass.PHANTOM_UNCOMMITTED, _uncommitted, at(Locus.CONSUMER_ISOLATION), needs=(Need(Ledger.LOG, ("transaction_state",)),)
+)

@@ -1,0 +1,76 @@
+"""The classes that are no break, or not yet one: what arrived, what was legally set aside, what is still on its way."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tieout.engine.classes.phantoms import is_orphan, origin_is_covered
+from tieout.engine.classes.rule import MessageRule, Need, at
+from tieout.engine.dispositions import lacks_evidence
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass, Ledger, Locus
+
+
+def _disposed(name: str) -> MessageRule:
+    return MessageRule(BreakClass(name.upper()), lambda _scope: F.col("disposition") == name)
+
+
+def _is_pending() -> Column:
+    """Return whether an unproven message can still show up: not due, or in a transaction that is open."""
+    return (F.col("acceptance") == "unproven") & (~F.col("is_due") | (F.col("open") > 0))
+
+
+def _is_undecided(scope: Scope) -> Column:
+    """Return whether the evidence that would decide on an unproven message is missing or ambiguous."""
+    unnamed = (~F.col("has_identity") & F.col("has_orphans")) | F.col("shares_ambiguous_id")
+    is_undecided = unnamed | (F.col("possible_effects") > 0) | lacks_evidence(scope)
+    return (F.col("acceptance") == "unproven") & is_undecided
+
+
+def _in_flight(scope: Scope) -> Column:
+    return (F.col("disposition") == "in_flight") | (_is_pending() & ~_is_undecided(scope))
+
+
+def _late(_scope: Scope) -> Column:
+    return (F.col("disposition") == "delivered") & (F.col("first_effect_at") > F.col("deadline"))
+
+
+def _unverifiable(scope: Scope) -> Column:
+    return (
+        (F.col("disposition") == "unverifiable")
+        | _is_undecided(scope)
+        | (is_orphan() & ~((F.col("effect_rows") > 0) & F.coalesce(origin_is_covered(scope), F.lit(False))))
+    )
+
+
+def _recovered(_scope: Scope) -> Column:
+    return (F.col("disposition") == "delivered") & (F.col("acked") == 0)
+
+
+def _not_sent(scope: Scope) -> Column:
+    absent = (F.col("acceptance") == "unproven") & ~_is_pending() & ~_is_undecided(scope)
+    return (F.col("acceptance") == "failed") | absent
+
+
+def _misrouted(_scope: Scope) -> Column:
+    return F.col("is_misrouted")
+
+
+def is_overdue() -> Column:
+    """Return whether a message in flight is older than its deadline in covered evidence."""
+    return F.col("is_old_enough")
+
+
+LATE = MessageRule(BreakClass.LATE, _late, at(Locus.AFTER_ACKNOWLEDGEMENT))
+IN_FLIGHT = MessageRule(BreakClass.IN_FLIGHT, _in_flight)
+UNVERIFIABLE = MessageRule(BreakClass.UNVERIFIABLE, _unverifiable)
+MISROUTED = MessageRule(
+    BreakClass.MISROUTED, _misrouted, at(Locus.PRODUCER), needs=(Need(Ledger.PRODUCED, ("intended_partition", "partition")),)
+)
+RECOVERED = MessageRule(BreakClass.RECOVERED, _recovered)
+DELIVERED = _disposed("delivered")
+DEAD_LETTERED = _disposed("dead_lettered")
+FILTERED = _disposed("filtered")
+COMPACTED = _disposed("compacted")
+NOT_SENT = MessageRule(BreakClass.NOT_SENT, _not_sent)

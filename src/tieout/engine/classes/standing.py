@@ -1,0 +1,184 @@
+"""COMMIT_AHEAD, COMMIT_REGRESSION, COMMIT_OUT_OF_RANGE, LOG_IDENTITY_CONFLICT, LOG_TRUNCATION, TORN_TRANSACTION.
+
+Breaks that stand by themselves: of a commit, a position or a transaction, not of one message. Each function returns
+rows of `STANDING_COLUMNS`. Docs: docs/reference/taxonomy.md, section 3.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.positions import PLACE
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass, Ledger, Locus
+
+STANDING_COLUMNS: Final[tuple[str, ...]] = (
+    "class", "kind", "subject", "locus", "topic", "partition", "offset", "positions", "flags",
+)  # fmt: skip
+POSITIONS_KEPT: Final = 20
+"""How many positions a break of many lists; the rest is behind its count."""
+
+
+def standing(rows: DataFrame, name: BreakClass, kind: str, locus: Column, *, subject: Column, flags: Column) -> DataFrame:
+    """Return rows with `topic`, `partition`, `offset`, `positions` as standing breaks."""
+    return rows.select(
+        F.lit(name.value).alias("class"),
+        F.lit(kind).alias("kind"),
+        subject.alias("subject"),
+        locus.alias("locus"),
+        "topic",
+        "partition",
+        F.col("offset").cast("bigint").alias("offset"),
+        "positions",
+        flags.cast("array<string>").alias("flags"),
+    )
+
+
+def _at_place(*extra: str) -> Column:
+    return F.to_json(F.struct(*PLACE, *extra))
+
+
+def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return one break a commit that covered accepted records still without effect; a lost one is flagged, not repeated here."""
+    ahead = messages.filter(F.col("is_committed_ahead") & (F.col("disposition") == "in_flight"))
+    position = F.struct("cover.topic", "cover.partition", "cover.offset")
+    by_commit = (
+        ahead.groupBy("cover.topic", "cover.partition", "cover.committed_at", "cover.committed_offset")
+        .agg(F.min("cover.offset").alias("offset"), F.array_sort(F.collect_set(position)).alias("all_positions"))
+        .filter(scope.in_window(F.col("committed_at")))
+        .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
+    )
+    subject = _at_place("committed_at", "committed_offset")
+    return standing(
+        by_commit, BreakClass.COMMIT_AHEAD, "commit", F.lit(Locus.OFFSET_STORE.value), subject=subject, flags=F.array()
+    )
+
+
+def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
+    """Return one break a commit below its predecessor, flagged `annotated` where an operator's reset lies between them.
+
+    Commits of one instant have no order among themselves: only a whole instant below the one before is a regression.
+    """
+    instants = (
+        commits.filter(F.col("committed_at").isNotNull())
+        .groupBy(*PLACE, "committed_at")
+        .agg(F.min("committed_offset").alias("low"), F.max("committed_offset").alias("high"))
+    )
+    by_time = Window.partitionBy(*PLACE).orderBy("committed_at")
+    pairs = instants.withColumns(
+        {"before": F.lag("low").over(by_time), "before_at": F.lag("committed_at").over(by_time)}
+    ).filter((F.col("high") < F.col("before")) & scope.in_window(F.col("committed_at")))
+    position = F.struct("topic", "partition", F.col("high").alias("offset"))
+    rows = pairs.withColumns({"offset": F.col("high"), "positions": F.array(position)})
+    is_annotated = F.lit(False)
+    for note in scope.contract.annotations:
+        if note.kind == "offset_reset" and note.group in (None, scope.contract.group):
+            is_between = (F.col("before_at") <= F.lit(note.at)) & (
+                F.col("committed_at") >= F.lit(note.at) - F.lit(scope.contract.clock_skew)
+            )
+            is_annotated = is_annotated | is_between
+    flags = F.array_compact(F.array(F.when(is_annotated, "annotated")))
+    subject = _at_place("committed_at", "high")
+    return standing(
+        rows, BreakClass.COMMIT_REGRESSION, "commit", F.lit(Locus.OFFSET_STORE.value), subject=subject, flags=flags
+    )
+
+
+def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Return one break a partition whose latest commit lies outside log bounds observed no earlier than it."""
+    latest = commits.groupBy(*PLACE).agg(F.max(F.struct("committed_at", "committed_offset")).alias("latest"))
+    limits = bounds.select(
+        F.col("topic").alias("b_topic"), F.col("partition").alias("b_partition"), "log_start", "log_end", "observed_at"
+    )
+    same = F.col("topic").eqNullSafe(F.col("b_topic")) & F.col("partition").eqNullSafe(F.col("b_partition"))
+    committed, committed_at = F.col("latest.committed_offset"), F.col("latest.committed_at")
+    is_outside = (committed > F.col("log_end")) | (committed < F.col("log_start"))
+    rows = (
+        latest.join(F.broadcast(limits), same, how="inner")
+        .filter(is_outside & (F.col("observed_at") >= committed_at) & scope.in_window(committed_at))
+        .withColumn("offset", committed)
+        .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+    )
+    locus = F.lit(Locus.OFFSET_STORE.value)
+    return standing(
+        rows, BreakClass.COMMIT_OUT_OF_RANGE, "commit", locus, subject=_at_place("offset"), flags=F.array()
+    )
+
+
+def log_truncation(scope: Scope, messages: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Return one break a partition of which a covering log lacks acked records, neither expired nor compacted."""
+    absent = messages.filter(
+        F.col("is_owned")
+        & F.coalesce("is_missing_in_log", F.lit(False))
+        & (F.size("acked_positions") > 0)
+        & ~F.coalesce("is_compacted", F.lit(False))
+    ).select(F.explode("acked_positions").alias("position"))
+    rows = (
+        absent.groupBy("position.topic", "position.partition")
+        .agg(F.min("position.offset").alias("offset"), F.array_sort(F.collect_set("position")).alias("all_positions"))
+        .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
+    )
+    return standing(
+        rows, BreakClass.LOG_TRUNCATION, "position", F.lit(Locus.BROKER.value), subject=_at_place("offset"), flags=F.array()
+    )
+
+
+def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
+    """Return one break a position that two identities, or two accepted attempts that differ, claim."""
+    claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") == "acked")).select(
+        *PLACE, "offset", "key", "attempted_at"
+    )
+    if records is not None:
+        claims = claims.unionByName(
+            records.filter(F.col("is_visible") & F.col("message_id").isNotNull()).select(
+                *PLACE, "offset", "key", F.lit(None).cast("timestamp").alias("attempted_at")
+            )
+        )
+    rows = (
+        claims.groupBy(*PLACE, "offset")
+        .agg(F.min("key").alias("low"), F.max("key").alias("high"), F.max("attempted_at").alias("at"))
+        .filter((F.col("low") != F.col("high")) & scope.in_window(F.col("at")))
+        .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+    )
+    return standing(
+        rows, BreakClass.LOG_IDENTITY_CONFLICT, "position", F.lit(Locus.BROKER.value), subject=_at_place("offset"), flags=F.array()
+    )
+
+
+def torn_transaction(_scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return one break a transaction of this window with a delivered record and a lost one."""
+    first = F.min(F.when(F.col("disposition") == "lost", F.struct("topic", "partition", F.col("first_offset").alias("offset"))))
+    rows = (
+        messages.filter(F.col("transaction").isNotNull())
+        .groupBy("transaction")
+        .agg(
+            F.bool_or(F.col("disposition") == "delivered").alias("has_delivered"),
+            F.bool_or((F.col("disposition") == "lost") & F.col("is_owned")).alias("has_lost"),
+            first.alias("position"),
+        )
+        .filter("has_delivered and has_lost")
+        .select("transaction", "position.*", F.array("position").alias("positions"))
+    )
+    locus = F.lit(Locus.UNKNOWN.value)
+    return standing(
+        rows, BreakClass.TORN_TRANSACTION, "transaction", locus, subject=F.to_json("transaction"), flags=F.array()
+    )
+
+
+def standing_breaks(
+    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None, bounds: DataFrame | None, commits: DataFrame | None
+) -> list[DataFrame]:
+    """Return the standing breaks of every class that the evidence allows to judge."""
+    found = [log_identity_conflict(scope, attempts, records)]
+    if scope.has(Ledger.PRODUCED, "transaction_id"):
+        found.append(torn_transaction(scope, messages))
+    if bounds is not None:
+        found.append(log_truncation(scope, messages, bounds))
+    if commits is not None:
+        found += [commit_ahead(scope, messages), commit_regression(scope, commits)]
+        if bounds is not None:
+            found.append(commit_out_of_range(scope, commits, bounds))
+    return found

@@ -1,0 +1,75 @@
+"""Classify: each message's primary class, its flags, and where it broke.
+
+Docs: docs/reference/taxonomy.md, section 3. Find, do not judge: no rule here knows the guarantee.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.classes import MESSAGE_RULES
+from tieout.engine.classes.duplicates import is_inherited
+from tieout.engine.classes.phantoms import is_orphan
+from tieout.engine.classes.settled import is_overdue
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass
+
+# These say what became of a message rather than what went wrong: they are a class, never a flag beside another.
+_DISPOSITION_ONLY: Final[frozenset[BreakClass]] = frozenset(
+    {
+        BreakClass.DELIVERED,
+        BreakClass.RECOVERED,
+        BreakClass.NOT_SENT,
+        BreakClass.FILTERED,
+        BreakClass.DEAD_LETTERED,
+        BreakClass.COMPACTED,
+    }
+)
+NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY
+"""Primary classes that are counted and leave no break behind."""
+
+
+def classified(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return the messages with `class`, `flags`, `locus`, `is_judged_here` and `is_phantom_aborted_here`."""
+    judged = [rule for rule in MESSAGE_RULES if rule.missing(scope) is None]
+    held = F.array(*[F.when(F.coalesce(rule.holds(scope), F.lit(False)), rule.name.value) for rule in judged])
+    loci = F.lit(None).cast("string")
+    for rule in reversed(judged):
+        loci = F.when(F.col("class") == rule.name.value, rule.locus(scope)).otherwise(loci)
+    known = messages.withColumn("held", F.array_compact(held)).withColumn("class", F.get("held", F.lit(0)))
+    return (
+        known.withColumns({"flags": _flags(scope), "locus": loci, "is_judged_here": _is_judged_here(scope)})
+        .filter(F.col("class").isNotNull())
+        .drop("held")
+    )
+
+
+def _is_judged_here(scope: Scope) -> Column:
+    """Return whether the class belongs to this window: by its earliest attempt, a phantom by its first effect."""
+    seen_here = scope.in_window(F.col("first_seen_at"))
+    is_aborted_effect = (F.col("acceptance") == "failed") & (F.col("effect_rows") > 0)
+    return F.col("is_owned") | (seen_here & (is_orphan() | F.coalesce(is_aborted_effect, F.lit(False))))
+
+
+def _flags(scope: Scope) -> Column:
+    """Return everything else that holds of a message beside its primary class, sorted."""
+    others = F.filter(
+        F.slice("held", 2, len(MESSAGE_RULES)),
+        lambda name: ~name.isin([name.value for name in _DISPOSITION_ONLY]),
+    )
+    primary = F.col("class")
+    is_pending = primary == BreakClass.IN_FLIGHT.value
+    failed_but_written = (F.col("acceptance") == "accepted") & (F.col("acked") == 0) & (F.col("unknown") == 0)
+    extras = {
+        "OVERDUE": is_pending & is_overdue() & (F.col("acceptance") == "accepted"),
+        "POSSIBLE_DUPLICATE": (F.col("effect_rows") > 0) & (F.col("possible_effects") > 0),
+        "FAILED_BUT_WRITTEN": failed_but_written,
+        "EXPIRED": F.col("is_expired"),
+        "inherited": (F.col("attempts") > 0) & (F.col("effect_rows") >= 2) & is_inherited(scope),
+        "COMMIT_AHEAD": (primary == BreakClass.LOST.value) & F.col("is_committed_ahead"),
+    }
+    named = F.array(*[F.when(F.coalesce(holds, F.lit(False)), name) for name, holds in extras.items()])
+    return F.array_sort(F.array_distinct(F.concat(others, F.array_compact(named))))

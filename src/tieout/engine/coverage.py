@@ -1,0 +1,102 @@
+"""Does each declared ledger cover what the window asks of it, and what cannot be judged without the others.
+
+Docs: docs/reference/taxonomy.md, section 1 (Coverage).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tieout.engine.classes import MESSAGE_RULES
+from tieout.engine.evidence import LedgerCoverage
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass, Ledger
+
+_DATED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ})
+_PRODUCER_SIDE: Final = frozenset({Ledger.PRODUCED, Ledger.LOG})
+
+
+def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
+    """Return the statement's `coverage`: per declared ledger whether it covers, how far, and what it was read from."""
+    told = {}
+    for ledger, evidence in scope.evidence.items():
+        coverage, gap = evidence.coverage, coverage_gap(scope, ledger)
+        told[ledger.value] = {
+            "covers": gap is None,
+            "gap": gap,
+            "covers_from": _iso(coverage.covers_from),
+            "complete_until": _iso(coverage.complete_until),
+            "rows": coverage.rows,
+            "unparsed": coverage.unparsed,
+            "undated": coverage.undated,
+            "digests": list(coverage.digests),
+            "notes": list(coverage.notes),
+        }
+    return told
+
+
+def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:
+    """Return why the ledger does not cover what the window asks of it, or None where it does.
+
+    `produced` and `log` must reach over the window, the consumer's side over the window and its grace.
+    """
+    coverage = scope.evidence[ledger].coverage
+    end = scope.window.end if ledger in _PRODUCER_SIDE else scope.window.end + scope.contract.grace
+    unsound = _unsoundness(ledger, coverage)
+    if unsound is not None:
+        return unsound
+    if coverage.complete_until is None:
+        return "nothing says how far the ledger is complete"
+    if coverage.complete_until < end:
+        return f"complete until {_iso(coverage.complete_until)}, but {_iso(end)} is needed"
+    if coverage.covers_from is not None and coverage.covers_from > scope.window.start:
+        return f"begins at {_iso(coverage.covers_from)}, after the window's start"
+    return None
+
+
+def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
+    if not coverage.is_present:
+        return "absent: " + (coverage.notes[0] if coverage.notes else "no input was found")
+    if not coverage.is_within_tolerance:
+        return f"{coverage.unparsed} unreadable rows or inputs, more than tolerated"
+    if coverage.has_sequence_gaps:
+        return "a producer session's sequence has gaps"
+    if ledger in _DATED and coverage.undated:
+        return f"{coverage.undated} rows without a time"
+    return None
+
+
+def not_judged_of(scope: Scope) -> list[dict[str, str]]:
+    """Return the statement's `not_judged`: each class that the declared evidence cannot show, and what it needs."""
+    missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
+    missing |= {name: _missing_for(scope, name) for name in _STANDING_NEEDS}
+    return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
+
+
+_STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
+    BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
+    BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
+    BreakClass.COMMIT_OUT_OF_RANGE: (
+        (Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),
+        (Ledger.LOG, ("end_offset", "observed_at")),
+    ),
+    BreakClass.LOG_IDENTITY_CONFLICT: ((Ledger.PRODUCED, ("partition", "offset")),),
+    BreakClass.LOG_TRUNCATION: ((Ledger.LOG, ()), (Ledger.PRODUCED, ("partition", "offset"))),
+    BreakClass.TORN_TRANSACTION: ((Ledger.PRODUCED, ("transaction_id",)),),
+    BreakClass.REORDER_PRODUCER: ((Ledger.PRODUCED, ("sequence", "partition", "offset")),),
+    BreakClass.REORDER_CONSUMER: ((Ledger.DELIVERED, ("consumer_id", "generation", "processed_at")),),
+    BreakClass.REORDER_OUTPUT: ((Ledger.PRODUCED, ("key_hash", "partition", "offset")),),
+}
+
+
+def _missing_for(scope: Scope, name: BreakClass) -> str | None:
+    lacking = [
+        ledger.value + (f": {', '.join(columns)}" if columns else "")
+        for ledger, columns in _STANDING_NEEDS[name]
+        if not scope.has(ledger, *columns)
+    ]
+    return " and ".join(lacking) or None
+
+
+def _iso(time: Any) -> str | None:
+    return None if time is None else time.isoformat().replace("+00:00", "Z")

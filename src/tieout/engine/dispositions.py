@@ -1,0 +1,238 @@
+"""What became of each message: delivered, accounted for in a legal way, lost, or not yet to be said.
+
+Docs: docs/reference/taxonomy.md, section 2 (due) and section 3 (dispositions, in their order).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.materialising import materialised
+from tieout.engine.positions import PLACE, with_first_cover
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+DISPOSITIONS = (
+    "delivered",
+    "dead_lettered",
+    "filtered",
+    "unverifiable",
+    "compacted",
+    "lost",
+    "in_flight",
+)
+
+
+def disposed(
+    scope: Scope,
+    messages: DataFrame,
+    bounds: DataFrame | None,
+    records: DataFrame | None,
+    commits: DataFrame | None,
+    frontier: DataFrame,
+) -> DataFrame:
+    """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
+
+    Position facts are worked out only for messages without effect: `is_passed`, `is_committed` (the commits cover it),
+    `cover` (the first commit that does), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
+    """
+    without_effect = messages.filter((F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven"))
+    facts = materialised(position_facts(scope, without_effect, bounds, records, commits, frontier))
+    together = messages.join(facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left")
+    known = with_ambiguity(together.drop("facts_key"))
+    due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn("is_missing_in_log", _is_missing(scope))
+    due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
+    return due.withColumn("disposition", _disposition(scope)).withColumn("is_committed_ahead", _is_committed_ahead(scope))
+
+
+def _is_committed_ahead(scope: Scope) -> Column:
+    """Return whether a commit covered a record without effect while `delivered` is complete beyond what it may take."""
+    committed_at = F.col("cover.committed_at")
+    is_open = F.col("disposition").isin("lost", "in_flight")
+    is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
+    is_record = (F.size("visible") > 0) | F.lit(Ledger.LOG not in scope.evidence)
+    return F.coalesce(is_open & is_record & is_complete, F.lit(False))
+
+
+def position_facts(
+    scope: Scope,
+    messages: DataFrame,
+    bounds: DataFrame | None,
+    records: DataFrame | None,
+    commits: DataFrame | None,
+    frontier: DataFrame,
+) -> DataFrame:
+    """Return per message key what is known about all its visible or asserted positions together."""
+    positions = messages.select(
+        "key",
+        F.explode("asserted").alias("position"),
+        "sent_at",
+        "done_at",
+        F.array_max("sent_key_hash").alias("key_hash"),
+        F.size("visible").alias("visible_count"),
+    ).select("*", "position.topic", "position.partition", "position.offset")
+    positions = with_first_cover(positions.drop("position"), commits)
+    reached = frontier.select(F.col("topic").alias("f_topic"), F.col("partition").alias("f_partition"), "passed", "committed")
+    same = F.col("topic").eqNullSafe(F.col("f_topic")) & F.col("partition").eqNullSafe(F.col("f_partition"))
+    positions = positions.join(F.broadcast(reached), same, how="left").drop("f_topic", "f_partition")
+    positions = _with_log_facts(scope, positions, bounds, records)
+    return positions.groupBy("key").agg(
+        F.bool_and(F.coalesce(F.col("offset") <= F.col("passed"), F.lit(False))).alias("is_passed"),
+        F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
+        F.bool_and("is_expired").alias("is_expired"),
+        F.bool_and("is_covered").alias("is_covered_by_log"),
+        F.bool_and("is_compacted").alias("is_compacted"),
+        F.min(F.when(F.col("cover").isNotNull(), F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"))).alias("cover"),
+    )
+
+
+def with_first_records(messages: DataFrame, attempts: DataFrame, records: DataFrame | None, scope: Scope) -> DataFrame:
+    """Return the messages with `has_first_record`: `produced` covers the first record of their topic partition."""
+    firsts = attempts.filter(F.col("offset") == 0).select(*PLACE, F.col("attempted_at").alias("at"))
+    if records is not None:
+        firsts = firsts.unionByName(records.filter(F.col("offset") == 0).select(*PLACE, F.col("record_timestamp").alias("at")))
+    covered = (
+        firsts.groupBy(F.col("topic").alias("p_topic"), F.col("partition").alias("p_partition"))
+        .agg(F.min("at").alias("at"))
+        .select("p_topic", "p_partition", scope.covered_from(Ledger.PRODUCED, F.col("at")).alias("has_first_record"))
+    )
+    same = F.col("topic").eqNullSafe(F.col("p_topic")) & F.col("partition").eqNullSafe(F.col("p_partition"))
+    return messages.join(F.broadcast(covered), same, how="left").drop("p_topic", "p_partition")
+
+
+def _with_log_facts(
+    scope: Scope, positions: DataFrame, bounds: DataFrame | None, records: DataFrame | None
+) -> DataFrame:
+    """Return positions with `is_expired`, `is_covered` and `is_compacted`; all false where no log is declared."""
+    if bounds is None or records is None:
+        return positions.withColumns(dict.fromkeys(("is_expired", "is_covered", "is_compacted"), F.lit(False)))
+    return _with_compaction(with_log_coverage(scope, positions, bounds), records)
+
+
+def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
+    """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
+
+    The log covers a position from its start on, below its end or where it was observed after the acknowledgement: an
+    older observation cannot miss a younger record.
+    """
+    none = F.lit(None).cast("string")
+    if bounds is None:
+        return positions.withColumns({"is_expired": F.lit(False), "is_covered": F.lit(False), "cleanup_policy": none})
+    limits = bounds.select(
+        *[F.col(name).alias(f"b_{name}") for name in (*PLACE, "log_start", "log_end", "observed_at")], "cleanup_policy"
+    )
+    same = F.col("topic").eqNullSafe(F.col("b_topic")) & F.col("partition").eqNullSafe(F.col("b_partition"))
+    known = positions.join(F.broadcast(limits), same, how="left")
+    settled_at = F.col("done_at") + F.lit(scope.contract.clock_skew)
+    was_observed = F.when(F.col("b_observed_at").isNotNull(), F.col("b_observed_at") >= settled_at).otherwise(
+        scope.covered_until(Ledger.LOG, settled_at)
+    )
+    is_expired = F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
+    is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
+    is_sound = F.lit(scope.evidence[Ledger.LOG].coverage.is_sound)
+    is_covered = is_sound & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
+    return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
+        *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]
+    )
+
+
+def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
+    """Return positions with `is_compacted`: gone, keyed, and a later committed record of the key in their partition.
+
+    A message that a commit had passed before that later record came was there to be read: compaction excuses nothing.
+    """
+    keyed = records.filter(F.col("is_visible") & F.col("key_hash").isNotNull())
+    later = keyed.select(
+        *PLACE, "key_hash", "offset", F.struct("record_timestamp", "offset").alias("record"), F.lit(0).alias("turn")
+    )
+    names = positions.columns
+    points = positions.withColumn("turn", F.lit(1))
+    downwards = Window.partitionBy(*PLACE, "key_hash").orderBy(F.col("offset").desc(), F.col("turn").desc())
+    nearest = F.last("record", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
+    together = points.unionByName(later, allowMissingColumns=True).withColumn("later", nearest).filter(F.col("turn") == 1)
+    is_compacting = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
+    was_passed = F.coalesce(F.col("cover.committed_at") < F.col("later.record_timestamp"), F.lit(False))
+    is_gone = F.col("is_covered") & (F.col("visible_count") == 0) & F.col("key_hash").isNotNull()
+    is_compacted = is_gone & F.col("later").isNotNull() & is_compacting & ~was_passed
+    return together.withColumn("is_compacted", F.coalesce(is_compacted, F.lit(False))).select(*names, "is_compacted")
+
+
+def with_ambiguity(messages: DataFrame) -> DataFrame:
+    """Return the messages with two facts about the whole: `has_unnamed_sends` and `has_orphans`.
+
+    A send without identity and an effect or record without an attempt may be one and the same: while both exist,
+    neither proves a loss nor a phantom.
+    """
+    whole = messages.agg(
+        F.coalesce(
+            F.bool_or((F.col("attempts") > 0) & ~F.col("has_identity") & (F.col("acceptance") != "failed")), F.lit(False)
+        ).alias("has_unnamed_sends"),
+        F.coalesce(F.bool_or((F.col("acceptance") == "unproven") & (F.size("asserted") == 0)), F.lit(False)).alias(
+            "has_unplaced_sends"
+        ),
+        F.coalesce(F.bool_or((F.col("attempts") == 0) & (F.col("effect_rows") > 0)), F.lit(False)).alias("has_orphans"),
+    )
+    shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
+    known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
+    return known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id").crossJoin(F.broadcast(whole))
+
+
+def _is_old_enough(scope: Scope) -> Column:
+    """Return whether `produced` and `delivered` cover the message and its deadline has passed in the covered evidence."""
+    effects, sent_at = scope.effect_ledger, F.col("first_attempt.at")
+    start = sent_at - F.lit(scope.contract.clock_skew)
+    is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(Ledger.PRODUCED, sent_at)
+    return is_sent_covered & scope.covered_from(effects, start) & scope.covered_until(effects, F.col("deadline"))
+
+
+def _is_missing(scope: Scope) -> Column:
+    """Return whether a log that covers the message lacks it in every transaction state."""
+    if Ledger.LOG not in scope.evidence:
+        return F.lit(False)
+    is_absent = (F.size("visible") == 0) & (F.col("written") == 0) & (F.col("aborted") == 0) & (F.col("open") == 0)
+    return is_absent & (F.size("asserted") > 0) & F.coalesce("is_covered_by_log", F.lit(False))
+
+
+def _is_settled() -> Column:
+    """Return whether nothing can still be on its way at any position of the message."""
+    return (
+        (F.size("asserted") == 0)
+        | F.coalesce("is_passed", F.lit(False))
+        | F.coalesce("is_expired", F.lit(False))
+        | F.col("is_missing_in_log")
+    )
+
+
+def lacks_evidence(scope: Scope) -> Column:
+    """Return whether what would decide on a message without effect is missing, rather than its time not having come."""
+    coverage = scope.evidence[scope.effect_ledger].coverage
+    horizon = scope.window.end + scope.contract.grace
+    is_untold = not coverage.is_sound or coverage.complete_until is None
+    start = F.col("first_attempt.at") - F.lit(scope.contract.clock_skew)
+    is_cut = ~scope.covered_from(scope.effect_ledger, start)
+    ends_early = ~scope.covered_until(scope.effect_ledger, F.least(F.col("deadline"), F.lit(horizon)))
+    is_unattested = ~(
+        scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at"))
+        & scope.covered_until(Ledger.PRODUCED, F.col("first_attempt.at"))
+    )
+    return F.lit(is_untold) | is_cut | ends_early | is_unattested
+
+
+def _is_ambiguous() -> Column:
+    """Return whether an effect or a record that is tied to nobody could be this message's."""
+    return (~F.col("has_identity") & F.col("has_orphans")) | F.coalesce("shares_ambiguous_id", F.lit(False))
+
+
+def _disposition(scope: Scope) -> Column:
+    """Return the first disposition that holds for an accepted message."""
+    held = (
+        F.when(F.col("effect_rows") > 0, "delivered")
+        .when(F.coalesce("is_dead_lettered", F.lit(False)), "dead_lettered")
+        .when(F.coalesce("is_filtered", F.lit(False)), "filtered")
+        .when((F.col("possible_effects") > 0) | lacks_evidence(scope) | _is_ambiguous(), "unverifiable")
+        .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
+        .when(F.col("is_due"), "lost")
+        .otherwise("in_flight")
+    )
+    return F.when(F.col("acceptance") == "accepted", held)

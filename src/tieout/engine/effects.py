@@ -1,0 +1,175 @@
+"""The consumer's side: rows of the judged group's output, and the message each of them belongs to.
+
+Docs: docs/reference/taxonomy.md, section 1, Messages (how effects match) and Effects.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.attempts import POSITION, id_key, placed_offset, position_key
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+
+# Whose claim on a position comes first when rows are matched by it: the lower rank wins.
+RANK_VISIBLE, RANK_ACCEPTED, RANK_SHADOW = 0, 1, 2
+
+
+def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return the group's rows of `delivered` or `read`, with `effect_state` in {ok, again, unknown, none}.
+
+    Rows that name another group are somebody else's output and are set aside; rows that name none are the group's.
+    """
+    rows = scope.rows(ledger)
+    is_ours = F.col("consumer_group").isNull() | (F.col("consumer_group") == scope.contract.group)
+    outcome = F.coalesce(F.lower("outcome"), F.lit("ok"))
+    sink_state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    state = (
+        F.when((outcome == "failed") | (sink_state == "aborted"), "none")
+        .when((outcome == "unknown") | (sink_state == "open"), "unknown")
+        .otherwise("ok")
+    )
+    ours = rows.filter(is_ours).withColumns({"offset": placed_offset(F.col("offset")), "effect_state": state})
+    return _first_reads(ours) if ledger == scope.effect_ledger == Ledger.READ else ours
+
+
+def _first_reads(rows: DataFrame) -> DataFrame:
+    """Return reads with one effect a position: where only reads are known, reading a position again is no second effect."""
+    again = Window.partitionBy(*POSITION, "effect_state").orderBy(F.col("processed_at").asc_nulls_last(), "delivery_sequence")
+    is_again = F.col("offset").isNotNull() & (F.row_number().over(again) > 1) & (F.col("effect_state") == "ok")
+    return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
+
+
+def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
+    """Return per position the key of the message with the best claim on it, null where two claim it alike.
+
+    `records` are the log's data records with their keys. `held_state` is the transaction state of what lies there.
+    """
+    sent = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
+    claims = sent.select(
+        *POSITION, "key", "message_id", F.lit(RANK_ACCEPTED).alias("rank"), F.lit(None).cast("string").alias("state")
+    )
+    if records is not None:
+        rank = F.when(F.col("is_visible"), RANK_VISIBLE).otherwise(RANK_SHADOW)
+        claims = claims.unionByName(
+            records.select(*POSITION, "key", "message_id", rank.alias("rank"), F.col("transaction_state").alias("state"))
+        )
+    same_rank = claims.groupBy(*POSITION, "rank").agg(
+        F.min("key").alias("low"), F.max("key").alias("high"), F.max("message_id").alias("id"), F.max("state").alias("state")
+    )
+    best = same_rank.groupBy(*POSITION).agg(F.min(F.struct("rank", "low", "high", "id", "state")).alias("best"))
+    return best.select(
+        *[F.col(name).alias(f"owned_{name}") for name in POSITION],
+        F.when(F.col("best.low") == F.col("best.high"), F.col("best.low")).alias("owner"),
+        F.col("best.id").alias("owner_id"),
+        F.col("best.state").alias("held_state"),
+    )
+
+
+def reused_ids_of(scope: Scope, attempts: DataFrame) -> DataFrame | None:
+    """Return the ids that stand for several messages, with what each was attempted with, or None where none can.
+
+    Columns: `reused_id`, `candidates` (array of `key`, `payload_hash`, `producer_session`).
+    """
+    can_reuse = scope.contract.id_scope == "session" or scope.has(Ledger.PRODUCED, "payload_hash")
+    if scope.contract.identity != Identity.MESSAGE_ID or not can_reuse:
+        return None
+    return (
+        attempts.filter(F.col("has_identity") & ~F.col("key").startswith("m:"))
+        .groupBy(F.col("message_id").alias("reused_id"))
+        .agg(F.collect_set(F.struct("key", "payload_hash", "producer_session")).alias("candidates"))
+    )
+
+
+def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
+    """Return rows with `by_id`: the key of the message their id (and payload) names, null where that is not decided."""
+    if reused is None:
+        return rows.withColumn("by_id", id_key())
+    joined = rows.join(reused, F.col("message_id") == F.col("reused_id"), how="left")
+    keys = F.array_distinct(F.transform("candidates", lambda c: c["key"]))
+    same_session = F.filter(
+        "candidates",
+        lambda c: F.col("producer_session").isNull() | (c["producer_session"] == F.col("producer_session")),
+    )
+    fitting = F.filter(same_session, lambda c: c["payload_hash"] == F.col("payload_hash"))
+    fitting_keys = F.array_distinct(F.transform(fitting, lambda c: c["key"]))
+    chosen = (
+        F.when(F.col("reused_id").isNull(), id_key())
+        .when(F.size(keys) == 1, keys[0])
+        .when(F.size(fitting_keys) == 1, fitting_keys[0])
+    )
+    return joined.select(*rows.columns, chosen.alias("by_id"))
+
+
+def with_record_keys(scope: Scope, records: DataFrame, attempts: DataFrame, reused: DataFrame | None) -> DataFrame:
+    """Return log records with the `key` of their message: by their id where the log carries ids, else by position."""
+    if scope.contract.identity == Identity.POSITION:
+        return records.withColumn("key", position_key())
+    by_id = with_id_key(_with_session(records), reused).drop("producer_session")
+    claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted"))
+    at = claims.groupBy(
+        F.col("topic").alias("at_topic"), F.col("partition").alias("at_partition"), F.col("offset").alias("at_offset")
+    ).agg(F.min("key").alias("low"), F.max("key").alias("high"))
+    same = (
+        F.col("topic").eqNullSafe(F.col("at_topic"))
+        & F.col("partition").eqNullSafe(F.col("at_partition"))
+        & F.col("offset").eqNullSafe(F.col("at_offset"))
+    )
+    by_position = F.when(F.col("low") == F.col("high"), F.col("low"))
+    unowned = F.concat(F.lit("p:"), F.to_json(F.struct("topic", "partition", "offset")))
+    return (
+        by_id.join(at, same, how="left")
+        .withColumn(
+            "key",
+            F.when(F.col("message_id").isNotNull(), F.coalesce("by_id", by_position)).otherwise(by_position),
+        )
+        .withColumn("key", F.coalesce("key", unowned))
+        .drop("by_id", "low", "high", "at_topic", "at_partition", "at_offset")
+    )
+
+
+def _with_session(rows: DataFrame) -> DataFrame:
+    """Return rows with a `producer_session`, null where their ledger has none."""
+    if "producer_session" in rows.columns:
+        return rows
+    return rows.withColumn("producer_session", F.lit(None).cast("string"))
+
+
+def with_message_keys(
+    scope: Scope, rows: DataFrame, owners: DataFrame, reused: DataFrame | None
+) -> DataFrame:
+    """Return consumer rows with `key` and `has_identity`: matched by position, else id and payload, else the only content.
+
+    A position decides unless the ids contradict: a position reused after truncation must not move one message's effect
+    to another. A row that is tied to no message keeps a key of its own; one that could belong to several, or shows
+    neither id nor position, has `has_identity` false.
+    """
+    same = (
+        F.col("topic").eqNullSafe(F.col("owned_topic"))
+        & F.col("partition").eqNullSafe(F.col("owned_partition"))
+        & F.col("offset").eqNullSafe(F.col("owned_offset"))
+    )
+    placed = rows.join(owners, same & F.col("offset").isNotNull(), how="left")
+    if scope.contract.identity == Identity.POSITION:
+        by_id: Column = F.when(F.col("offset").isNotNull(), position_key())
+        matched = placed.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)})
+    else:
+        matched = with_id_key(_with_session(placed), reused)
+        has_id = F.col("message_id").isNotNull()
+        is_ambiguous = has_id & F.col("by_id").isNull() & F.col("owner").isNull()
+        matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
+    digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
+    alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))
+    contradicts = F.coalesce(F.col("owner_id") != F.col("message_id"), F.lit(False))
+    owner_fits = F.col("owner").isNotNull() & ~contradicts
+    return matched.withColumn(
+        "key", F.when(owner_fits, F.col("owner")).otherwise(F.coalesce("by_id", alone))
+    ).withColumn("has_identity", owner_fits | F.col("by_id").isNotNull() | _is_known_by_position()).select(
+        *rows.columns, "key", "has_identity", F.when(owner_fits, F.col("held_state")).alias("held_state"), "is_ambiguous"
+    )
+
+
+def _is_known_by_position() -> Column:
+    """Return whether a row without an id shows at least the position it came from."""
+    return F.col("message_id").isNull() & F.col("offset").isNotNull()

@@ -1,0 +1,95 @@
+"""Match: tie every row of every ledger to its message, and gather each message into one row.
+
+Docs: docs/reference/taxonomy.md, section 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine import messages as gathering
+from tieout.engine.attempts import attempts_of
+from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
+from tieout.engine.effects import consumer_rows_of, owners_of, reused_ids_of, with_message_keys, with_record_keys
+from tieout.engine.materialising import materialised
+from tieout.engine.placing import placed
+from tieout.engine.positions import commits_of, frontier_of
+from tieout.engine.records import bounds_of, data_records_of, log_rows_of
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+_ASIDE = {
+    Ledger.FILTERED: gathering.FILTERED,
+    Ledger.DEAD_LETTERS: gathering.DEAD_LETTER,
+    Ledger.STAGED: gathering.STAGED,
+}
+_KINDS = {Ledger.DELIVERED: gathering.EFFECT, Ledger.READ: gathering.READ}
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The evidence with every row tied to a message: what rules, statement and proof are made from.
+
+    `keyed` holds per ledger its rows with `key`; `messages` one row a message with its disposition.
+    """
+
+    messages: DataFrame
+    keyed: Mapping[Ledger, DataFrame]
+    log: DataFrame | None
+    bounds: DataFrame | None
+    commits: DataFrame | None
+
+
+def matched(scope: Scope) -> Matched:
+    """Return the scope's evidence matched: keys first, then one row a message, then its disposition."""
+    log, bounds = log_of(scope)
+    records = None if log is None or bounds is None else data_records_of(log, bounds)
+    attempts = materialised(attempts_of(scope, records))
+    reused = reused_ids_of(scope, attempts)
+    keyed: dict[Ledger, DataFrame] = {Ledger.PRODUCED: attempts}
+    if records is not None:
+        records = materialised(with_record_keys(scope, records, attempts, reused))
+        keyed[Ledger.LOG] = records
+    owners = owners_of(attempts, records)
+    for ledger in _KINDS:
+        if ledger in scope.evidence:
+            keyed[ledger] = materialised(with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused))
+    for ledger in _ASIDE:
+        if ledger in scope.evidence:
+            keyed[ledger] = materialised(with_message_keys(scope, _with_payload(scope.rows(ledger)), owners, reused))
+    gathered = materialised(placed(scope, materialised(gathering.gathered(scope, _events(scope, keyed, bounds)))))
+    commits = commits_of(scope)
+    consumer_rows = [keyed[ledger] for ledger in _KINDS if ledger in keyed]
+    frontier = frontier_of(gathered, consumer_rows, commits)
+    messages = disposed(scope, gathered, bounds, records, commits, frontier)
+    messages = with_first_records(messages, attempts, records, scope)
+    return Matched(messages, keyed, log, bounds, commits)
+
+
+def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
+    """Return the log's rows, one a position, and its bounds; both None where no log is declared."""
+    rows = log_rows_of(scope)
+    if rows is None:
+        return None, None
+    return materialised(rows), materialised(bounds_of(scope))
+
+
+def _with_payload(rows: DataFrame) -> DataFrame:
+    """Return set-aside rows with the columns that matching asks for and their ledgers do not have."""
+    return rows.withColumn("payload_hash", F.lit(None).cast("string"))
+
+
+def _events(scope: Scope, keyed: Mapping[Ledger, DataFrame], bounds: DataFrame | None) -> list[DataFrame]:
+    """Return the rows of all ledgers as events of their messages."""
+    attempts = keyed[Ledger.PRODUCED].withColumn("done_at", F.coalesce("completed_at", "attempted_at"))
+    covered = with_log_coverage(scope, attempts, bounds).withColumnRenamed("is_covered", "is_log_covered")
+    events = [gathering.attempt_events(covered)]
+    if Ledger.LOG in keyed:
+        events.append(gathering.record_events(keyed[Ledger.LOG]))
+    events += [gathering.consumer_events(keyed[ledger], kind) for ledger, kind in _KINDS.items() if ledger in keyed]
+    events += [gathering.aside_events(keyed[ledger], kind) for ledger, kind in _ASIDE.items() if ledger in keyed]
+    return events

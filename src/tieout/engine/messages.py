@@ -1,0 +1,187 @@
+"""Matching: everything the evidence says about one message, gathered into one row.
+
+Rows of all ledgers that carry a message's key are stacked and aggregated once. Nothing is joined on a key that may
+repeat, because repetition is the subject. Docs: docs/reference/taxonomy.md, sections 1 and 3.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+ATTEMPT, RECORD, EFFECT, READ = "attempt", "record", "effect", "read"
+FILTERED, DEAD_LETTER, STAGED = "filtered", "dead_letter", "staged"
+
+_EVENT_COLUMNS = (
+    "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
+    "topic", "partition", "offset", "intended_partition", "at", "done_at", "state", "held_state", "is_visible",
+    "payload_hash", "key_hash", "header_hash", "record_timestamp",
+    "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered", "broker_producer_id",
+)  # fmt: skip
+
+
+def attempt_events(attempts: DataFrame) -> DataFrame:
+    """Return send attempts as events."""
+    return _events(
+        attempts, ATTEMPT,
+        at=F.col("attempted_at"), done_at=F.coalesce("completed_at", "attempted_at"), state=F.col("outcome"),
+        held_state=F.col("log_state"),
+    )  # fmt: skip
+
+
+def record_events(records: DataFrame) -> DataFrame:
+    """Return the log's data records as events."""
+    return _events(records, RECORD, at=F.col("record_timestamp"), state=F.col("transaction_state"))
+
+
+def consumer_events(rows: DataFrame, kind: str) -> DataFrame:
+    """Return rows of `delivered` or `read` as events."""
+    committed = F.lower("isolation") == "read_committed" if "isolation" in rows.columns else F.lit(False)
+    return _events(
+        rows, kind, at=F.col("processed_at"), state=F.col("effect_state"), is_committed_read=F.coalesce(committed, F.lit(False))
+    )
+
+
+def aside_events(rows: DataFrame, kind: str) -> DataFrame:
+    """Return rows of `filtered`, `dead_letters` or `staged` as events."""
+    return _events(rows, kind, at=F.col("at"))
+
+
+def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
+    """Return rows in the columns every event has; what a ledger does not know is null."""
+    chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
+    types = dict.fromkeys(("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered"), "boolean")
+    longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
+    types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
+    types |= dict.fromkeys(("at", "done_at", "record_timestamp"), "timestamp")
+    columns = []
+    for name in _EVENT_COLUMNS:
+        column = chosen.get(name, F.col(name) if name in rows.columns else F.lit(None))
+        columns.append(column.cast(types.get(name, "string")).alias(name))
+    return rows.select(*columns)
+
+
+def gathered(scope: Scope, events: list[DataFrame]) -> DataFrame:
+    """Return one row per message key with every fact the rules need; keys that nobody attempted are among them."""
+    stacked = reduce(DataFrame.unionByName, events)
+    facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope), **_content_facts()}
+    return stacked.groupBy("key").agg(*[fact.alias(name) for name, fact in facts.items()])
+
+
+def _is(kind: str) -> Column:
+    return F.col("kind") == kind
+
+
+def _position() -> Column:
+    return F.struct("topic", "partition", "offset")
+
+
+def _place() -> Column:
+    return F.struct("topic", "partition")
+
+
+def _when(condition: Column, value: Column) -> Column:
+    return F.when(condition, value)
+
+
+def _attempt_facts(scope: Scope) -> dict[str, Column]:
+    attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
+    outcome, placed = F.col("state"), F.col("offset").isNotNull()
+    asserts = placed & (
+        (attempt & (outcome != "failed")) | (_is(RECORD) & F.col("is_visible")) | (_is(READ) & (outcome != "none"))
+    )
+    facts = {"attempts": F.count_if(attempt), "attempts_in": F.count_if(attempt & inside)}
+    for name in ("acked", "failed", "unknown"):
+        facts[name] = F.count_if(attempt & (outcome == name))
+        facts[f"{name}_in"] = F.count_if(attempt & inside & (outcome == name))
+    return facts | {
+        "message_id": F.coalesce(F.min(_when(attempt, F.col("message_id"))), F.min("message_id")),
+        "has_identity": F.bool_and("has_identity"),
+        "first_attempt": F.min(
+            _when(attempt & F.col("at").isNotNull(), F.struct("at", "sequence", "producer_id", "producer_session"))
+        ),
+        "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
+        "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
+        "sessions": F.size(F.collect_set(_when(attempt, F.struct("producer_id", "producer_session")))),
+        "transaction": F.min(
+            _when(
+                attempt & F.col("transaction_id").isNotNull(),
+                F.struct("producer_id", "producer_session", "transaction_id"),
+            )
+        ),
+        "acked_place": F.min(_when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))),
+        "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
+        "is_misrouted": F.coalesce(
+            F.bool_or(attempt & (outcome == "acked") & (F.col("partition") != F.col("intended_partition"))),
+            F.lit(False),
+        ),
+        "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
+        "uncovered_copies": F.collect_set(
+            _when(attempt & placed & (outcome != "failed") & ~F.col("is_log_covered"), _position())
+        ),
+        "asserted": F.collect_set(_when(asserts, _position())),
+        "acked_positions": F.collect_set(_when(attempt & placed & (outcome == "acked"), _position())),
+    }
+
+
+def _record_facts() -> dict[str, Column]:
+    record, state = _is(RECORD), F.col("state")
+    return {
+        "visible": F.collect_set(_when(record & F.col("is_visible"), _position())),
+        "written": F.count_if(record & state.isin("none", "committed")),
+        "aborted": F.count_if(record & (state == "aborted")),
+        "open": F.count_if(record & (state == "open")),
+        "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
+        "has_plain_record": F.bool_or(record & (F.col("broker_producer_id") < 0)),
+        "record_at": F.min(_when(record, F.col("at"))),
+    }
+
+
+def _effect_facts(scope: Scope) -> dict[str, Column]:
+    kind = EFFECT if scope.effect_ledger == Ledger.DELIVERED else READ
+    row, ok = _is(kind), F.col("state") == "ok"
+    effect, at = row & ok, F.col("at")
+    inside = scope.in_window(at)
+    committed_read = _is(READ) & F.col("is_committed_read")
+    reader = F.struct("consumer_id", "generation")
+    is_read = _is(READ) & F.col("state").isin("ok", "again")
+    return {
+        "effect_rows": F.count_if(effect),
+        "effect_rows_in": F.count_if(effect & inside),
+        "effect_positions": F.collect_set(_when(effect & F.col("offset").isNotNull(), _position())),
+        "possible_effects": F.count_if(row & (F.col("state") == "unknown")),
+        "first_seen_at": F.min(_when(row & (F.col("state").isin("ok", "unknown")), at)),
+        "is_ambiguous": F.coalesce(F.bool_or("is_ambiguous"), F.lit(False)),
+        "first_effect_at": F.min(_when(effect, at)),
+        "last_effect_at": F.max(_when(effect, at)),
+        "first_effect": F.min(
+            _when(effect & at.isNotNull(), F.struct("at", "delivery_sequence", "consumer_id", "generation", "topic", "partition", "offset"))
+        ),
+        "effect_place": F.min(_when(effect & F.col("partition").isNotNull(), F.struct("at", _place().alias("place")))),
+        "effect_readers": F.collect_set(_when(effect, reader)),
+        "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
+        "is_from_open": F.coalesce(
+            F.bool_or((effect | _is(READ)) & (F.col("held_state") == "open")), F.lit(False)
+        ),
+        "reads": F.count_if(is_read & F.col("offset").isNotNull()),
+        "read_positions": F.collect_set(_when(is_read & F.col("offset").isNotNull(), _position())),
+        "is_read_committed": F.bool_or(committed_read),
+        "is_filtered": F.bool_or(_is(FILTERED)),
+        "is_dead_lettered": F.bool_or(_is(DEAD_LETTER)),
+        "is_staged": F.bool_or(_is(STAGED)),
+    }
+
+
+def _content_facts() -> dict[str, Column]:
+    facts: dict[str, Column] = {}
+    sides = {"sent": _is(ATTEMPT), "logged": _is(RECORD) & F.col("is_visible"), "output": _is(EFFECT) & (F.col("state") == "ok")}
+    sides["output"] = sides["output"] | (_is(READ) & (F.col("state") == "ok"))
+    for side, condition in sides.items():
+        for name in ("payload_hash", "key_hash", "header_hash", "record_timestamp"):
+            facts[f"{side}_{name}"] = F.collect_set(_when(condition, F.col(name)))
+    return facts

@@ -1,0 +1,89 @@
+"""Per message: its window, its acceptance, its first position and the partition it counts in.
+
+Docs: docs/reference/taxonomy.md, section 1 (Messages) and section 5 (where a message counts).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+
+def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
+    """Return the gathered messages with `is_owned`, `acceptance`, `deadline`, `topic`, `partition` and `first_offset`.
+
+    `acceptance` is one of accepted, unproven, failed, or null for what nobody attempted.
+    """
+    known = with_proof(scope, gathered)
+    best = F.coalesce("first_acked", "last_unknown")
+    return (
+        known.withColumn("acceptance", _acceptance())
+        .withColumn("asserted", F.when(F.col("acceptance") == "unproven", F.array_distinct("visible")).otherwise(F.col("asserted")))
+        .withColumns(
+            {
+                "is_owned": scope.in_window(F.col("first_attempt.at")),
+                "sent_at": F.coalesce(best["at"], F.col("first_attempt.at")),
+                "done_at": best["done_at"],
+                "deadline": best["done_at"] + F.lit(scope.patience),
+                "home": _home(),
+            }
+        )
+        .withColumns(
+            {
+                "topic": F.coalesce("home.topic", "attempt_place.place.topic"),
+                "partition": F.coalesce("home.partition", "intended_partition", "attempt_place.place.partition"),
+                "first_offset": _first_offset(),
+            }
+        )
+        .drop("home", "acked_place", "effect_place", "attempt_place")
+    )
+
+
+def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
+    """Return the messages with `is_proven`: an effect, a written record, or a transaction one of whose writes is proven.
+
+    One write of a transaction that a read_committed reader was given, or that is committed in the log, proves all of it.
+    """
+    plain_read = (F.col("reads") > 0) & F.col("transaction").isNull()
+    own = (F.col("effect_rows") > 0) | (F.col("written") > 0) | plain_read | F.coalesce("is_read_committed", F.lit(False))
+    if not scope.has(Ledger.PRODUCED, "transaction_id"):
+        return gathered.withColumn("is_proven", own)
+    whole = (F.col("written") > 0) | F.coalesce("is_read_committed", F.lit(False))
+    proven = (
+        gathered.filter(F.col("transaction").isNotNull() & whole & (F.col("failed") == 0))
+        .select(F.to_json("transaction").alias("proven_transaction"))
+        .distinct()
+    )
+    joined = gathered.join(proven, F.to_json("transaction") == F.col("proven_transaction"), how="left")
+    return joined.withColumn("is_proven", own | F.col("proven_transaction").isNotNull()).drop("proven_transaction")
+
+
+def _acceptance() -> Column:
+    """Return the best of a message's outcomes; a failed send that the log shows written is accepted."""
+    return (
+        F.when(F.col("attempts") == 0, None)
+        .when(F.col("acked") > 0, "accepted")
+        .when((F.col("unknown") > 0) & F.col("is_proven"), "accepted")
+        .when(F.col("unknown") > 0, "unproven")
+        .when(F.col("written") > 0, "accepted")
+        .otherwise("failed")
+    )
+
+
+def _home() -> Column:
+    """Return the partition of the first position: the earliest acked attempt's, else the lowest; else its first effect's."""
+    first = F.array_min("asserted")
+    lowest = F.when(F.size("asserted") > 0, F.struct(first["topic"].alias("topic"), first["partition"].alias("partition")))
+    return F.coalesce("acked_place.place", lowest, "effect_place.place")
+
+
+def _first_offset() -> Column:
+    """Return the lowest visible or asserted offset in the message's partition, null where it has none."""
+    in_place = F.filter(
+        "asserted",
+        lambda p: p["topic"].eqNullSafe(F.col("home.topic")) & p["partition"].eqNullSafe(F.col("home.partition")),
+    )
+    return F.array_min(F.transform(in_place, lambda p: p["offset"]))

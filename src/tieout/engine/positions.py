@@ -1,0 +1,83 @@
+"""Where the group stands: its commits, its frontier per partition, and which commit first covered a position.
+
+Docs: docs/reference/taxonomy.md, section 2 (due, frontier) and section 3 (COMMIT_*).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+PLACE = ("topic", "partition")
+
+
+def commits_of(scope: Scope) -> DataFrame | None:
+    """Return the group's commits, one row a distinct commit, or None where no offset table is declared."""
+    if Ledger.COMMITTED not in scope.evidence:
+        return None
+    is_ours = F.col("consumer_group").isNull() | (F.col("consumer_group") == scope.contract.group)
+    return (
+        scope.rows(Ledger.COMMITTED)
+        .filter(is_ours & F.col("committed_offset").isNotNull())
+        .select(*PLACE, "committed_offset", "committed_at", "generation", "leader_epoch", "consumer_group")
+        .distinct()
+    )
+
+
+def frontier_of(messages: DataFrame, consumer_rows: list[DataFrame], commits: DataFrame | None) -> DataFrame:
+    """Return per topic partition the last position the group is known to have passed.
+
+    Columns: `topic`, `partition`, `passed` (inclusive offset), `committed` (exclusive, highest ever), `reached` (inclusive,
+    by effect or read). Holes below are ignored; a partition without any of the three has no row.
+    """
+    none = F.lit(None).cast("bigint")
+    unplaced = messages.filter((F.col("effect_rows") > 0) & (F.size("effect_positions") == 0) & F.col("first_offset").isNotNull())
+    parts = [unplaced.select(*PLACE, F.col("first_offset").alias("reached"), none.alias("committed"))]
+    for rows in consumer_rows:
+        is_passing = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
+        parts.append(rows.filter(is_passing).select(*PLACE, F.col("offset").alias("reached"), none.alias("committed")))
+    if commits is not None:
+        parts.append(commits.select(*PLACE, none.alias("reached"), F.col("committed_offset").alias("committed")))
+    stacked = reduce(DataFrame.unionByName, parts)
+    return (
+        stacked.groupBy(*PLACE)
+        .agg(F.max("reached").alias("reached"), F.max("committed").alias("committed"))
+        .withColumn("passed", F.greatest("reached", F.col("committed") - 1))
+    )
+
+
+def rising_commits_of(commits: DataFrame) -> DataFrame:
+    """Return the commits that moved the group's position beyond all earlier ones, with `previous_commit`."""
+    by_time = Window.partitionBy(*PLACE).orderBy(F.col("committed_at").asc_nulls_last(), "committed_offset")
+    earlier = by_time.rowsBetween(Window.unboundedPreceding, -1)
+    highest = F.max("committed_offset").over(earlier)
+    return (
+        commits.withColumn("previous_commit", highest)
+        .filter(F.col("previous_commit").isNull() | (F.col("committed_offset") > F.col("previous_commit")))
+        .select(*PLACE, "committed_offset", "committed_at", "previous_commit")
+    )
+
+
+def with_first_cover(positions: DataFrame, commits: DataFrame | None) -> DataFrame:
+    """Return positions with `cover`: the first commit whose position lies beyond them, null where none does.
+
+    `positions` has `topic`, `partition`, `offset` and may repeat. One sort per partition replaces a range join.
+    """
+    cover_type = "struct<committed_offset:bigint,committed_at:timestamp,previous_commit:bigint>"
+    if commits is None:
+        return positions.withColumn("cover", F.lit(None).cast(cover_type))
+    names = positions.columns
+    cover = F.struct("committed_offset", "committed_at", "previous_commit")
+    marks = rising_commits_of(commits).select(
+        *PLACE, (F.col("committed_offset") - 1).alias("offset"), F.lit(0).alias("turn"), cover.alias("mark")
+    )
+    points = positions.withColumns({"turn": F.lit(1), "mark": F.lit(None).cast(cover_type)})
+    downwards = Window.partitionBy(*PLACE).orderBy(F.col("offset").desc(), F.col("turn"))
+    nearest = F.last("mark", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
+    together = points.unionByName(marks, allowMissingColumns=True).withColumn("cover", nearest)
+    return together.filter(F.col("turn") == 1).select(*names, "cover")

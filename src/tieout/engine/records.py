@@ -1,0 +1,96 @@
+"""The broker's side: the log's data records, what of them is visible, and each partition's bounds.
+
+Docs: docs/reference/taxonomy.md, section 1 (Visible) and section 7, traps 1 and 8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+
+_STATED_BOUNDS: Final = {
+    "log_start": "log_start_offset",
+    "stated_stable": "last_stable_offset",
+    "log_end": "end_offset",
+    "cleanup_policy": "cleanup_policy",
+}
+
+
+def log_rows_of(scope: Scope) -> DataFrame | None:
+    """Return every record of the log, control records included, one row a position, or None where no log is declared.
+
+    A position that the evidence holds twice is one record; of two leader epochs the higher one is what the log holds.
+    """
+    if Ledger.LOG not in scope.evidence:
+        return None
+    rows = scope.rows(Ledger.LOG).filter(F.col("offset").isNotNull())
+    state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    content = [name for name in rows.columns if name not in ("topic", "partition", "offset")]
+    latest = F.max(F.struct(F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"), F.struct(*content).alias("row")))
+    return (
+        rows.withColumns({"transaction_state": state, "is_control": F.coalesce("is_control", F.lit(False))})
+        .groupBy("topic", "partition", "offset")
+        .agg(latest.alias("latest"))
+        .select("topic", "partition", "offset", *[F.col("latest.row")[name].alias(name) for name in content])
+    )
+
+
+def bounds_of(scope: Scope) -> DataFrame:
+    """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
+
+    Of several statements the latest observed holds; what none states comes from the rows. `first_unstable` is the last
+    stable offset, or the lowest open record's, null where nothing is unstable.
+    """
+    moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
+    latest = {
+        name: F.max(F.when(F.col(column).isNotNull(), F.struct(moment.alias("moment"), F.col(column).alias("value"))))["value"]
+        for name, column in _STATED_BOUNDS.items()
+    }
+    stated = (
+        scope.rows(Ledger.LOG)
+        .groupBy("topic", "partition")
+        .agg(
+            *[column.alias(name) for name, column in latest.items()],
+            F.max("observed_at").alias("observed_at"),
+            F.min("offset").alias("lowest_offset"),
+            F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
+            F.max("offset").alias("last_offset"),
+            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias("is_transactional"),
+        )
+    )
+    return stated.select(
+        "topic",
+        "partition",
+        F.coalesce("log_start", "lowest_offset").alias("log_start"),
+        F.coalesce("log_end", F.col("last_offset") + 1).alias("log_end"),
+        F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
+        "observed_at",
+        "cleanup_policy",
+        "is_transactional",
+    )
+
+
+def is_visible() -> Column:
+    """Return whether a reader of committed data is given the record; needs `first_unstable` beside the log's columns."""
+    is_stable = F.col("first_unstable").isNull() | (F.col("offset") < F.col("first_unstable"))
+    return ~F.col("is_control") & F.col("transaction_state").isin("none", "committed") & is_stable
+
+
+def data_records_of(log: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Return the log's data records with `is_visible`."""
+    limits = bounds.select(
+        F.col("topic").alias("at_topic"), F.col("partition").alias("at_partition"), "first_unstable"
+    )
+    same = F.col("topic").eqNullSafe(F.col("at_topic")) & F.col("partition").eqNullSafe(F.col("at_partition"))
+    return (
+        log.filter(~F.col("is_control"))
+        .join(F.broadcast(limits), same, how="left")
+        .withColumn("is_visible", is_visible())
+        .drop("at_topic", "at_partition", "first_unstable")
+    )

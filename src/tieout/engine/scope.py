@@ -1,0 +1,85 @@
+"""What one run judges: a contract, a window and the evidence, with the questions every rule asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.contracts import Contract
+from tieout.engine.evidence import Evidence
+from tieout.model import Ledger, Window
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The inputs of a run; rules take it and ask it, they never look anywhere else."""
+
+    contract: Contract
+    window: Window
+    evidence: Mapping[Ledger, Evidence]
+
+    def has(self, ledger: Ledger, *columns: str) -> bool:
+        """Return whether the ledger is declared and its source has every one of the columns."""
+        found = self.evidence.get(ledger)
+        return found is not None and set(columns) <= found.present
+
+    def rows(self, ledger: Ledger) -> DataFrame:
+        """Return the ledger's canonical rows.
+
+        Raises:
+            KeyError: where the contract does not declare the ledger.
+        """
+        return self.evidence[ledger].rows
+
+    @property
+    def effect_ledger(self) -> Ledger:
+        """The ledger whose rows are effects: `delivered` wherever it is declared, else `read`."""
+        return Ledger.DELIVERED if Ledger.DELIVERED in self.evidence else Ledger.READ
+
+    @property
+    def patience(self) -> timedelta:
+        """How long after its acknowledgement a message may stay without effect."""
+        return self.contract.max_latency + self.contract.clock_skew
+
+    def in_window(self, time: Column) -> Column:
+        """Return whether the time lies in `[start, end)`; false, never null, without a time."""
+        inside = (time >= F.lit(self.window.start)) & (time < F.lit(self.window.end))
+        return F.coalesce(inside, F.lit(False))
+
+    def covered_from(self, ledger: Ledger, time: Column) -> Column:
+        """Return whether the ledger's evidence reaches back to the time."""
+        coverage = self.evidence[ledger].coverage
+        if not coverage.is_sound or coverage.complete_until is None:
+            return F.lit(False)
+        if coverage.covers_from is None:
+            return time.isNotNull()
+        return F.coalesce(time >= F.lit(coverage.covers_from), F.lit(False))
+
+    def covered_until(self, ledger: Ledger, time: Column) -> Column:
+        """Return whether the ledger's evidence is complete up to the time."""
+        coverage = self.evidence[ledger].coverage
+        if not coverage.is_sound or coverage.complete_until is None:
+            return F.lit(False)
+        return F.coalesce(time <= F.lit(coverage.complete_until), F.lit(False))
+
+
+def interval(length: timedelta) -> Column:
+    """Return the length as a Spark day-time interval, to the microsecond.
+
+    >>> from datetime import timedelta
+    >>> interval(timedelta(seconds=90)) is not None
+    True
+    """
+    return F.lit(length)
+
+
+def place_matches(left: DataFrame, right: DataFrame, *columns: str) -> Column:
+    """Return the null-safe equality of the named columns of both sides."""
+    condition = F.lit(True)
+    for name in columns:
+        condition = condition & left[name].eqNullSafe(right[name])
+    return condition

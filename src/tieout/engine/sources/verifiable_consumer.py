@@ -1,0 +1,151 @@
+"""The reader of the kind `verifiable_consumer`: the output of Kafka's VerifiableConsumer, as the ledger that asks.
+
+Its `record_data` lines (printed with --verbose only) are rows of `read` or `delivered`, its successful commits rows of
+`committed`, its assignments rows of `assigned`. The tool does not print its group: where two share a folder the contract
+names it, `consumer_group: "'loader'"`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from tieout.contracts import VerifiableConsumerSource
+from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request
+from tieout.engine.sources.verifiable import Events, events_of, hashed, stem_of
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+_LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, Ledger.COMMITTED, Ledger.ASSIGNED)
+_OFFSETS: Final = "array<struct<topic: string, partition: string, offset: string, error: string>>"
+
+
+def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
+    """Return the rows that the asking ledger has in the output.
+
+    Raises:
+        SourceError: where the contract uses the source for a ledger that it cannot serve.
+    """
+    if request.ledger not in _LEDGERS:
+        served = ", ".join(_LEDGERS)
+        raise SourceError(f"{request.place}: a verifiable_consumer is evidence for one of {served}")
+    events = events_of(request, spec.path)
+    if events is None:
+        inputs = inputs_of(request.spark, [spec.path], request.base_dir, "text")
+        return Reading(
+            rows=None,
+            is_present=bool(inputs.files),
+            read_at=request.now,
+            digests=inputs.digests,
+            unparsed_inputs=len(inputs.faults),
+            notes=inputs.faults,
+        )
+    rows, notes = _rows(events, request.ledger)
+    return Reading(
+        rows=rows,
+        is_present=True,
+        read_at=request.now,
+        digests=events.inputs.digests,
+        unparsed_inputs=len(events.inputs.faults),
+        notes=(*events.notes, *notes),
+        complete_until=events.complete_until(request.now),
+    )
+
+
+def _rows(events: Events, ledger: Ledger) -> tuple[DataFrame, tuple[str, ...]]:
+    placed = _with_run(events.rows)
+    if ledger is Ledger.COMMITTED:
+        return _commits(placed), _refused_commits(events)
+    if ledger is Ledger.ASSIGNED:
+        return _assignments(placed), ()
+    return _records(placed), _silent_records(events)
+
+
+def _with_run(rows: DataFrame) -> DataFrame:
+    """Return the events with the consumer, its generation (assignments so far) and its poll (batches so far)."""
+    order = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return rows.select(
+        "*",
+        stem_of(F.col(FILE)).alias("consumer_id"),
+        F.count_if(F.col("name") == "partitions_assigned").over(so_far).alias("generation"),
+        F.count_if(F.col("name") == "records_consumed").over(so_far).alias("poll"),
+        F.row_number().over(order).cast("bigint").alias("line"),
+    )
+
+
+def _records(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col("name") == "record_data").select(
+        F.col("value").alias("message_id"),
+        "topic",
+        "partition",
+        "offset",
+        "consumer_id",
+        "generation",
+        F.col("line").alias("delivery_sequence"),
+        F.col("timestamp").alias("processed_at"),
+        hashed("key").alias("key_hash"),
+        hashed("value").alias("payload_hash"),
+        F.lit("ok").alias("outcome"),
+        F.concat_ws(":", "consumer_id", F.col("poll").cast(StringType())).alias("poll_id"),
+        *_hidden(),
+    )
+
+
+def _commits(rows: DataFrame) -> DataFrame:
+    """Return one row for each partition of each commit that succeeded; clients may name an error a partition."""
+    entry = F.explode(F.from_json("offsets", _OFFSETS)).alias("entry")
+    return (
+        rows.where(_is_successful_commit())
+        .select("*", entry)
+        .where(F.col("entry.error").isNull())
+        .select(
+            "entry.topic",
+            "entry.partition",
+            F.col("entry.offset").alias("committed_offset"),
+            "generation",
+            F.col("timestamp").alias("committed_at"),
+            *_hidden(),
+        )
+    )
+
+
+def _assignments(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col("name").isin("partitions_assigned", "partitions_revoked")).select(
+        "consumer_id",
+        "generation",
+        F.when(F.col("name") == "partitions_assigned", "assign").otherwise("rebalance").alias("kind"),
+        F.col("timestamp").alias("assigned_at"),
+        "partitions",
+        *_hidden(),
+    )
+
+
+def _is_successful_commit() -> Column:
+    return (F.col("name") == "offsets_committed") & (F.lower("success") == "true")
+
+
+def _refused_commits(events: Events) -> tuple[str, ...]:
+    is_commit = F.col("name") == "offsets_committed"
+    refused = events.rows.where(is_commit & ~F.coalesce(_is_successful_commit(), F.lit(False))).count()
+    return (f"{refused} commits were refused by the broker and set aside",) if refused else ()
+
+
+def _silent_records(events: Events) -> tuple[str, ...]:
+    """Return a note where the tool consumed more records than it printed."""
+    row = events.rows.agg(
+        F.count_if(F.col("name") == "record_data").alias("printed"),
+        F.sum(F.when(F.col("name") == "records_consumed", F.col("count").try_cast("bigint"))).alias("consumed"),
+    ).head()
+    printed, consumed = (0, 0) if row is None else (row["printed"], row["consumed"] or 0)
+    if consumed <= printed:
+        return ()
+    return (f"{consumed} records were consumed but {printed} printed: --verbose prints them",)
+
+
+def _hidden() -> tuple[Column, ...]:
+    return (*(F.col(name) for name in HIDDEN[:-1]), F.lit(None).cast(StringType()).alias(FAULT))

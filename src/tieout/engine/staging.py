@@ -1,0 +1,86 @@
+"""Writing: a run's output directory, replaced as a whole or not at all.
+
+Docs: docs/reference/contract.md, "The command line, and what it prints".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.reconciling import BREAKS_KEPT, Reconciliation
+
+SAMPLE: Final = 200
+"""How many breaks the page for people shows."""
+
+HtmlRenderer = Callable[[dict[str, Any], list[dict[str, Any]]], str]
+
+
+def ordered_breaks(breaks: DataFrame) -> DataFrame:
+    """Return breaks as JSON lines, one column `line`, in the order in which people read them."""
+    columns = [name for name in breaks.columns if name != "kind"]
+    in_order = breaks.orderBy("class", F.col("topic"), F.col("partition"), F.col("offset"), "break_id")
+    return in_order.select(F.to_json(F.struct(*columns), {"ignoreNullFields": "true"}).alias("line"))
+
+
+def break_lines(breaks: DataFrame, limit: int = BREAKS_KEPT) -> Iterator[dict[str, Any]]:
+    """Yield the first breaks as they stand in `breaks.jsonl`, at most `limit`, a partition at a time on the driver."""
+    for row in ordered_breaks(breaks).limit(limit).toLocalIterator():
+        yield _with_nulls(json.loads(row["line"]))
+
+
+_KEYS: Final = (
+    "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus", "cause",
+    "admissible", "rule", "severity", "incident_id", "evidence",
+)  # fmt: skip
+
+
+def _with_nulls(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the break with every key; only inside evidence rows are nulls left out."""
+    return {key: found.get(key) for key in _KEYS}
+
+
+def write_output(reconciliation: Reconciliation, directory: Path, render_html: HtmlRenderer) -> None:
+    """Write `statement.json`, `statement.html`, `breaks/` and `breaks.jsonl`, then put them in place at once.
+
+    Raises:
+        OSError: where the directory's parent cannot be written; what was there before is untouched.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+    try:
+        _write(reconciliation, staged, render_html)
+        _swap(staged, directory)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _write(reconciliation: Reconciliation, staged: Path, render_html: HtmlRenderer) -> None:
+    reconciliation.breaks.drop("kind").write.mode("overwrite").parquet(str(staged / "breaks"))
+    sample: list[dict[str, Any]] = []
+    with (staged / "breaks.jsonl").open("w", encoding="utf-8") as lines:
+        for found in break_lines(reconciliation.breaks):
+            lines.write(json.dumps(found, ensure_ascii=False) + "\n")
+            if len(sample) < SAMPLE:
+                sample.append(found)
+    text = json.dumps(reconciliation.statement, ensure_ascii=False, indent=2)
+    (staged / "statement.json").write_text(text + "\n", encoding="utf-8")
+    (staged / "statement.html").write_text(render_html(reconciliation.statement, sample), encoding="utf-8")
+    staged.chmod(0o755)
+
+
+def _swap(staged: Path, directory: Path) -> None:
+    """Put the staged directory in the place of the old one, which is removed only once the new one is there."""
+    old = staged.with_name(staged.name + ".old")
+    if directory.exists():
+        os.replace(directory, old)
+    os.replace(staged, directory)
+    shutil.rmtree(old, ignore_errors=True)
