@@ -83,10 +83,12 @@ def write_truth(path: Path, facts: Mapping[str, object], stages: Iterable[Stage]
 def _readable(value: object, indent: str = "") -> str:
     """Return the value as JSON in which a container of plain values stands on one line.
 
-    >>> print(_readable({"a": {"b": 1, "c": []}, "d": [1, 2]}))
+    >>> print(_readable({"verdict": "BROKEN", "breaks": [{"message_id": "a-1", "flags": ["LATE"]}]}))
     {
-      "a": {"b": 1, "c": []},
-      "d": [1, 2]
+      "verdict": "BROKEN",
+      "breaks": [
+        {"message_id": "a-1", "flags": ["LATE"]}
+      ]
     }
     """
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

@@ -1,7 +1,7 @@
 """A consumer that keeps the rows it outputs: `python -m scripts.record.clients.consumer CONFIG.json`.
 
 The configuration: `bootstrap`, `topic`, `group`, `consumer_id`, `isolation`, `batch` (most records a poll),
-`order` (process_then_commit or commit_then_process), `sink`, and `fault`: null or {"after": n, "at_least": m}.
+`order` (process_then_commit or commit_then_process), `sink` and `fault`: null or {"after": n, "at_least": m}.
 With a fault, the first batch of m records or more after n were processed is written by half, after its commit
 or without it as `order` has it; then the recorder is told, and the process waits to be killed.
 """
