@@ -1,0 +1,238 @@
+"""Reads the golden histories in `tests/engine/cases/*.yml`: short notation to canonical rows, for oracle and engine alike.
+
+A file is a list of cases. A case has `name`, `because` (the sentence of the taxonomy it stands on), optionally `trap` (the
+number in taxonomy section 7), `contract` (fields that differ from the default contract), `ledgers`, `bounds`, `coverage`,
+`absent` (ledgers declared but not there) and `expect`.
+
+Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window is an hour, its grace 15 minutes. Positions
+are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own time, `done`
+completed_at, `pos` position, `part` partition, `to` intended_partition, `out` outcome, `hash` payload_hash, `key` key_hash,
+`tx` transaction_id, `state` transaction_state, `seq` sequence, `session` producer_session, `group` consumer_group, `next` committed_offset, `ts`
+record_timestamp, `control` is_control; canonical names are accepted too. A row with an id has the payload hash `h-<id>` unless `hash`
+says otherwise. What a row leaves out is null, but attempts are acked in session s1 of producer p1.
+
+`bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out: from
+offset 0 to just above the last record, observed at the end of the grace. `coverage: {delivered: {from: 0s, until: 40m, sound: false, all_producers:
+false}}`; left out: everything up to the end of the grace, all producers named. `coverage: {delivered: none}` covers nothing.
+
+`expect`: `verdict`, `classes` and `flags` (exact), `breaks` (all of them; of each the keys given), `totals` (sums over all partitions),
+`offsets` (sums of the offset balance), `not_judged` (classes that must be among them).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from tests.oracle import OracleCoverage
+
+from tieout.contracts import Contract
+from tieout.model import Ledger, Window
+
+CASES: Final = Path(__file__).parent / "cases"
+START: Final = datetime(2026, 11, 20, 10, tzinfo=UTC)
+WINDOW: Final = Window(START, START + timedelta(hours=1))
+GRACE_END: Final = WINDOW.end + timedelta(minutes=15)
+TOPIC: Final = "orders"
+GROUP: Final = "loader"
+
+_SHORT: Final = {
+    "id": "message_id",
+    "done": "completed_at",
+    "to": "intended_partition",
+    "out": "outcome",
+    "hash": "payload_hash",
+    "key": "key_hash",
+    "tx": "transaction_id",
+    "state": "transaction_state",
+    "seq": "sequence",
+    "session": "producer_session",
+    "group": "consumer_group",
+    "next": "committed_offset",
+    "ts": "record_timestamp",
+    "control": "is_control",
+    "part": "partition",
+}
+_TIME_OF: Final = {
+    Ledger.PRODUCED: "attempted_at",
+    Ledger.LOG: "record_timestamp",
+    Ledger.DELIVERED: "processed_at",
+    Ledger.READ: "processed_at",
+    Ledger.ASSIGNED: "assigned_at",
+    Ledger.COMMITTED: "committed_at",
+    Ledger.FILTERED: "at",
+    Ledger.DEAD_LETTERS: "at",
+    Ledger.STAGED: "at",
+}
+_TIMES: Final = {*_TIME_OF.values(), "completed_at", "record_timestamp", "observed_at"}
+_WITH_PAYLOAD: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
+_DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One golden history: what is given, and what the taxonomy says of it."""
+
+    name: str
+    file: str
+    because: str
+    trap: int | None
+    contract: Contract
+    window: Window
+    rows: dict[Ledger, list[dict[str, Any]]]
+    coverage: dict[Ledger, OracleCoverage]
+    present: dict[Ledger, frozenset[str]]
+    expect: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.name}"
+
+
+def load_cases(folder: Path = CASES) -> list[Case]:
+    """Return every case of every file, in the order of file names."""
+    return [
+        load_case(file.stem, written)
+        for file in sorted(folder.glob("*.yml"))
+        for written in yaml.safe_load(file.read_text(encoding="utf-8"))
+    ]
+
+
+def load_case(file: str, written: Mapping[str, Any]) -> Case:
+    """Return one case from its short notation.
+
+    Raises:
+        ValueError: where the case has a key or a row has a column that the notation does not know.
+    """
+    unknown = set(written) - {
+        "name", "because", "trap", "contract", "ledgers", "bounds", "coverage", "absent", "expect"
+    }  # fmt: skip
+    if unknown:
+        raise ValueError(f"{file}: {written.get('name')}: unknown keys {sorted(unknown)}")
+    ledgers = {Ledger(name): rows or [] for name, rows in written["ledgers"].items()}
+    rows = {ledger: [_row(ledger, short) for short in shorts] for ledger, shorts in ledgers.items()}
+    if Ledger.LOG in rows:
+        rows[Ledger.LOG] = with_bounds(rows[Ledger.LOG], written.get("bounds", {}))
+    absent = [Ledger(name) for name in written.get("absent", [])]
+    return Case(
+        name=written["name"],
+        file=file,
+        because=written["because"],
+        trap=written.get("trap"),
+        contract=contract_for([*ledgers, *absent], written.get("contract", {})),
+        window=WINDOW,
+        rows=rows,
+        coverage=_coverage([*ledgers], written.get("coverage", {})),
+        present={ledger: columns_of(found) for ledger, found in rows.items()},
+        expect=written["expect"],
+    )
+
+
+def contract_for(ledgers: list[Ledger], overrides: Mapping[str, Any]) -> Contract:
+    """Return the default contract over these ledgers; their files are never read."""
+    return Contract.model_validate(
+        {
+            "version": 1,
+            "pipeline": "orders_to_warehouse",
+            "guarantee": "exactly_once",
+            "group": GROUP,
+            "ledgers": {
+                str(ledger): {
+                    "source": {"kind": "files", "format": "jsonl", "path": f"{ledger}.jsonl"},
+                    "coverage": "declared",
+                }
+                for ledger in ledgers
+            },
+            **overrides,
+        }
+    )
+
+
+def time_of(text: str) -> datetime:
+    """Return the time that a duration such as `-1h30m` names, counted from the window's start.
+
+    >>> time_of("-90s").isoformat()
+    '2026-11-20T09:58:30+00:00'
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None or not text.strip("-"):
+        raise ValueError(f"not a time: {text!r}; expected a duration such as 5m, -1h30m or 250ms")
+    sign, days, hours, minutes, seconds, millis = found.groups()
+    length = timedelta(
+        days=int(days or 0),
+        hours=int(hours or 0),
+        minutes=int(minutes or 0),
+        seconds=int(seconds or 0),
+        milliseconds=int(millis or 0),
+    )
+    return START - length if sign else START + length
+
+
+def columns_of(rows: list[dict[str, Any]]) -> frozenset[str]:
+    """Return the columns that any of the rows has."""
+    return frozenset(column for row in rows for column in row)
+
+
+def with_bounds(rows: list[dict[str, Any]], stated: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the log's rows with their partition's bounds, and one row of bounds for a partition without records."""
+    partitions = sorted({row["partition"] for row in rows} | set(stated))
+    full = []
+    for partition in partitions:
+        own = [row for row in rows if row["partition"] == partition]
+        bounds = _bounds(own, stated.get(partition, {}))
+        full += [{**row, **bounds} for row in own or [{"topic": TOPIC, "partition": partition}]]
+    return full
+
+
+def _bounds(rows: list[dict[str, Any]], stated: Mapping[str, Any]) -> dict[str, Any]:
+    end = stated.get("end", max((row["offset"] for row in rows), default=-1) + 1)
+    opened = [row["offset"] for row in rows if row.get("transaction_state") == "open"]
+    observed = stated.get("observed")
+    return {
+        "log_start_offset": stated.get("start", 0),
+        "last_stable_offset": stated.get("stable", min(opened, default=end)),
+        "end_offset": end,
+        "observed_at": time_of(observed) if observed else GRACE_END,
+        "cleanup_policy": stated.get("policy", "delete"),
+    }
+
+
+def _row(ledger: Ledger, short: Mapping[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    if ledger is Ledger.PRODUCED:
+        row = {"producer_id": "p1", "producer_session": "s1", "topic": TOPIC, "outcome": "acked"}
+    for name, value in short.items():
+        if name == "pos":
+            partition, offset = str(value).split("/")
+            row |= {"topic": TOPIC, "partition": int(partition), "offset": int(offset)}
+        elif name == "at":
+            row[_TIME_OF[ledger]] = value
+        else:
+            row[_SHORT.get(name, name)] = value
+    if ledger is Ledger.COMMITTED or (ledger is Ledger.LOG and "topic" not in row):
+        row["topic"] = TOPIC
+    if ledger in _WITH_PAYLOAD and row.get("message_id") is not None:
+        row.setdefault("payload_hash", f"h-{row['message_id']}")
+    return {
+        name: time_of(value) if name in _TIMES and value is not None else value for name, value in row.items()
+    }
+
+
+def _coverage(ledgers: list[Ledger], stated: Mapping[str, Any]) -> dict[Ledger, OracleCoverage]:
+    return {ledger: _ledger_coverage(stated.get(str(ledger), {})) for ledger in ledgers}
+
+
+def _ledger_coverage(stated: Mapping[str, Any] | str) -> OracleCoverage:
+    if isinstance(stated, str):
+        return OracleCoverage(complete_until=None, names_all_producers=True)
+    since, until = stated.get("from"), stated.get("until")
+    return OracleCoverage(
+        covers_from=time_of(since) if since else None,
+        complete_until=time_of(until) if until else GRACE_END,
+        is_sound=stated.get("sound", True),
+        names_all_producers=stated.get("all_producers", True),
+    )

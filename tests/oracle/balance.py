@@ -1,0 +1,155 @@
+"""The numbers of each partition, and the offset balance of the log (taxonomy section 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tests.oracle.fates import Fates
+from tests.oracle.findings import could_be_an_unknown_attempt, is_phantom, origin_is_covered
+from tests.oracle.history import Place, Position, state_of
+from tests.oracle.messages import Message
+
+from tieout.model import BreakClass, Identity, Ledger
+
+DISPOSITIONS = (
+    "delivered",
+    "dead_lettered",
+    "filtered",
+    "unverifiable",
+    "compacted",
+    "lost",
+    "in_flight",
+)
+ROW_COUNTS = ("attempts", "acked_attempts", "failed_attempts", "unknown_attempts", "resends")
+MESSAGE_COUNTS = ("messages", "accepted", "unproven", "failed", *DISPOSITIONS)
+EFFECT_COUNTS = ("effects", "first_effects", "further_effects", "phantom_effects", "unverifiable_effects")
+OFFSET_STATES = (
+    "control",
+    "aborted",
+    "open",
+    "unattempted",
+    "duplicate",
+    *DISPOSITIONS,
+    "expired",
+    "unexplained",
+)
+
+
+def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str, Any]]:
+    """Return one dict of counts for each partition that has a row, a message, an effect or a log."""
+    counts: dict[tuple[Any, Any], Counter[str]] = {}
+    for message in fates.matched.messages:
+        _count_message(fates, message, counts.setdefault(fates.place(message), Counter()))
+    _count_unmatched(fates, counts, judged)
+    logged = fates.history.bounds if fates.history.has(Ledger.LOG) else {}
+    found = []
+    for place in sorted({*counts, *logged}, key=lambda key: (str(key[0]), -1 if key[1] is None else key[1])):
+        numbers = counts.get(place, Counter())
+        if not numbers.total() and place not in logged:
+            continue
+        offsets = offset_balance(fates, place) if place in logged else None
+        found.append(
+            {
+                "topic": place[0],
+                "partition": place[1],
+                **{name: numbers[name] for name in (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)},
+                "offsets": offsets,
+                "unexplained": offsets["unexplained"] if offsets else 0,
+            }
+        )
+    return found
+
+
+def _count_message(fates: Fates, message: Message, numbers: Counter[str]) -> None:
+    history = fates.history
+    for attempt in message.attempts:
+        if history.in_window(attempt.at):
+            numbers["attempts"] += 1
+            numbers[f"{attempt.outcome}_attempts"] += 1
+            numbers["resends"] += attempt is not message.earliest
+    if history.in_window(message.began_at):
+        numbers["messages"] += 1
+        fate = fates.fate(message)
+        numbers[fate] += 1
+        numbers["accepted"] += message.is_accepted
+    further = {id(row) for row in fates.further_effects(message)}
+    for row in message.effects:
+        if history.in_window(row.get("processed_at")):
+            numbers["effects"] += 1
+            kind = "further_effects" if id(row) in further else "first_effects"
+            numbers[kind if message.is_accepted else "phantom_effects"] += 1
+
+
+def _count_unmatched(
+    fates: Fates, counts: dict[tuple[Any, Any], Counter[str]], judged: frozenset[BreakClass]
+) -> None:
+    for row, why in fates.matched.unmatched_effects:
+        if fates.history.in_window(row.get("processed_at")):
+            numbers = counts.setdefault((row.get("topic"), row.get("partition")), Counter())
+            certain = BreakClass.PHANTOM_UNKNOWN in judged and is_phantom(fates, row, why)
+            numbers["effects"] += 1
+            numbers["phantom_effects" if certain else "unverifiable_effects"] += 1
+
+
+def offset_balance(fates: Fates, place: Place) -> dict[str, int]:
+    """Return the partition's offset range and how many of its positions are in each state."""
+    start, end = offset_range(fates, place)
+    states = Counter(state_at(fates, (*place, offset)) for offset in range(start, end))
+    return {"from": start, "to": end, **{state: states[state] for state in OFFSET_STATES}}
+
+
+def offset_range(fates: Fates, place: Place) -> tuple[int, int]:
+    """Return from the first offset at or after the window's start to the first at or after its end (42)."""
+    history, bounds = fates.history, fates.history.bounds[place]
+    dated = [
+        (at[2], record["record_timestamp"])
+        for at, record in history.records.items()
+        if at[:2] == place and record.get("record_timestamp") is not None
+    ]
+    end = min((offset for offset, time in dated if time >= history.window.end), default=bounds.end)
+    start = min((offset for offset, time in dated if time >= history.window.start), default=end)
+    return start, end
+
+
+def state_at(fates: Fates, at: Position) -> str:
+    """Return the one state of a position, the first that holds."""
+    record = fates.history.records.get(at)
+    if record is None:
+        return _state_of_hole(fates, at)
+    if record.get("is_control"):
+        return "control"
+    if state_of(record) in ("aborted", "open"):
+        return state_of(record)
+    message = fates.matched.message_at.get(at)
+    if message is None:
+        is_nameless = fates.history.contract.identity is Identity.POSITION or record.get("message_id") is None
+        is_doubtful = is_nameless and could_be_an_unknown_attempt(fates, record)
+        is_certain = not is_doubtful and origin_is_covered(fates, record, record)
+        return "unattempted" if is_certain else "unverifiable"
+    return "duplicate" if fates.first_position(message) != at else fates.fate(message)
+
+
+def _state_of_hole(fates: Fates, at: Position) -> str:
+    for message in fates.matched.messages:
+        if message.is_accepted and at in fates.asserted(message) and at not in message.denied:
+            return fates.fate(message)
+    bounds = fates.history.bounds[at[:2]]
+    if at[2] < bounds.start:
+        return "expired"
+    if "compact" in bounds.policy:
+        return "compacted"
+    return "control" if _is_without_markers(fates, at[0]) else "unexplained"
+
+
+def _is_without_markers(fates: Fates, topic: str) -> bool:
+    """Return whether the topic is transactional and was read without its control records (43)."""
+    records = [record for at, record in fates.history.records.items() if at[0] == topic]
+    if any(record.get("is_control") for record in records):
+        return False
+    by_attempts = any(
+        attempt.row.get("transaction_id") is not None and attempt.row.get("topic") == topic
+        for message in fates.matched.messages
+        for attempt in message.attempts
+    )
+    return by_attempts or any(state_of(record) != "none" for record in records)

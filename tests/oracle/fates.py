@@ -1,0 +1,262 @@
+"""What became of each message: positions, frontier, deadline and disposition (taxonomy sections 1 to 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from tests.oracle.history import (
+    BEGINNING,
+    NEVER,
+    History,
+    Place,
+    Position,
+    Row,
+    known,
+    position,
+    undated_last,
+)
+from tests.oracle.matching import Matched
+from tests.oracle.messages import Attempt, Message
+
+from tieout.model import Ledger
+
+
+@dataclass
+class Fates:
+    """Answers every question about a message that depends on all the others."""
+
+    history: History
+    matched: Matched
+
+    # -- positions ---------------------------------------------------------------------------------------------
+
+    def asserted(self, message: Message) -> dict[Position, datetime | None]:
+        """Return the positions that accepted attempts and reads of the message assert, and since when."""
+        found: dict[Position, datetime | None] = {}
+        for row in message.reads:
+            at = position(row)
+            record = self.history.records.get(at) if at else None
+            if at and (record is None or self.history.is_written(record)):
+                found[at] = row.get("processed_at")
+        if message.is_accepted:
+            for attempt in message.attempts:
+                at = position(attempt.row)
+                if at and attempt.outcome != "failed":
+                    found[at] = attempt.done_at
+        return found
+
+    def positions(self, message: Message) -> set[Position]:
+        """Return the message's visible and asserted positions, without those that another message has."""
+        written = {position(record) for record in message.records if self.history.is_written(record)}
+        return {at for at in known(written) | set(self.asserted(message))} - message.denied
+
+    def first_position(self, message: Message) -> Position | None:
+        """Return the lowest position of the partition that counts (interpretation 14)."""
+        positions = self.positions(message) or set(message.denied)
+        if not positions:
+            return None
+        attempts = sorted(message.attempts, key=lambda attempt: undated_last(attempt.at))
+        placed = [attempt for attempt in attempts if position(attempt.row) in positions]
+        acked = [attempt for attempt in placed if attempt.outcome == "acked"]
+        for attempt in acked or placed:
+            at = position(attempt.row)
+            return min(other for other in positions if at and other[:2] == at[:2])
+        return min(positions)
+
+    def place(self, message: Message) -> tuple[str | None, int | None]:
+        """Return the partition in which the message counts (interpretation 16)."""
+        first = self.first_position(message)
+        if first is not None:
+            return first[:2]
+        for effect in self.ordered_effects(message):
+            if effect.get("topic") is not None and effect.get("partition") is not None:
+                return effect["topic"], effect["partition"]
+        row = message.earliest.row
+        intended = row.get("intended_partition")
+        return row.get("topic"), row.get("partition") if intended is None else intended
+
+    def copies(self, message: Message) -> set[Position]:
+        """Return the positions at which the message demonstrably was written (interpretation 31)."""
+        visible = {position(record) for record in message.records if self.history.is_visible(record)}
+        unseen = {
+            at for at, since in self.asserted(message).items() if not self.history.log_covers(at, since)
+        }
+        return known(visible) | (unseen - message.denied)
+
+    # -- effects -----------------------------------------------------------------------------------------------
+
+    def ordered_effects(self, message: Message) -> list[Row]:
+        """Return the message's effects, the earliest first."""
+        return sorted(message.effects, key=lambda row: undated_last(row.get("processed_at")))
+
+    def first_effects(self, message: Message) -> list[Row]:
+        """Return the effects that the multiplicity asks for; the rest are further ones."""
+        multiplicity = self.history.contract.multiplicity
+        effects = self.ordered_effects(message)
+        if multiplicity.kind != "one_to_many":
+            return effects[:1]
+        if multiplicity.count is not None:
+            return effects[: multiplicity.count]
+        first: dict[Any, Row] = {}
+        for row in effects:
+            first.setdefault(row.get("effect_key"), row)
+        return list(first.values())
+
+    def further_effects(self, message: Message) -> list[Row]:
+        """Return the effects beyond those that the multiplicity asks for."""
+        first = {id(row) for row in self.first_effects(message)}
+        return [row for row in self.ordered_effects(message) if id(row) not in first]
+
+    def is_fully_delivered(self, message: Message) -> bool:
+        """Return whether every effect that the multiplicity asks for is there."""
+        multiplicity = self.history.contract.multiplicity
+        if multiplicity.kind == "one_to_many" and multiplicity.count is not None:
+            return len(message.effects) >= multiplicity.count
+        if multiplicity.kind == "one_to_many":
+            wanted = message.values("effect_key")
+            got = known(row.get("effect_key") for row in message.effects)
+            return bool(message.effects) and wanted <= got
+        return bool(message.effects)
+
+    # -- deadline and coverage ---------------------------------------------------------------------------------
+
+    def deadline(self, message: Message) -> datetime | None:
+        """Return when an effect had to be there (interpretation 15)."""
+        attempts = sorted(message.attempts, key=lambda attempt: undated_last(attempt.at))
+        acked = [attempt for attempt in attempts if attempt.outcome == "acked"]
+        unknown = [attempt for attempt in attempts if attempt.outcome == "unknown"]
+        chosen: Attempt = acked[0] if acked else (unknown or attempts)[-1]
+        if chosen.done_at is None:
+            return None
+        return chosen.done_at + self.history.contract.max_latency + self.history.skew
+
+    def is_old_enough(self, message: Message) -> bool:
+        """Return whether both ends cover the message up to its deadline."""
+        began, deadline = message.began_at, self.deadline(message)
+        if began is None or deadline is None or not self.history.covers(Ledger.PRODUCED, began, began):
+            return False
+        return self.history.covers(self.history.output, began - self.history.skew, deadline)
+
+    def evidence_is_missing(self, message: Message) -> bool:
+        """Return whether no effect means nothing, and not because it is too early (interpretation 25)."""
+        history, began, deadline = self.history, message.began_at, self.deadline(message)
+        if began is None or deadline is None or not history.covers(Ledger.PRODUCED, began, began):
+            return True
+        return not history.covers(history.output, began - history.skew, min(deadline, history.grace_end))
+
+    # -- frontier ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def progress(self) -> list[tuple[Place, int, datetime | None]]:
+        """Every proof that the group went past an offset of a partition, and when."""
+        found: list[tuple[Place, int, datetime | None]] = []
+        for row in self.history.rows(Ledger.COMMITTED):
+            if row.get("committed_offset") is not None and row.get("partition") is not None:
+                place = row["topic"], row["partition"]
+                found.append((place, row["committed_offset"] - 1, row.get("committed_at")))
+        for message in self.matched.messages:
+            lowest = min(self.positions(message), default=None)
+            for row in message.effects + message.reads:
+                at = position(row) or lowest
+                if at is not None:
+                    found.append((at[:2], at[2], row.get("processed_at")))
+        unmatched = [row for row, _ in self.matched.unmatched_effects] + self.history.rows(Ledger.READ)
+        for row in unmatched:
+            at = position(row)
+            if at is not None:
+                found.append((at[:2], at[2], row.get("processed_at")))
+        return found
+
+    def frontier(self, place: Place) -> int:
+        """Return the highest offset known as passed; before the first position where nothing is known."""
+        return max((offset for where, offset, _ in self.progress if where == place), default=-1)
+
+    def committed_past(self, at: Position) -> bool:
+        """Return whether a commit of the group covers the position."""
+        return any(
+            (row.get("topic"), row.get("partition")) == at[:2] and (row.get("committed_offset") or 0) > at[2]
+            for row in self.history.rows(Ledger.COMMITTED)
+        )
+
+    # -- disposition -------------------------------------------------------------------------------------------
+
+    def log_lacks(self, message: Message) -> bool:
+        """Return whether the log covers every position asserted for the message and has it at none."""
+        asserted = self.asserted(message)
+        if not asserted or message.records:
+            return False
+        return all(self.history.log_covers(at, since) for at, since in asserted.items())
+
+    def is_expired(self, message: Message) -> bool:
+        """Return whether every position of the message lies below the log's start."""
+        positions = self.positions(message)
+        return bool(positions) and all(self.history.is_expired(at) for at in positions)
+
+    def is_due(self, message: Message) -> bool:
+        """Return whether an effect must be there by now (taxonomy section 2)."""
+        if not self.is_old_enough(message):
+            return False
+        positions = self.positions(message)
+        passed = all(self.frontier(at[:2]) >= at[2] for at in positions)
+        return passed or self.log_lacks(message) or self.is_expired(message)
+
+    def is_compacted(self, message: Message) -> bool:
+        """Return whether compaction took every record of the message before anybody could be blamed (28)."""
+        asserted = {at: since for at, since in self.asserted(message).items() if at not in message.denied}
+        if not asserted or message.records:
+            return False
+        return all(self._was_compacted(message, at, since) for at, since in asserted.items())
+
+    def superseding(self, message: Message, at: Position, since: datetime | None) -> Row | None:
+        """Return the first later committed record of the message's key, where compaction may have made the hole."""
+        if not self.history.log_covers(at, since) or at in self.history.records:
+            return None
+        if "compact" not in self.history.bounds[at[:2]].policy:
+            return None
+        later = [
+            record
+            for other, record in sorted(self.history.records.items(), key=lambda item: item[0])
+            if other[:2] == at[:2]
+            and other[2] > at[2]
+            and record.get("key_hash") in message.values("key_hash")
+            and self.history.is_written(record)
+        ]
+        return later[0] if later else None
+
+    def _was_compacted(self, message: Message, at: Position, since: datetime | None) -> bool:
+        record = self.superseding(message, at, since)
+        if record is None:
+            return False
+        since_when = record.get("record_timestamp") or NEVER
+        return not any(
+            where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
+            for where, offset, when in self.progress
+        )
+
+    def disposition(self, message: Message) -> str:
+        """Return the accepted message's one disposition, the first that holds."""
+        if self.is_fully_delivered(message):
+            return "delivered"
+        if Ledger.DEAD_LETTERS in message.accounted:
+            return "dead_lettered"
+        if Ledger.FILTERED in message.accounted:
+            return "filtered"
+        is_doubtful = bool(message.uncertain) or message.has_ambiguous_effect
+        if is_doubtful or self.evidence_is_missing(message):
+            return "unverifiable"
+        if self.is_compacted(message):
+            return "compacted"
+        return "lost" if self.is_due(message) else "in_flight"
+
+    def fate(self, message: Message) -> str:
+        """Return the accepted message's disposition; else `failed`, or what an unproven one amounts to."""
+        if message.is_accepted:
+            return self.disposition(message)
+        return "failed" if message.outcome == "failed" else "unproven"
+
+    def earliest_time(self, message: Message) -> datetime:
+        """Return when the message began, for ordering."""
+        return message.began_at or BEGINNING

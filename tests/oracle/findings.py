@@ -1,0 +1,396 @@
+"""Every class that holds for a message, and the phantoms (taxonomy section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tests.oracle.fates import Fates
+from tests.oracle.history import BEGINNING, Position, Row, contradict, known, position, state_of, undated_last
+from tests.oracle.loci import locus_of
+from tests.oracle.messages import Message, Unmatched
+
+from tieout.model import BreakClass, Identity, Ledger, Locus
+
+ORDER = (
+    BreakClass.PHANTOM_UNKNOWN,
+    BreakClass.PHANTOM_ABORTED,
+    BreakClass.PHANTOM_UNCOMMITTED,
+    BreakClass.LOST,
+    BreakClass.CORRUPTED_VALUE,
+    BreakClass.CORRUPTED_KEY,
+    BreakClass.CORRUPTED_HEADER,
+    BreakClass.CORRUPTED_TIMESTAMP,
+    BreakClass.OUTPUT_DUPLICATE,
+    BreakClass.LOG_DUPLICATE,
+    BreakClass.REDELIVERY,
+    BreakClass.MISROUTED,
+    BreakClass.LATE,
+    BreakClass.IN_FLIGHT,
+    BreakClass.DEAD_LETTERED,
+    BreakClass.FILTERED,
+    BreakClass.COMPACTED,
+    BreakClass.UNVERIFIABLE,
+    BreakClass.RECOVERED,
+    BreakClass.DELIVERED,
+    BreakClass.NOT_SENT,
+)
+NO_BREAK = frozenset({BreakClass.DELIVERED, BreakClass.RECOVERED, BreakClass.NOT_SENT})
+LEGAL = frozenset({BreakClass.COMPACTED, BreakClass.FILTERED, BreakClass.DEAD_LETTERED})
+HASHES = {
+    BreakClass.CORRUPTED_VALUE: "payload_hash",
+    BreakClass.CORRUPTED_KEY: "key_hash",
+    BreakClass.CORRUPTED_HEADER: "header_hash",
+    BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
+}
+
+
+@dataclass
+class Finding:
+    """One primary class with everything else that holds; `shown_by` says which rows of which ledgers show each."""
+
+    primary: BreakClass
+    also: set[str]
+    time: datetime | None
+    message_id: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    locus: Locus
+    shown_by: dict[str, list[tuple[Ledger, datetime | None]]] = field(default_factory=dict)
+    is_annotated: bool = False
+
+    @property
+    def names(self) -> set[str]:
+        """The primary class and the flags."""
+        return {str(self.primary), *self.also}
+
+    @property
+    def is_break(self) -> bool:
+        """Whether the finding is a row of `breaks` (interpretation 30)."""
+        if self.primary in NO_BREAK | LEGAL:
+            return False
+        return self.primary is not BreakClass.IN_FLIGHT or "OVERDUE" in self.also
+
+
+Shown = dict[str, list[tuple[Ledger, datetime | None]]]
+
+
+def message_findings(fates: Fates, judged: frozenset[BreakClass]) -> list[Finding]:
+    """Return one finding a message, whichever window it belongs to."""
+    return [_finding(fates, message, judged) for message in fates.matched.messages]
+
+
+def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> Finding:
+    shown = {name: rows for name, rows in _holding(fates, message).items() if name in judged}
+    primary = next(name for name in (*ORDER, BreakClass.NOT_SENT) if name in shown)
+    flags = {str(name) for name in shown if name not in NO_BREAK and name is not primary}
+    plain = _plain_flags(fates, message, primary, judged)
+    is_phantom = primary.startswith("PHANTOM")
+    times = known(time for _, time in shown[primary]) if is_phantom else set()
+    first = fates.first_position(message)
+    place = fates.place(message)
+    if is_phantom and first is None:
+        first = _phantom_position(message)
+    return Finding(
+        primary=primary,
+        also=flags | plain,
+        time=min(times) if times else message.began_at,
+        message_id=message.message_id,
+        topic=first[0] if first else place[0],
+        partition=first[1] if first else place[1],
+        offset=first[2] if first else None,
+        locus=locus_of(primary, fates, message),
+        shown_by={str(name): rows for name, rows in shown.items()},
+    )
+
+
+def _phantom_position(message: Message) -> Position | None:
+    return min(
+        known(position(row) for row in message.effects) or known(map(position, message.records)), default=None
+    )
+
+
+def _holding(fates: Fates, message: Message) -> Shown:
+    """Return every class of the order that holds for the message, with the rows that show it."""
+    output = fates.history.output
+    effects = [(output, row.get("processed_at")) for row in fates.ordered_effects(message)]
+    attempts = [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
+    holding: Shown = {}
+    if message.outcome == "failed" and effects:
+        holding[BreakClass.PHANTOM_ABORTED] = effects + attempts
+    uncommitted = _uncommitted_rows(fates, message)
+    if uncommitted:
+        holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted
+    for name, column in HASHES.items():
+        if _is_corrupted(fates, message, column):
+            holding[name] = effects + attempts
+    if len(fates.further_effects(message)) > 0:
+        holding[BreakClass.OUTPUT_DUPLICATE] = effects
+    if fates.history.contract.identity is Identity.MESSAGE_ID and len(fates.copies(message)) > 1:
+        holding[BreakClass.LOG_DUPLICATE] = attempts
+    if _is_read_again(message):
+        holding[BreakClass.REDELIVERY] = [(Ledger.READ, row.get("processed_at")) for row in message.reads]
+    if _is_misrouted(fates, message):
+        holding[BreakClass.MISROUTED] = attempts
+    if message.is_accepted and _late_effect(fates, message):
+        holding[BreakClass.LATE] = effects[:1]
+    holding[_outcome_class(fates, message)] = []
+    return holding
+
+
+def _outcome_class(fates: Fates, message: Message) -> BreakClass:
+    """Return the class of the disposition, or of what an unaccepted message amounts to."""
+    if message.is_accepted:
+        disposition = fates.disposition(message)
+        if disposition != "delivered":
+            return BreakClass(disposition.upper())
+        return BreakClass.DELIVERED if message.outcome == "acked" else BreakClass.RECOVERED
+    if message.effects:
+        return BreakClass.NOT_SENT
+    if Ledger.DEAD_LETTERS in message.accounted:
+        return BreakClass.DEAD_LETTERED
+    if Ledger.FILTERED in message.accounted:
+        return BreakClass.FILTERED
+    if message.uncertain or message.has_ambiguous_effect:
+        return BreakClass.UNVERIFIABLE
+    if message.outcome == "failed":
+        return BreakClass.NOT_SENT
+    if fates.evidence_is_missing(message):
+        return BreakClass.UNVERIFIABLE
+    is_somewhere = any(state_of(record) != "aborted" for record in message.records) or message.reads
+    is_absent = not is_somewhere and Ledger.STAGED not in message.accounted
+    return BreakClass.NOT_SENT if is_absent and fates.is_due(message) else BreakClass.IN_FLIGHT
+
+
+def _plain_flags(
+    fates: Fates, message: Message, primary: BreakClass, judged: frozenset[BreakClass]
+) -> set[str]:
+    flags = set(message.plain_flags)
+    fate = fates.fate(message)
+    if fate == "in_flight" and fates.is_old_enough(message):
+        flags.add("OVERDUE")
+    if fate == "lost" and fates.is_expired(message):
+        flags.add("EXPIRED")
+    if fate == "lost" and message.effects:
+        flags.add("partial")
+    if message.effects and message.uncertain:
+        flags.add("POSSIBLE_DUPLICATE")
+    if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= len(message.effects):
+        flags.add("inherited")
+    if primary is not BreakClass.PHANTOM_ABORTED and _has_aborted_effect(fates, message):
+        flags |= {str(BreakClass.PHANTOM_ABORTED)} & {str(name) for name in judged}
+    return flags
+
+
+def _has_aborted_effect(fates: Fates, message: Message) -> bool:
+    """Return whether an accepted message's effect came from a position whose record was aborted."""
+    if not message.is_accepted:
+        return False
+    taken_from = (fates.history.records.get(at) for at in known(map(position, message.effects)))
+    return any(record is not None and state_of(record) == "aborted" for record in taken_from)
+
+
+def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
+    """Return the effects and reads of a transaction still open then, and reads of a transaction's own write."""
+    own = {attempt.row.get("transaction_id") for attempt in message.attempts} - {None}
+    found: list[tuple[Ledger, datetime | None]] = []
+    rows = [(fates.history.output, row) for row in message.effects]
+    rows += [(Ledger.READ, row) for row in message.reads if fates.history.output is not Ledger.READ]
+    for ledger, row in rows:
+        at = position(row)
+        candidates = [record for record in message.records if at is None or position(record) == at]
+        if at is None and any(fates.history.is_written(record) for record in candidates):
+            candidates = candidates if len(candidates) == 1 else []
+        is_open = any(_was_open(fates, record, row.get("processed_at")) for record in candidates)
+        is_own = row in message.reads and row.get("transaction_id") in own
+        if is_open or is_own:
+            found.append((ledger, row.get("processed_at")))
+    return found
+
+
+def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:
+    """Return whether the record's transaction was demonstrably open at that time."""
+    at = position(record)
+    if when is None or at is None:
+        return False
+    if state_of(record) == "open":
+        observed = fates.history.bounds[at[:2]].observed_at
+        return observed is not None and when <= observed - fates.history.skew
+    if state_of(record) != "committed" or record.get("broker_producer_id") is None:
+        return False
+    markers = [
+        marker
+        for other, marker in sorted(fates.history.records.items(), key=lambda item: item[0])
+        if other[:2] == at[:2]
+        and other[2] > at[2]
+        and marker.get("is_control")
+        and marker.get("broker_producer_id") == record["broker_producer_id"]
+    ]
+    ended = markers[0].get("record_timestamp") if markers else None
+    return ended is not None and when < ended - fates.history.skew
+
+
+def _is_corrupted(fates: Fates, message: Message, column: str) -> bool:
+    attempted = message.values(column)
+    records = [record for record in message.records if fates.history.is_written(record)]
+    if column == "record_timestamp" and any(_is_log_append(record) for record in records):
+        logged = known(record.get(column) for record in records)
+        return bool(logged) and bool(known(row.get(column) for row in message.effects) - logged)
+    seen = known(row.get(column) for row in [*records, *message.effects])
+    return bool(attempted) and bool(seen - attempted)
+
+
+def _is_log_append(record: Row) -> bool:
+    return "append" in (record.get("timestamp_type") or "").lower().replace("_", "")
+
+
+def _is_read_again(message: Message) -> bool:
+    places = [at for at in map(position, message.reads) if at is not None]
+    return len(places) > len(set(places))
+
+
+def _is_misrouted(fates: Fates, message: Message) -> bool:
+    intended = message.values("intended_partition")
+    taken = {at[1] for at in fates.positions(message)}
+    claimed = any(
+        contradict(attempt.row.get("partition"), attempt.row.get("intended_partition"))
+        for attempt in message.attempts
+    )
+    return claimed or (bool(intended) and bool(taken - intended))
+
+
+def _late_effect(fates: Fates, message: Message) -> bool:
+    effects, deadline = fates.ordered_effects(message), fates.deadline(message)
+    if not effects or effects[0].get("processed_at") is None or deadline is None:
+        return False
+    return bool(effects[0]["processed_at"] > deadline)
+
+
+def phantom_findings(fates: Fates) -> list[Finding]:
+    """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
+    history = fates.history
+    units: dict[Any, list[tuple[Row, Unmatched]]] = {}
+    rows = fates.matched.unmatched_effects
+    for number, (row, why) in enumerate(rows):
+        unit = _identity_of(fates, row) or ("row", number)
+        if history.in_window(row.get("processed_at")):
+            units.setdefault(unit, []).append((row, why))
+    found = [_phantom(fates, effects) for effects in units.values()]
+    for row in fates.matched.unmatched_uncertain:
+        if history.in_window(row.get("processed_at")):
+            found.append(_unverifiable(fates, row))
+    return found
+
+
+def _identity_of(fates: Fates, row: Row) -> Any:
+    if fates.history.contract.identity is Identity.CONTENT:
+        return row.get("payload_hash")
+    if fates.history.contract.identity is Identity.MESSAGE_ID and row.get("message_id") is not None:
+        return row["message_id"]
+    return position(row)
+
+
+def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
+    """Return whether the effect certainly comes from no covered producer; else it is unverifiable."""
+    if why is Unmatched.AMBIGUOUS or _identity_of(fates, row) is None:
+        return False
+    record = _record_of(fates, row)
+    name = row.get("message_id") if record is None else record.get("message_id") or row.get("message_id")
+    is_nameless = fates.history.contract.identity is Identity.POSITION or name is None
+    if is_nameless and could_be_an_unknown_attempt(fates, row):
+        return False
+    return origin_is_covered(fates, row, record)
+
+
+def _record_of(fates: Fates, row: Row) -> Row | None:
+    """Return the effect's record in the log: at its position, else the first unattempted one with its id."""
+    at = position(row)
+    if at is not None and at in fates.history.records:
+        record = fates.history.records[at]
+        if not contradict(record.get("message_id"), row.get("message_id")):
+            return record
+    if row.get("message_id") is None:
+        return None
+    same = [one for one in fates.matched.unattempted_records if one.get("message_id") == row["message_id"]]
+    return min(same, key=lambda one: (one["topic"], one["partition"], one["offset"]), default=None)
+
+
+def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
+    """Return whether `produced` would show the origin of an effect or record if a known producer had sent it."""
+    history = fates.history
+    coverage = history.coverage.get(Ledger.PRODUCED)
+    if coverage is None or not coverage.names_all_producers:
+        return False
+    logged_at = record.get("record_timestamp") if record else None
+    if logged_at is not None:
+        return history.covers(Ledger.PRODUCED, logged_at - history.skew, logged_at + history.skew)
+    at = row.get("processed_at")
+    if at is None:
+        return False
+    reaches_back = min(at - history.contract.look_back, at)
+    first = _first_of_the_topic(fates, row.get("topic"))
+    from_there = reaches_back if first is None else max(reaches_back, first - history.skew)
+    return history.covers(Ledger.PRODUCED, min(from_there, at), at + history.skew)
+
+
+def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:
+    """Return when the topic's first record was written, where the log still has every partition's beginning."""
+    bounds = [bound for place, bound in fates.history.bounds.items() if place[0] == topic]
+    times = [record.get("record_timestamp") for at, record in fates.history.records.items() if at[0] == topic]
+    if not bounds or any(bound.start > 0 for bound in bounds) or not times or None in times:
+        return None
+    return min(known(times))
+
+
+def could_be_an_unknown_attempt(fates: Fates, row: Row) -> bool:
+    """Return whether an unknown attempt without position may be what a nameless row shows (20)."""
+    for message in fates.matched.messages:
+        for attempt in message.attempts:
+            if attempt.outcome != "unknown" or position(attempt.row) is not None or message.records:
+                continue
+            aimed = attempt.row.get("partition")
+            aimed = attempt.row.get("intended_partition") if aimed is None else aimed
+            same_topic = not contradict(attempt.row.get("topic"), row.get("topic"))
+            if same_topic and not contradict(aimed, row.get("partition")):
+                return True
+    return False
+
+
+def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
+    row, why = min(effects, key=lambda effect: undated_last(effect[0].get("processed_at")))
+    if not is_phantom(fates, row, why):
+        return _unverifiable(fates, row)
+    record = _record_of(fates, row)
+    at = position(row) or (position(record) if record else None)
+    locus = Locus.UNKNOWN
+    if record is not None:
+        locus = Locus.PRODUCER
+    elif at is not None and fates.history.log_covers(at, row.get("processed_at")):
+        locus = Locus.SINK
+    return Finding(
+        primary=BreakClass.PHANTOM_UNKNOWN,
+        also=set(),
+        time=row.get("processed_at"),
+        message_id=row.get("message_id"),
+        topic=at[0] if at else row.get("topic"),
+        partition=at[1] if at else row.get("partition"),
+        offset=at[2] if at else None,
+        locus=locus,
+        shown_by={str(BreakClass.PHANTOM_UNKNOWN): [(fates.history.output, row.get("processed_at"))]},
+    )
+
+
+def _unverifiable(fates: Fates, row: Row) -> Finding:
+    at = position(row)
+    return Finding(
+        primary=BreakClass.UNVERIFIABLE,
+        also=set(),
+        time=row.get("processed_at") or BEGINNING,
+        message_id=row.get("message_id"),
+        topic=row.get("topic"),
+        partition=row.get("partition"),
+        offset=at[2] if at else None,
+        locus=Locus.UNKNOWN,
+    )

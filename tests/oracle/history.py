@@ -1,0 +1,216 @@
+"""What the oracle is given: the ledgers' rows, how far they cover, and the log's bounds.
+
+The oracle writes docs/reference/taxonomy.md down once more, slow and obvious, over plain lists of dicts. It shares no code
+with the engine: what both get wrong, both must have read wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from tieout.contracts import Contract
+from tieout.model import Ledger, Window
+
+Row = dict[str, Any]
+"""One canonical row; a column that is not there reads as None."""
+
+Place = tuple[str, int]
+"""A topic and one of its partitions."""
+
+Position = tuple[str, int, int]
+"""A topic, a partition and an offset."""
+
+BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+NEVER = datetime(9999, 12, 31, tzinfo=UTC)
+_OUR_ROWS_ONLY = (Ledger.DELIVERED, Ledger.READ, Ledger.COMMITTED, Ledger.ASSIGNED)
+_UNDATED_UNCOVERS = {
+    Ledger.PRODUCED: "attempted_at",
+    Ledger.DELIVERED: "processed_at",
+    Ledger.READ: "processed_at",
+}
+
+
+@dataclass(frozen=True)
+class OracleCoverage:
+    """How far one ledger's absence proves something; a `complete_until` of None means nowhere."""
+
+    covers_from: datetime | None = None
+    complete_until: datetime | None = None
+    is_sound: bool = True
+    names_all_producers: bool = False
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the log said of one partition: its offsets are `[start, end)`, stable below `stable`."""
+
+    start: int
+    stable: int
+    end: int
+    observed_at: datetime | None
+    policy: str
+
+
+@dataclass(frozen=True)
+class History:
+    """One window's evidence under one contract."""
+
+    contract: Contract
+    window: Window
+    ledgers: dict[Ledger, list[Row]]
+    coverage: dict[Ledger, OracleCoverage]
+    present: dict[Ledger, frozenset[str]] | None = None
+
+    def rows(self, ledger: Ledger) -> list[Row]:
+        """Return the ledger's rows without those of other consumer groups (interpretation 5)."""
+        rows = self.ledgers.get(ledger, [])
+        if ledger not in _OUR_ROWS_ONLY:
+            return rows
+        return [row for row in rows if row.get("consumer_group") in (None, self.contract.group)]
+
+    def has(self, ledger: Ledger) -> bool:
+        """Return whether the ledger is declared and there."""
+        return ledger in self.ledgers
+
+    def has_column(self, ledger: Ledger, column: str) -> bool:
+        """Return whether the ledger's source has the column."""
+        if not self.has(ledger):
+            return False
+        return self.present is None or column in self.present.get(ledger, frozenset())
+
+    @cached_property
+    def output(self) -> Ledger:
+        """The ledger whose rows make effects: `delivered`, or `read` where it alone is there."""
+        only_read = self.has(Ledger.READ) and Ledger.DELIVERED not in self.contract.ledgers
+        return Ledger.READ if only_read else Ledger.DELIVERED
+
+    def is_sound(self, ledger: Ledger) -> bool:
+        """Return whether absence from the ledger can prove anything at all."""
+        found = self.coverage.get(ledger)
+        return self.has(ledger) and found is not None and found.is_sound and found.complete_until is not None
+
+    def covers(self, ledger: Ledger, start: datetime, end: datetime) -> bool:
+        """Return whether the ledger is complete over `[start, end]`."""
+        if not self.is_sound(ledger):
+            return False
+        found = self.coverage[ledger]
+        return (found.covers_from or BEGINNING) <= start and end <= (found.complete_until or BEGINNING)
+
+    def covers_what_it_must(self, ledger: Ledger) -> bool:
+        """Return whether a declared ledger covers the window, and the grace where it is the consumer's (1, 2)."""
+        column = _UNDATED_UNCOVERS.get(ledger)
+        if column and any(row.get(column) is None for row in self.rows(ledger)):
+            return False
+        is_upstream = ledger in (Ledger.PRODUCED, Ledger.LOG)
+        return self.covers(ledger, self.window.start, self.window.end if is_upstream else self.grace_end)
+
+    @cached_property
+    def uncovered(self) -> list[Ledger]:
+        """The declared ledgers that are absent or do not cover what they must."""
+        return [ledger for ledger in self.contract.ledgers if not self.covers_what_it_must(ledger)]
+
+    @property
+    def grace_end(self) -> datetime:
+        """When the window's grace is over."""
+        return self.window.end + self.contract.grace
+
+    @property
+    def skew(self) -> timedelta:
+        """How far two hosts' clocks may be apart."""
+        return self.contract.clock_skew
+
+    def in_window(self, time: datetime | None) -> bool:
+        """Return whether the time is in `[start, end)`; no time is in no window."""
+        return time is not None and self.window.start <= time < self.window.end
+
+    @cached_property
+    def bounds(self) -> dict[Place, Bounds]:
+        """Per partition of the log ledger its bounds (interpretation 3)."""
+        places: dict[Place, list[Row]] = {}
+        for row in self.rows(Ledger.LOG):
+            if row.get("topic") is not None and row.get("partition") is not None:
+                places.setdefault((row["topic"], row["partition"]), []).append(row)
+        return {place: _bounds(rows) for place, rows in places.items()}
+
+    @cached_property
+    def records(self) -> dict[Position, Row]:
+        """Every log row with a position, control records too."""
+        return {at: row for row in self.rows(Ledger.LOG) if (at := position(row)) is not None}
+
+    def log_covers(self, at: Position, asserted_at: datetime | None) -> bool:
+        """Return whether a record's absence from this position means that the log lacks it (interpretation 4)."""
+        bounds = self.bounds.get(at[:2])
+        if not self.is_sound(Ledger.LOG) or bounds is None or at[2] < bounds.start:
+            return False
+        coverage = self.coverage[Ledger.LOG]
+        if asserted_at is not None and (coverage.covers_from or BEGINNING) > asserted_at:
+            return False
+        if at[2] < bounds.end:
+            return True
+        observed = bounds.observed_at or coverage.complete_until
+        return asserted_at is not None and observed is not None and observed >= asserted_at + self.skew
+
+    def is_expired(self, at: Position) -> bool:
+        """Return whether the position lies below the log's start."""
+        bounds = self.bounds.get(at[:2])
+        return self.is_sound(Ledger.LOG) and bounds is not None and at[2] < bounds.start
+
+    def is_written(self, record: Row) -> bool:
+        """Return whether the record is data that no transaction holds back or took away (interpretation 12)."""
+        return not record.get("is_control") and state_of(record) in ("none", "committed")
+
+    def is_visible(self, record: Row) -> bool:
+        """Return whether a read_committed reader could have read the record."""
+        at = position(record)
+        return at is not None and self.is_written(record) and at[2] < self.bounds[at[:2]].stable
+
+
+def position(row: Row) -> Position | None:
+    """Return where in the log the row says it is; offset -1 is no offset."""
+    topic, partition, offset = row.get("topic"), row.get("partition"), row.get("offset")
+    if topic is None or partition is None or offset is None or offset < 0:
+        return None
+    return topic, partition, offset
+
+
+def state_of(record: Row) -> str:
+    """Return the record's transaction state; none is `none`."""
+    return record.get("transaction_state") or "none"
+
+
+def undated_last(time: datetime | None) -> datetime:
+    """Return the time for sorting, a missing one after all others."""
+    return NEVER if time is None else time
+
+
+def known(values: Iterable[Any]) -> set[Any]:
+    """Return the distinct values that are not None."""
+    return {value for value in values if value is not None}
+
+
+def contradict(one: Any, other: Any) -> bool:
+    """Return whether both values are known and differ."""
+    return one is not None and other is not None and one != other
+
+
+def _bounds(rows: list[Row]) -> Bounds:
+    latest = max(rows, key=lambda row: row.get("observed_at") or BEGINNING)
+    offsets = [row["offset"] for row in rows if row.get("offset") is not None]
+    opened = [row["offset"] for row in rows if row.get("offset") is not None and state_of(row) == "open"]
+
+    def stated(column: str, otherwise: int) -> int:
+        value = latest.get(column)
+        return otherwise if value is None else value
+
+    end = stated("end_offset", max(offsets, default=-1) + 1)
+    return Bounds(
+        start=stated("log_start_offset", min(offsets, default=0)),
+        stable=stated("last_stable_offset", min(opened, default=end)),
+        end=end,
+        observed_at=latest.get("observed_at"),
+        policy=latest.get("cleanup_policy") or "",
+    )

@@ -1,0 +1,141 @@
+"""One window's history judged: everything above put together, in the shape of statement.json."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tests.oracle.balance import partitions_of
+from tests.oracle.fates import Fates
+from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings, phantom_findings
+from tests.oracle.history import History, OracleCoverage, Row
+from tests.oracle.matching import match
+from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
+from tests.oracle.standing import (
+    commit_ahead,
+    commit_regressions,
+    commits_out_of_range,
+    identity_conflicts,
+    stale_commits,
+    torn_transactions,
+    truncations,
+)
+from tests.oracle.unjudged import not_judged
+from tests.oracle.verdict import ratios, verdict_of
+
+from tieout.contracts import Contract
+from tieout.model import BreakClass, Ledger, Window
+
+ALL_CLASSES = frozenset(BreakClass)
+FIRST_CLASSES = frozenset(
+    {
+        BreakClass.LOST,
+        BreakClass.IN_FLIGHT,
+        BreakClass.RECOVERED,
+        BreakClass.DELIVERED,
+        BreakClass.NOT_SENT,
+        BreakClass.LATE,
+        BreakClass.LOG_DUPLICATE,
+        BreakClass.OUTPUT_DUPLICATE,
+        BreakClass.CORRUPTED_VALUE,
+        BreakClass.PHANTOM_UNKNOWN,
+        BreakClass.PHANTOM_ABORTED,
+        BreakClass.COMMIT_AHEAD,
+        BreakClass.COMMIT_REGRESSION,
+        BreakClass.COMPACTED,
+        BreakClass.FILTERED,
+        BreakClass.DEAD_LETTERED,
+        BreakClass.UNVERIFIABLE,
+    }
+)
+"""The classes that #2 asks for; the others come with later issues."""
+
+
+def judge_history(
+    contract: Contract,
+    window: Window,
+    ledgers: dict[Ledger, list[Row]],
+    coverage: dict[Ledger, OracleCoverage],
+    present: dict[Ledger, frozenset[str]] | None = None,
+    *,
+    only: frozenset[BreakClass] = ALL_CLASSES,
+) -> dict[str, Any]:
+    """Return the window's statement and its breaks.
+
+    Args:
+        contract: what is promised; of its ledgers only the names are looked at.
+        window: the window to judge.
+        ledgers: canonical rows with aware times; a ledger without a key is absent.
+        coverage: how far each ledger is complete; a ledger without a key covers nothing.
+        present: the columns that each source has; None says all of them.
+        only: the classes to judge; everything else is as if it did not exist.
+    """
+    judged = only | NO_BREAK | LEGAL | {BreakClass.LOST, BreakClass.IN_FLIGHT, BreakClass.UNVERIFIABLE}
+    history = History(contract, window, ledgers, coverage, present)
+    fates = Fates(history, match(history))
+    findings = [finding for finding in _findings(fates, judged) if history.in_window(finding.time)]
+    partitions = partitions_of(fates, judged)
+    verdict, reasons = verdict_of(history, findings, partitions)
+    totals: Counter[str] = Counter()
+    for numbers in partitions:
+        totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
+    return {
+        "pipeline": contract.pipeline,
+        "group": contract.group,
+        "guarantee": str(contract.guarantee),
+        "identity": str(contract.identity),
+        "verdict": str(verdict),
+        "reasons": reasons,
+        "not_judged": not_judged(history),
+        "partitions": partitions,
+        "classes": dict(sorted(Counter(str(finding.primary) for finding in findings).items())),
+        "flags": _flags(findings),
+        "budgets": ratios(findings, totals),
+        "breaks": _breaks(findings),
+    }
+
+
+def _findings(fates: Fates, judged: frozenset[BreakClass]) -> list[Finding]:
+    ahead, overtaken = commit_ahead(fates)
+    of_messages = message_findings(fates, judged)
+    for message, finding in zip(fates.matched.messages, of_messages, strict=True):
+        if id(message) in overtaken and BreakClass.COMMIT_AHEAD in judged:
+            finding.also.add(str(BreakClass.COMMIT_AHEAD))
+    standing = [
+        *ahead,
+        *commit_regressions(fates),
+        *commits_out_of_range(fates),
+        *stale_commits(fates),
+        *identity_conflicts(fates),
+        *truncations(fates),
+        *torn_transactions(fates),
+        *producer_reorders(fates),
+        *consumer_reorders(fates),
+        *output_reorders(fates),
+        *skipped(fates),
+    ]
+    phantoms = [finding for finding in phantom_findings(fates) if finding.primary in judged]
+    return of_messages + phantoms + [finding for finding in standing if finding.primary in judged]
+
+
+def _flags(findings: list[Finding]) -> dict[str, int]:
+    without = {str(name) for name in NO_BREAK}
+    counts = Counter(name for finding in findings for name in finding.names - without)
+    return dict(sorted(counts.items()))
+
+
+def _breaks(findings: list[Finding]) -> list[dict[str, Any]]:
+    rows = [
+        {
+            "class": str(finding.primary),
+            "flags": sorted(finding.also),
+            "message_id": finding.message_id,
+            "topic": finding.topic,
+            "partition": finding.partition,
+            "offset": finding.offset,
+            "locus": str(finding.locus),
+        }
+        for finding in findings
+        if finding.is_break
+    ]
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])

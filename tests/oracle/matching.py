@@ -1,0 +1,284 @@
+"""Brings every ledger's rows to their messages and resolves what became of each attempt (taxonomy section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
+from tests.oracle.messages import Attempt, Matcher, Message, Unmatched, messages_of
+from tests.oracle.pairing import pair_by_content
+
+from tieout.model import Identity, Ledger
+
+SIDE_LEDGERS = (Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
+
+
+@dataclass
+class Matched:
+    """The messages with their rows, and the rows that found none."""
+
+    history: History
+    messages: list[Message]
+    unattempted_records: list[Row] = field(default_factory=list)
+    unmatched_effects: list[tuple[Row, Unmatched]] = field(default_factory=list)
+    unmatched_uncertain: list[Row] = field(default_factory=list)
+    message_at: dict[Position, Message] = field(default_factory=dict)
+    conflicts: list[tuple[Position, Message | None, Attempt]] = field(default_factory=list)
+
+
+def match(history: History) -> Matched:
+    """Return every message of the evidence, whatever its window, with everything known of it."""
+    matched = Matched(history, messages_of(history))
+    _match_log(matched)
+    for message in matched.messages:
+        _resolve(history, matched, message)
+    _match_reads(matched)
+    _match_output(matched)
+    _prove(matched)
+    _settle_conflicts(matched)
+    return matched
+
+
+def _attempt_owners(messages: list[Message]) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
+    """Return who claims each position by an attempt that did not fail, the latest claim first."""
+    claims: dict[Position, list[tuple[Any, Message]]] = {}
+    for message in messages:
+        for attempt in message.attempts:
+            at = position(attempt.row)
+            if at is not None and attempt.outcome != "failed":
+                order = (attempt.outcome == "acked", undated_last(attempt.done_at))
+                claims.setdefault(at, []).append((order, message))
+    owners: dict[Position, list[Message | tuple[Unmatched, Row]]] = {}
+    for at, found in claims.items():
+        found.sort(key=lambda claim: claim[0], reverse=True)
+        owners[at] = list(dict.fromkeys(message for _, message in found))
+    return owners
+
+
+def _match_log(matched: Matched) -> None:
+    matcher = Matcher(matched.history, matched.messages, _attempt_owners(matched.messages))
+    for at, record in sorted(matched.history.records.items(), key=lambda item: item[0]):
+        if record.get("is_control"):
+            continue
+        found = matcher.match(record)
+        if isinstance(found, Unmatched) and matched.history.contract.identity is Identity.CONTENT:
+            found = _unplaced_with_content(matched.messages, record) or found
+        if isinstance(found, Message):
+            found.records.append(record)
+            matched.message_at[at] = found
+        else:
+            matched.unattempted_records.append(record)
+
+
+def _unplaced_with_content(messages: list[Message], record: Row) -> Message | None:
+    for outcome in ("acked", "unknown", "failed"):
+        for message in messages:
+            is_free = not message.records and position(message.attempts[0].row) is None
+            same = record.get("payload_hash") in message.values("payload_hash")
+            if is_free and same and message.outcome == outcome:
+                return message
+    return None
+
+
+def _own_state(matched: Matched, message: Message, attempt: Attempt) -> str | None:
+    """Return the transaction state that the log shows for this attempt's record, None where it shows none (11)."""
+    at = position(attempt.row)
+    if at is not None:
+        is_there = matched.message_at.get(at) is message
+        return state_of(matched.history.records[at]) if is_there else None
+    named = {position(other.row) for other in message.attempts}
+    states = {state_of(record) for record in message.records if position(record) not in named}
+    return next((state for state in ("committed", "none", "open", "aborted") if state in states), None)
+
+
+def _stated_state(matched: Matched, attempt: Attempt) -> str | None:
+    transaction = attempt.row.get("transaction_id")
+    stated = {attempt.row.get("transaction_state")}
+    if transaction is not None:
+        stated = {
+            row.get("transaction_state")
+            for row in matched.history.rows(Ledger.PRODUCED)
+            if row.get("transaction_id") == transaction
+        }
+    return next((state for state in ("committed", "aborted") if state in stated), None)
+
+
+def _resolve(history: History, matched: Matched, message: Message) -> None:
+    """Replace each transactional attempt's outcome by its transaction's (interpretations 10 to 12)."""
+    for attempt in message.attempts:
+        own = _own_state(matched, message, attempt)
+        said = attempt.row.get("transaction_state")
+        is_transactional = (
+            attempt.row.get("transaction_id") is not None
+            or said not in (None, "none")
+            or own not in (None, "none")
+        )
+        if not is_transactional or own == "none":
+            continue
+        state = own or _stated_state(matched, attempt)
+        if state == "committed":
+            attempt.outcome = "failed" if attempt.row.get("outcome") == "failed" else "acked"
+        else:
+            attempt.outcome = "failed" if state == "aborted" else "unknown"
+    written = {position(record) for record in message.records if history.is_written(record)}
+    if message.outcome == "failed" and written:
+        message.plain_flags.add("FAILED_BUT_WRITTEN")
+        for attempt in message.attempts:
+            if position(attempt.row) is None or position(attempt.row) in written:
+                attempt.outcome = "unknown"
+
+
+def _owners(matched: Matched) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
+    """Return who a position speaks of: its record in the log, else who was read there, else who claims it."""
+    owners = _attempt_owners(matched.messages)
+    for message in matched.messages:
+        for row in message.reads:
+            at = position(row)
+            if at is not None:
+                others = [owner for owner in owners.get(at, []) if owner is not message]
+                owners[at] = [message, *others]
+    for record in matched.unattempted_records:
+        at = position(record)
+        if at is not None and record.get("message_id") is not None:
+            owners[at] = [(Unmatched.UNATTEMPTED, record), *owners.get(at, [])]
+    for at, message in matched.message_at.items():
+        owners[at] = [message, *[owner for owner in owners.get(at, []) if owner is not message]]
+    return owners
+
+
+def _match_reads(matched: Matched) -> None:
+    matcher = Matcher(matched.history, matched.messages, _owners(matched))
+    for row in matched.history.rows(Ledger.READ):
+        if row.get("outcome") in (None, "ok") or position(row) is not None:
+            found = matcher.match(row)
+            if isinstance(found, Message):
+                found.reads.append(row)
+
+
+def certainty(row: Row, rows: list[Row]) -> str:
+    """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects)."""
+    outcome = row.get("outcome") or "ok"
+    state = row.get("transaction_state")
+    transaction = row.get("transaction_id")
+    if transaction is not None and state not in ("committed", "aborted"):
+        stated = {
+            other.get("transaction_state") for other in rows if other.get("transaction_id") == transaction
+        }
+        state = next((one for one in ("committed", "aborted") if one in stated), "open")
+    if outcome == "failed" or state == "aborted":
+        return "failed"
+    return "unknown" if outcome == "unknown" or state == "open" else "ok"
+
+
+def _match_output(matched: Matched) -> None:
+    history = matched.history
+    matcher = Matcher(history, matched.messages, _owners(matched))
+    rows = history.rows(history.output)
+    for row in rows if history.contract.identity is not Identity.CONTENT else []:
+        _place(matched, matcher, row, certainty(row, rows))
+    if history.contract.identity is Identity.CONTENT:
+        matched.unmatched_effects += pair_by_content(
+            matched.messages, [row for row in rows if certainty(row, rows) == "ok"], history.skew
+        )
+        matched.unmatched_uncertain += [row for row in rows if certainty(row, rows) == "unknown"]
+    if history.output is Ledger.READ:
+        for message in matched.messages:
+            message.effects = _one_a_position(message.effects)
+        matched.unmatched_effects = _one_a_position_unmatched(matched.unmatched_effects)
+    for ledger in SIDE_LEDGERS:
+        for row in history.rows(ledger):
+            found = matcher.match(row)
+            if isinstance(found, Message):
+                found.accounted.setdefault(ledger, []).append(row)
+
+
+def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
+    if certain == "failed":
+        return
+    found = matcher.match(row)
+    if isinstance(found, Message):
+        (found.effects if certain == "ok" else found.uncertain).append(row)
+        return
+    if found is Unmatched.AMBIGUOUS:
+        for message in matcher.named(row):
+            message.has_ambiguous_effect = True
+    if certain == "ok":
+        matched.unmatched_effects.append((row, found))
+    else:
+        matched.unmatched_uncertain.append(row)
+
+
+def _first_rows(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: undated_last(row.get("processed_at")))
+
+
+def _one_a_position(rows: list[Row]) -> list[Row]:
+    """Return the first read of each position: reading again makes no second effect (interpretation 23)."""
+    kept: dict[Position | None, Row] = {}
+    for row in _first_rows(rows):
+        kept.setdefault(position(row), row)
+    return list(kept.values())
+
+
+def _one_a_position_unmatched(effects: list[tuple[Row, Unmatched]]) -> list[tuple[Row, Unmatched]]:
+    why = {id(row): found for row, found in effects}
+    kept: dict[Any, Row] = {}
+    for row in _first_rows([row for row, _ in effects]):
+        kept.setdefault((position(row), row.get("message_id")), row)
+    return [(row, why[id(row)]) for row in kept.values()]
+
+
+def _prove(matched: Matched) -> None:
+    """Mark the unknown messages that a record, an effect, a read or their transaction proves (12, 13)."""
+    proven_transactions: set[Any] = set()
+    for message in matched.messages:
+        transactions = known(attempt.row.get("transaction_id") for attempt in message.attempts)
+        is_committed = any(state_of(record) == "committed" for record in message.records)
+        by_committed_read = any(row.get("isolation") == "read_committed" for row in message.reads)
+        if is_committed or by_committed_read:
+            proven_transactions |= transactions
+        is_written = any(matched.history.is_written(record) for record in message.records)
+        by_read = bool(message.reads) and (not transactions or by_committed_read)
+        message.is_proven = is_written or bool(message.effects) or by_read
+    for message in matched.messages:
+        for attempt in message.attempts:
+            if attempt.outcome == "unknown" and attempt.row.get("transaction_id") in proven_transactions:
+                message.is_proven = True
+
+
+def _settle_conflicts(matched: Matched) -> None:
+    """Give each position that two identities claim to one of them; the others are denied it (38)."""
+    claims: dict[Position, list[tuple[Message, Attempt]]] = {}
+    for message in matched.messages:
+        for attempt in message.attempts:
+            at = position(attempt.row)
+            if at is not None and message.is_accepted and attempt.outcome != "failed":
+                claims.setdefault(at, []).append((message, attempt))
+    for at, found in sorted(claims.items(), key=lambda item: item[0]):
+        winner = _winner(matched, at, found)
+        claimants = {id(message) for message, _ in found}
+        payloads = known(attempt.row.get("payload_hash") for _, attempt in found)
+        losers = [(message, attempt) for message, attempt in found if message is not winner]
+        if losers:
+            for message, _ in losers:
+                message.denied.add(at)
+            matched.conflicts.append((at, losers[0][0], _latest(found)))
+        elif len(claimants) == 1 and len(payloads) > 1:
+            matched.conflicts.append((at, found[0][0], _latest(found)))
+
+
+def _latest(found: list[tuple[Message, Attempt]]) -> Attempt:
+    return max((attempt for _, attempt in found), key=lambda attempt: undated_last(attempt.at))
+
+
+def _winner(matched: Matched, at: Position, found: list[tuple[Message, Attempt]]) -> Message | None:
+    record = matched.history.records.get(at)
+    if at in matched.message_at:
+        return matched.message_at[at]
+    if record is not None and not record.get("is_control") and record.get("message_id") is not None:
+        return None
+    for message, _ in found:
+        if any(position(row) == at for row in message.reads + message.effects):
+            return message
+    return max(found, key=lambda claim: (claim[1].outcome == "acked", undated_last(claim[1].done_at)))[0]

@@ -1,0 +1,257 @@
+"""The classes that stand by themselves: commits, positions and transactions (taxonomy section 3)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from tests.oracle.fates import Fates
+from tests.oracle.findings import Finding
+from tests.oracle.history import Place, Position, Row, position
+from tests.oracle.messages import Attempt, Message
+
+from tieout.model import BreakClass, Ledger, Locus
+
+
+def standing_finding(
+    name: BreakClass,
+    at: tuple[str | None, int | None, int | None],
+    locus: Locus,
+    time: datetime | None,
+    shown: list[tuple[Ledger, datetime | None]],
+    message_id: str | None = None,
+) -> Finding:
+    """Return a finding that is no message's."""
+    return Finding(name, set(), time, message_id, at[0], at[1], at[2], locus, {str(name): shown})
+
+
+def commits_of(fates: Fates) -> dict[Place, list[Row]]:
+    """Return the group's dated commits, per partition in order of time."""
+    found: dict[Place, list[Row]] = {}
+    for row in fates.history.rows(Ledger.COMMITTED):
+        if None not in (row.get("committed_at"), row.get("committed_offset"), row.get("partition")):
+            found.setdefault((row["topic"], row["partition"]), []).append(row)
+    return {place: sorted(rows, key=lambda row: row["committed_at"]) for place, rows in found.items()}
+
+
+def _instants(rows: list[Row]) -> list[tuple[datetime, list[int]]]:
+    """Return each commit time with the offsets committed then."""
+    times: dict[datetime, list[int]] = {}
+    for row in rows:
+        times.setdefault(row["committed_at"], []).append(row["committed_offset"])
+    return sorted(times.items())
+
+
+# -- COMMIT_AHEAD ----------------------------------------------------------------------------------------------
+
+
+def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
+    """Return the commits ahead of records not lost, and which lost messages (by `id`) a commit went ahead of (32)."""
+    found: list[Finding] = []
+    flagged: set[int] = set()
+    for place, rows in commits_of(fates).items():
+        previous = _first_covered(fates, place)
+        for time, offsets in _instants(rows):
+            jumped = _jumped(fates, place, previous, max(offsets), time)
+            flagged |= {id(message) for _, message in jumped if fates.disposition(message) == "lost"}
+            pending = [(at, message) for at, message in jumped if fates.disposition(message) != "lost"]
+            if pending:
+                at, message = pending[0]
+                shown = [(Ledger.COMMITTED, time)]
+                found.append(
+                    standing_finding(
+                        BreakClass.COMMIT_AHEAD, at, Locus.OFFSET_STORE, time, shown, message.message_id
+                    )
+                )
+            previous = max(offsets)
+    return found, flagged
+
+
+def _first_covered(fates: Fates, place: Place) -> int:
+    bounds = fates.history.bounds.get(place)
+    if bounds is not None:
+        return bounds.start
+    return min(
+        (at[2] for message in fates.matched.messages for at in fates.positions(message) if at[:2] == place),
+        default=0,
+    )
+
+
+def _jumped(
+    fates: Fates, place: Place, start: int, end: int, time: datetime
+) -> list[tuple[Position, Message]]:
+    """Return the accepted, visible messages without effect in `[start, end)`, by position."""
+    history = fates.history
+    if not history.covers(history.output, time, time + history.contract.max_latency + history.skew):
+        return []
+    found = []
+    for message in fates.matched.messages:
+        is_open = message.is_accepted and not message.effects
+        if not is_open or fates.disposition(message) not in ("lost", "in_flight"):
+            continue
+        for at in fates.positions(message):
+            if at[:2] == place and start <= at[2] < end and _counts(fates, at):
+                found.append((at, message))
+    return sorted(found, key=lambda item: item[0])
+
+
+def _counts(fates: Fates, at: Position) -> bool:
+    """Return whether the record is visible, or asserted where there is no log."""
+    if not fates.history.has(Ledger.LOG):
+        return True
+    record = fates.history.records.get(at)
+    return record is not None and fates.history.is_visible(record)
+
+
+# -- COMMIT_REGRESSION, COMMIT_OUT_OF_RANGE, COMMIT_STALE --------------------------------------------------------
+
+
+def commit_regressions(fates: Fates) -> list[Finding]:
+    """Return every certain descent of the committed position (33)."""
+    found = []
+    for place, rows in commits_of(fates).items():
+        instants = _instants(rows)
+        for (before, old), (after, new) in zip(instants, instants[1:], strict=False):
+            if min(new) < min(old):
+                shown = [(Ledger.COMMITTED, before), (Ledger.COMMITTED, after)]
+                at = (*place, min(new))
+                finding = standing_finding(BreakClass.COMMIT_REGRESSION, at, Locus.OFFSET_STORE, after, shown)
+                finding.is_annotated = _is_annotated(fates, before, after)
+                found.append(finding)
+    return found
+
+
+def _is_annotated(fates: Fates, before: datetime, after: datetime) -> bool:
+    contract = fates.history.contract
+    return any(
+        note.kind == "offset_reset"
+        and note.group in (None, contract.group)
+        and before - contract.clock_skew <= note.at <= after + contract.clock_skew
+        for note in contract.annotations
+    )
+
+
+def commits_out_of_range(fates: Fates) -> list[Finding]:
+    """Return the latest commits that lie outside log bounds observed no earlier."""
+    found = []
+    for place, rows in commits_of(fates).items():
+        bounds, latest = fates.history.bounds.get(place), rows[-1]
+        if bounds is None or bounds.observed_at is None or bounds.observed_at < latest["committed_at"]:
+            continue
+        if not bounds.start <= latest["committed_offset"] <= bounds.end:
+            at = (*place, latest["committed_offset"])
+            shown = [(Ledger.COMMITTED, latest["committed_at"]), (Ledger.LOG, None)]
+            found.append(
+                standing_finding(
+                    BreakClass.COMMIT_OUT_OF_RANGE, at, Locus.OFFSET_STORE, latest["committed_at"], shown
+                )
+            )
+    return found
+
+
+def stale_commits(fates: Fates) -> list[Finding]:
+    """Return each stretch in which output went on for longer than `max_latency` without a commit following."""
+    history, limit = fates.history, fates.history.contract.max_latency + fates.history.skew
+    commits = commits_of(fates)
+    if not history.is_sound(Ledger.COMMITTED) or not commits:
+        return []
+    until = history.coverage[Ledger.COMMITTED].complete_until
+    found = []
+    for place, rows in commits.items():
+        instants = [*_instants(rows)]
+        for number, (time, offsets) in enumerate(instants):
+            following = instants[number + 1][0] if number + 1 < len(instants) else until
+            ahead = _output_beyond(fates, place, max(offsets), time, following)
+            if ahead and following is not None and following - ahead[0][0] > limit:
+                at = (*place, ahead[0][1])
+                shown = [(Ledger.COMMITTED, following), (history.output, ahead[0][0])]
+                found.append(
+                    standing_finding(BreakClass.COMMIT_STALE, at, Locus.OFFSET_STORE, ahead[0][0], shown)
+                )
+    return found
+
+
+def _output_beyond(
+    fates: Fates, place: Place, committed: int, after: datetime, before: datetime | None
+) -> list[tuple[datetime, int]]:
+    found = []
+    for message in fates.matched.messages:
+        lowest = min((at for at in fates.positions(message) if at[:2] == place), default=None)
+        for row in message.effects:
+            at, when = position(row) or lowest, row.get("processed_at")
+            if at is None or when is None or before is None:
+                continue
+            if at[:2] == place and at[2] >= committed and after <= when < before:
+                found.append((when, at[2]))
+    return sorted(found)
+
+
+# -- positions and transactions ----------------------------------------------------------------------------------
+
+
+def identity_conflicts(fates: Fates) -> list[Finding]:
+    """Return the positions that were asserted for two identities, or with two contents."""
+    return [
+        standing_finding(
+            BreakClass.LOG_IDENTITY_CONFLICT,
+            at,
+            Locus.BROKER,
+            latest.at,
+            [(Ledger.PRODUCED, latest.at)],
+            message.message_id if message else None,
+        )
+        for at, message, latest in fates.matched.conflicts
+    ]
+
+
+def truncations(fates: Fates) -> list[Finding]:
+    """Return the acked positions that the log covers and lacks, neither expired nor compacted."""
+    found: dict[Position, Finding] = {}
+    for message in fates.matched.messages:
+        for attempt in message.attempts:
+            at = position(attempt.row)
+            if at is None or attempt.outcome != "acked" or not _is_truncated(fates, message, attempt, at):
+                continue
+            found[at] = standing_finding(
+                BreakClass.LOG_TRUNCATION,
+                at,
+                Locus.BROKER,
+                attempt.at,
+                [(Ledger.PRODUCED, attempt.at), (Ledger.LOG, None)],
+                message.message_id,
+            )
+    return list(found.values())
+
+
+def _is_truncated(fates: Fates, message: Message, attempt: Attempt, at: Position) -> bool:
+    is_absent = at not in fates.history.records and fates.history.log_covers(at, attempt.done_at)
+    return is_absent and fates.superseding(message, at, attempt.done_at) is None
+
+
+def torn_transactions(fates: Fates) -> list[Finding]:
+    """Return the transactions that have a delivered and a lost member."""
+    members: dict[Any, list[Message]] = {}
+    for message in fates.matched.messages:
+        for transaction in {attempt.row.get("transaction_id") for attempt in message.attempts} - {None}:
+            members.setdefault(transaction, []).append(message)
+    found = []
+    for messages in members.values():
+        lost = [
+            message for message in messages if message.is_accepted and fates.disposition(message) == "lost"
+        ]
+        whole = [message for message in messages if message.is_accepted and fates.is_fully_delivered(message)]
+        if lost and whole:
+            first = min(lost, key=fates.earliest_time)
+            at = fates.first_position(first) or (*fates.place(first), None)
+            shown: list[tuple[Ledger, datetime | None]] = []
+            found.append(
+                standing_finding(
+                    BreakClass.TORN_TRANSACTION, at, Locus.UNKNOWN, first.began_at, shown, first.message_id
+                )
+            )
+    return found
+
+
+def close_enough(one: datetime, other: datetime, skew: timedelta) -> bool:
+    """Return whether two clocks may have shown these times in either order."""
+    return abs(one - other) <= skew

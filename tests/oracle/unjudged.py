@@ -1,0 +1,52 @@
+"""What cannot be judged at all, and which ledger or column it would need (taxonomy sections 1 and 3)."""
+
+from __future__ import annotations
+
+from tests.oracle.history import History
+
+from tieout.model import BreakClass, Identity, Ledger
+
+_LEDGERS = {
+    BreakClass.COMPACTED: (Ledger.LOG,),
+    BreakClass.LOG_TRUNCATION: (Ledger.LOG,),
+    BreakClass.COMMIT_OUT_OF_RANGE: (Ledger.LOG, Ledger.COMMITTED),
+    BreakClass.COMMIT_AHEAD: (Ledger.COMMITTED,),
+    BreakClass.COMMIT_REGRESSION: (Ledger.COMMITTED,),
+    BreakClass.COMMIT_STALE: (Ledger.COMMITTED,),
+    BreakClass.REDELIVERY: (Ledger.READ,),
+    BreakClass.SKIPPED: (Ledger.READ, Ledger.ASSIGNED, Ledger.LOG),
+    BreakClass.FILTERED: (Ledger.FILTERED,),
+    BreakClass.DEAD_LETTERED: (Ledger.DEAD_LETTERS,),
+}
+_COLUMNS = {
+    BreakClass.CORRUPTED_VALUE: "payload_hash",
+    BreakClass.CORRUPTED_KEY: "key_hash",
+    BreakClass.CORRUPTED_HEADER: "header_hash",
+    BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
+    BreakClass.MISROUTED: "intended_partition",
+    BreakClass.REORDER_PRODUCER: "sequence",
+    BreakClass.REORDER_OUTPUT: "key_hash",
+}
+_HISTORY_ONLY = (BreakClass.COMMIT_AHEAD, BreakClass.COMMIT_REGRESSION, BreakClass.COMMIT_STALE)
+
+
+def not_judged(history: History) -> list[dict[str, str]]:
+    """Return each class that an undeclared ledger or a missing column leaves unjudged, with what it needs."""
+    needs: dict[str, str] = {}
+    for name, ledgers in _LEDGERS.items():
+        missing = [ledger for ledger in ledgers if ledger not in history.contract.ledgers]
+        if missing:
+            needs[name] = str(missing[0])
+    for name, column in _COLUMNS.items():
+        if not history.has_column(Ledger.PRODUCED, column):
+            needs[name] = f"produced.{column}"
+    for name in _HISTORY_ONLY:
+        if name not in needs and not history.has_column(Ledger.COMMITTED, "committed_at"):
+            needs[name] = "committed.committed_at"
+    reader = Ledger.READ if history.has(Ledger.READ) else history.output
+    for column in ("consumer_id", "generation"):
+        if not history.has_column(reader, column):
+            needs[BreakClass.REORDER_CONSUMER] = f"{reader}.{column}"
+    if history.contract.identity is not Identity.MESSAGE_ID:
+        needs[BreakClass.LOG_DUPLICATE] = "identity: message_id"
+    return [{"class": str(name), "needs": need} for name, need in sorted(needs.items())]

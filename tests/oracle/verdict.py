@@ -1,0 +1,150 @@
+"""The verdict: section 6's table, read from the findings and the counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from math import inf
+from typing import Any
+
+from tests.oracle.findings import Finding
+from tests.oracle.history import BEGINNING, History
+
+from tieout.model import BreakClass, Guarantee, Ledger, Verdict
+
+_BREAKS_EVERY_GUARANTEE = {
+    "PHANTOM_UNKNOWN",
+    "PHANTOM_ABORTED",
+    "PHANTOM_UNCOMMITTED",
+    "CORRUPTED_VALUE",
+    "CORRUPTED_KEY",
+    "CORRUPTED_HEADER",
+    "CORRUPTED_TIMESTAMP",
+}
+_BREAKS_MORE = {
+    Guarantee.AT_MOST_ONCE: {"OUTPUT_DUPLICATE", "COMMIT_REGRESSION"},
+    Guarantee.AT_LEAST_ONCE: {
+        "LOST",
+        "TORN_TRANSACTION",
+        "COMMIT_AHEAD",
+        "LOG_IDENTITY_CONFLICT",
+        "LOG_TRUNCATION",
+    },
+    Guarantee.EXACTLY_ONCE: {
+        "LOST",
+        "TORN_TRANSACTION",
+        "OUTPUT_DUPLICATE",
+        "COMMIT_AHEAD",
+        "LOG_IDENTITY_CONFLICT",
+        "LOG_TRUNCATION",
+    },
+}
+_REORDERS = {"REORDER_PRODUCER", "REORDER_CONSUMER", "REORDER_OUTPUT"}
+
+
+def verdict_of(
+    history: History, findings: list[Finding], partitions: list[dict[str, Any]]
+) -> tuple[Verdict, list[str]]:
+    """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, …."""
+    totals: Counter[str] = Counter()
+    for numbers in partitions:
+        totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
+    failing = _failing(history, findings)
+    broken = sorted({name for name, is_confirmed in failing if is_confirmed})
+    broken += _exceeded(history, findings, totals)
+    if broken:
+        return Verdict.BROKEN, broken
+    doubts = sorted({f"unconfirmed:{name}" for name, is_confirmed in failing if not is_confirmed})
+    doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
+    doubts += _doubts(history, findings, partitions, totals)
+    if doubts:
+        return Verdict.UNKNOWN, doubts
+    if totals["in_flight"] or any("IN_FLIGHT" in finding.names for finding in findings):
+        return Verdict.PENDING, ["in_flight"]
+    return Verdict.KEPT, []
+
+
+def breaking_classes(history: History) -> set[str]:
+    """Return the classes and flags that break the contract's guarantee and ordering."""
+    contract = history.contract
+    breaking = _BREAKS_EVERY_GUARANTEE | _BREAKS_MORE[contract.guarantee]
+    if contract.ordering != "none":
+        breaking |= _REORDERS
+    if contract.ordering == "key":
+        breaking |= {"MISROUTED"}
+        breaking -= {"REORDER_PRODUCER", "REORDER_CONSUMER"}
+    return breaking
+
+
+def _failing(history: History, findings: list[Finding]) -> list[tuple[str, bool]]:
+    breaking = breaking_classes(history)
+    return [
+        (name, _is_confirmed(history, finding.shown_by.get(name, [])))
+        for finding in findings
+        for name in finding.names & breaking
+        if not (name == "COMMIT_REGRESSION" and finding.is_annotated)
+    ]
+
+
+def _is_confirmed(history: History, shown: list[tuple[Ledger, datetime | None]]) -> bool:
+    """Return whether the ledgers that show the break cover the times of its rows (interpretation 45)."""
+    return all(
+        history.is_sound(ledger) if time is None else history.covers(ledger, time, time)
+        for ledger, time in shown
+        if time is None or time >= BEGINNING
+    )
+
+
+def _ratio(count: int, of: int) -> float:
+    if not count:
+        return 0.0
+    return count / of if of else inf
+
+
+def ratios(findings: list[Finding], totals: Counter[str]) -> dict[str, float]:
+    """Return the three budget ratios over all partitions."""
+    late = sum(1 for finding in findings for name in ("LATE", "OVERDUE") if name in finding.names)
+    return {
+        "loss_ratio": _ratio(totals["lost"], totals["accepted"] - totals["in_flight"]),
+        "duplicate_ratio": _ratio(totals["further_effects"], totals["first_effects"]),
+        "late_ratio": _ratio(late, totals["accepted"]),
+    }
+
+
+def _exceeded(history: History, findings: list[Finding], totals: Counter[str]) -> list[str]:
+    budgets = history.contract.budgets
+    return [
+        name
+        for name, ratio in ratios(findings, totals).items()
+        if getattr(budgets, name) is not None and ratio > getattr(budgets, name)
+    ]
+
+
+def _doubts(
+    history: History, findings: list[Finding], partitions: list[dict[str, Any]], totals: Counter[str]
+) -> list[str]:
+    doubts = []
+    unverifiable = totals["unverifiable"] + totals["unverifiable_effects"]
+    unverifiable += sum(numbers["offsets"]["unverifiable"] for numbers in partitions if numbers["offsets"])
+    if unverifiable or any(finding.primary is BreakClass.UNVERIFIABLE for finding in findings):
+        doubts.append("unverifiable")
+    if totals["unexplained"]:
+        doubts.append("unexplained")
+    if _a_possible_duplicate_could_break(history, findings, totals):
+        doubts.append("POSSIBLE_DUPLICATE")
+    only_read = history.output is Ledger.READ and history.contract.effects != "read"
+    if only_read and history.contract.guarantee is Guarantee.EXACTLY_ONCE:
+        doubts.append("effects: read")
+    return doubts
+
+
+def _a_possible_duplicate_could_break(
+    history: History, findings: list[Finding], totals: Counter[str]
+) -> bool:
+    possible = sum("POSSIBLE_DUPLICATE" in finding.names for finding in findings)
+    if not possible:
+        return False
+    limit = history.contract.budgets.duplicate_ratio
+    if history.contract.guarantee is not Guarantee.AT_LEAST_ONCE:
+        return True
+    return limit is not None and _ratio(totals["further_effects"] + possible, totals["first_effects"]) > limit
