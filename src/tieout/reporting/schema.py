@@ -1,0 +1,21 @@
+"""The JSON Schemas of what a run writes: `statement.json` and one line of `breaks.jsonl`.
+
+Fields may be added within a schema version; those described keep their names and meaning.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any, Final, cast
+
+SCHEMA_VERSION: Final = 1
+"""The value of a statement's `schema_version` that `statement.schema.json` describes."""
+
+
+@cache
+def statement_schema() -> dict[str, Any]:
+    """Return the JSON Schema of `statement.json`; its `$defs/break` is a line of `breaks.jsonl`."""
+    text = resources.files("tieout.reporting").joinpath("statement.schema.json").read_text("utf-8")
+    return cast("dict[str, Any]", json.loads(text))

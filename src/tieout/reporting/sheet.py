@@ -1,0 +1,90 @@
+"""The balance sheet of a statement: which counts add up to which, per partition and in total.
+
+The sums are those of docs/reference/taxonomy.md, section 5; the numbers are the statement's, nothing is
+computed anew but totals and differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+ATTEMPTS: Final = ("acked_attempts", "failed_attempts", "unknown_attempts")
+MESSAGES: Final = ("accepted", "unproven", "failed")
+DISPOSITIONS: Final = (
+    "delivered", "dead_lettered", "filtered", "unverifiable", "compacted", "lost", "in_flight",
+)  # fmt: skip
+EFFECTS: Final = ("first_effects", "further_effects", "phantom_effects", "unverifiable_effects")
+SUMS: Final[dict[str, tuple[str, ...]]] = {
+    "attempts": ATTEMPTS,
+    "messages": MESSAGES,
+    "accepted": DISPOSITIONS,
+    "effects": EFFECTS,
+}
+COUNTS: Final = ("attempts", *ATTEMPTS, "messages", "resends", *MESSAGES, *DISPOSITIONS, "effects", *EFFECTS)
+"""Every count of a partition, in the order in which people read them."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One count: its values per partition, and their total."""
+
+    name: str
+    values: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """The count over all partitions."""
+        return sum(self.values)
+
+
+@dataclass(frozen=True)
+class Account:
+    """One sum of the sheet: a whole, and the terms that must add up to it in every partition."""
+
+    whole: Line
+    terms: tuple[Line, ...]
+
+    @property
+    def difference(self) -> int:
+        """By how much the terms miss the whole, over all partitions; 0 in a sound statement."""
+        columns = zip(self.whole.values, zip(*(term.values for term in self.terms), strict=True), strict=True)
+        return sum(abs(whole - sum(terms)) for whole, terms in columns)
+
+
+def accounts(statement: Mapping[str, Any]) -> tuple[Account, ...]:
+    """Return the sheet's sums: attempts, messages, accepted, effects, and offsets where there is a log."""
+    partitions: Sequence[Mapping[str, Any]] = statement["partitions"]
+    if not partitions:
+        return ()
+    sums = tuple(
+        Account(_line(whole, partitions), tuple(_line(term, partitions) for term in terms))
+        for whole, terms in SUMS.items()
+    )
+    offsets = [row["offsets"] for row in partitions]
+    return sums if all(found is None for found in offsets) else (*sums, _offsets(partitions))
+
+
+def _line(name: str, rows: Sequence[Mapping[str, Any]]) -> Line:
+    return Line(name, tuple(int(row[name]) for row in rows))
+
+
+def _offsets(partitions: Sequence[Mapping[str, Any]]) -> Account:
+    """Return the log's positions by state; a partition without a log has none."""
+    known = [row["offsets"] or {} for row in partitions]
+    states = dict.fromkeys(name for found in known for name in found if name not in ("from", "to"))
+    whole = Line("log offsets", tuple(found.get("to", 0) - found.get("from", 0) for found in known))
+    terms = [Line(state, tuple(found.get(state, 0) for found in known)) for state in states]
+    return Account(whole, (*terms, _line("unexplained", partitions)))
+
+
+def place_of(topic: str | None, partition: int | None) -> str:
+    """Return how a partition is called.
+
+    >>> place_of("orders", 0), place_of(None, None)
+    ('orders-0', 'no partition')
+    """
+    if topic is None and partition is None:
+        return "no partition"
+    return f"{'?' if topic is None else topic}-{'?' if partition is None else partition}"

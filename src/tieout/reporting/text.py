@@ -1,0 +1,149 @@
+"""A statement for the terminal: the verdict and why, then everything that stands behind it.
+
+Ids in a statement come from other people's systems; they are printed as one visible, bounded line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tieout.reporting.alerts import plain
+from tieout.reporting.sheet import Account, Line, accounts, place_of
+
+COLUMNS_SHOWN: Final = 6
+INCIDENTS_SHOWN: Final = 20
+NOTES_SHOWN: Final = 5
+_INDENT: Final = "  "
+
+
+def render_text(statement: Mapping[str, Any]) -> str:
+    """Return the statement as lines of text, without colours, ending in a newline."""
+    sections = (
+        _head(statement),
+        _section("Why", _reasons(statement)),
+        _section("Balance", _balance(statement)),
+        _section("Classes", _counts(statement["classes"])),
+        _section("Flags", _counts(statement["flags"])),
+        _section("Budgets", _budgets(statement["budgets"])),
+        _section("Incidents", _incidents(statement)),
+        _section("Not judged", _not_judged(statement["not_judged"])),
+        _section("Coverage", _coverage(statement["coverage"])),
+    )
+    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+
+
+def _head(statement: Mapping[str, Any]) -> list[str]:
+    window = statement["window"]
+    return [
+        plain(f"{statement['verdict']}  {statement['pipeline']}"),
+        plain(f"{statement['guarantee']}, group {statement['group']}, {window['start']} to {window['end']}"),
+    ]
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [title, *(_INDENT + line for line in lines)] if lines else []
+
+
+def _reasons(statement: Mapping[str, Any]) -> list[str]:
+    return [plain(reason) for reason in statement["reasons"]]
+
+
+def _balance(statement: Mapping[str, Any]) -> list[str]:
+    """Return the sheet as a table: a line a count, a column a partition; zero terms are left out."""
+    found = accounts(statement)
+    if not found:
+        return ["no attempts, effects or log positions in this window"]
+    places = [plain(place_of(row["topic"], row["partition"]), 40) for row in statement["partitions"]]
+    shown = len(places) if len(places) <= COLUMNS_SHOWN else 0
+    rows = [["", "total", *places[:shown]]]
+    for account in found:
+        rows += _account_rows(account, shown)
+    table = _aligned(rows)
+    return (
+        table if shown else [*table, f"{len(places)} partitions; statement.json and statement.html have each"]
+    )
+
+
+def _account_rows(account: Account, shown: int) -> Iterator[list[str]]:
+    yield _row(account.whole, "", shown)
+    for term in account.terms:
+        if any(term.values):
+            yield _row(term, "  ", shown)
+    if account.difference:
+        yield ["  does not add up by", str(account.difference), *([""] * shown)]
+
+
+def _row(line: Line, indent: str, shown: int) -> list[str]:
+    return [indent + _words(line.name), str(line.total), *(str(value) for value in line.values[:shown])]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, the first column to the left and the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _counts(counted: Mapping[str, int]) -> list[str]:
+    return _aligned([[plain(name), str(count)] for name, count in counted.items()]) if counted else []
+
+
+def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return [
+        plain(f"{name}: {_ratio(budget['observed'])}, {_limit(budget['limit'])}")
+        for name, budget in budgets.items()
+    ]
+
+
+def _ratio(observed: float | None) -> str:
+    return "infinite" if observed is None else f"{observed:.6g}"
+
+
+def _limit(limit: float | None) -> str:
+    return "no limit declared" if limit is None else f"at most {limit:g}"
+
+
+def _incidents(statement: Mapping[str, Any]) -> list[str]:
+    incidents = statement["incidents"]
+    lines = [incident_line(incident) for incident in incidents[:INCIDENTS_SHOWN]]
+    more = len(incidents) - len(lines)
+    return [*lines, f"and {more} more; {statement['breaks_total']} breaks in all"] if more else lines
+
+
+def incident_line(incident: Mapping[str, Any]) -> str:
+    """Return one incident in words: how many, of which class, where, why."""
+    first, last = incident["first_position"], incident["last_position"]
+    positions = "" if first is None else f", positions {first} to {last}"
+    place = place_of(incident["topic"], incident["partition"])
+    return plain(
+        f"{incident['breaks']} {incident['class']} in {place}{positions}; "
+        f"at: {incident['locus']}; cause: {incident['cause']}"
+    )
+
+
+def _not_judged(entries: Sequence[Mapping[str, str]]) -> list[str]:
+    return [plain(f"{entry['class']}: needs {entry['needs']}") for entry in entries]
+
+
+def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for ledger, told in coverage.items():
+        covers = "covers" if told["covers"] else f"DOES NOT COVER: {told['gap']}"
+        until = told["complete_until"] or "unknown"
+        rows = f"{told['rows']} rows, {told['unparsed']} unreadable"
+        lines.append(plain(f"{ledger}: {covers}; complete until {until}; {rows}"))
+        notes = told["notes"]
+        lines += [_INDENT + plain(note) for note in notes[:NOTES_SHOWN]]
+        if len(notes) > NOTES_SHOWN:
+            lines.append(f"{_INDENT}and {len(notes) - NOTES_SHOWN} more notes in statement.json")
+    return lines
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
