@@ -43,8 +43,8 @@ def read_evidence(
 ) -> dict[Ledger, Evidence]:
     """Return the evidence of every ledger that the contract declares, absent ones included.
 
-    Rows are kept in memory and on disk, since every rule reads them again. Nothing is filtered by consumer group or
-    time here. The session is set to UTC and to strict parsing of times.
+    Rows are kept in memory and on disk, since every rule reads them again. Nothing is filtered by consumer
+    group or time here. The session is set to UTC and to strict parsing of times.
 
     Raises:
         SourceError: where a source cannot be read as the contract describes it.
@@ -91,7 +91,7 @@ def _without_rows(
 def _kept(
     reading: Reading, ledger: Ledger, spec: LedgerSpec, request: Request
 ) -> tuple[Reading, Conformed, _Counts]:
-    """Return the conformed rows, kept for the rules, and their counts; reads again where one input broke the job."""
+    """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
     while reading.rows is not None:
         found = conformed(reading.rows, ledger, spec)
         kept = Conformed(found.rows.persist(StorageLevel.MEMORY_AND_DISK), found.present)

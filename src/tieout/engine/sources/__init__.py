@@ -1,4 +1,4 @@
-"""Sources: one reader a kind, and the conforming that all of them share. A further kind is one file and one entry."""
+"""Sources: one reader a kind, and the conforming that all share. A further kind is one file and one entry."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from tieout.engine.sources import files
+from tieout.engine.sources import files, jdbc, verifiable_consumer, verifiable_producer
 from tieout.engine.sources.source import Reader
 
 READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
     {
         "files": files.read,
+        "jdbc": jdbc.read,
+        "verifiable_producer": verifiable_producer.read,
+        "verifiable_consumer": verifiable_consumer.read,
     }
 )
 """The reader of each kind of source that a contract can name."""

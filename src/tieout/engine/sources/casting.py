@@ -1,7 +1,7 @@
 """Strict casts into the canonical types: a value becomes exactly what it says, or nothing.
 
-Spark's own casts are too kind (`17.5` becomes 17) or too harsh (one wrong value ends the job); here a wrong value is null,
-and whoever asked sees that it was not null before.
+Spark's own casts are too kind (`17.5` becomes 17) or too harsh (one wrong value ends the job); here a wrong
+value is null, and whoever asked sees that it was not null before.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _EARLIEST_MILLIS: Final = -62135596800000
 def strict(value: Column, source: DataType, target: DataType) -> Column:
     """Return the value as the target type; null where it is not one.
 
-    Text is kept as it is, without trimming. Times are ISO 8601, in UTC where no zone is given, or milliseconds since
-    1970; microseconds are kept. A whole number may be written `17`, `"17"` or `17.0`.
+    Text is kept as it is, without trimming. Times are ISO 8601, in UTC where no zone is given, or
+    milliseconds since 1970; microseconds are kept. A whole number may be written `17`, `"17"` or `17.0`.
     """
     if isinstance(source, NullType):
         return F.lit(None).cast(target)

@@ -38,7 +38,7 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Bounds:
-    """From when until when a ledger is complete, who is known to be in it, and what is to be said about that."""
+    """From when until when a ledger is complete, who is known to be in it, and notes about both."""
 
     covers_from: datetime | None = None
     complete_until: datetime | None = None
@@ -57,8 +57,8 @@ def bounds_of(
 ) -> Bounds:
     """Return how far the ledger is complete.
 
-    `declared` is complete over the window, its margin and its grace. `complete_until` is what the source itself says, and
-    counts where the contract says nothing.
+    `declared` is complete over the window, its margin and its grace. `complete_until` is what the source
+    itself says, and counts where the contract says nothing.
 
     Raises:
         SourceError: where the contract's aggregate is none.
@@ -67,7 +67,9 @@ def bounds_of(
     if spec == "declared":
         return Bounds(window.start - contract.margin, window.end + contract.grace, names_all_producers=True)
     if not isinstance(spec, CoverageSpec):
-        notes: tuple[str, ...] = () if complete_until else ("the contract does not say how far this ledger is complete",)
+        notes: tuple[str, ...] = (
+            () if complete_until else ("the contract does not say how far this ledger is complete",)
+        )
         return Bounds(complete_until=complete_until, notes=notes)
     until, said = _until(rows, ledger, spec, contract.base_dir, read_at)
     if spec.complete_until is None and spec.watermark_file is None:
@@ -84,7 +86,7 @@ def bounds_of(
 
 
 def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataFrame:
-    """Return the rows whose time can be true; one row of the year 2099 must not make a ledger complete until then."""
+    """Return the rows whose time can be true: one of 2099 must not make a ledger complete until then."""
     time = F.col(TIME_COLUMN[ledger])
     return rows.where(time.between(F.lit(EARLIEST_PLAUSIBLE), F.lit(now + LATEST_AHEAD)))
 
@@ -92,7 +94,7 @@ def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataF
 def _until(
     rows: DataFrame, ledger: Ledger, spec: CoverageSpec, base_dir: Path, read_at: datetime
 ) -> tuple[datetime | None, tuple[str, ...]]:
-    """Return the earlier of what the aggregate and the watermark file say; None where one of them says nothing."""
+    """Return the earlier of what aggregate and watermark file say; None where either says nothing."""
     found: list[datetime | None] = []
     notes: tuple[str, ...] = ()
     if spec.complete_until is not None:
@@ -164,7 +166,8 @@ def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregat
     except AnalysisException as error:
         reason = " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
         raise SourceError(
-            f"{place}: expected an aggregate over the ledger's columns, such as max({TIME_COLUMN[ledger]}): {reason}"
+            f"{place}: expected an aggregate over the ledger's columns, "
+            f"such as max({TIME_COLUMN[ledger]}): {reason}"
         ) from None
     until = strict(F.col("raw"), raw.schema["raw"].dataType, TimestampType())
     return raw.select(*keys, until.alias("until"))
@@ -190,7 +193,7 @@ def _strangers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _gaps(rows: DataFrame) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a producer's session lacks a sequence number between its first and its last; resends are none."""
+    """Return whether a session lacks a number between its first and its last; a resend is no gap."""
     keys = ("producer_id", "producer_session")
     sessions = rows.groupBy(*keys).agg(
         F.min("sequence").alias("first"),

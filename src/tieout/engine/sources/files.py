@@ -17,7 +17,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from tieout.contracts import FilesSource
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, spark_path
 from tieout.engine.sources.lines import first_line, json_fault, lines_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, unread
 from tieout.errors import SourceError
 
 _CORRUPT: Final = "_tieout_corrupt"
@@ -52,12 +52,12 @@ _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the c
 def read(spec: FilesSource, request: Request) -> Reading:
     """Return the rows of all files behind the paths; what cannot be read is counted and named.
 
-    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row. CSV values are text; a
-    quote within quotes is doubled unless `options.escape` says otherwise. Of a key that stands twice in a JSON
-    object the last one counts.
+    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row. CSV values are
+    text; a quote within quotes is doubled unless `options.escape` says otherwise. Of a key that stands twice
+    in a JSON object the last one counts.
 
-    Raises:
-        SourceError: for an option that the reader sets itself, and for files whose columns contradict each other.
+    Raises: SourceError: for an option that the reader sets itself, and for files whose columns contradict
+    each other.
     """
     taken = sorted(name for name in spec.options if name.lower() in _OURS)
     if taken:
@@ -68,8 +68,10 @@ def read(spec: FilesSource, request: Request) -> Reading:
 
 def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
     readable = inputs.readable
+    if not readable:
+        return unread(inputs, request.now)
     try:
-        rows = _rows(spec, request, readable) if readable else None
+        rows = _rows(spec, request, readable)
     except PySparkException as error:
         checked = _checked(spec, request.spark, inputs)
         if len(checked.readable) == len(readable):
@@ -78,7 +80,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         return _reading(spec, request, checked)
     return Reading(
         rows=rows,
-        is_present=bool(inputs.files),
+        is_present=True,
         read_at=request.now,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
@@ -123,7 +125,7 @@ def json_objects(lines: DataFrame, schema: StructType, options: Mapping[str, str
 
 
 def _csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
-    """Return the rows of CSV files; files whose columns stand in another order are read by their own header."""
+    """Return the rows of CSV files, each read by its own header, whatever the order of its columns."""
     by_header: dict[str, list[Input]] = defaultdict(list)
     for file in files:
         header = _header_line(request.spark, file)

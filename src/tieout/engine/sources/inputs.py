@@ -1,7 +1,8 @@
 """The files behind a path of a contract: found, digested and looked through once before Spark reads them.
 
-A job that meets one broken file dies as a whole, so what can be told without parsing is told here, in one streaming
-pass: whether the file can be opened, whether its compression is whole, whether a Parquet or ORC file has its ends.
+A job that meets one broken file dies as a whole, so what can be told without parsing is told here, in one
+streaming pass: whether the file can be opened, whether its compression is whole, whether a Parquet or ORC
+file has its ends.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Inputs:
 
 
 def inputs_of(spark: SparkSession, paths: Sequence[str], base_dir: Path, file_format: str) -> Inputs:
-    """Return the files that the paths lead to, each once, ordered by name; wildcards and folders are opened."""
+    """Return the files that the paths, wildcards and folders lead to, each once, ordered by name."""
     found: dict[str, Input] = {}
     missing = []
     for path in paths:
@@ -98,14 +99,14 @@ def spark_path(path: str) -> str:
 
 def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     pattern = str(base_dir.absolute() / path)
-    matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
+    matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
     files = sorted({file for match in matches for file in _files_in(Path(match))})
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(pool.map(lambda file: _inspected(file, base_dir, file_format), files))
 
 
 def _files_in(path: Path) -> Iterator[Path]:
-    """Give the file itself, or every file below a folder but those that Spark too sets aside: `_…` and `.…`."""
+    """Give the file itself, or every file below a folder but `_…` and `.…`, which Spark too sets aside."""
     if not path.is_dir():
         yield Path(os.path.normpath(path))
         return
@@ -135,7 +136,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
 
 
 def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:
-    """Push the chunk through the archive and throw the content away; a gzip file may be several, one after another."""
+    """Check the chunk as the archive's next part; a gzip file may be several, one after another."""
     try:
         while chunk:
             if archive.eof:
@@ -159,7 +160,7 @@ def _without_ends(path: Path, size: int) -> str | None:
 
 
 def _remote(spark: SparkSession, path: str) -> list[Input]:
-    """Return the files of a path that only Hadoop can read; they are known by length and time, not by content."""
+    """Return the files of a path that only Hadoop can read, known by length and time, not by content."""
     jvm: Any = spark._jvm
     hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
     system = hadoop_path.getFileSystem(spark._jsc.hadoopConfiguration())

@@ -1,4 +1,4 @@
-"""Lines of text files as rows, each with the place it came from, and the numbers of those that are reported."""
+"""Lines of text files as rows, each with its place, and the line numbers of those that are reported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:
 def json_fault(text: str = TEXT) -> Column:
     """Return why the line is not exactly one JSON object, or null where it is.
 
-    Spark's own parser stops at the end of the first object, so of two that share a line it would lose the second.
+    Spark's own parser stops at the end of the first object, so of two that share a line it would lose the
+    second.
     """
     line = F.col(text)
     objects = F.json_array_length(F.concat(F.lit("["), line, F.lit("]")))
@@ -51,7 +52,7 @@ def json_fault(text: str = TEXT) -> Column:
 
 
 def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:
-    """Return for each (file URI, line) the line's number, counted from 1, or None where the file is not at hand.
+    """Return the number of each (file URI, line), counted from 1, or None where the file is not at hand.
 
     Spark does not know line numbers. Only the few files with a reported line are looked through again, until
     its text is found; equal lines of one file get the numbers of its first, second, … occurrence.
@@ -84,7 +85,7 @@ def _number(path: Path, wanted: dict[str, list[int]], numbers: list[int | None])
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Give the lines as Spark cuts them, at \\n, \\r\\n and \\r; what is not UTF-8 is replaced as Spark replaces it."""
+    """Give the lines as Spark cuts them: any of the three line ends, with what is not UTF-8 replaced."""
     with _opened(path) as file:
         for line in file:
             yield line.rstrip("\n")

@@ -10,12 +10,13 @@ from typing import Final, Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tieout.engine.sources.inputs import Inputs
 from tieout.model import Ledger
 
 FILE: Final = "_tieout_file"
 """The URI of the file that the row is in; null where the source is no file."""
 TEXT: Final = "_tieout_text"
-"""The line that the row was, by which its number is found when it is reported; null where there are no lines."""
+"""The line that the row was, by which its number is found; null where there are no lines."""
 BLOCK: Final = "_tieout_block"
 """Where in the file the part begins that one task read."""
 ROW: Final = "_tieout_row"
@@ -50,10 +51,10 @@ class Request:
 class Reading:
     """What a reader found: rows in the source's own columns with `HIDDEN`, and facts about its inputs.
 
-    `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs that
-    could not be read; no tolerance covers them. `complete_until` is the time up to which the source itself says it is
-    complete, `read_at` when its content was fixed. `reread` reads again without the inputs that do not read
-    through, for the case that a job over all of them failed.
+    `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs
+    that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
+    itself says it is complete, `read_at` when its content was fixed. `reread` reads again without the inputs
+    that do not read through, for the case that a job over all of them failed.
     """
 
     rows: DataFrame | None
@@ -66,13 +67,25 @@ class Reading:
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
 
 
-_Spec = TypeVar("_Spec", contravariant=True)
+def unread(inputs: Inputs, read_at: datetime) -> Reading:
+    """Return the reading of files of which none can be read, or that are not there at all."""
+    return Reading(
+        rows=None,
+        is_present=bool(inputs.files),
+        read_at=read_at,
+        digests=inputs.digests,
+        unparsed_inputs=len(inputs.faults),
+        notes=inputs.faults,
+    )
 
 
-class Reader(Protocol[_Spec]):
+_Spec_contra = TypeVar("_Spec_contra", contravariant=True)
+
+
+class Reader(Protocol[_Spec_contra]):
     """Reads one kind of source as its contract describes it."""
 
-    def __call__(self, spec: _Spec, request: Request) -> Reading:
+    def __call__(self, spec: _Spec_contra, request: Request) -> Reading:
         """Return what the source holds.
 
         Raises:

@@ -1,7 +1,8 @@
 """What Kafka's verifiable clients print: one JSON event a line, between lines that are none by design.
 
-The tools are org.apache.kafka.tools.VerifiableProducer and VerifiableConsumer. Their logs may share the output, so a
-line that is no JSON object is noted and passed over; it is no unparsed row. Third-party clients leave `timestamp` out.
+The tools are org.apache.kafka.tools.VerifiableProducer and VerifiableConsumer. Their logs may share the
+output, so a line that is no JSON object is noted and passed over; it is no unparsed row. Third-party clients
+leave `timestamp` out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from tieout.engine.sources.inputs import Inputs, inputs_of, local_path, name_of
+from tieout.engine.sources.inputs import Inputs, local_path, name_of
 from tieout.engine.sources.lines import json_fault, lines_of
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT, Request
 
@@ -29,7 +30,8 @@ _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS]
 class Session:
     """One file, that is one run of a client: how it ended, and what it says about itself.
 
-    `is_closed` is whether every start was followed by an orderly end; `last_at` is the time of the last event.
+    `is_closed` is whether every start was followed by an orderly end; `last_at` is the time of the last
+    event.
     """
 
     uri: str
@@ -69,21 +71,18 @@ class Events:
     def complete_until(self, read_at: datetime) -> datetime | None:
         """Return until when the files are complete.
 
-        A client that was shut down prints nothing more, whenever the file is read; of one that was not, nothing is
-        known after its last event, and the earliest of those decides.
+        A client that was shut down prints nothing more, whenever the file is read; of one that was not,
+        nothing is known after its last event, and the earliest of those decides.
         """
-        if not self.sessions:
+        if len(self.sessions) < len(self.inputs.readable) or self.inputs.faults:
             return None
         bounds = [read_at if session.is_closed else session.last_at for session in self.sessions]
         known = [bound for bound in bounds if bound is not None]
         return min(known) if len(known) == len(bounds) else None
 
 
-def events_of(request: Request, path: str) -> Events | None:
-    """Return the events in the files behind the path, or None where none can be read."""
-    inputs = inputs_of(request.spark, [path], request.base_dir, "text")
-    if not inputs.readable:
-        return None
+def events_of(request: Request, inputs: Inputs) -> Events:
+    """Return the events in the files, of which at least one can be read."""
     lines = lines_of(request.spark, inputs.readable)
     is_event = json_fault().isNull() & F.get_json_object(TEXT, "$.name").isNotNull()
     event = F.when(is_event, F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}))
@@ -106,7 +105,7 @@ def hashed(column: str) -> Column:
 
 
 def stem_of(column: Column) -> Column:
-    """Return the name of the file without its folder and its endings: the client, where nothing else names it."""
+    """Return the file's name without folder and endings: the client, where nothing else names it."""
     return F.regexp_extract(F.url_decode(column), r"([^/]+?)(\.[A-Za-z0-9]+)*$", 1)
 
 
@@ -145,5 +144,3 @@ def _sessions(parsed: DataFrame, request: Request) -> tuple[Session, ...]:
 
 def _from_micros(micros: int | None) -> datetime | None:
     return None if micros is None else datetime.fromtimestamp(micros / 1_000_000, tz=UTC)
-
-

@@ -1,8 +1,8 @@
-"""The reader of the kind `verifiable_consumer`: the output of Kafka's VerifiableConsumer, as the ledger that asks.
+"""The reader of the kind `verifiable_consumer`: output of Kafka's VerifiableConsumer, for four ledgers.
 
-Its `record_data` lines (printed with --verbose only) are rows of `read` or `delivered`, its successful commits rows of
-`committed`, its assignments rows of `assigned`. The tool does not print its group: where two share a folder the contract
-names it, `consumer_group: "'loader'"`.
+Its `record_data` lines (printed with --verbose only) are rows of `read` or `delivered`, its successful
+commits rows of `committed`, its assignments rows of `assigned`. The tool does not print its group; the
+contract can name it, with the column `consumer_group: "'loader'"`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 
 from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.inputs import inputs_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
 from tieout.engine.sources.verifiable import Events, events_of, hashed, stem_of
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -33,17 +33,10 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
     if request.ledger not in _LEDGERS:
         served = ", ".join(_LEDGERS)
         raise SourceError(f"{request.place}: a verifiable_consumer is evidence for one of {served}")
-    events = events_of(request, spec.path)
-    if events is None:
-        inputs = inputs_of(request.spark, [spec.path], request.base_dir, "text")
-        return Reading(
-            rows=None,
-            is_present=bool(inputs.files),
-            read_at=request.now,
-            digests=inputs.digests,
-            unparsed_inputs=len(inputs.faults),
-            notes=inputs.faults,
-        )
+    inputs = inputs_of(request.spark, [spec.path], request.base_dir, "text")
+    if not inputs.readable:
+        return unread(inputs, request.now)
+    events = events_of(request, inputs)
     rows, notes = _rows(events, request.ledger)
     return Reading(
         rows=rows,
@@ -66,7 +59,7 @@ def _rows(events: Events, ledger: Ledger) -> tuple[DataFrame, tuple[str, ...]]:
 
 
 def _with_run(rows: DataFrame) -> DataFrame:
-    """Return the events with the consumer, its generation (assignments so far) and its poll (batches so far)."""
+    """Return the events with consumer, generation (assignments so far) and poll (batches so far)."""
     order = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return rows.select(
@@ -97,7 +90,7 @@ def _records(rows: DataFrame) -> DataFrame:
 
 
 def _commits(rows: DataFrame) -> DataFrame:
-    """Return one row for each partition of each commit that succeeded; clients may name an error a partition."""
+    """Return one row for each partition of each successful commit; some clients name errors within one."""
     entry = F.explode(F.from_json("offsets", _OFFSETS)).alias("entry")
     return (
         rows.where(_is_successful_commit())
@@ -139,7 +132,9 @@ def _silent_records(events: Events) -> tuple[str, ...]:
     """Return a note where the tool consumed more records than it printed."""
     row = events.rows.agg(
         F.count_if(F.col("name") == "record_data").alias("printed"),
-        F.sum(F.when(F.col("name") == "records_consumed", F.col("count").try_cast("bigint"))).alias("consumed"),
+        F.sum(F.when(F.col("name") == "records_consumed", F.col("count").try_cast("bigint"))).alias(
+            "consumed"
+        ),
     ).head()
     printed, consumed = (0, 0) if row is None else (row["printed"], row["consumed"] or 0)
     if consumed <= printed:

@@ -1,8 +1,8 @@
 """The reader of the kind `verifiable_producer`: the output of Kafka's VerifiableProducer as send attempts.
 
-The tool prints a line when a send is answered, never when it is made. Its values count up from 0, alone or behind a prefix
-(`2.17`), so a value that was printed proves that every smaller one was sent too: those without a line were on their
-way when the producer was killed, and nobody knows whether the broker has them.
+The tool prints a line when a send is answered, never when it is made. Its values count up from 0, alone or
+behind a prefix (`2.17`), so a value that was printed proves that every smaller one was sent too: those
+without a line were on their way when the producer was killed, and nobody knows whether the broker has them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 
 from tieout.contracts import VerifiableProducerSource
 from tieout.engine.sources.inputs import inputs_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, unread
 from tieout.engine.sources.verifiable import Events, Session, event_time, events_of, hashed, stem_of
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -33,7 +33,7 @@ DEFINITE_ERRORS: Final = frozenset(
         "UnsupportedVersionException",
     }
 )
-"""Errors after which the record is certainly not in the log; every other one, first of all a timeout, leaves it open."""
+"""Errors after which the record is certainly not in the log; any other, such as a timeout, leaves it open."""
 _LARGEST_GAP: Final = 1_000_000
 _VALUE: Final = r"^(?:(.*)\.)?([0-9]{1,18})$"
 _ANSWERS: Final = ("producer_send_success", "producer_send_error")
@@ -52,17 +52,10 @@ def read(spec: VerifiableProducerSource, request: Request) -> Reading:
     """
     if request.ledger is not Ledger.PRODUCED:
         raise SourceError(f"{request.place}: a verifiable_producer is evidence for produced only")
-    events = events_of(request, spec.path)
-    if events is None:
-        inputs = inputs_of(request.spark, [spec.path], request.base_dir, "text")
-        return Reading(
-            rows=None,
-            is_present=bool(inputs.files),
-            read_at=request.now,
-            digests=inputs.digests,
-            unparsed_inputs=len(inputs.faults),
-            notes=inputs.faults,
-        )
+    inputs = inputs_of(request.spark, [spec.path], request.base_dir, "text")
+    if not inputs.readable:
+        return unread(inputs, request.now)
+    events = events_of(request, inputs)
     numbered = _numbered(events)
     inferred, notes, unbelievable = _inferred(numbered, events)
     rows = _answered(numbered, spec).unionByName(_attempts(inferred, spec))
@@ -78,7 +71,7 @@ def read(spec: VerifiableProducerSource, request: Request) -> Reading:
 
 
 def _numbered(events: Events) -> DataFrame:
-    """Return the answers with the prefix and the number of their values; null for a value that is no such number."""
+    """Return the answers with prefix and number of their values; a value of another form has no number."""
     number = F.regexp_extract("value", _VALUE, 2)
     return events.rows.where(F.col("name").isin(*_ANSWERS)).select(
         "*",
@@ -89,7 +82,7 @@ def _numbered(events: Events) -> DataFrame:
 
 
 def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str, ...], int]:
-    """Return the sends that no line shows, what is to be said about them, and how many files are not believable.
+    """Return the sends that no line shows, notes about them, and how many files are not believable.
 
     | value printed | sends inferred |
     |---------------|----------------|
@@ -100,17 +93,19 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     known = numbered.where(F.col("number").isNotNull()).select(FILE, "prefix", "number", "topic", "at")
     seen = known.unionByName(ends, allowMissingColumns=True)
     before = F.lag("number", 1, -1).over(order)
-    gaps = seen.select("*", (before + 1).alias("from"), (F.col("number") - before - 1).alias("missing")).where(
-        F.col("missing") > 0
+    gaps = seen.select(
+        "*", (before + 1).alias("from"), (F.col("number") - before - 1).alias("missing")
+    ).where(F.col("missing") > 0)
+    sizes = (
+        gaps.groupBy(FILE).agg(F.sum("missing").alias("missing"), F.max("missing").alias("largest")).collect()
     )
-    sizes = gaps.groupBy(FILE).agg(F.sum("missing").alias("missing"), F.max("missing").alias("largest")).collect()
     names = {session.uri: session.name for session in events.sessions}
     absurd = [row[FILE] for row in sizes if row["largest"] > _LARGEST_GAP]
     notes = [
         f"{names[row[FILE]]}: a gap of {row['largest']} values; not the output of a verifiable producer"
         if row[FILE] in absurd
-        else f"{names[row[FILE]]}: {row['missing']} sends without an answer are inferred from the sequence of "
-        "values; their time is that of the next send seen, approximate"
+        else f"{names[row[FILE]]}: {row['missing']} sends without an answer, inferred from the sequence "
+        "of values; their time is that of the next send seen, approximate"
         for row in sorted(sizes, key=lambda row: names[row[FILE]])
     ]
     believable = gaps.where(~F.col(FILE).isin(*absurd)) if absurd else gaps
@@ -125,22 +120,28 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
 
 
 def _ends(numbered: DataFrame, events: Events) -> DataFrame:
-    """Return one row behind the last send of each session that says how many it made; its number is that count."""
+    """Return a row behind the last send of each session that says how many it made, numbered so."""
     spark = numbered.sparkSession
     told = [(session.uri, session.sent, session.closed_at) for session in events.sessions if session.sent]
     sent = spark.createDataFrame(told, f"{FILE} string, sent bigint, closed timestamp")
-    sequences = numbered.where(F.col("number").isNotNull()).groupBy(FILE).agg(
-        F.count_distinct("prefix").alias("prefixes"),
-        F.first("prefix").alias("prefix"),
-        F.first("topic").alias("topic"),
-        F.max("number").alias("highest"),
-        F.max("at").alias("last"),
+    sequences = (
+        numbered.where(F.col("number").isNotNull())
+        .groupBy(FILE)
+        .agg(
+            F.count_distinct("prefix").alias("prefixes"),
+            F.first("prefix").alias("prefix"),
+            F.first("topic").alias("topic"),
+            F.max("number").alias("highest"),
+            F.max("at").alias("last"),
+        )
     )
     return (
         sequences.where(F.col("prefixes") == 1)
         .join(sent, FILE, how="inner")
         .where(F.col("sent") > F.col("highest") + 1)
-        .select(FILE, "prefix", F.col("sent").alias("number"), "topic", F.coalesce("closed", "last").alias("at"))
+        .select(
+            FILE, "prefix", F.col("sent").alias("number"), "topic", F.coalesce("closed", "last").alias("at")
+        )
     )
 
 
@@ -193,7 +194,7 @@ def _attempts(inferred: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
     value = F.when(F.col("prefix") == "", number).otherwise(F.concat_ws(".", "prefix", number))
     valued = inferred.withColumn("value", value)
     millis = F.unix_millis("at").cast(StringType())
-    absent = {name: nothing for name in ("partition", "offset", "key_hash", "completed_at", TEXT, FAULT)}
+    absent = dict.fromkeys(("partition", "offset", "key_hash", "completed_at", TEXT, FAULT), nothing)
     made = {
         "sequence": F.col("number"),
         "message_id": F.col("value"),

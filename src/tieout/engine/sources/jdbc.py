@@ -1,0 +1,233 @@
+"""The reader of the kind `jdbc`: a table or query of PostgreSQL, as one consistent snapshot.
+
+The rows stream through the driver into a temporary file of JSON lines and from there into Spark, so that
+neither side holds them in memory, no driver jar is needed, and the password is in no plan. The file is on the
+driver's disk: Spark runs where it can read it, in local mode or beside a shared temporary folder.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final
+
+import psycopg2
+from psycopg2 import errors, sql
+from psycopg2.extensions import connection as PgConnection
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from tieout.contracts import JdbcSource
+from tieout.engine.sources.casting import strict
+from tieout.engine.sources.files import json_objects
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.lines import lines_of
+from tieout.engine.sources.source import FAULT, FILE, HIDDEN, TEXT, Reading, Request
+from tieout.errors import SourceError
+from tieout.settings import Connection, connection
+
+_BYTEA: Final = 17
+_TYPES: Final[dict[int, DataType]] = {
+    16: BooleanType(),
+    20: LongType(),
+    21: LongType(),
+    23: LongType(),
+    700: DoubleType(),
+    701: DoubleType(),
+    1082: DateType(),
+    1114: TimestampType(),
+    1184: TimestampType(),
+}
+"""PostgreSQL's type numbers and what an expression sees; any other type is the text PostgreSQL prints."""
+_PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options", "keepalives_idle")
+_TIMEOUT_SECONDS: Final = 10
+_MODULUS: Final = 1 << 256
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column of the table or query, and its type's number in PostgreSQL."""
+
+    name: str
+    oid: int
+
+
+@dataclass
+class _Staging:
+    """Takes the rows as they come from the server: into the file, and summed up whatever their order."""
+
+    file: IO[bytes]
+    total: int = 0
+
+    def write(self, row: bytes) -> int:
+        """Append one row, as psycopg2 hands it over."""
+        self.total = (self.total + int.from_bytes(hashlib.sha256(row).digest(), "big")) % _MODULUS
+        return self.file.write(row)
+
+
+def read(spec: JdbcSource, request: Request) -> Reading:
+    """Return the rows of one snapshot, which is complete up to the time it was taken on the server.
+
+    The digest is the sum of the rows' SHA-256 modulo 2**256: equal rows in another order are the same
+    evidence.
+
+    Raises:
+        SourceError: where the server, the table or a column cannot be reached; without the password.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    settings = connection(spec.connection)
+    if settings.conn_type != "postgres":
+        raise SourceError(
+            f"{request.place}.connection: expected a PostgreSQL connection, found {spec.connection} of type "
+            f"{settings.conn_type or '(none)'}"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="tieout-jdbc-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    staged = folder / "rows.jsonl"
+    with _snapshot(settings, spec, request.place) as session, staged.open("wb") as file:
+        read_at = _taken_at(session)
+        columns = _columns(session, spec, request.place)
+        staging = _Staging(file)
+        with session.cursor() as cursor:
+            cursor.copy_expert(_copy(spec, columns).as_string(session), staging)
+    name = f"{spec.connection}:{spec.table or 'query'}"
+    return Reading(
+        rows=_rows(request, staged, columns),
+        is_present=True,
+        read_at=read_at,
+        digests=(f"rows-sha256:{staging.total:064x}  {name}",),
+    )
+
+
+@contextmanager
+def _snapshot(settings: Connection, spec: JdbcSource, place: str) -> Iterator[PgConnection]:
+    """Give a session whose every query sees the database as it is now, and that cannot change it."""
+    try:
+        session = psycopg2.connect(**_parameters(settings))
+    except psycopg2.Error as error:
+        raise _explained(error, f"{place}.connection: {spec.connection}", settings) from None
+    try:
+        session.set_session(isolation_level="REPEATABLE READ", readonly=True)
+        session.set_client_encoding("UTF8")
+        with session.cursor() as cursor:
+            cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
+        yield session
+    except psycopg2.Error as error:
+        raise _explained(error, f"{place}.{'table' if spec.table else 'query'}", settings) from None
+    finally:
+        session.close()
+
+
+def _parameters(settings: Connection) -> dict[str, Any]:
+    given = {
+        "host": settings.host,
+        "port": settings.port,
+        "user": settings.login,
+        "password": settings.password,
+        "dbname": settings.schema,
+        **{name: settings.extra[name] for name in _PASSED_ON if name in settings.extra},
+    }
+    known = {name: value for name, value in given.items() if value not in (None, "")}
+    return {"connect_timeout": _TIMEOUT_SECONDS, "application_name": "tieout", **known}
+
+
+def _explained(error: psycopg2.Error, place: str, settings: Connection) -> SourceError:
+    """Return the first line of what the server said, without the password."""
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.SyntaxError):
+        text = error.diag.message_primary or str(error)
+    else:
+        text = str(error)
+    text = next(iter(text.strip().splitlines()), type(error).__name__)
+    if settings.password:
+        text = text.replace(settings.password, "***")
+    return SourceError(f"{place}: {text}")
+
+
+def _taken_at(session: PgConnection) -> datetime:
+    with session.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        row: tuple[datetime, ...] = cursor.fetchone() or (datetime.now(UTC),)
+        return row[0].astimezone(UTC)
+
+
+def _relation(spec: JdbcSource) -> sql.Composable:
+    """Return what to select from: the table, or the query in brackets."""
+    if spec.table is not None:
+        return sql.SQL(".").join(sql.Identifier(part) for part in spec.table.split("."))
+    query = (spec.query or "").strip().rstrip(";")
+    return sql.SQL("({}\n)").format(sql.SQL(query))
+
+
+def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Column, ...]:
+    with session.cursor() as cursor:
+        cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT 0").format(_relation(spec)))
+        columns = tuple(_Column(column.name, column.type_code) for column in cursor.description or ())
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        raise SourceError(f"{place}.query: a column name stands twice: {', '.join(names)}")
+    return columns
+
+
+def _copy(spec: JdbcSource, columns: Sequence[_Column]) -> sql.Composed:
+    """Return the statement that streams each row as one JSON object of texts.
+
+    JSON holds no bare control character, so with two of them as quote and delimiter CSV changes nothing in
+    it.
+    """
+    texts = sql.SQL(", ").join(
+        sql.SQL("{} AS {}").format(_as_text(column), sql.Identifier(column.name)) for column in columns
+    )
+    return sql.SQL(
+        "COPY (SELECT row_to_json(texts) FROM (SELECT {} FROM {} AS source) AS texts) "
+        "TO STDOUT WITH (FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01')"
+    ).format(texts, _relation(spec))
+
+
+def _as_text(column: _Column) -> sql.Composed:
+    form = "encode(source.{}, 'hex')" if column.oid == _BYTEA else "source.{}::text"
+    return sql.SQL(form).format(sql.Identifier(column.name))
+
+
+def _rows(request: Request, staged: Path, columns: Sequence[_Column]) -> DataFrame:
+    """Return the staged rows, typed for expressions; columns that are used as they are stay text."""
+    texts = StructType([StructField(column.name, StringType()) for column in columns])
+    lines = lines_of(request.spark, [Input(str(staged), staged.name, "")])
+    rows = json_objects(lines, texts, {})
+    plain = {name.lower() for name in request.text_columns}
+    typed: list[Column] = []
+    faults: list[Column] = [F.col(FAULT)]
+    for column in columns:
+        raw = F.col(f"`{column.name.replace('`', '``')}`")
+        kind = StringType() if column.name.lower() in plain else _TYPES.get(column.oid, StringType())
+        value = _typed(raw, kind)
+        typed.append(value.alias(column.name))
+        faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
+    hidden = [F.col(name) for name in HIDDEN if name not in (FILE, TEXT, FAULT)]
+    nowhere = [F.lit(None).cast(StringType()).alias(name) for name in (FILE, TEXT)]
+    return rows.select(*typed, *nowhere, *hidden, F.coalesce(*faults).alias(FAULT))
+
+
+def _typed(raw: Column, kind: DataType) -> Column:
+    if isinstance(kind, StringType):
+        return raw
+    if isinstance(kind, DoubleType | DateType):
+        return raw.try_cast(kind)
+    return strict(raw, StringType(), kind)
