@@ -1,0 +1,98 @@
+"""Intervals are windows: of real length, one after the other, and no manual run takes a window's place."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pendulum
+import pytest
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow.timetables.base import DataInterval, TimeRestriction
+from tests.dags.home import ROOT, write_contract
+
+from tieout.contracts import load_contract
+from tieout.orchestration.dag_factory import pipeline_dag
+from tieout.orchestration.timetable import WindowTimetable
+
+HOURLY = WindowTimetable("0 * * * *", "UTC")
+
+
+def at(text: str) -> pendulum.DateTime:
+    """Return a time in UTC."""
+    return pendulum.instance(datetime.fromisoformat(text).replace(tzinfo=UTC))
+
+
+def interval(start: str, end: str) -> DataInterval:
+    """Return an interval in UTC."""
+    return DataInterval(at(start), at(end))
+
+
+def test_a_manual_run_on_a_tick_judges_the_window_that_starts_there() -> None:
+    """Its logical date is that window's, so any other interval would leave that window unjudged for ever."""
+    found = HOURLY.infer_manual_data_interval(run_after=at("2026-11-20T10:00:00"))
+
+    assert found == interval("2026-11-20T10:00:00", "2026-11-20T11:00:00")
+
+
+def test_a_manual_run_between_ticks_judges_the_last_finished_window() -> None:
+    """Its logical date is no window's start, so it is in nobody's way."""
+    found = HOURLY.infer_manual_data_interval(run_after=at("2026-11-20T10:20:00"))
+
+    assert found == interval("2026-11-20T09:00:00", "2026-11-20T10:00:00")
+
+
+def test_a_daily_window_follows_the_clocks_of_its_time_zone() -> None:
+    """The day on which Berlin's clocks go back has 25 hours."""
+    daily = WindowTimetable("0 0 * * *", "Europe/Berlin")
+
+    found = daily.infer_manual_data_interval(run_after=pendulum.datetime(2026, 10, 25, tz="Europe/Berlin"))
+
+    assert found.end - found.start == timedelta(hours=25)
+
+
+def _next(timetable: WindowTimetable, last: DataInterval | None, earliest: str) -> DataInterval | None:
+    restriction = TimeRestriction(earliest=at(earliest), latest=None, catchup=True)
+    info = timetable.next_dagrun_info(last_automated_data_interval=last, restriction=restriction)
+    return None if info is None else info.data_interval
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (None, interval("2026-11-20T10:00:00", "2026-11-20T11:00:00")),
+        (
+            interval("2026-11-20T10:00:00", "2026-11-20T11:00:00"),
+            interval("2026-11-20T11:00:00", "2026-11-20T12:00:00"),
+        ),
+        (interval("2026-11-20T11:00:00", "2026-11-20T12:00:00"), None),
+    ],
+)
+def test_scheduled_windows_lie_within_the_active_time(last: Any, expected: Any) -> None:
+    """The first starts at its beginning or later, the last ends at its end or earlier."""
+    active = (datetime(2026, 11, 20, 9, 30, tzinfo=UTC), datetime(2026, 11, 20, 12, tzinfo=UTC))
+
+    assert _next(WindowTimetable("0 * * * *", "UTC", *active), last, "2000-01-01T00:00:00") == expected
+
+
+def test_a_window_that_ends_after_the_active_time_is_not_scheduled() -> None:
+    """A part of a window is no window."""
+    timetable = WindowTimetable("0 * * * *", "UTC", None, datetime(2026, 11, 20, 10, 30, tzinfo=UTC))
+
+    assert _next(timetable, None, "2026-11-20T10:00:00") is None
+
+
+def test_a_backfill_through_the_stored_dag_gives_real_intervals(contracts: Any) -> None:
+    """What the scheduler reads back from its database has the same windows as the contract."""
+    write_contract(contracts, "orders", "active: {from: 2026-11-18T00:00:00Z, until: 2026-11-18T03:00:00Z}")
+    dag = pipeline_dag(load_contract(contracts / "orders.yml"), ROOT / "spark_apps" / "reconcile.py")
+
+    stored = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    infos = list(stored.iter_dagrun_infos_between(at("2026-11-17T22:00:00"), at("2026-11-18T09:00:00")))
+
+    assert [info.data_interval for info in infos] == [
+        interval("2026-11-18T00:00:00", "2026-11-18T01:00:00"),
+        interval("2026-11-18T01:00:00", "2026-11-18T02:00:00"),
+        interval("2026-11-18T02:00:00", "2026-11-18T03:00:00"),
+    ]
+    assert [info.logical_date for info in infos] == [info.data_interval.start for info in infos]
