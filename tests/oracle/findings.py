@@ -88,7 +88,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
     flags = {str(name) for name in shown if name not in NO_BREAK and name is not primary}
     plain = _plain_flags(fates, message, primary, judged)
     is_phantom = primary.startswith("PHANTOM")
-    times = known(time for _, time in shown[primary]) if is_phantom else set()
+    times = _phantom_times(fates, shown[primary]) if is_phantom else set()
     first = fates.first_position(message)
     place = fates.place(message)
     if is_phantom and first is None:
@@ -104,6 +104,12 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
         locus=locus_of(primary, fates, message),
         shown_by={str(name): rows for name, rows in shown.items()},
     )
+
+
+def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:
+    """Return when the phantom showed itself: in this window where it did, else ever."""
+    times = known(time for ledger, time in rows if ledger is not Ledger.PRODUCED)
+    return {time for time in times if fates.history.in_window(time)} or times
 
 
 def _phantom_position(message: Message) -> Position | None:
@@ -309,7 +315,7 @@ def _record_of(fates: Fates, row: Row) -> Row | None:
     at = position(row)
     if at is not None and at in fates.history.records:
         record = fates.history.records[at]
-        if not contradict(record.get("message_id"), row.get("message_id")):
+        if not record.get("is_control") and not contradict(record.get("message_id"), row.get("message_id")):
             return record
     if row.get("message_id") is None:
         return None
