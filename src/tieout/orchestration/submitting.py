@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout import settings
 
@@ -55,15 +55,12 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
     def _refuse_unknown_master(self) -> None:
         try:
             connection = BaseHook.get_connection(self._conn_id)
-        except AirflowNotFoundException:
+        except Exception:
+            # What Airflow says about an unreadable connection may quote it.
             raise AirflowFailException(
-                f"the Spark connection {self._conn_id!r} is not defined: define it in Airflow, or as the "
-                f"environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
+                f"the Spark connection {self._conn_id!r} is not defined or unreadable: define it in Airflow, or as "
+                f"the environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
             ) from None
-        except Exception as error:
-            raise AirflowFailException(
-                f"the Spark connection {self._conn_id!r} is unreadable: {type(error).__name__}; {_UNREADABLE}"
-            ) from error
         master = self._get_hook()._connection["master"]
         means_yarn = "yarn" in (connection.host or "") or connection.conn_type == "yarn"
         if master == "://" or not connection.host or (master == "yarn" and not means_yarn):

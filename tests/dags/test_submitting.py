@@ -1,0 +1,183 @@
+"""What the Spark job is given, and what becomes of its result; the end-to-end tests run the job itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from tieout.orchestration.submitting import TieoutSparkSubmit
+
+URL = "postgresql://tieout:secret@127.0.0.1:5432/tieout"
+LOCAL = json.dumps({"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}})
+GIVEN = {
+    "start": "2026-11-20T10:00:00+00:00",
+    "end": "2026-11-20T11:00:00+00:00",
+    "contract": '{"pipeline":"orders"}',
+    "base_dir": "/contracts",
+}
+
+
+@pytest.fixture
+def context() -> dict[str, Any]:
+    """What Airflow hands to the task."""
+    task = SimpleNamespace(
+        dag_id="orders",
+        run_id="backfill__1",
+        try_number=2,
+        xcom_pull=lambda task_ids: {"window": GIVEN}[task_ids],
+    )
+    return {"ti": task}
+
+
+@pytest.fixture
+def operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TieoutSparkSubmit:
+    """The task, with a connection to local Spark."""
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", LOCAL)
+    monkeypatch.setenv("TIEOUT_DATABASE_URL", URL)
+    monkeypatch.setenv("TIEOUT_HOME", str(tmp_path))
+    return TieoutSparkSubmit(task_id="reconcile", application="reconcile.py")
+
+
+class Job:
+    """Stands for spark-submit: notes how it was called and writes a result."""
+
+    def __init__(self, result: dict[str, Any] | None, error: Exception | None = None) -> None:
+        self.result, self.error = result, error
+        self.command: list[str] = []
+        self.environment: dict[str, str] = {}
+        self.contract = ""
+
+    def run(self, operator: Any, _context: Any) -> None:
+        """Do what the job does."""
+        self.command = operator._get_hook()._build_spark_submit_command("reconcile.py")
+        self.environment = operator.env_vars
+        words = operator.application_args
+        self.contract = Path(words[words.index("--contract-json") + 1]).read_text()
+        if self.result is not None:
+            Path(self.environment["TIEOUT_RESULT_PATH"]).write_text(json.dumps(self.result))
+        if self.error is not None:
+            raise self.error
+
+
+def run_with(job: Job, operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return what the task returns when `job` is its Spark job."""
+    monkeypatch.setattr(SparkSubmitOperator, "execute", lambda task, given: job.run(task, given))  # noqa: PLW0108 - binds the task
+    return operator.execute(context)
+
+
+def test_the_result_of_the_job_is_the_tasks(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Window, contract and the run's names go along; the database's URL is not on the command line."""
+    job = Job({"run_id": "r1", "verdict": "KEPT"})
+
+    assert run_with(job, operator, context, monkeypatch) == {"run_id": "r1", "verdict": "KEPT"}
+    assert job.contract == GIVEN["contract"]
+    assert all(isinstance(word, str) for word in job.command)
+    assert "secret" not in " ".join(job.command)
+    assert job.environment["TIEOUT_DATABASE_URL"] == URL
+    given = dict(zip(operator.application_args[::2], operator.application_args[1::2], strict=True))
+    assert given.pop("--contract-json").endswith("contract.json")
+    assert given == {
+        "--base-dir": "/contracts",
+        "--from": "2026-11-20T10:00:00+00:00",
+        "--to": "2026-11-20T11:00:00+00:00",
+        "--output": str(tmp_path / "statements" / "orders" / "2026-11-20T100000Z"),
+        "--dag-id": "orders",
+        "--dag-run-id": "backfill__1",
+        "--try-number": "2",
+    }
+
+
+def test_an_error_that_the_job_explained_is_not_tried_again(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing column will be missing the next time too."""
+    job = Job({"error": "orders.yml: no column id"}, AirflowException("exit 2"))
+
+    with pytest.raises(AirflowFailException, match="no column id"):
+        run_with(job, operator, context, monkeypatch)
+
+
+def test_a_temporary_error_is_tried_again(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as another run that is publishing the same window."""
+    job = Job({"error": "another run is publishing", "is_temporary": True}, AirflowException("exit 2"))
+
+    with pytest.raises(AirflowException, match="another run is publishing") as caught:
+        run_with(job, operator, context, monkeypatch)
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_a_job_that_just_dies_is_tried_again(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its exit code is all that is known."""
+    job = Job(None, AirflowException("exit 137"))
+
+    with pytest.raises(AirflowException, match="exit 137") as caught:
+        run_with(job, operator, context, monkeypatch)
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_a_job_without_a_result_is_a_failure(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing found is never taken for nothing wrong."""
+    with pytest.raises(AirflowException, match="without a result"):
+        run_with(Job(None), operator, context, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("connection", "told"),
+    [
+        (None, "not defined or unreadable"),
+        ("spark://local[2]", "not defined or unreadable"),
+        ("{", "not defined or unreadable"),
+        ('{"conn_type": "spark"}', "names no master"),
+        ('{"conn_type": "spark", "host": ""}', "names no master"),
+    ],
+)
+def test_a_connection_that_would_silently_mean_yarn_is_refused(
+    operator: TieoutSparkSubmit,
+    context: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    connection: str | None,
+    told: str,
+) -> None:
+    """The provider takes every connection that it cannot read for the master `yarn`."""
+    if connection is None:
+        monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    else:
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", connection)
+
+    with pytest.raises(AirflowFailException, match=told):
+        run_with(Job({"run_id": "r1"}), operator, context, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("connection", "master"),
+    [
+        ('{"conn_type": "spark", "host": "yarn"}', "yarn"),
+        ('{"conn_type": "spark", "host": "spark://10.0.0.1", "port": 7077}', "spark://10.0.0.1:7077"),
+        ("spark://local%5B2%5D", "local[2]"),
+        (LOCAL, "local[2]"),
+    ],
+)
+def test_a_connection_that_names_its_master_is_used(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, connection: str, master: str
+) -> None:
+    """YARN too, where it is meant."""
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", connection)
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert job.command[job.command.index("--master") + 1] == master
