@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tieout.model import CheckResult
+from tieout.model import CheckResult, CheckStatus, Severity, Verdict
 
 
 @dataclass(frozen=True)
@@ -22,3 +22,18 @@ class CheckReport:
     suite: str
     suite_digest: str
     gx_version: str
+
+    def disagrees_with(self, verdict: Verdict) -> bool:
+        """Return whether checks and judge cannot both be right, which is worth an alert of its own.
+
+        One saw a break that the other did not, or the checks could not follow a verdict that claims to know.
+        UNKNOWN contradicts nothing but a break: the judge may lack what the checks do not ask for.
+        """
+        is_broken = any(
+            result.severity is Severity.CRITICAL and result.status is CheckStatus.FAIL
+            for result in self.results
+        )
+        if verdict is Verdict.BROKEN:
+            return not is_broken
+        is_open = any(result.status is CheckStatus.ERROR for result in self.results)
+        return is_broken or (is_open and verdict is not Verdict.UNKNOWN)

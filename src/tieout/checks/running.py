@@ -7,14 +7,19 @@ door.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 import great_expectations as gx
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
+from great_expectations.datasource.fluent import GxDatasourceWarning
 from great_expectations.datasource.fluent.interfaces import Batch, TestConnectionError
+from sqlalchemy.exc import OperationalError
 
 from tieout.checks.declaring import DeclaredRule, Force, declared_for, suites_folder
 from tieout.checks.loading import loaded
@@ -30,6 +35,9 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 _URL: Final = "postgresql+psycopg2://?application_name=tieout-checks"
 """Names the driver; where the server is stands in libpq's own URL, which is passed on to it as it is."""
 
+_OPERATIONAL: Final = "sqlalchemy.exc.OperationalError"
+"""What SQLAlchemy makes of all that can go wrong beside the query: the way there, time, a shutdown."""
+
 _CONNECT_TIMEOUT_SECONDS: Final = 10
 
 
@@ -39,8 +47,12 @@ def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckRepor
     declared = declared_for(contract.guarantee, suites_folder())
     parameters = parameters_of(contract)
     suite = loaded(declared, parameters)
-    with _ONE_AT_A_TIME, _batch_of(database_url, run) as batch:
-        validation = batch.validate(suite, expectation_parameters=dict(parameters))
+    try:
+        with _ONE_AT_A_TIME, _batch_of(database_url, run) as batch:
+            validation = batch.validate(suite, expectation_parameters=dict(parameters))
+    except OperationalError as error:
+        raise _given_up(str(error)) from None
+    _refuse_lost_connection(validation.results)
     found = {result.expectation_config.meta["rule"]: result for result in validation.results}
     results = tuple(_result(rule, found.get(rule.rule)) for rule in declared.rules)
     return CheckReport(results, declared.name, declared.digest, gx.__version__)
@@ -67,15 +79,20 @@ def _batch_of(database_url: str, run: UUID) -> Iterator[Batch]:
     Raises:
         StoreError: where the store cannot be reached or has no such table.
     """
-    context = gx.get_context(mode="ephemeral")
+    # Without the default page of results, for which the library makes a folder in /tmp each time.
+    configuration = DataContextConfig(store_backend_defaults=InMemoryStoreBackendDefaults())
+    context = gx.get_context(mode="ephemeral", project_config=configuration)
     context.variables.progress_bars = {"globally": False}
     arguments: dict[str, Any] = {"dsn": database_url}
     if "connect_timeout" not in database_url:
         arguments["connect_timeout"] = _CONNECT_TIMEOUT_SECONDS
     try:
-        source = context.data_sources.add_sql(
-            "store", connection_string=_URL, kwargs={"connect_args": arguments}
-        )
+        with warnings.catch_warnings():
+            # The PostgreSQL source it recommends insists on a host, which stands in libpq's URL here.
+            warnings.simplefilter("ignore", GxDatasourceWarning)
+            source = context.data_sources.add_sql(
+                "store", connection_string=_URL, kwargs={"connect_args": arguments}
+            )
     except TestConnectionError as error:
         raise _unreachable(error) from None
     query = f"select run_id, verdict from tieout.run where run_id = '{run}'"  # noqa: S608 - a UUID
@@ -88,25 +105,45 @@ def _batch_of(database_url: str, run: UUID) -> Iterator[Batch]:
 
 def _unreachable(error: Exception) -> StoreError:
     """Return what libpq said, unless it said it about the URL, which may hold a password."""
-    told = str(error)
-    reason = (
-        told.splitlines()[0]
-        .partition("(psycopg2.OperationalError) ")[2]
-        .removesuffix("')")
-        .removesuffix("\\n")
-    )
+    found = _reason(str(error)) or "a URL that libpq does not understand (not shown)"
     return StoreError(
-        f"the checks' connection: expected a PostgreSQL that accepts connections, found: "
-        f"{reason or 'a URL that libpq does not understand (not shown)'}; check TIEOUT_DATABASE_URL"
+        f"the checks' connection: expected a PostgreSQL that accepts connections, found: {found}; "
+        "check TIEOUT_DATABASE_URL"
     )
+
+
+def _given_up(message: str) -> StoreError:
+    return StoreError(f"the checks' queries: {_reason(message)}; nothing was concluded, run them again")
+
+
+def _reason(message: str) -> str:
+    r"""Return the first line of what libpq said inside a library's message, or '' where it is another's.
+
+    >>> _reason("due to OperationalError('(psycopg2.OperationalError) no route\\n')")
+    'no route'
+    """
+    said = message.partition("(psycopg2.")[2].partition(") ")[2]
+    return next(iter(said.replace("\\n", "\n").splitlines()), "").removesuffix("')").strip()
+
+
+def _refuse_lost_connection(results: Iterable[ExpectationValidationResult]) -> None:
+    """Refuse results of a server that went away or gave up: that is no finding, and may go better next time.
+
+    Raises:
+        StoreError: where a query ended in the server's or the connection's failure, not in the query's own.
+    """
+    for result in results:
+        for raised in exceptions_in(result.exception_info):
+            if _OPERATIONAL in raised.traceback:
+                raise _given_up(raised.message)
 
 
 def _result(rule: DeclaredRule, found: ExpectationValidationResult | None) -> CheckResult:
     """Return one rule's result; what was not evaluated, however the library says so, is an error."""
     if found is None:
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, "not evaluated", "")
-    told = exceptions_in(found.exception_info)
     details = found.result.get("details")
+    told = [raised.message.partition("\n")[0] for raised in exceptions_in(found.exception_info)]
     if told or details is None:
         observed = "; ".join(told) or "the library gave neither a result nor a reason"
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, observed, "")
@@ -125,22 +162,31 @@ def _failed(rule: DeclaredRule) -> CheckStatus:
     return CheckStatus.ERROR if rule.forces is Force.UNKNOWN else CheckStatus.FAIL
 
 
-def exceptions_in(information: object) -> tuple[str, ...]:
-    """Return the messages of the exceptions in a result's `exception_info`.
+@dataclass(frozen=True)
+class Raised:
+    """One exception that the library caught and told of."""
+
+    message: str
+    traceback: str
+
+
+def exceptions_in(information: object) -> tuple[Raised, ...]:
+    """Return the exceptions in a result's `exception_info`.
 
     It has two shapes: one exception's fields, where the rule raised, or a dictionary of those by metric,
     where its query did.
 
     >>> exceptions_in({"raised_exception": False, "exception_message": None})
     ()
-    >>> exceptions_in({"('a metric',)": {"raised_exception": True, "exception_message": "no such table"}})
-    ('no such table',)
+    >>> by_metric = {"('a metric',)": {"raised_exception": True, "exception_message": "no such table"}}
+    >>> [raised.message for raised in exceptions_in(by_metric)]
+    ['no such table']
     """
     if not isinstance(information, Mapping):
         return ()
     if "raised_exception" in information:
         if not information["raised_exception"]:
             return ()
-        return (str(information.get("exception_message") or "an exception without a message"),)
-    nested = (exceptions_in(item) for item in information.values())
-    return tuple(message for messages in nested for message in messages)
+        message = information.get("exception_message") or "an exception without a message"
+        return (Raised(str(message), str(information.get("exception_traceback"))),)
+    return tuple(raised for item in information.values() for raised in exceptions_in(item))
