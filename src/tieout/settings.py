@@ -60,6 +60,12 @@ def result_path() -> Path | None:
     return Path(named) if named else None
 
 
+def java_home() -> Path | None:
+    """Return the folder of the Java that Spark would start, or None where the one on the path is meant."""
+    named = os.environ.get("JAVA_HOME")
+    return Path(named) if named else None
+
+
 @dataclass(frozen=True)
 class Connection:
     """One connection as Airflow describes it; its text never shows the password or the extra settings."""

@@ -27,8 +27,8 @@ from tieout.engine.proof import with_proof_rows
 from tieout.engine.reading import read_evidence
 from tieout.engine.scope import Scope
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
-from tieout.errors import UsageError
-from tieout.model import BreakClass, Identity, Ledger, Window
+from tieout.engine.supported import refuse_unsupported
+from tieout.model import BreakClass, Ledger, Window
 from tieout.verdicts import budgets_of, judge, severities
 
 SCHEMA_VERSION: Final = 1
@@ -66,22 +66,6 @@ def reconcile(
     progress("reading the ledgers")
     evidence = read_evidence(spark, contract, window, now)
     return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
-
-
-def refuse_unsupported(contract: Contract) -> None:
-    """Refuse what a contract may say and this engine cannot judge, rather than judge something else.
-
-    Raises:
-        UsageError: naming the field, what is supported, and what was found.
-    """
-    unsupported = {
-        "identity": (contract.identity == Identity.CONTENT, "message_id or position", contract.identity.value),
-        "windows": (contract.windows != "time", "time", contract.windows),
-        "multiplicity.kind": (contract.multiplicity.kind != "one_to_one", "one_to_one", contract.multiplicity.kind),
-    }
-    for field, (is_refused, supported, found) in unsupported.items():
-        if is_refused:
-            raise UsageError(f"{contract.pipeline}: {field}: {found} cannot be judged yet; supported: {supported}")
 
 
 def reconciled(

@@ -1,0 +1,63 @@
+"""Checking Java before Spark is started, since Spark says nothing useful where it is missing or too old."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import Final
+
+from tieout import settings
+from tieout.errors import TieoutError
+
+OLDEST_JAVA: Final = 17
+_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_ADVICE: Final = (
+    f"install Java {OLDEST_JAVA} or newer (Debian: openjdk-17-jre-headless) or point JAVA_HOME at one"
+)
+
+
+class JavaError(TieoutError):
+    """Java is missing or too old for Spark."""
+
+
+def require_java() -> None:
+    """Return where the Java that Spark would start is new enough.
+
+    Raises:
+        JavaError: where there is none, it does not start, or it is too old; says what to install.
+    """
+    java = _java()
+    try:
+        told = subprocess.run(  # noqa: S603 - the program that Spark would start
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JavaError(f"Java at {java} does not start: {error}; {_ADVICE}") from error
+    version = major_version(told.stderr + told.stdout)
+    if version is None or version < OLDEST_JAVA:
+        found = "one that does not tell its version" if version is None else f"Java {version}"
+        raise JavaError(f"expected Java {OLDEST_JAVA} or newer, found {found} at {java}; {_ADVICE}")
+
+
+def major_version(told: str) -> int | None:
+    """Return the major version in what `java -version` tells, or None where it tells none.
+
+    >>> major_version('openjdk version "17.0.15" 2025-04-15'), major_version('java version "1.8.0_392"')
+    (17, 8)
+    """
+    found = _VERSION.search(told)
+    return int(found[1]) if found else None
+
+
+def _java() -> str:
+    home = settings.java_home()
+    if home is not None:
+        java = home / "bin" / "java"
+        if not java.is_file():
+            raise JavaError(f"JAVA_HOME is {home}, but there is no {java}; {_ADVICE}")
+        return str(java)
+    found = shutil.which("java")
+    if found is None:
+        raise JavaError(f"Java was not found, and Spark needs it; {_ADVICE}")
+    return found

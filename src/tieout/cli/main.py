@@ -1,0 +1,67 @@
+"""The command `tieout`: runs one command, and turns every failure into one clear line and exit code 2."""
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TextIO
+
+from tieout.cli.commands import COMMANDS, Surroundings
+from tieout.cli.engine import Engine
+from tieout.cli.exit_codes import ExitCode
+from tieout.cli.parser import parser
+from tieout.errors import ContractError, TieoutError
+from tieout.reporting.alerts import plain
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    engine: Engine | None = None,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> int:
+    """Run one command and return its exit code: 0 kept, 1 broken, 2 error, 3 unknown or pending.
+
+    Raises:
+        SystemExit: with 2 for arguments that cannot be parsed, with 0 for --help and --version.
+    """
+    out, err = out or _printable(sys.stdout), err or _printable(sys.stderr)
+    arguments = parser().parse_args(argv)
+    around = Surroundings((lambda: engine) if engine else _spark_engine, out, err)
+    try:
+        return COMMANDS[arguments.command](arguments, around)
+    except (Exception, KeyboardInterrupt) as error:
+        print(_told(error), file=err)
+        if arguments.debug:
+            traceback.print_exception(error, file=err)
+        return ExitCode.ERROR
+
+
+def _spark_engine() -> Engine:
+    from tieout.cli.spark import SparkEngine  # noqa: PLC0415 - Spark takes seconds to load, and few commands need it
+
+    return SparkEngine()
+
+
+def _told(error: BaseException) -> str:
+    """Return one failure in words: a user's mistake by its own, anything else by its kind and first line."""
+    if isinstance(error, ContractError):
+        return str(error)
+    if isinstance(error, TieoutError):
+        return f"tieout: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return "tieout: interrupted; nothing was written"
+    if isinstance(error, OSError):
+        return f"tieout: {plain(str(error))}"
+    first = (str(error).strip() or "no further words").splitlines()[0]
+    return f"tieout: unexpected failure: {type(error).__name__}: {plain(first)}; --debug shows where"
+
+
+def _printable(stream: TextIO) -> TextIO:
+    """Return the stream, told to write what its encoding lacks as escapes instead of failing."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream

@@ -1,0 +1,33 @@
+"""Where a statement may be written: a folder of its own, never one that holds something else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from tieout.errors import UsageError
+
+OURS: Final = frozenset({"statement.json", "statement.html", "breaks", "breaks.jsonl"})
+
+
+def checked_output(directory: Path) -> Path:
+    """Return the absolute directory where replacing it loses nothing but an earlier statement.
+
+    Raises:
+        UsageError: where it is no folder, holds other files, or cannot be created or replaced.
+    """
+    directory = directory.absolute()
+    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
+        raise UsageError(f"--output {directory}: expected a folder, or nothing yet")
+    if directory.is_dir():
+        others = sorted(entry.name for entry in directory.iterdir() if entry.name not in OURS)
+        if others:
+            raise UsageError(
+                f"--output {directory}: it is replaced as a whole, but holds {others[0]!r}, which is no part "
+                "of a statement; give a folder of its own"
+            )
+    parent = next(folder for folder in directory.parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise UsageError(f"--output {directory}: {parent} is not a folder that can be written to")
+    return directory

@@ -1,0 +1,57 @@
+"""The engine on local Spark, in a session that lives as long as one command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tieout.cli.engine import Message, Order, Progress, RenderHtml, Sighting
+from tieout.cli.java import require_java
+from tieout.engine.reading import read_evidence
+from tieout.engine.reconciling import reconcile
+from tieout.engine.session import local_session
+from tieout.engine.staging import write_output
+from tieout.engine.tracing import trace
+from tieout.model import Ledger
+
+
+class SparkEngine:
+    """Judges windows and follows messages with the Spark that is installed beside Tieout."""
+
+    def reconcile(
+        self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
+    ) -> Mapping[str, Any]:
+        """Write the window's output directory, and return its statement."""
+        with _session(progress) as spark:
+            found = reconcile(
+                spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
+            )
+            progress(f"writing {output}")
+            write_output(found, output, render_html)
+            return found.statement
+
+    def follow(self, order: Order, message: Message, progress: Progress) -> Mapping[Ledger, Sighting]:
+        """Return what each ledger shows of a message."""
+        with _session(progress) as spark:
+            progress("reading the ledgers")
+            evidence = read_evidence(spark, order.contract, order.window, order.now)
+            progress("looking for the message")
+            return {
+                ledger: Sighting(seen.rows, seen.total, evidence[ledger].coverage.complete_until)
+                for ledger, seen in trace(evidence, message).items()
+            }
+
+
+@contextmanager
+def _session(progress: Progress) -> Iterator[SparkSession]:
+    require_java()
+    progress("starting Spark")
+    spark = local_session("tieout")
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,33 @@
+"""What the engine can judge, so that the rest is refused early; without Spark, so that checking is quick."""
+
+from __future__ import annotations
+
+from tieout.contracts import Contract
+from tieout.errors import UsageError
+from tieout.model import Identity
+
+
+def refuse_unsupported(contract: Contract) -> None:
+    """Refuse what a contract may say and this engine cannot judge, rather than judge something else.
+
+    Raises:
+        UsageError: naming the field, what is supported, and what was found.
+    """
+    unsupported = {
+        "identity": (
+            contract.identity == Identity.CONTENT,
+            "message_id or position",
+            contract.identity.value,
+        ),
+        "windows": (contract.windows != "time", "time", contract.windows),
+        "multiplicity.kind": (
+            contract.multiplicity.kind != "one_to_one",
+            "one_to_one",
+            contract.multiplicity.kind,
+        ),
+    }
+    for field, (is_refused, supported, found) in unsupported.items():
+        if is_refused:
+            raise UsageError(
+                f"{contract.pipeline}: {field}: {found} cannot be judged yet; supported: {supported}"
+            )
