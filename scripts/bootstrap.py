@@ -1,7 +1,7 @@
 """Creates `.venv` with the pinned requirements and Tieout itself; run by the machine's own Python.
 
-Standard library only: on a bare machine there is nothing else. A finished installation leaves a stamp, so that the
-next call takes no time; one that was interrupted leaves a marker and is begun anew.
+Standard library only: on a bare machine there is nothing else. A finished installation leaves a stamp, so
+that the next call takes no time; one that was interrupted leaves a marker and is begun anew.
 """
 
 from __future__ import annotations
@@ -224,7 +224,8 @@ def failure(title: str, log: str) -> str:
             f"{title}: the package index cannot be reached: check the network, or name a mirror with "
             f"PIP_INDEX_URL, then run the same command again ({LOG.relative_to(ROOT)} has the details)"
         )
-    last = next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "no output")
+    lines = (line.strip() for line in reversed(log.splitlines()))
+    last = next((line for line in lines if line and not line.startswith("hint:")), "no output")
     return f"{title} failed: {last} ({LOG.relative_to(ROOT)} has the details)"
 
 

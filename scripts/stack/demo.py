@@ -78,4 +78,5 @@ def _gather(layout: Layout, started: Started, chosen: Sequence[Example], driver:
 
 def _stop(layout: Layout, steps: Steps) -> None:
     with steps.step("stopping"):
-        services.stop(layout)
+        # All runs are over: there is nothing to wait for.
+        services.stop(layout, patience=2.0)

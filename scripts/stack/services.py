@@ -90,10 +90,10 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
     return started
 
 
-def stop(layout: Layout) -> int:
+def stop(layout: Layout, patience: float = 10.0) -> int:
     """Stop whatever runs on this home, also what a killed command left; return how many processes it was."""
     known = state.recall(layout)
-    count = processes.stop(known.processes if known else (), mark=str(layout.home))
+    count = processes.stop(known.processes if known else (), mark=str(layout.home), patience=patience)
     database.stop(layout)
     state.forget(layout)
     return count

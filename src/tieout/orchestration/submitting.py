@@ -58,8 +58,8 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
         except Exception:
             # What Airflow says about an unreadable connection may quote it.
             raise AirflowFailException(
-                f"the Spark connection {self._conn_id!r} is not defined or unreadable: define it in Airflow, or as "
-                f"the environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
+                f"the Spark connection {self._conn_id!r} is not defined or unreadable: define it in "
+                f"Airflow, or as the environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
             ) from None
         master = self._get_hook()._connection["master"]
         means_yarn = "yarn" in (connection.host or "") or connection.conn_type == "yarn"
