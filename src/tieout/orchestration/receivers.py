@@ -24,7 +24,7 @@ STEP_SECONDS: Final = 10.0
 """How long connecting may take, and how long each wait for the answer."""
 
 TOTAL_SECONDS: Final = 20.0
-"""How long one attempt may take in all; a receiver that sends a byte now and then is never silent for long."""
+"""How long one attempt may take in all: a receiver that sends a byte now and then is never silent."""
 
 _RETRIED_STATUSES: Final = (408, 425, 429)
 _SLACK_HOST: Final = "hooks.slack.com/services"

@@ -71,7 +71,7 @@ def mark_sent(cursor: Cursor, claimed: ClaimedAlert) -> None:
 
 
 def mark_failed(cursor: Cursor, claimed: ClaimedAlert, error: str, *, is_permanent: bool) -> bool:
-    """Record why sending failed and return whether that was the last attempt; others follow, later each time."""
+    """Record why sending failed and return whether that was the last attempt; else the next comes later."""
     is_final = is_permanent or claimed.attempt >= MAX_ATTEMPTS
     cursor.execute(
         queries()["mark_failed"],

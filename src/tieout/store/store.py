@@ -142,7 +142,7 @@ class Store:
             outbox.mark_sent(cursor, claimed)
 
     def mark_failed(self, claimed: ClaimedAlert, error: str, *, is_permanent: bool = False) -> bool:
-        """Record why an alert was not sent and return whether it is given up: at once, or after 10 attempts."""
+        """Record why an alert was not sent; return whether it is given up, at once or after 10 attempts."""
         with self._database.transaction() as cursor:
             return outbox.mark_failed(cursor, claimed, error, is_permanent=is_permanent)
 
