@@ -206,6 +206,30 @@ def test_breaks_the_verdict_for_a_forbidden_flag(shared_url: str, name: str, rul
     assert checked(shared_url, contract) == {rule: "fail"}
 
 
+@pytest.mark.parametrize(
+    ("lost", "unconfirmed", "observed", "status", "verdict"),
+    [
+        (3, 0, "3", "fail", Verdict.BROKEN),
+        (3, 2, "3, 2 of them unconfirmed", "fail", Verdict.BROKEN),
+        (3, 3, "3, 3 of them unconfirmed", "error", Verdict.UNKNOWN),
+    ],
+)
+def test_leaves_open_what_the_evidence_does_not_cover(
+    shared_url: str, lost: int, unconfirmed: int, observed: str, status: str, verdict: Verdict
+) -> None:
+    """Breaks that are all unconfirmed make the verdict UNKNOWN; one that is confirmed makes it BROKEN."""
+    contract = contract_of(EO)
+    both = {"LOST": lost}
+    statement = statement_of(contract, classes=both, flags=both, unconfirmed={"LOST": unconfirmed, "LATE": 9})
+    published(shared_url, contract, statement)
+
+    report = check_statement(shared_url, RUN, contract)
+
+    assert not_passed(report) == {"lost": status}
+    assert [r.observed for r in report.results if r.rule == "lost"] == [observed]
+    assert final_verdict(Verdict.KEPT, report.results) is verdict
+
+
 @pytest.mark.parametrize(("guarantee", "name", "rule"), WARNED_CLASSES)
 def test_warns_of_a_class_that_the_guarantee_dislikes(
     shared_url: str, guarantee: str, name: str, rule: str
@@ -270,6 +294,7 @@ def test_holds_the_order_that_the_contract_asks_for(
         (ALO, {"duplicate_ratio": 0}, {}, {}, {}),
         (EO, {"late_ratio": 0.5}, {}, {"LATE": 5, "OVERDUE": 4}, {}),
         (EO, {"late_ratio": 0.5}, {}, {"LATE": 5, "OVERDUE": 5}, {"late_budget": "fail"}),
+        (EO, {}, {}, {"LATE": 1}, {"late_noted": "fail"}),
         (EO, {"late_ratio": 0}, {}, {"LATE": 1}, {"late_budget": "fail"}),
     ],
 )

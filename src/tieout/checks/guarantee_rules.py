@@ -28,6 +28,9 @@ _RATIOS: Final = {
 }
 """Part and whole of each budget, over all partitions of the statement."""
 
+_NOTHING: Final = "{{}}"
+"""An empty JSON object, in a query in which the library replaces what stands in single braces."""
+
 
 class ExpectBreaksWithinLimit(MeasureRule):
     """Breaks of some classes are not more than a limit, wherever the run stored them.
@@ -58,6 +61,9 @@ class ExpectBreaksWithinLimit(MeasureRule):
             "in_breaks": f"""(select count(*) from tieout.break b
                 where b.run_id = run.run_id and b.class {of_class})""",
             **{f"in_{column}": total_of(column) for column in self.columns},
+            "unconfirmed": f"""(select coalesce(sum(value::bigint), 0)::bigint
+                from jsonb_each_text(coalesce(stored.statement -> 'unconfirmed', '{_NOTHING}'))
+                where key {of_class})""",
         }
 
     def judged(self, row: Row) -> Finding:
@@ -65,7 +71,13 @@ class ExpectBreaksWithinLimit(MeasureRule):
         limit = limit_of(self.max_count)
         places = ("counted", "in_incidents", "in_breaks", *(f"in_{column}" for column in self.columns))
         found = max(row[place] for place in places)
-        return Finding(limit is None or found <= limit, str(found), str(self.max_count))
+        told = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
+        return Finding(
+            limit is None or found <= limit,
+            f"{found}{told}",
+            str(self.max_count),
+            is_confirmed=limit is None or found - row["unconfirmed"] > limit,
+        )
 
 
 class ExpectNoRegressionUnannotated(MeasureRule):

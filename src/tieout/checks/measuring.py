@@ -48,11 +48,12 @@ _IS_COMPLETE: Final = """(
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether a rule holds, what it saw and what it allows."""
+    """Whether a rule holds, what it saw, what it allows, and whether what it saw is covered by evidence."""
 
     holds: bool
     observed: str
     limit: str
+    is_confirmed: bool = True
 
 
 class UnusableRowsError(Exception):
@@ -113,7 +114,8 @@ class MeasureRule(UnexpectedRowsExpectation):  # type: ignore[misc]  # the libra
         execution_engine: Any = None,  # noqa: ARG002
     ) -> dict[str, Any]:
         found = self.judged(only_row(metrics["unexpected_rows_query.table"]))
-        result = {"observed_value": found.observed, "details": {"limit": found.limit}}
+        details = {"limit": found.limit, "is_confirmed": found.is_confirmed}
+        result = {"observed_value": found.observed, "details": details}
         return {"success": found.holds, "result": result}
 
 
@@ -173,10 +175,11 @@ def total_of(column: str) -> str:
 
 
 def count_of(names: Iterable[str]) -> str:
-    """Return SQL for how often names occur, as a class or as a flag; no message has one name as both."""
+    """Return SQL for how often names occur; `flags` counts a class wherever it holds: the larger count."""
     return (
-        "(select coalesce(sum(c.count), 0)::bigint from tieout.statement_count c"
-        f" where c.run_id = run.run_id and c.name in ({quoted(names)}))"
+        "(select coalesce(sum(most), 0)::bigint from"
+        " (select max(c.count) as most from tieout.statement_count c"
+        f" where c.run_id = run.run_id and c.name in ({quoted(names)}) group by c.name) counted)"
     )
 
 

@@ -147,19 +147,22 @@ def _result(rule: DeclaredRule, found: ExpectationValidationResult | None) -> Ch
     if told or details is None:
         observed = "; ".join(told) or "the library gave neither a result nor a reason"
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, observed, "")
-    status = CheckStatus.PASS if found.success is True else _failed(rule)
+    status = (
+        CheckStatus.PASS if found.success is True else _failed(rule, is_confirmed=details["is_confirmed"])
+    )
     return CheckResult(
         rule.rule, rule.severity, status, str(found.result["observed_value"]), details["limit"]
     )
 
 
-def _failed(rule: DeclaredRule) -> CheckStatus:
+def _failed(rule: DeclaredRule, *, is_confirmed: bool) -> CheckStatus:
     """Return `fail` for what is shown, and `error` for what leaves open whether the guarantee was kept.
 
-    A critical `fail` makes the verdict BROKEN, an `error` UNKNOWN: a defective statement is no proof of a
-    break.
+    A critical `fail` makes the verdict BROKEN, an `error` UNKNOWN: neither a defective statement nor breaks
+    that the evidence does not cover are proof.
     """
-    return CheckStatus.ERROR if rule.forces is Force.UNKNOWN else CheckStatus.FAIL
+    is_open = rule.forces is Force.UNKNOWN or (rule.forces is Force.BROKEN and not is_confirmed)
+    return CheckStatus.ERROR if is_open else CheckStatus.FAIL
 
 
 @dataclass(frozen=True)
