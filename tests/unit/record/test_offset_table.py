@@ -78,6 +78,17 @@ def test_versions_before_leader_epochs_are_read() -> None:
     assert commit.committed_at == "2023-11-14T22:13:20.123Z"
 
 
+def test_versions_before_compact_strings_are_read() -> None:
+    """Version 3 has an epoch and a text with a 16-bit length."""
+    value = struct.pack(">hqih4sq", 3, 41, 7, 4, b"note", 1_700_000_000_123)
+
+    commit = decode_commit(KEY, value)
+
+    assert commit is not None
+    assert (commit.committed_offset, commit.leader_epoch, commit.metadata) == (41, 7, "note")
+    assert commit.committed_at == "2023-11-14T22:13:20.123Z"
+
+
 def test_a_tombstone_is_a_commit_without_an_offset() -> None:
     """Deleting a group's offset is told apart from committing one."""
     commit = decode_commit(KEY, None)
