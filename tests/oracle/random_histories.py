@@ -1,0 +1,268 @@
+"""Random histories for oracle and engine: plausible ones from a simulated pipeline, and wild ones of arbitrary rows.
+
+`histories(seed, count)` is fast and repeatable; `plausible` and `arbitrary` are hypothesis strategies over the same
+generators, so that a failing history shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW, contract_for
+from tests.oracle.history import OracleCoverage
+from tests.oracle.simulating import Row, Simulation, draw_faults
+from tieout.contracts import Contract
+from tieout.model import Ledger, Window
+
+GUARANTEES = ("at_most_once", "at_least_once", "exactly_once", "exactly_once")
+COLUMNS: dict[Ledger, frozenset[str]] = {
+    Ledger.PRODUCED: frozenset(
+        "producer_id producer_session sequence transaction_id transaction_state message_id topic partition "
+        "offset intended_partition key_hash payload_hash attempted_at completed_at outcome".split()
+    ),
+    Ledger.LOG: frozenset(
+        "topic partition offset transaction_state is_control message_id key_hash payload_hash "
+        "record_timestamp log_start_offset last_stable_offset end_offset observed_at cleanup_policy".split()
+    ),
+    Ledger.DELIVERED: frozenset(
+        "message_id topic partition offset consumer_group consumer_id generation processed_at key_hash "
+        "payload_hash outcome transaction_id transaction_state".split()
+    ),
+    Ledger.READ: frozenset(
+        "message_id topic partition offset consumer_group consumer_id generation processed_at key_hash "
+        "payload_hash outcome isolation".split()
+    ),
+    Ledger.COMMITTED: frozenset("consumer_group topic partition committed_offset committed_at".split()),
+    Ledger.FILTERED: frozenset("message_id topic partition offset at reason".split()),
+    Ledger.DEAD_LETTERS: frozenset("message_id topic partition offset at reason".split()),
+    Ledger.STAGED: frozenset("message_id topic partition offset at reason".split()),
+}
+"""The columns that the generated rows may have, as `present` says them."""
+
+
+@dataclass(frozen=True)
+class RandomHistory:
+    """One history, ready to be judged: `judge_history(**vars)` but for its name."""
+
+    name: str
+    contract: Contract
+    window: Window
+    rows: dict[Ledger, list[Row]]
+    coverage: dict[Ledger, OracleCoverage]
+    present: dict[Ledger, frozenset[str]]
+
+
+def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[RandomHistory]:
+    """Yield `count` histories that depend on nothing but the seed; each can be had alone by its own seed."""
+    for number in range(count):
+        rng = Random(f"{seed}/{number}")
+        make = wild if rng.random() < wild_share else simulated
+        yield make(rng, f"{seed}/{number}")
+
+
+def simulated(rng: Random, name: str = "simulated") -> RandomHistory:
+    """Return the evidence of one simulated pipeline, some of its ledgers cut or left out."""
+    simulation = Simulation(
+        rng,
+        draw_faults(rng),
+        partitions=rng.randint(1, 3),
+        is_transactional=rng.random() < 0.4,
+        is_compacted=rng.random() < 0.25,
+    )
+    simulation.run(rng.choice((0, 1, 2, 3, 4, 6, 8, 12)))
+    rows: dict[Ledger, list[Row]] = {Ledger.PRODUCED: simulation.produced}
+    if rng.random() < 0.7:
+        rows[Ledger.LOG] = simulation.log_rows(has_ids=rng.random() < 0.85)
+    output = rng.choice(("delivered", "delivered", "delivered", "both", "read"))
+    if output != "read":
+        rows[Ledger.DELIVERED] = _said_of_messages(rng, simulation.delivered)
+    if output != "delivered":
+        rows[Ledger.READ] = simulation.read
+    if rng.random() < 0.6:
+        rows[Ledger.COMMITTED] = simulation.committed
+    for ledger, found in (
+        (Ledger.FILTERED, simulation.filtered),
+        (Ledger.DEAD_LETTERS, simulation.dead_letters),
+        (Ledger.STAGED, simulation.staged),
+    ):
+        if found or rng.random() < 0.1:
+            rows[ledger] = found
+    return _history(rng, name, rows)
+
+
+def wild(rng: Random, name: str = "wild") -> RandomHistory:
+    """Return arbitrary rows: nothing needs to make sense, and nothing may crash."""
+    rows: dict[Ledger, list[Row]] = {
+        Ledger.PRODUCED: [_wild_row(rng, Ledger.PRODUCED) for _ in range(rng.randint(0, 5))],
+        Ledger.DELIVERED: [_wild_row(rng, Ledger.DELIVERED) for _ in range(rng.randint(0, 5))],
+    }
+    if rng.random() < 0.6:
+        rows[Ledger.LOG] = _wild_log(rng)
+    for ledger in (Ledger.READ, Ledger.COMMITTED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED):
+        if rng.random() < 0.3:
+            rows[ledger] = [_wild_row(rng, ledger) for _ in range(rng.randint(0, 3))]
+    return _history(rng, name, rows)
+
+
+def _history(rng: Random, name: str, rows: dict[Ledger, list[Row]]) -> RandomHistory:
+    absent = [Ledger.DEAD_LETTERS] if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in rows else []
+    return RandomHistory(
+        name=name,
+        contract=contract_for([*rows, *absent], _terms(rng)),
+        window=WINDOW,
+        rows=rows,
+        coverage=_coverages(rng, list(rows)),
+        present={ledger: COLUMNS[ledger] for ledger in rows},
+    )
+
+
+def _terms(rng: Random) -> dict[str, Any]:
+    """Return the contract's fields; ordering stays `none` so that later classes decide no verdict."""
+    guarantee = rng.choice(GUARANTEES)
+    budgets: dict[str, float] = {}
+    if rng.random() < 0.3:
+        budgets["late_ratio"] = rng.choice((0.0, 0.2, 1.0))
+    if guarantee == "at_most_once" and rng.random() < 0.5:
+        budgets["loss_ratio"] = rng.choice((0.0, 0.3))
+    if guarantee == "at_least_once" and rng.random() < 0.5:
+        budgets["duplicate_ratio"] = rng.choice((0.0, 0.5))
+    return {
+        "guarantee": guarantee,
+        "budgets": budgets,
+        "clock_skew": rng.choice(("0s", "0s", "1s", "30s")),
+        "look_back": rng.choice(("7d", "2h")),
+        **rng.choice(
+            ([{}] * 17) + [{"id_scope": "session"}, {"identity": "position"}, {"identity": "position"}]
+        ),
+    }
+
+
+def _coverages(rng: Random, ledgers: list[Ledger]) -> dict[Ledger, OracleCoverage]:
+    """Return the ledgers' coverage; in two of three histories everything is covered."""
+    is_cut = rng.random() < 0.33
+    names_all = rng.random() < 0.85
+    return {ledger: _coverage(rng, names_all, is_cut and rng.random() < 0.4) for ledger in ledgers}
+
+
+def _coverage(rng: Random, names_all: bool, is_cut: bool) -> OracleCoverage:
+    until = GRACE_END + timedelta(hours=rng.choice((0, 0, 0, 3)))
+    if not is_cut:
+        since = START - timedelta(minutes=15) if rng.random() < 0.2 else None
+        return OracleCoverage(since, until, True, names_all)
+    kind = rng.choice(("nothing", "unsound", "ends", "ends", "ends", "begins"))
+    return OracleCoverage(
+        covers_from=START + timedelta(minutes=20) if kind == "begins" else None,
+        complete_until={
+            "nothing": None,
+            "ends": START + timedelta(minutes=rng.choice((10, 30, 59, 60, 70))),
+        }.get(kind, until),
+        is_sound=kind != "unsound",
+        names_all_producers=names_all,
+    )
+
+
+def _said_of_messages(rng: Random, rows: list[Row]) -> list[Row]:
+    """Return the output's rows as the history's sink writes them: with ids, with positions, or with both."""
+    kind = rng.choice(("both", "both", "id", "id", "position"))
+    hidden = {"both": (), "id": ("topic", "partition", "offset"), "position": ("message_id",)}[kind]
+    return [{name: None if name in hidden else value for name, value in row.items()} for row in rows]
+
+
+def _wild_time(rng: Random) -> datetime | None:
+    if rng.random() < 0.01:
+        return None
+    return START + timedelta(minutes=rng.choice((-200, -16, 0, 1, 5, 11, 30, 59, 60, 70, 75, 300)))
+
+
+def _wild_row(rng: Random, ledger: Ledger) -> Row:
+    def place(share: float) -> Row:
+        if rng.random() > share:
+            return {"topic": TOPIC}
+        return {"topic": TOPIC, "partition": rng.randrange(2), "offset": rng.randrange(-1, 5)}
+
+    identity = {
+        "message_id": rng.choice(("a", "b", "c", None)),
+        "payload_hash": rng.choice(("h", "h", "g", None)),
+    }
+    state = rng.choice((None, None, None, "none", "committed", "aborted", "open"))
+    if ledger is Ledger.PRODUCED:
+        transaction = rng.choice((None, None, "t1", "t2"))
+        return {
+            **identity,
+            **place(0.7),
+            "producer_id": "p1",
+            "producer_session": rng.choice(("s1", "s2", None)),
+            "sequence": rng.randrange(9),
+            "transaction_id": transaction,
+            "transaction_state": state if transaction else None,
+            "intended_partition": rng.choice((None, 0, 1)),
+            "key_hash": rng.choice((None, "k")),
+            "attempted_at": _wild_time(rng),
+            "completed_at": _wild_time(rng),
+            "outcome": rng.choice(("acked", "acked", "unknown", "failed", None)),
+        }
+    if ledger is Ledger.COMMITTED:
+        row = {
+            "consumer_group": rng.choice((GROUP, GROUP, "other")),
+            "topic": TOPIC,
+            "partition": rng.randrange(2),
+        }
+        return {**row, "committed_offset": rng.randrange(6), "committed_at": _wild_time(rng)}
+    if ledger in (Ledger.DELIVERED, Ledger.READ):
+        transaction = rng.choice((None, None, None, "x1"))
+        extra: Row = {"transaction_id": transaction, "transaction_state": state if transaction else None}
+        if ledger is Ledger.READ:
+            extra = {"isolation": rng.choice((None, "read_committed", "read_uncommitted"))}
+        return {
+            **identity,
+            **place(0.6),
+            **extra,
+            "consumer_group": rng.choice((GROUP, None, "other")),
+            "processed_at": _wild_time(rng),
+            "key_hash": rng.choice((None, "k")),
+            "outcome": rng.choice(("ok", "ok", "ok", "unknown", "failed", None)),
+        }
+    return {"message_id": identity["message_id"], **place(0.5), "at": _wild_time(rng), "reason": None}
+
+
+def _wild_log(rng: Random) -> list[Row]:
+    rows: list[Row] = []
+    for partition in range(2):
+        start = rng.randrange(3)
+        end = start + rng.randrange(5)
+        bounds = {
+            "topic": TOPIC,
+            "partition": partition,
+            "log_start_offset": start,
+            "end_offset": end,
+            "last_stable_offset": rng.randint(start, end),
+            "observed_at": START + timedelta(minutes=rng.choice((30, 75, 75, 300))),
+            "cleanup_policy": rng.choice(("delete", "compact")),
+        }
+        records = [_wild_record(rng, offset) for offset in range(start, end) if rng.random() < 0.8]
+        rows += [{**bounds, **record} for record in records or [{}]]
+    return rows
+
+
+def _wild_record(rng: Random, offset: int) -> Row:
+    if rng.random() < 0.15:
+        return {"offset": offset, "is_control": True, "record_timestamp": _wild_time(rng)}
+    return {
+        "offset": offset,
+        "is_control": False,
+        "message_id": rng.choice(("a", "b", "c", "d", None)),
+        "payload_hash": rng.choice(("h", "h", "g", None)),
+        "key_hash": rng.choice((None, "k")),
+        "transaction_state": rng.choice(("none", "none", None, "committed", "aborted", "open")),
+        "record_timestamp": _wild_time(rng),
+    }
+
+
+plausible = st.randoms(use_true_random=False).map(simulated)
+arbitrary = st.randoms(use_true_random=False).map(wild)
