@@ -1,6 +1,6 @@
-"""Makes the small segments that the decoders' tests read: `python -m scripts.record.sample`, in the root.
+"""Makes the small segments that the decoders' tests read; Kafka's own tools say beside them what they hold.
 
-A real broker writes them, and Kafka's own tools say beside them, in text, what they hold.
+Run by the recorder's own Python in the checkout's root: `.tieout/record/venv/bin/python -m scripts.record.sample`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from scripts.record.__main__ import JARS, ROOT, SCRATCH
 from scripts.record.broker import OFFSETS_TOPIC, Broker, start_broker
+from scripts.record.recorder import JARS, ROOT, SCRATCH
 
 TOPIC, GROUP = "sample", "sample-readers"
 TARGET = ROOT / "tests" / "unit" / "record" / "segments"
