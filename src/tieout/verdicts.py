@@ -129,7 +129,9 @@ def judge(contract: Contract, statement: Mapping[str, Any]) -> Judgement:
     """
     found = _Found(contract, statement)
     checks = (*_class_checks(found), *_budget_checks(found), *_evidence_checks(found))
-    broken = [f"{c.rule}: {c.observed}, {c.limit}" for c in checks if _is(c, CheckStatus.FAIL, Severity.CRITICAL)]
+    broken = [
+        f"{c.rule}: {c.observed}, {c.limit}" for c in checks if _is(c, CheckStatus.FAIL, Severity.CRITICAL)
+    ]
     unknown = [f"{c.rule}: {c.observed}, {c.limit}" for c in checks if c.status == CheckStatus.ERROR]
     pending = found.count(BreakClass.IN_FLIGHT)
     if broken:
@@ -162,7 +164,9 @@ def _class_checks(found: _Found) -> Iterable[CheckResult]:
         unconfirmed = found.unconfirmed(name)
         if unconfirmed and effect == Effect.BROKEN:
             observed = f"{unconfirmed} where the evidence does not cover"
-            yield CheckResult(f"{str(name).lower()}_unconfirmed", severity, CheckStatus.ERROR, observed, limit)
+            yield CheckResult(
+                f"{str(name).lower()}_unconfirmed", severity, CheckStatus.ERROR, observed, limit
+            )
 
 
 def budgets_of(contract: Contract, statement: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
@@ -215,7 +219,11 @@ def _budget_checks(found: _Found) -> Iterable[CheckResult]:
             continue
         exceeded = observed is None or observed > limit
         yield CheckResult(
-            name, Severity.CRITICAL, CheckStatus.FAIL if exceeded else CheckStatus.PASS, text, f"at most {limit:g}"
+            name,
+            Severity.CRITICAL,
+            CheckStatus.FAIL if exceeded else CheckStatus.PASS,
+            text,
+            f"at most {limit:g}",
         )
 
 
@@ -223,19 +231,27 @@ def _evidence_checks(found: _Found) -> Iterable[CheckResult]:
     """Return the checks whose failure means that the statement cannot tell: they end in `error`, never in `fail`."""
     statement, contract = found.statement, found.contract
     for ledger, coverage in statement["coverage"].items():
-        yield _told(f"coverage_{ledger}", coverage["covers"], coverage["gap"] or "covers", "covers the window")
+        yield _told(
+            f"coverage_{ledger}", coverage["covers"], coverage["gap"] or "covers", "covers the window"
+        )
     unexplained = found.total("unexplained")
     yield _told("unexplained", unexplained == 0, f"{unexplained} offsets", "0 offsets without an explanation")
     unverifiable = found.count(BreakClass.UNVERIFIABLE)
-    yield _told("unverifiable", unverifiable == 0, f"{unverifiable} messages or effects", "0 that cannot be verified")
+    yield _told(
+        "unverifiable", unverifiable == 0, f"{unverifiable} messages or effects", "0 that cannot be verified"
+    )
     errors = statement["identity_errors"]
     yield _told("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum adds up")
     possible = found.count("POSSIBLE_DUPLICATE")
     if effect_of(contract, BreakClass.OUTPUT_DUPLICATE) == Effect.BROKEN:
-        yield _told("possible_duplicate", possible == 0, f"{possible} messages", "none that may have a second effect")
+        yield _told(
+            "possible_duplicate", possible == 0, f"{possible} messages", "none that may have a second effect"
+        )
     if contract.guarantee == Guarantee.EXACTLY_ONCE and Ledger.DELIVERED not in contract.ledgers:
         told = contract.effects == "read"
-        yield _told("effects", told, "only reads are known", "output rows, or `effects: read` in the contract")
+        yield _told(
+            "effects", told, "only reads are known", "output rows, or `effects: read` in the contract"
+        )
 
 
 def _told(rule: str, is_told: bool, observed: str, limit: str) -> CheckResult:

@@ -61,7 +61,9 @@ def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:
     The log's state decides first, then the ledger's `transaction_state`, then the rows of the transaction if they agree;
     a transaction whose rows disagree is unresolved, so unknown.
     """
-    own_state = F.coalesce(F.when(F.col("log_state") != "none", F.col("log_state")), F.lower("transaction_state"))
+    own_state = F.coalesce(
+        F.when(F.col("log_state") != "none", F.col("log_state")), F.lower("transaction_state")
+    )
     rows = rows.withColumn("own_state", F.when(own_state != "none", own_state))
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
         return _resolved(rows, F.col("own_state"))
@@ -127,10 +129,14 @@ def with_keys(scope: Scope, rows: DataFrame) -> DataFrame:
     else:
         has_identity = F.col("message_id").isNotNull() | F.col("offset").isNotNull()
         known = _with_id_keys(scope, rows.filter(F.col("message_id").isNotNull())).unionByName(
-            rows.filter(F.col("message_id").isNull() & F.col("offset").isNotNull()).withColumn("key", position_key())
+            rows.filter(F.col("message_id").isNull() & F.col("offset").isNotNull()).withColumn(
+                "key", position_key()
+            )
         )
     own = _own_messages(rows.filter(~has_identity))
-    return known.withColumn("has_identity", F.lit(True)).unionByName(own.withColumn("has_identity", F.lit(False)))
+    return known.withColumn("has_identity", F.lit(True)).unionByName(
+        own.withColumn("has_identity", F.lit(False))
+    )
 
 
 def position_key() -> Column:

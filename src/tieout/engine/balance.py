@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.phantoms import origin_is_covered
@@ -53,8 +53,13 @@ def balanced(
         .agg(
             F.sum(F.when(F.col("is_present"), F.col("positions")).otherwise(0)).alias("present"),
             F.sum("positions").alias("stated"),
-            F.sum(F.when(F.col("is_below_start"), F.col("positions")).otherwise(0)).alias("stated_below_start"),
-            *[F.sum(F.when(F.col("state") == name, F.col("positions")).otherwise(0)).alias(name) for name in OFFSET_STATES],
+            F.sum(F.when(F.col("is_below_start"), F.col("positions")).otherwise(0)).alias(
+                "stated_below_start"
+            ),
+            *[
+                F.sum(F.when(F.col("state") == name, F.col("positions")).otherwise(0)).alias(name)
+                for name in OFFSET_STATES
+            ],
         )
     )
     return _with_rest(_at_place(ranges, counted))
@@ -70,7 +75,9 @@ def _at_place(left: DataFrame, right: DataFrame) -> DataFrame:
 def _in_range(rows: DataFrame, ranges: DataFrame) -> DataFrame:
     """Return the rows whose offset lies in their partition's range, with `is_below_start`."""
     limits = ranges.select(*PLACE, F.col("from").alias("lo"), F.col("to").alias("hi"), "log_start")
-    placed = _at_place(rows, F.broadcast(limits)).filter((F.col("offset") >= F.col("lo")) & (F.col("offset") < F.col("hi")))
+    placed = _at_place(rows, F.broadcast(limits)).filter(
+        (F.col("offset") >= F.col("lo")) & (F.col("offset") < F.col("hi"))
+    )
     below = F.coalesce(F.col("offset") < F.col("log_start"), F.lit(False))
     return placed.withColumn("is_below_start", below).drop("lo", "hi", "log_start")
 
@@ -89,14 +96,18 @@ def _states_of(messages: DataFrame, scope: Scope | None) -> DataFrame:
     )
 
 
-def _present_states(scope: Scope, log: DataFrame, keyed: DataFrame, messages: DataFrame, ranges: DataFrame) -> DataFrame:
+def _present_states(
+    scope: Scope, log: DataFrame, keyed: DataFrame, messages: DataFrame, ranges: DataFrame
+) -> DataFrame:
     """Return counts of the records in range by state."""
     controls = _in_range(log.filter("is_control").select(*PLACE, "offset"), ranges).select(
         *PLACE, "is_below_start", F.lit("control").alias("state")
     )
     data = _in_range(keyed.select(*PLACE, "offset", "transaction_state", "key"), ranges)
     joined = data.join(_states_of(messages, scope), F.col("key") == F.col("message_key"), how="left")
-    is_first = F.struct("topic", "partition", F.col("offset").alias("first_offset")).eqNullSafe(F.col("first"))
+    is_first = F.struct("topic", "partition", F.col("offset").alias("first_offset")).eqNullSafe(
+        F.col("first")
+    )
     tx = F.col("transaction_state")
     state = (
         F.when(tx.isin("aborted", "open"), tx)
@@ -104,14 +115,20 @@ def _present_states(scope: Scope, log: DataFrame, keyed: DataFrame, messages: Da
         .otherwise(F.coalesce("message_state", F.lit("unverifiable")))
     )
     every = joined.select(*PLACE, "is_below_start", state.alias("state")).unionByName(controls)
-    return every.groupBy(*PLACE, "is_below_start", "state").agg(F.count("*").alias("positions")).withColumn("is_present", F.lit(True))
+    return (
+        every.groupBy(*PLACE, "is_below_start", "state")
+        .agg(F.count("*").alias("positions"))
+        .withColumn("is_present", F.lit(True))
+    )
 
 
 def _absent_states(log: DataFrame, messages: DataFrame, ranges: DataFrame) -> DataFrame:
     """Return counts of positions that a message asserts and the log lacks, by that message's disposition."""
-    asserted = messages.filter(F.col("disposition").isNotNull()).select(
-        F.explode("asserted").alias("at"), "disposition"
-    ).select("at.topic", "at.partition", "at.offset", "disposition")
+    asserted = (
+        messages.filter(F.col("disposition").isNotNull())
+        .select(F.explode("asserted").alias("at"), "disposition")
+        .select("at.topic", "at.partition", "at.offset", "disposition")
+    )
     one_each = asserted.groupBy(*PLACE, "offset").agg(F.min("disposition").alias("state"))
     held = log.select(*[F.col(name).alias(f"held_{name}") for name in (*PLACE, "offset")])
     same = F.lit(True)
@@ -139,8 +156,8 @@ def _with_rest(counted: DataFrame) -> DataFrame:
         *[F.col(name) for name in OFFSET_STATES if name not in ("expired", "compacted", "control")],
         (F.col("expired") + expired).alias("expired"),
         (F.col("compacted") + F.when(is_compacted, F.col("rest")).otherwise(zero)).alias("compacted"),
-        (F.col("control") + F.when(~is_compacted & lacks_markers, F.col("rest")).otherwise(zero)).alias("control"),
+        (F.col("control") + F.when(~is_compacted & lacks_markers, F.col("rest")).otherwise(zero)).alias(
+            "control"
+        ),
         F.when(is_compacted | lacks_markers, zero).otherwise(F.col("rest")).alias("unexplained"),
     )
-
-

@@ -70,7 +70,10 @@ def _admissible() -> Column:
     return (
         F.when(in_log_twice, F.array(F.lit(RETRY_WITHOUT_IDEMPOTENCE), F.lit(RESEND)))
         .when(name == BreakClass.OUTPUT_DUPLICATE.value, F.array(F.lit(PROCESS_BEFORE_COMMIT), F.lit(ZOMBIE)))
-        .when((name == BreakClass.LOST.value) & (F.col("locus") == "consumer"), F.array(F.lit(COMMIT_BEFORE_PROCESS), F.lit("swallowed poison record")))
+        .when(
+            (name == BreakClass.LOST.value) & (F.col("locus") == "consumer"),
+            F.array(F.lit(COMMIT_BEFORE_PROCESS), F.lit("swallowed poison record")),
+        )
         .otherwise(F.array().cast("array<string>"))
     )
 
@@ -81,8 +84,12 @@ def lined_up(messages: DataFrame, breaks: DataFrame) -> DataFrame:
     Columns: `key`, `rank`, `previous_offset`, `next_offset`, `reader_before`, `reader_after`.
     """
     places = breaks.select(*[F.col(name).alias(f"broken_{name}") for name in PLACE]).distinct()
-    same = F.col("topic").eqNullSafe(F.col("broken_topic")) & F.col("partition").eqNullSafe(F.col("broken_partition"))
-    placed = messages.filter(F.col("first_offset").isNotNull()).join(F.broadcast(places), same, how="left_semi")
+    same = F.col("topic").eqNullSafe(F.col("broken_topic")) & F.col("partition").eqNullSafe(
+        F.col("broken_partition")
+    )
+    placed = messages.filter(F.col("first_offset").isNotNull()).join(
+        F.broadcast(places), same, how="left_semi"
+    )
     upwards = Window.partitionBy(*PLACE).orderBy("first_offset", "key")
     downwards = Window.partitionBy(*PLACE).orderBy(F.col("first_offset").desc(), F.col("key").desc())
     reader = F.when(F.col("effect_rows") > 0, F.struct("first_effect.consumer_id", "first_effect.generation"))
@@ -91,14 +98,20 @@ def lined_up(messages: DataFrame, breaks: DataFrame) -> DataFrame:
         F.row_number().over(upwards).alias("rank"),
         F.lag("first_offset").over(upwards).alias("previous_offset"),
         F.lead("first_offset").over(upwards).alias("next_offset"),
-        F.last("reader", ignorenulls=True).over(upwards.rowsBetween(Window.unboundedPreceding, -1)).alias("reader_before"),
-        F.last("reader", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, -1)).alias("reader_after"),
+        F.last("reader", ignorenulls=True)
+        .over(upwards.rowsBetween(Window.unboundedPreceding, -1))
+        .alias("reader_before"),
+        F.last("reader", ignorenulls=True)
+        .over(downwards.rowsBetween(Window.unboundedPreceding, -1))
+        .alias("reader_after"),
     )
 
 
 def with_runs(breaks: DataFrame, lined: DataFrame) -> DataFrame:
     """Return breaks with `run`: a number shared by breaks of one class, locus and covering commit that touch each other."""
-    ranked = breaks.join(lined.withColumnRenamed("key", "line_key"), F.col("key") == F.col("line_key"), how="left")
+    ranked = breaks.join(
+        lined.withColumnRenamed("key", "line_key"), F.col("key") == F.col("line_key"), how="left"
+    )
     alike = [*PLACE, "class", "locus", "own_cause", "flags", "commit"]
     among = Window.partitionBy(*alike).orderBy("rank")
     commit = F.when(F.col("class") == BreakClass.LOST.value, F.col("cover.committed_offset"))
@@ -128,8 +141,14 @@ def with_causes(breaks: DataFrame, commits: DataFrame | None) -> DataFrame:
     ends_at_commit = (F.col("commit") > F.col("run_last")) & (
         F.col("run_next").isNull() | (F.col("commit") <= F.col("run_next"))
     )
-    reader_changed = F.col("run_before").isNotNull() & F.col("run_after").isNotNull() & (F.col("run_before") != F.col("run_after"))
-    is_commit_first = (F.col("class") == "LOST") & (F.col("locus") == "consumer") & ends_at_commit & reader_changed
+    reader_changed = (
+        F.col("run_before").isNotNull()
+        & F.col("run_after").isNotNull()
+        & (F.col("run_before") != F.col("run_after"))
+    )
+    is_commit_first = (
+        (F.col("class") == "LOST") & (F.col("locus") == "consumer") & ends_at_commit & reader_changed
+    )
     starts_at_commit = (F.col("restart_offset") <= F.col("run_first")) & (
         F.col("run_previous").isNull() | (F.col("restart_offset") > F.col("run_previous"))
     )
@@ -155,10 +174,15 @@ def _with_restart_position(breaks: DataFrame, commits: DataFrame | None) -> Data
         return breaks.withColumn("restart_offset", F.lit(None).cast("bigint"))
     names = breaks.columns
     marks = commits.filter(F.col("committed_at").isNotNull()).select(
-        *PLACE, F.col("committed_at").alias("restarted_at"), F.lit(0).alias("turn"), F.col("committed_offset").alias("stood")
+        *PLACE,
+        F.col("committed_at").alias("restarted_at"),
+        F.lit(0).alias("turn"),
+        F.col("committed_offset").alias("stood"),
     )
     points = breaks.withColumns({"turn": F.lit(1), "stood": F.lit(None).cast("bigint")})
-    by_time = Window.partitionBy(*PLACE).orderBy("restarted_at", "turn").rowsBetween(Window.unboundedPreceding, 0)
+    by_time = (
+        Window.partitionBy(*PLACE).orderBy("restarted_at", "turn").rowsBetween(Window.unboundedPreceding, 0)
+    )
     together = points.unionByName(marks, allowMissingColumns=True).withColumn(
         "restart_offset", F.last("stood", ignorenulls=True).over(by_time)
     )
@@ -179,11 +203,18 @@ def all_breaks(scope: Scope, of_messages: DataFrame, standing: list[DataFrame]) 
         )
     judged = F.struct(F.lit(scope.contract.pipeline), F.lit(scope.contract.group))
     run = F.coalesce(F.col("run").cast("string"), F.when(F.col("kind") != "message", F.col("subject")))
-    incident = F.struct(judged, "class", "locus", "cause", "topic", "partition", run, F.concat_ws(",", "flags"))
-    start = F.min("offset").over(Window.partitionBy("class", "locus", "cause", "topic", "partition", run, "flags"))
+    incident = F.struct(
+        judged, "class", "locus", "cause", "topic", "partition", run, F.concat_ws(",", "flags")
+    )
+    start = F.min("offset").over(
+        Window.partitionBy("class", "locus", "cause", "topic", "partition", run, "flags")
+    )
     return (
         together.withColumn("incident_start", start)
-        .withColumn("break_id", _digest(F.struct(judged, "kind", F.when(F.col("kind") != "message", F.col("class")), "subject")))
+        .withColumn(
+            "break_id",
+            _digest(F.struct(judged, "kind", F.when(F.col("kind") != "message", F.col("class")), "subject")),
+        )
         .withColumn("incident_id", _digest(F.struct(incident, "incident_start")))
         .withColumn("rule", F.lower("class"))
         .drop("incident_start", "run", "subject")

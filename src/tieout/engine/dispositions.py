@@ -37,13 +37,21 @@ def disposed(
     Position facts are worked out only for messages without effect: `is_passed`, `is_committed` (the commits cover it),
     `cover` (the first commit that does), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
     """
-    without_effect = messages.filter((F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven"))
+    without_effect = messages.filter(
+        (F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven")
+    )
     facts = materialised(position_facts(scope, without_effect, bounds, records, commits, frontier))
-    together = messages.join(facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left")
+    together = messages.join(
+        facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
+    )
     known = with_ambiguity(together.drop("facts_key"))
-    due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn("is_missing_in_log", _is_missing(scope))
+    due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn(
+        "is_missing_in_log", _is_missing(scope)
+    )
     due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
-    return due.withColumn("disposition", _disposition(scope)).withColumn("is_committed_ahead", _is_committed_ahead(scope))
+    return due.withColumn("disposition", _disposition(scope)).withColumn(
+        "is_committed_ahead", _is_committed_ahead(scope)
+    )
 
 
 def _is_committed_ahead(scope: Scope) -> Column:
@@ -73,7 +81,9 @@ def position_facts(
         F.size("visible").alias("visible_count"),
     ).select("*", "position.topic", "position.partition", "position.offset")
     positions = with_first_cover(positions.drop("position"), commits)
-    reached = frontier.select(F.col("topic").alias("f_topic"), F.col("partition").alias("f_partition"), "passed", "committed")
+    reached = frontier.select(
+        F.col("topic").alias("f_topic"), F.col("partition").alias("f_partition"), "passed", "committed"
+    )
     same = F.col("topic").eqNullSafe(F.col("f_topic")) & F.col("partition").eqNullSafe(F.col("f_partition"))
     positions = positions.join(F.broadcast(reached), same, how="left").drop("f_topic", "f_partition")
     positions = _with_log_facts(scope, positions, bounds, records)
@@ -83,19 +93,32 @@ def position_facts(
         F.bool_and("is_expired").alias("is_expired"),
         F.bool_and("is_covered").alias("is_covered_by_log"),
         F.bool_and("is_compacted").alias("is_compacted"),
-        F.min(F.when(F.col("cover").isNotNull(), F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"))).alias("cover"),
+        F.min(
+            F.when(
+                F.col("cover").isNotNull(),
+                F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"),
+            )
+        ).alias("cover"),
     )
 
 
-def with_first_records(messages: DataFrame, attempts: DataFrame, records: DataFrame | None, scope: Scope) -> DataFrame:
+def with_first_records(
+    messages: DataFrame, attempts: DataFrame, records: DataFrame | None, scope: Scope
+) -> DataFrame:
     """Return the messages with `has_first_record`: `produced` covers the first record of their topic partition."""
     firsts = attempts.filter(F.col("offset") == 0).select(*PLACE, F.col("attempted_at").alias("at"))
     if records is not None:
-        firsts = firsts.unionByName(records.filter(F.col("offset") == 0).select(*PLACE, F.col("record_timestamp").alias("at")))
+        firsts = firsts.unionByName(
+            records.filter(F.col("offset") == 0).select(*PLACE, F.col("record_timestamp").alias("at"))
+        )
     covered = (
         firsts.groupBy(F.col("topic").alias("p_topic"), F.col("partition").alias("p_partition"))
         .agg(F.min("at").alias("at"))
-        .select("p_topic", "p_partition", scope.covered_from(Ledger.PRODUCED, F.col("at")).alias("has_first_record"))
+        .select(
+            "p_topic",
+            "p_partition",
+            scope.covered_from(Ledger.PRODUCED, F.col("at")).alias("has_first_record"),
+        )
     )
     same = F.col("topic").eqNullSafe(F.col("p_topic")) & F.col("partition").eqNullSafe(F.col("p_partition"))
     return messages.join(F.broadcast(covered), same, how="left").drop("p_topic", "p_partition")
@@ -106,7 +129,9 @@ def _with_log_facts(
 ) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and `is_compacted`; all false where no log is declared."""
     if bounds is None or records is None:
-        return positions.withColumns(dict.fromkeys(("is_expired", "is_covered", "is_compacted"), F.lit(False)))
+        return positions.withColumns(
+            dict.fromkeys(("is_expired", "is_covered", "is_compacted"), F.lit(False))
+        )
     return _with_compaction(with_log_coverage(scope, positions, bounds), records)
 
 
@@ -118,9 +143,12 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     """
     none = F.lit(None).cast("string")
     if bounds is None:
-        return positions.withColumns({"is_expired": F.lit(False), "is_covered": F.lit(False), "cleanup_policy": none})
+        return positions.withColumns(
+            {"is_expired": F.lit(False), "is_covered": F.lit(False), "cleanup_policy": none}
+        )
     limits = bounds.select(
-        *[F.col(name).alias(f"b_{name}") for name in (*PLACE, "log_start", "log_end", "observed_at")], "cleanup_policy"
+        *[F.col(name).alias(f"b_{name}") for name in (*PLACE, "log_start", "log_end", "observed_at")],
+        "cleanup_policy",
     )
     same = F.col("topic").eqNullSafe(F.col("b_topic")) & F.col("partition").eqNullSafe(F.col("b_partition"))
     known = positions.join(F.broadcast(limits), same, how="left")
@@ -144,18 +172,28 @@ def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
     """
     keyed = records.filter(F.col("is_visible") & F.col("key_hash").isNotNull())
     later = keyed.select(
-        *PLACE, "key_hash", "offset", F.struct("record_timestamp", "offset").alias("record"), F.lit(0).alias("turn")
+        *PLACE,
+        "key_hash",
+        "offset",
+        F.struct("record_timestamp", "offset").alias("record"),
+        F.lit(0).alias("turn"),
     )
     names = positions.columns
     points = positions.withColumn("turn", F.lit(1))
     downwards = Window.partitionBy(*PLACE, "key_hash").orderBy(F.col("offset").desc(), F.col("turn").desc())
     nearest = F.last("record", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
-    together = points.unionByName(later, allowMissingColumns=True).withColumn("later", nearest).filter(F.col("turn") == 1)
+    together = (
+        points.unionByName(later, allowMissingColumns=True)
+        .withColumn("later", nearest)
+        .filter(F.col("turn") == 1)
+    )
     is_compacting = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
     was_passed = F.coalesce(F.col("cover.committed_at") < F.col("later.record_timestamp"), F.lit(False))
     is_gone = F.col("is_covered") & (F.col("visible_count") == 0) & F.col("key_hash").isNotNull()
     is_compacted = is_gone & F.col("later").isNotNull() & is_compacting & ~was_passed
-    return together.withColumn("is_compacted", F.coalesce(is_compacted, F.lit(False))).select(*names, "is_compacted")
+    return together.withColumn("is_compacted", F.coalesce(is_compacted, F.lit(False))).select(
+        *names, "is_compacted"
+    )
 
 
 def with_ambiguity(messages: DataFrame) -> DataFrame:
@@ -166,31 +204,44 @@ def with_ambiguity(messages: DataFrame) -> DataFrame:
     """
     whole = messages.agg(
         F.coalesce(
-            F.bool_or((F.col("attempts") > 0) & ~F.col("has_identity") & (F.col("acceptance") != "failed")), F.lit(False)
+            F.bool_or((F.col("attempts") > 0) & ~F.col("has_identity") & (F.col("acceptance") != "failed")),
+            F.lit(False),
         ).alias("has_unnamed_sends"),
-        F.coalesce(F.bool_or((F.col("acceptance") == "unproven") & (F.size("asserted") == 0)), F.lit(False)).alias(
-            "has_unplaced_sends"
+        F.coalesce(
+            F.bool_or((F.col("acceptance") == "unproven") & (F.size("asserted") == 0)), F.lit(False)
+        ).alias("has_unplaced_sends"),
+        F.coalesce(F.bool_or((F.col("attempts") == 0) & (F.col("effect_rows") > 0)), F.lit(False)).alias(
+            "has_orphans"
         ),
-        F.coalesce(F.bool_or((F.col("attempts") == 0) & (F.col("effect_rows") > 0)), F.lit(False)).alias("has_orphans"),
     )
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
-    return known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id").crossJoin(F.broadcast(whole))
+    return (
+        known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull())
+        .drop("shared_id")
+        .crossJoin(F.broadcast(whole))
+    )
 
 
 def _is_old_enough(scope: Scope) -> Column:
     """Return whether `produced` and `delivered` cover the message and its deadline has passed in the covered evidence."""
     effects, sent_at = scope.effect_ledger, F.col("first_attempt.at")
     start = sent_at - F.lit(scope.contract.clock_skew)
-    is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(Ledger.PRODUCED, sent_at)
-    return is_sent_covered & scope.covered_from(effects, start) & scope.covered_until(effects, F.col("deadline"))
+    is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(
+        Ledger.PRODUCED, sent_at
+    )
+    return (
+        is_sent_covered & scope.covered_from(effects, start) & scope.covered_until(effects, F.col("deadline"))
+    )
 
 
 def _is_missing(scope: Scope) -> Column:
     """Return whether a log that covers the message lacks it in every transaction state."""
     if Ledger.LOG not in scope.evidence:
         return F.lit(False)
-    is_absent = (F.size("visible") == 0) & (F.col("written") == 0) & (F.col("aborted") == 0) & (F.col("open") == 0)
+    is_absent = (
+        (F.size("visible") == 0) & (F.col("written") == 0) & (F.col("aborted") == 0) & (F.col("open") == 0)
+    )
     return is_absent & (F.size("asserted") > 0) & F.coalesce("is_covered_by_log", F.lit(False))
 
 

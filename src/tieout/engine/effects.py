@@ -36,8 +36,12 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
 
 def _first_reads(rows: DataFrame) -> DataFrame:
     """Return reads with one effect a position: where only reads are known, reading a position again is no second effect."""
-    again = Window.partitionBy(*POSITION, "effect_state").orderBy(F.col("processed_at").asc_nulls_last(), "delivery_sequence")
-    is_again = F.col("offset").isNotNull() & (F.row_number().over(again) > 1) & (F.col("effect_state") == "ok")
+    again = Window.partitionBy(*POSITION, "effect_state").orderBy(
+        F.col("processed_at").asc_nulls_last(), "delivery_sequence"
+    )
+    is_again = (
+        F.col("offset").isNotNull() & (F.row_number().over(again) > 1) & (F.col("effect_state") == "ok")
+    )
     return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
 
 
@@ -48,17 +52,28 @@ def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
     """
     sent = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
     claims = sent.select(
-        *POSITION, "key", "message_id", F.lit(RANK_ACCEPTED).alias("rank"), F.lit(None).cast("string").alias("state")
+        *POSITION,
+        "key",
+        "message_id",
+        F.lit(RANK_ACCEPTED).alias("rank"),
+        F.lit(None).cast("string").alias("state"),
     )
     if records is not None:
         rank = F.when(F.col("is_visible"), RANK_VISIBLE).otherwise(RANK_SHADOW)
         claims = claims.unionByName(
-            records.select(*POSITION, "key", "message_id", rank.alias("rank"), F.col("transaction_state").alias("state"))
+            records.select(
+                *POSITION, "key", "message_id", rank.alias("rank"), F.col("transaction_state").alias("state")
+            )
         )
     same_rank = claims.groupBy(*POSITION, "rank").agg(
-        F.min("key").alias("low"), F.max("key").alias("high"), F.max("message_id").alias("id"), F.max("state").alias("state")
+        F.min("key").alias("low"),
+        F.max("key").alias("high"),
+        F.max("message_id").alias("id"),
+        F.max("state").alias("state"),
     )
-    best = same_rank.groupBy(*POSITION).agg(F.min(F.struct("rank", "low", "high", "id", "state")).alias("best"))
+    best = same_rank.groupBy(*POSITION).agg(
+        F.min(F.struct("rank", "low", "high", "id", "state")).alias("best")
+    )
     return best.select(
         *[F.col(name).alias(f"owned_{name}") for name in POSITION],
         F.when(F.col("best.low") == F.col("best.high"), F.col("best.low")).alias("owner"),
@@ -102,14 +117,20 @@ def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
     return joined.select(*rows.columns, chosen.alias("by_id"))
 
 
-def with_record_keys(scope: Scope, records: DataFrame, attempts: DataFrame, reused: DataFrame | None) -> DataFrame:
+def with_record_keys(
+    scope: Scope, records: DataFrame, attempts: DataFrame, reused: DataFrame | None
+) -> DataFrame:
     """Return log records with the `key` of their message: by their id where the log carries ids, else by position."""
     if scope.contract.identity == Identity.POSITION:
         return records.withColumn("key", position_key())
     by_id = with_id_key(_with_session(records), reused).drop("producer_session")
-    claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted"))
+    claims = attempts.filter(
+        F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
+    )
     at = claims.groupBy(
-        F.col("topic").alias("at_topic"), F.col("partition").alias("at_partition"), F.col("offset").alias("at_offset")
+        F.col("topic").alias("at_topic"),
+        F.col("partition").alias("at_partition"),
+        F.col("offset").alias("at_offset"),
     ).agg(F.min("key").alias("low"), F.max("key").alias("high"))
     same = (
         F.col("topic").eqNullSafe(F.col("at_topic"))
@@ -163,10 +184,16 @@ def with_message_keys(
     alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))
     contradicts = F.coalesce(F.col("owner_id") != F.col("message_id"), F.lit(False))
     owner_fits = F.col("owner").isNotNull() & ~contradicts
-    return matched.withColumn(
-        "key", F.when(owner_fits, F.col("owner")).otherwise(F.coalesce("by_id", alone))
-    ).withColumn("has_identity", owner_fits | F.col("by_id").isNotNull() | _is_known_by_position()).select(
-        *rows.columns, "key", "has_identity", F.when(owner_fits, F.col("held_state")).alias("held_state"), "is_ambiguous"
+    return (
+        matched.withColumn("key", F.when(owner_fits, F.col("owner")).otherwise(F.coalesce("by_id", alone)))
+        .withColumn("has_identity", owner_fits | F.col("by_id").isNotNull() | _is_known_by_position())
+        .select(
+            *rows.columns,
+            "key",
+            "has_identity",
+            F.when(owner_fits, F.col("held_state")).alias("held_state"),
+            "is_ambiguous",
+        )
     )
 
 

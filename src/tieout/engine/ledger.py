@@ -24,7 +24,12 @@ from tieout.model import Ledger
 
 _STRING, _LONG, _INT, _TIME, _FLAG = StringType(), LongType(), IntegerType(), TimestampType(), BooleanType()
 
-_PLACE: Final[dict[str, DataType]] = {"topic": _STRING, "topic_id": _STRING, "partition": _INT, "offset": _LONG}
+_PLACE: Final[dict[str, DataType]] = {
+    "topic": _STRING,
+    "topic_id": _STRING,
+    "partition": _INT,
+    "offset": _LONG,
+}
 _CONTENT: Final[dict[str, DataType]] = {
     "key_hash": _STRING,
     "payload_hash": _STRING,

@@ -14,7 +14,13 @@ from pyspark.sql import functions as F
 from tieout.engine import messages as gathering
 from tieout.engine.attempts import attempts_of
 from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
-from tieout.engine.effects import consumer_rows_of, owners_of, reused_ids_of, with_message_keys, with_record_keys
+from tieout.engine.effects import (
+    consumer_rows_of,
+    owners_of,
+    reused_ids_of,
+    with_message_keys,
+    with_record_keys,
+)
 from tieout.engine.materialising import materialised
 from tieout.engine.placing import placed
 from tieout.engine.positions import commits_of, frontier_of
@@ -57,11 +63,17 @@ def matched(scope: Scope) -> Matched:
     owners = owners_of(attempts, records)
     for ledger in _KINDS:
         if ledger in scope.evidence:
-            keyed[ledger] = materialised(with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused))
+            keyed[ledger] = materialised(
+                with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
+            )
     for ledger in _ASIDE:
         if ledger in scope.evidence:
-            keyed[ledger] = materialised(with_message_keys(scope, _with_payload(scope.rows(ledger)), owners, reused))
-    gathered = materialised(placed(scope, materialised(gathering.gathered(scope, _events(scope, keyed, bounds)))))
+            keyed[ledger] = materialised(
+                with_message_keys(scope, _with_payload(scope.rows(ledger)), owners, reused)
+            )
+    gathered = materialised(
+        placed(scope, materialised(gathering.gathered(scope, _events(scope, keyed, bounds))))
+    )
     commits = commits_of(scope)
     consumer_rows = [keyed[ledger] for ledger in _KINDS if ledger in keyed]
     frontier = frontier_of(gathered, consumer_rows, commits)
@@ -90,6 +102,10 @@ def _events(scope: Scope, keyed: Mapping[Ledger, DataFrame], bounds: DataFrame |
     events = [gathering.attempt_events(covered)]
     if Ledger.LOG in keyed:
         events.append(gathering.record_events(keyed[Ledger.LOG]))
-    events += [gathering.consumer_events(keyed[ledger], kind) for ledger, kind in _KINDS.items() if ledger in keyed]
-    events += [gathering.aside_events(keyed[ledger], kind) for ledger, kind in _ASIDE.items() if ledger in keyed]
+    events += [
+        gathering.consumer_events(keyed[ledger], kind) for ledger, kind in _KINDS.items() if ledger in keyed
+    ]
+    events += [
+        gathering.aside_events(keyed[ledger], kind) for ledger, kind in _ASIDE.items() if ledger in keyed
+    ]
     return events

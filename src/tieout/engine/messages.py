@@ -43,7 +43,11 @@ def consumer_events(rows: DataFrame, kind: str) -> DataFrame:
     """Return rows of `delivered` or `read` as events."""
     committed = F.lower("isolation") == "read_committed" if "isolation" in rows.columns else F.lit(False)
     return _events(
-        rows, kind, at=F.col("processed_at"), state=F.col("effect_state"), is_committed_read=F.coalesce(committed, F.lit(False))
+        rows,
+        kind,
+        at=F.col("processed_at"),
+        state=F.col("effect_state"),
+        is_committed_read=F.coalesce(committed, F.lit(False)),
     )
 
 
@@ -55,7 +59,9 @@ def aside_events(rows: DataFrame, kind: str) -> DataFrame:
 def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     """Return rows in the columns every event has; what a ledger does not know is null."""
     chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
-    types = dict.fromkeys(("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered"), "boolean")
+    types = dict.fromkeys(
+        ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered"), "boolean"
+    )
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
     types |= dict.fromkeys(("at", "done_at", "record_timestamp"), "timestamp")
@@ -93,7 +99,9 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
     attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
     asserts = placed & (
-        (attempt & (outcome != "failed")) | (_is(RECORD) & F.col("is_visible")) | (_is(READ) & (outcome != "none"))
+        (attempt & (outcome != "failed"))
+        | (_is(RECORD) & F.col("is_visible"))
+        | (_is(READ) & (outcome != "none"))
     )
     facts = {"attempts": F.count_if(attempt), "attempts_in": F.count_if(attempt & inside)}
     for name in ("acked", "failed", "unknown"):
@@ -103,7 +111,10 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "message_id": F.coalesce(F.min(_when(attempt, F.col("message_id"))), F.min("message_id")),
         "has_identity": F.bool_and("has_identity"),
         "first_attempt": F.min(
-            _when(attempt & F.col("at").isNotNull(), F.struct("at", "sequence", "producer_id", "producer_session"))
+            _when(
+                attempt & F.col("at").isNotNull(),
+                F.struct("at", "sequence", "producer_id", "producer_session"),
+            )
         ),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
@@ -114,7 +125,9 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
                 F.struct("producer_id", "producer_session", "transaction_id"),
             )
         ),
-        "acked_place": F.min(_when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))),
+        "acked_place": F.min(
+            _when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))
+        ),
         "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
         "is_misrouted": F.coalesce(
             F.bool_or(attempt & (outcome == "acked") & (F.col("partition") != F.col("intended_partition"))),
@@ -160,9 +173,16 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         "first_effect_at": F.min(_when(effect, at)),
         "last_effect_at": F.max(_when(effect, at)),
         "first_effect": F.min(
-            _when(effect & at.isNotNull(), F.struct("at", "delivery_sequence", "consumer_id", "generation", "topic", "partition", "offset"))
+            _when(
+                effect & at.isNotNull(),
+                F.struct(
+                    "at", "delivery_sequence", "consumer_id", "generation", "topic", "partition", "offset"
+                ),
+            )
         ),
-        "effect_place": F.min(_when(effect & F.col("partition").isNotNull(), F.struct("at", _place().alias("place")))),
+        "effect_place": F.min(
+            _when(effect & F.col("partition").isNotNull(), F.struct("at", _place().alias("place")))
+        ),
         "effect_readers": F.collect_set(_when(effect, reader)),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
         "is_from_open": F.coalesce(
@@ -179,7 +199,11 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
 
 def _content_facts() -> dict[str, Column]:
     facts: dict[str, Column] = {}
-    sides = {"sent": _is(ATTEMPT), "logged": _is(RECORD) & F.col("is_visible"), "output": _is(EFFECT) & (F.col("state") == "ok")}
+    sides = {
+        "sent": _is(ATTEMPT),
+        "logged": _is(RECORD) & F.col("is_visible"),
+        "output": _is(EFFECT) & (F.col("state") == "ok"),
+    }
     sides["output"] = sides["output"] | (_is(READ) & (F.col("state") == "ok"))
     for side, condition in sides.items():
         for name in ("payload_hash", "key_hash", "header_hash", "record_timestamp"):

@@ -21,7 +21,12 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
     best = F.coalesce("first_acked", "last_unknown")
     return (
         known.withColumn("acceptance", _acceptance())
-        .withColumn("asserted", F.when(F.col("acceptance") == "unproven", F.array_distinct("visible")).otherwise(F.col("asserted")))
+        .withColumn(
+            "asserted",
+            F.when(F.col("acceptance") == "unproven", F.array_distinct("visible")).otherwise(
+                F.col("asserted")
+            ),
+        )
         .withColumns(
             {
                 "is_owned": scope.in_window(F.col("first_attempt.at")),
@@ -34,7 +39,9 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
         .withColumns(
             {
                 "topic": F.coalesce("home.topic", "attempt_place.place.topic"),
-                "partition": F.coalesce("home.partition", "intended_partition", "attempt_place.place.partition"),
+                "partition": F.coalesce(
+                    "home.partition", "intended_partition", "attempt_place.place.partition"
+                ),
                 "first_offset": _first_offset(),
             }
         )
@@ -48,7 +55,12 @@ def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
     One write of a transaction that a read_committed reader was given, or that is committed in the log, proves all of it.
     """
     plain_read = (F.col("reads") > 0) & F.col("transaction").isNull()
-    own = (F.col("effect_rows") > 0) | (F.col("written") > 0) | plain_read | F.coalesce("is_read_committed", F.lit(False))
+    own = (
+        (F.col("effect_rows") > 0)
+        | (F.col("written") > 0)
+        | plain_read
+        | F.coalesce("is_read_committed", F.lit(False))
+    )
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
         return gathered.withColumn("is_proven", own)
     whole = (F.col("written") > 0) | F.coalesce("is_read_committed", F.lit(False))
@@ -58,7 +70,9 @@ def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
         .distinct()
     )
     joined = gathered.join(proven, F.to_json("transaction") == F.col("proven_transaction"), how="left")
-    return joined.withColumn("is_proven", own | F.col("proven_transaction").isNotNull()).drop("proven_transaction")
+    return joined.withColumn("is_proven", own | F.col("proven_transaction").isNotNull()).drop(
+        "proven_transaction"
+    )
 
 
 def _acceptance() -> Column:
@@ -76,7 +90,9 @@ def _acceptance() -> Column:
 def _home() -> Column:
     """Return the partition of the first position: the earliest acked attempt's, else the lowest; else its first effect's."""
     first = F.array_min("asserted")
-    lowest = F.when(F.size("asserted") > 0, F.struct(first["topic"].alias("topic"), first["partition"].alias("partition")))
+    lowest = F.when(
+        F.size("asserted") > 0, F.struct(first["topic"].alias("topic"), first["partition"].alias("partition"))
+    )
     return F.coalesce("acked_place.place", lowest, "effect_place.place")
 
 
@@ -84,6 +100,8 @@ def _first_offset() -> Column:
     """Return the lowest visible or asserted offset in the message's partition, null where it has none."""
     in_place = F.filter(
         "asserted",
-        lambda p: p["topic"].eqNullSafe(F.col("home.topic")) & p["partition"].eqNullSafe(F.col("home.partition")),
+        lambda p: (
+            p["topic"].eqNullSafe(F.col("home.topic")) & p["partition"].eqNullSafe(F.col("home.partition"))
+        ),
     )
     return F.array_min(F.transform(in_place, lambda p: p["offset"]))

@@ -36,13 +36,19 @@ def frontier_of(messages: DataFrame, consumer_rows: list[DataFrame], commits: Da
     by effect or read). Holes below are ignored; a partition without any of the three has no row.
     """
     none = F.lit(None).cast("bigint")
-    unplaced = messages.filter((F.col("effect_rows") > 0) & (F.size("effect_positions") == 0) & F.col("first_offset").isNotNull())
+    unplaced = messages.filter(
+        (F.col("effect_rows") > 0) & (F.size("effect_positions") == 0) & F.col("first_offset").isNotNull()
+    )
     parts = [unplaced.select(*PLACE, F.col("first_offset").alias("reached"), none.alias("committed"))]
     for rows in consumer_rows:
         is_passing = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
-        parts.append(rows.filter(is_passing).select(*PLACE, F.col("offset").alias("reached"), none.alias("committed")))
+        parts.append(
+            rows.filter(is_passing).select(*PLACE, F.col("offset").alias("reached"), none.alias("committed"))
+        )
     if commits is not None:
-        parts.append(commits.select(*PLACE, none.alias("reached"), F.col("committed_offset").alias("committed")))
+        parts.append(
+            commits.select(*PLACE, none.alias("reached"), F.col("committed_offset").alias("committed"))
+        )
     stacked = reduce(DataFrame.unionByName, parts)
     return (
         stacked.groupBy(*PLACE)

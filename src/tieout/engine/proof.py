@@ -33,7 +33,9 @@ def _rows_of(ledger: Ledger, rows: DataFrame, keys: DataFrame) -> DataFrame:
     canonical = [name for name in SCHEMAS[ledger].names if name in rows.columns]
     wanted = rows.join(keys, F.col("key") == F.col("break_key"), how="left_semi")
     content = F.struct(*canonical)
-    oldest = Window.partitionBy("key").orderBy(F.col(TIME_COLUMN[ledger]).asc_nulls_last(), F.xxhash64(F.to_json(content)))
+    oldest = Window.partitionBy("key").orderBy(
+        F.col(TIME_COLUMN[ledger]).asc_nulls_last(), F.xxhash64(F.to_json(content))
+    )
     first = wanted.withColumn("place", F.row_number().over(oldest)).filter(F.col("place") <= ROWS_PER_LEDGER)
     ordered = F.array_sort(F.collect_list(F.struct("place", content.alias("row"))))
     return (

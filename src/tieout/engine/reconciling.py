@@ -26,6 +26,7 @@ from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
 from tieout.engine.reading import read_evidence
 from tieout.engine.scope import Scope
+from tieout.engine.session import suited_to
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.supported import refuse_unsupported
 from tieout.model import BreakClass, Ledger, Window
@@ -65,7 +66,9 @@ def reconcile(
     refuse_unsupported(contract)
     progress("reading the ledgers")
     evidence = read_evidence(spark, contract, window, now)
-    return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
+    rows = sum(found.coverage.rows for found in evidence.values())
+    with suited_to(spark, rows):
+        return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
 
 
 def reconciled(
@@ -151,7 +154,13 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
     statement["verdict"] = judgement.verdict.value
     statement["reasons"] = list(judgement.reasons)
     statement["checks"] = [
-        {"rule": c.rule, "severity": c.severity.value, "status": c.status.value, "observed": c.observed, "limit": c.limit}
+        {
+            "rule": c.rule,
+            "severity": c.severity.value,
+            "status": c.status.value,
+            "observed": c.observed,
+            "limit": c.limit,
+        }
         for c in judgement.checks
     ]
     return statement
@@ -162,8 +171,12 @@ def _counts(
 ) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """Return the counts of primary classes, of everything that holds, and of classes whose ledgers do not cover them."""
     held = F.array_distinct(F.concat(F.array("class"), "flags"))
-    of_messages = messages.filter("is_judged_here").select("class", held.alias("held"), is_confirmed(scope).alias("is_confirmed"))
-    standing = breaks.filter(F.col("kind") != "message").select("class", held.alias("held"), F.lit(True).alias("is_confirmed"))
+    of_messages = messages.filter("is_judged_here").select(
+        "class", held.alias("held"), is_confirmed(scope).alias("is_confirmed")
+    )
+    standing = breaks.filter(F.col("kind") != "message").select(
+        "class", held.alias("held"), F.lit(True).alias("is_confirmed")
+    )
     together = of_messages.unionByName(standing).groupBy("class", "held", "is_confirmed").count().collect()
     classes: dict[str, int] = {}
     flags: dict[str, int] = {}
@@ -181,7 +194,9 @@ def _counts(
 def is_confirmed(scope: Scope) -> Any:
     """Return whether the effects' ledger covers every effect of a message that has some; loss carries its own proof."""
     ledger = scope.effect_ledger
-    covered = scope.covered_from(ledger, F.col("first_effect_at")) & scope.covered_until(ledger, F.col("last_effect_at"))
+    covered = scope.covered_from(ledger, F.col("first_effect_at")) & scope.covered_until(
+        ledger, F.col("last_effect_at")
+    )
     return (F.col("effect_rows") == 0) | covered
 
 
@@ -193,13 +208,22 @@ def _latency(messages: DataFrame) -> dict[str, Any]:
         .agg(
             F.count(seconds).alias("count"),
             F.round(F.avg(seconds), 6).alias("mean"),
-            F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000)).alias("p"),
+            F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000)).alias(
+                "p"
+            ),
             F.max(seconds).alias("max"),
         )
         .collect()[0]
     )
     p50, p95, p99 = row["p"] or (None, None, None)
-    return {"count": row["count"], "mean_s": row["mean"], "p50_s": p50, "p95_s": p95, "p99_s": p99, "max_s": row["max"]}
+    return {
+        "count": row["count"],
+        "mean_s": row["mean"],
+        "p50_s": p50,
+        "p95_s": p95,
+        "p99_s": p99,
+        "max_s": row["max"],
+    }
 
 
 def _incidents(breaks: DataFrame) -> list[dict[str, Any]]:
@@ -219,5 +243,3 @@ def _incidents(breaks: DataFrame) -> list[dict[str, Any]]:
 
 def _iso(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
-
-

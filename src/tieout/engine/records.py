@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
-
 _STATED_BOUNDS: Final = {
     "log_start": "log_start_offset",
     "stated_stable": "last_stable_offset",
@@ -32,7 +31,9 @@ def log_rows_of(scope: Scope) -> DataFrame | None:
     rows = scope.rows(Ledger.LOG).filter(F.col("offset").isNotNull())
     state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
     content = [name for name in rows.columns if name not in ("topic", "partition", "offset")]
-    latest = F.max(F.struct(F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"), F.struct(*content).alias("row")))
+    latest = F.max(
+        F.struct(F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"), F.struct(*content).alias("row"))
+    )
     return (
         rows.withColumns({"transaction_state": state, "is_control": F.coalesce("is_control", F.lit(False))})
         .groupBy("topic", "partition", "offset")
@@ -49,7 +50,9 @@ def bounds_of(scope: Scope) -> DataFrame:
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
-        name: F.max(F.when(F.col(column).isNotNull(), F.struct(moment.alias("moment"), F.col(column).alias("value"))))["value"]
+        name: F.max(
+            F.when(F.col(column).isNotNull(), F.struct(moment.alias("moment"), F.col(column).alias("value")))
+        )["value"]
         for name, column in _STATED_BOUNDS.items()
     }
     stated = (
@@ -61,7 +64,9 @@ def bounds_of(scope: Scope) -> DataFrame:
             F.min("offset").alias("lowest_offset"),
             F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
             F.max("offset").alias("last_offset"),
-            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias("is_transactional"),
+            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias(
+                "is_transactional"
+            ),
         )
     )
     return stated.select(

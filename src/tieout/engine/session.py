@@ -1,7 +1,9 @@
-"""Spark sessions: the local one for the command line, and the settings every run relies on."""
+"""Spark sessions, and the settings that every run relies on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -9,22 +11,58 @@ from pyspark.sql import SparkSession
 SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
-    "spark.sql.shuffle.partitions": "8",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.autoBroadcastJoinThreshold": "16m",
+    "spark.sql.icu.caseMappings.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+}
+"""What a run sets: UTC, ANSI arithmetic, plain upper and lower case, and no web page of its own."""
+
+_LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
 }
-"""What a run sets where the submitter did not: UTC, ANSI arithmetic, loopback only."""
+
+SMALL_ROWS: Final = 100_000
+"""Up to so many rows of evidence, planning and compiling cost more than the work itself."""
+
+_SMALL: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
 
 
 def local_session(app_name: str) -> SparkSession:
-    """Return a Spark session on this machine, or the active one, with the settings that the engine relies on."""
-    builder = SparkSession.builder.appName(app_name).master("local[2]")
-    for name, value in SETTINGS.items():
+    """Return a Spark session on this machine's loopback with the settings that the engine relies on."""
+    return _session(SparkSession.builder.appName(app_name).master("local[2]"), _LOCAL)
+
+
+def submitted_session(app_name: str) -> SparkSession:
+    """Return the session of a job that spark-submit started, on the master it was given."""
+    return _session(SparkSession.builder.appName(app_name), {})
+
+
+def _session(builder: SparkSession.Builder, extra: dict[str, str]) -> SparkSession:
+    for name, value in (SETTINGS | extra).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def suited_to(spark: SparkSession, rows: int) -> Iterator[None]:
+    """Set the session up for that many rows of evidence while the block runs; results do not depend on it."""
+    if rows > SMALL_ROWS:
+        yield
+        return
+    before = {name: spark.conf.get(name) for name in _SMALL}
+    for name, value in _SMALL.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, known in before.items():
+            spark.conf.set(name, known or "")

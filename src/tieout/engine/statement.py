@@ -15,12 +15,25 @@ from tieout.engine.balance import OFFSET_STATES
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
 
-ROW_COUNTS: Final = ("attempts", "acked_attempts", "failed_attempts", "unknown_attempts", "messages", "resends")
+ROW_COUNTS: Final = (
+    "attempts",
+    "acked_attempts",
+    "failed_attempts",
+    "unknown_attempts",
+    "messages",
+    "resends",
+)
 ACCEPTANCES: Final = ("accepted", "unproven", "failed")
 DISPOSITION_COUNTS: Final = (
     "delivered", "filtered", "dead_lettered", "compacted", "lost", "in_flight", "unverifiable",
 )  # fmt: skip
-EFFECT_COUNTS: Final = ("effects", "first_effects", "further_effects", "phantom_effects", "unverifiable_effects")
+EFFECT_COUNTS: Final = (
+    "effects",
+    "first_effects",
+    "further_effects",
+    "phantom_effects",
+    "unverifiable_effects",
+)
 COUNTS: Final = (*ROW_COUNTS, *ACCEPTANCES, *DISPOSITION_COUNTS, *EFFECT_COUNTS)
 
 
@@ -66,12 +79,19 @@ def partition_rows(counted: DataFrame, balance: DataFrame | None) -> list[dict[s
         place = (row["topic"], row["partition"])
         empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(COUNTS, 0)}
         entry = rows.setdefault(place, empty)
-        entry["offsets"] = {"from": row["from"], "to": row["to"], **{name: row[name] for name in OFFSET_STATES}}
+        entry["offsets"] = {
+            "from": row["from"],
+            "to": row["to"],
+            **{name: row[name] for name in OFFSET_STATES},
+        }
         entry["unexplained"] = row["unexplained"]
     for entry in rows.values():
         entry.setdefault("offsets", None)
         entry.setdefault("unexplained", 0)
-    return [rows[place] for place in sorted(rows, key=lambda p: (p[0] is None, p[0] or "", p[1] is None, p[1] or 0))]
+    return [
+        rows[place]
+        for place in sorted(rows, key=lambda p: (p[0] is None, p[0] or "", p[1] is None, p[1] or 0))
+    ]
 
 
 def identity_errors(partitions: list[dict[str, Any]]) -> list[str]:
@@ -85,9 +105,15 @@ def identity_errors(partitions: list[dict[str, Any]]) -> list[str]:
         for left, terms in _IDENTITIES.items():
             total = sum(row[term] for term in terms)
             if row[left] != total:
-                errors.append(f"{row['topic']}-{row['partition']}: {left} = {row[left]}, but {' + '.join(terms)} = {total}")
+                errors.append(
+                    f"{row['topic']}-{row['partition']}: {left} = {row[left]}, but {' + '.join(terms)} = {total}"
+                )
         errors += _offset_errors(row)
-        errors += [f"{row['topic']}-{row['partition']}: {name} = {row[name]} is negative" for name in COUNTS if row[name] < 0]
+        errors += [
+            f"{row['topic']}-{row['partition']}: {name} = {row[name]} is negative"
+            for name in COUNTS
+            if row[name] < 0
+        ]
     return errors
 
 

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.engine.classes.corrupted import CORRUPTED_HEADER, CORRUPTED_KEY, CORRUPTED_TIMESTAMP, CORRUPTED_VALUE
+from tieout.engine.classes.corrupted import (
+    CORRUPTED_HEADER,
+    CORRUPTED_KEY,
+    CORRUPTED_TIMESTAMP,
+    CORRUPTED_VALUE,
+)
 from tieout.engine.classes.duplicates import LOG_DUPLICATE, OUTPUT_DUPLICATE, REDELIVERY
 from tieout.engine.classes.lost import LOST
 from tieout.engine.classes.phantoms import PHANTOM_ABORTED, PHANTOM_UNCOMMITTED, PHANTOM_UNKNOWN

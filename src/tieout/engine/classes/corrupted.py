@@ -24,7 +24,9 @@ def _rule(name: BreakClass, content: str) -> MessageRule:
 
     def in_output(_scope: Scope) -> Column:
         from_log = F.size(f"logged_{content}") > 0
-        return F.when(from_log, _differs("output", "logged", content)).otherwise(_differs("output", "sent", content))
+        return F.when(from_log, _differs("output", "logged", content)).otherwise(
+            _differs("output", "sent", content)
+        )
 
     def holds(scope: Scope) -> Column:
         return (F.col("attempts") > 0) & (in_broker(scope) | in_output(scope))

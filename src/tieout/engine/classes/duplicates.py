@@ -50,5 +50,8 @@ LOG_DUPLICATE = MessageRule(
 )
 OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, _output_twice, _output_locus)
 REDELIVERY = MessageRule(
-    BreakClass.REDELIVERY, _read_again, at(Locus.BROKER_TO_CONSUMER), needs=(Need(Ledger.READ, ("partition", "offset")),)
+    BreakClass.REDELIVERY,
+    _read_again,
+    at(Locus.BROKER_TO_CONSUMER),
+    needs=(Need(Ledger.READ, ("partition", "offset")),),
 )

@@ -36,8 +36,14 @@ def origin_is_covered(scope: Scope) -> Column:
     reaches_back = scope.covered_from(Ledger.PRODUCED, seen_at - F.lit(scope.contract.look_back))
     starts_with_topic = F.coalesce("has_first_record", F.lit(False))
     by_position_only = F.col("message_id").isNull()
-    is_named = F.col("has_identity") & ~F.col("has_unnamed_sends") & ~(by_position_only & F.col("has_unplaced_sends"))
-    covered = F.when(_is_recorded() & F.col("record_at").isNotNull(), recorded).otherwise(until & (reaches_back | starts_with_topic))
+    is_named = (
+        F.col("has_identity")
+        & ~F.col("has_unnamed_sends")
+        & ~(by_position_only & F.col("has_unplaced_sends"))
+    )
+    covered = F.when(_is_recorded() & F.col("record_at").isNotNull(), recorded).otherwise(
+        until & (reaches_back | starts_with_topic)
+    )
     return is_named & covered
 
 
@@ -52,7 +58,11 @@ def _unknown_locus(scope: Scope) -> Column:
 
 
 def _aborted(scope: Scope) -> Column:
-    all_failed = (F.col("acceptance") == "failed") & (F.col("effect_rows") > 0) & scope.in_window(F.col("first_effect_at"))
+    all_failed = (
+        (F.col("acceptance") == "failed")
+        & (F.col("effect_rows") > 0)
+        & scope.in_window(F.col("first_effect_at"))
+    )
     return all_failed | ((F.col("attempts") > 0) & F.col("is_from_aborted"))
 
 
@@ -63,5 +73,8 @@ def _uncommitted(_scope: Scope) -> Column:
 PHANTOM_UNKNOWN = MessageRule(BreakClass.PHANTOM_UNKNOWN, _unknown, _unknown_locus)
 PHANTOM_ABORTED = MessageRule(BreakClass.PHANTOM_ABORTED, _aborted, at(Locus.CONSUMER_ISOLATION))
 PHANTOM_UNCOMMITTED = MessageRule(
-    BreakClass.PHANTOM_UNCOMMITTED, _uncommitted, at(Locus.CONSUMER_ISOLATION), needs=(Need(Ledger.LOG, ("transaction_state",)),)
+    BreakClass.PHANTOM_UNCOMMITTED,
+    _uncommitted,
+    at(Locus.CONSUMER_ISOLATION),
+    needs=(Need(Ledger.LOG, ("transaction_state",)),),
 )

@@ -32,7 +32,8 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, at:
     """Return one break a row whose `before` position stands in the wrong order, in the window of the row's time."""
     subject = F.to_json(F.struct("topic", "partition", "offset", "before"))
     positions = F.array(
-        F.struct("topic", "partition", F.col("before").alias("offset")), F.struct("topic", "partition", "offset")
+        F.struct("topic", "partition", F.col("before").alias("offset")),
+        F.struct("topic", "partition", "offset"),
     )
     found = rows.withColumn("at", at).filter(scope.in_window(F.col("at"))).withColumn("positions", positions)
     return standing(found, name, "order", F.lit(locus.value), subject=subject, flags=F.array())
@@ -41,13 +42,20 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, at:
 def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs whose sequence rises and whose first position falls, per session and partition."""
     rows = _ordered(scope, messages).select(
-        "topic", "partition", "order_key", F.col("first_offset").alias("offset"), F.col("first_attempt").alias("sent")
+        "topic",
+        "partition",
+        "order_key",
+        F.col("first_offset").alias("offset"),
+        F.col("first_attempt").alias("sent"),
     )
     rows = rows.filter(F.col("sent.sequence").isNotNull())
     session = _grouping(scope, "sent.producer_id", "sent.producer_session", "topic", "partition")
     by_sequence = Window.partitionBy(*session).orderBy("sent.sequence")
     pairs = rows.withColumns(
-        {"before": F.lag("offset").over(by_sequence), "sequence_before": F.lag("sent.sequence").over(by_sequence)}
+        {
+            "before": F.lag("offset").over(by_sequence),
+            "sequence_before": F.lag("sent.sequence").over(by_sequence),
+        }
     ).filter((F.col("before") > F.col("offset")) & (F.col("sequence_before") < F.col("sent.sequence")))
     return _descents(pairs, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER, F.col("sent.at"))
 
@@ -55,15 +63,25 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
 def reorder_consumer(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs whose position rises and whose first delivery falls, per consumer, generation and partition."""
     rows = _ordered(scope, messages).select(
-        "topic", "partition", "order_key", F.col("first_offset").alias("offset"), F.col("first_effect").alias("seen")
+        "topic",
+        "partition",
+        "order_key",
+        F.col("first_offset").alias("offset"),
+        F.col("first_effect").alias("seen"),
     )
     rows = rows.filter(F.col("seen.at").isNotNull())
     group = _grouping(scope, "topic", "partition", "seen.consumer_id", "seen.generation")
-    turn = F.col("seen.delivery_sequence") if scope.has(Ledger.DELIVERED, "delivery_sequence") else F.col("seen.at")
+    turn = (
+        F.col("seen.delivery_sequence")
+        if scope.has(Ledger.DELIVERED, "delivery_sequence")
+        else F.col("seen.at")
+    )
     by_position = Window.partitionBy(*group).orderBy("offset")
     pairs = (
         rows.withColumn("turn", turn)
-        .withColumns({"before": F.lag("offset").over(by_position), "turn_before": F.lag("turn").over(by_position)})
+        .withColumns(
+            {"before": F.lag("offset").over(by_position), "turn_before": F.lag("turn").over(by_position)}
+        )
         .filter((F.col("turn_before") > F.col("turn")) & (F.col("before") < F.col("offset")))
     )
     return _descents(pairs, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER, F.col("seen.at"))
@@ -84,7 +102,9 @@ def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
     skew = F.lit(scope.contract.clock_skew)
     pairs = (
         rows.filter(F.col("order_key").isNotNull())
-        .withColumns({"before": F.lag("offset").over(by_position), "seen_before": F.lag("seen_at").over(by_position)})
+        .withColumns(
+            {"before": F.lag("offset").over(by_position), "seen_before": F.lag("seen_at").over(by_position)}
+        )
         .filter(F.col("seen_before") > F.col("seen_at") + skew)
     )
     return _descents(pairs, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, F.col("seen_at"))

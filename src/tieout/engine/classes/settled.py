@@ -66,7 +66,10 @@ LATE = MessageRule(BreakClass.LATE, _late, at(Locus.AFTER_ACKNOWLEDGEMENT))
 IN_FLIGHT = MessageRule(BreakClass.IN_FLIGHT, _in_flight)
 UNVERIFIABLE = MessageRule(BreakClass.UNVERIFIABLE, _unverifiable)
 MISROUTED = MessageRule(
-    BreakClass.MISROUTED, _misrouted, at(Locus.PRODUCER), needs=(Need(Ledger.PRODUCED, ("intended_partition", "partition")),)
+    BreakClass.MISROUTED,
+    _misrouted,
+    at(Locus.PRODUCER),
+    needs=(Need(Ledger.PRODUCED, ("intended_partition", "partition")),),
 )
 RECOVERED = MessageRule(BreakClass.RECOVERED, _recovered)
 DELIVERED = _disposed("delivered")

@@ -22,7 +22,9 @@ POSITIONS_KEPT: Final = 20
 """How many positions a break of many lists; the rest is behind its count."""
 
 
-def standing(rows: DataFrame, name: BreakClass, kind: str, locus: Column, *, subject: Column, flags: Column) -> DataFrame:
+def standing(
+    rows: DataFrame, name: BreakClass, kind: str, locus: Column, *, subject: Column, flags: Column
+) -> DataFrame:
     """Return rows with `topic`, `partition`, `offset`, `positions` as standing breaks."""
     return rows.select(
         F.lit(name.value).alias("class"),
@@ -47,13 +49,21 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
     position = F.struct("cover.topic", "cover.partition", "cover.offset")
     by_commit = (
         ahead.groupBy("cover.topic", "cover.partition", "cover.committed_at", "cover.committed_offset")
-        .agg(F.min("cover.offset").alias("offset"), F.array_sort(F.collect_set(position)).alias("all_positions"))
+        .agg(
+            F.min("cover.offset").alias("offset"),
+            F.array_sort(F.collect_set(position)).alias("all_positions"),
+        )
         .filter(scope.in_window(F.col("committed_at")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
     )
     subject = _at_place("committed_at", "committed_offset")
     return standing(
-        by_commit, BreakClass.COMMIT_AHEAD, "commit", F.lit(Locus.OFFSET_STORE.value), subject=subject, flags=F.array()
+        by_commit,
+        BreakClass.COMMIT_AHEAD,
+        "commit",
+        F.lit(Locus.OFFSET_STORE.value),
+        subject=subject,
+        flags=F.array(),
     )
 
 
@@ -83,7 +93,12 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
     flags = F.array_compact(F.array(F.when(is_annotated, "annotated")))
     subject = _at_place("committed_at", "high")
     return standing(
-        rows, BreakClass.COMMIT_REGRESSION, "commit", F.lit(Locus.OFFSET_STORE.value), subject=subject, flags=flags
+        rows,
+        BreakClass.COMMIT_REGRESSION,
+        "commit",
+        F.lit(Locus.OFFSET_STORE.value),
+        subject=subject,
+        flags=flags,
     )
 
 
@@ -91,7 +106,11 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
     """Return one break a partition whose latest commit lies outside log bounds observed no earlier than it."""
     latest = commits.groupBy(*PLACE).agg(F.max(F.struct("committed_at", "committed_offset")).alias("latest"))
     limits = bounds.select(
-        F.col("topic").alias("b_topic"), F.col("partition").alias("b_partition"), "log_start", "log_end", "observed_at"
+        F.col("topic").alias("b_topic"),
+        F.col("partition").alias("b_partition"),
+        "log_start",
+        "log_end",
+        "observed_at",
     )
     same = F.col("topic").eqNullSafe(F.col("b_topic")) & F.col("partition").eqNullSafe(F.col("b_partition"))
     committed, committed_at = F.col("latest.committed_offset"), F.col("latest.committed_at")
@@ -118,11 +137,19 @@ def log_truncation(scope: Scope, messages: DataFrame, bounds: DataFrame) -> Data
     ).select(F.explode("acked_positions").alias("position"))
     rows = (
         absent.groupBy("position.topic", "position.partition")
-        .agg(F.min("position.offset").alias("offset"), F.array_sort(F.collect_set("position")).alias("all_positions"))
+        .agg(
+            F.min("position.offset").alias("offset"),
+            F.array_sort(F.collect_set("position")).alias("all_positions"),
+        )
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
     )
     return standing(
-        rows, BreakClass.LOG_TRUNCATION, "position", F.lit(Locus.BROKER.value), subject=_at_place("offset"), flags=F.array()
+        rows,
+        BreakClass.LOG_TRUNCATION,
+        "position",
+        F.lit(Locus.BROKER.value),
+        subject=_at_place("offset"),
+        flags=F.array(),
     )
 
 
@@ -144,13 +171,23 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     )
     return standing(
-        rows, BreakClass.LOG_IDENTITY_CONFLICT, "position", F.lit(Locus.BROKER.value), subject=_at_place("offset"), flags=F.array()
+        rows,
+        BreakClass.LOG_IDENTITY_CONFLICT,
+        "position",
+        F.lit(Locus.BROKER.value),
+        subject=_at_place("offset"),
+        flags=F.array(),
     )
 
 
 def torn_transaction(_scope: Scope, messages: DataFrame) -> DataFrame:
     """Return one break a transaction of this window with a delivered record and a lost one."""
-    first = F.min(F.when(F.col("disposition") == "lost", F.struct("topic", "partition", F.col("first_offset").alias("offset"))))
+    first = F.min(
+        F.when(
+            F.col("disposition") == "lost",
+            F.struct("topic", "partition", F.col("first_offset").alias("offset")),
+        )
+    )
     rows = (
         messages.filter(F.col("transaction").isNotNull())
         .groupBy("transaction")
@@ -164,12 +201,22 @@ def torn_transaction(_scope: Scope, messages: DataFrame) -> DataFrame:
     )
     locus = F.lit(Locus.UNKNOWN.value)
     return standing(
-        rows, BreakClass.TORN_TRANSACTION, "transaction", locus, subject=F.to_json("transaction"), flags=F.array()
+        rows,
+        BreakClass.TORN_TRANSACTION,
+        "transaction",
+        locus,
+        subject=F.to_json("transaction"),
+        flags=F.array(),
     )
 
 
 def standing_breaks(
-    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None, bounds: DataFrame | None, commits: DataFrame | None
+    scope: Scope,
+    messages: DataFrame,
+    attempts: DataFrame,
+    records: DataFrame | None,
+    bounds: DataFrame | None,
+    commits: DataFrame | None,
 ) -> list[DataFrame]:
     """Return the standing breaks of every class that the evidence allows to judge."""
     found = [log_identity_conflict(scope, attempts, records)]

@@ -1,0 +1,121 @@
+"""The Spark job of one window: contract → evidence → statement → files → store → result, top to bottom.
+
+Started by the task `reconcile` of a pipeline's DAG through spark-submit. All logic is in the package `tieout`; this file
+only says in which order. Exit 0 with a result file whatever the verdict; exit 2 with an explained error otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tieout import settings
+from tieout.contracts import Contract
+from tieout.engine.reconciling import reconcile
+from tieout.engine.session import submitted_session
+from tieout.engine.staging import break_lines, write_output
+from tieout.errors import PublishInProgressError, StoreError, TieoutError
+from tieout.model import Window
+from tieout.reporting import render_html
+from tieout.store import RunOrigin, Store
+
+
+def main(words: list[str]) -> int:
+    """Reconcile one window and publish it; return the exit code."""
+    # 1. What is asked: the contract by value, the window, and where results go.
+    asked = _arguments(words)
+    contract = Contract.from_json(asked.contract_json.read_text(encoding="utf-8"), asked.base_dir)
+    window = Window(asked.start, asked.end)
+    store = Store(settings.required_database_url())
+
+    # 2. The store is at this version's schema before any work is done for it.
+    store.migrate()
+
+    # 3. A session on whatever master the job was submitted to.
+    spark = submitted_session(f"tieout {contract.pipeline} {window.start.isoformat()}")
+    try:
+        # 4. Evidence in, statement and breaks out: the engine.
+        run_id, now = str(uuid.uuid4()), datetime.now(UTC)
+        found = reconcile(spark, contract, window, run_id=run_id, now=now, progress=_say)
+
+        # 5. The files for people and tools, replaced as a whole.
+        write_output(found, asked.output, render_html)
+
+        # 6. The store, in one transaction.
+        origin = RunOrigin(asked.dag_id, asked.dag_run_id, asked.try_number)
+        plain = json.loads(contract.to_json())
+        published = store.publish(found.statement, break_lines(found.breaks), plain, origin)
+        if not published.is_current:
+            _say(f"stored, but not current: {published.reason}")
+    finally:
+        spark.stop()
+
+    # 7. A line for the log.
+    _say(f"{found.statement['verdict']}: {'; '.join(found.statement['reasons']) or 'nothing to report'}")
+
+    # 8. The small result for the task that started the job.
+    _tell(
+        {
+            "run_id": run_id,
+            "verdict": found.statement["verdict"],
+            "counts": _counts(found.statement),
+            "output": str(asked.output),
+        }
+    )
+    return 0
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="reconcile.py", description=__doc__)
+    parser.add_argument(
+        "--contract-json", type=Path, required=True, help="the resolved contract, canonical JSON"
+    )
+    parser.add_argument(
+        "--base-dir", type=Path, required=True, help="where the contract's relative paths start"
+    )
+    parser.add_argument("--from", dest="start", type=datetime.fromisoformat, required=True)
+    parser.add_argument("--to", dest="end", type=datetime.fromisoformat, required=True)
+    parser.add_argument("--output", type=Path, required=True, help="the folder of the window's statement")
+    parser.add_argument("--dag-id")
+    parser.add_argument("--dag-run-id")
+    parser.add_argument("--try-number", type=int)
+    return parser.parse_args(words)
+
+
+def _counts(statement: dict[str, Any]) -> dict[str, int]:
+    names = (
+        "messages",
+        "accepted",
+        "delivered",
+        "lost",
+        "in_flight",
+        "effects",
+        "further_effects",
+        "phantom_effects",
+    )
+    return {name: sum(row[name] for row in statement["partitions"]) for name in names}
+
+
+def _say(text: str) -> None:
+    print(f"tieout: {text}", file=sys.stderr, flush=True)
+
+
+def _tell(result: dict[str, Any]) -> None:
+    path = settings.result_path()
+    if path is not None:
+        path.write_text(json.dumps(result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except TieoutError as error:
+        _say(str(error))
+        is_temporary = isinstance(error, StoreError | PublishInProgressError)
+        _tell({"error": str(error), "is_temporary": is_temporary})
+        sys.exit(2)
