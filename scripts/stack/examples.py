@@ -19,6 +19,9 @@ from scripts.stack.errors import StackError
 from tieout.contracts import Contract, load_contract
 from tieout.model import Window
 
+RECEIVER = "tieout_receiver"
+"""The connection that the alerts of the working copies go over."""
+
 _TRUTH = "truth.json"
 
 
@@ -58,6 +61,8 @@ class Example:
 def copied(source: Path, target: Path, names: Iterable[str] = ()) -> tuple[Example, ...]:
     """Copy the examples (all, or those in `names`) into `target` and return the copies, ordered by name.
 
+    The copies' alerts go to the demonstration's receiver.
+
     Raises:
         StackError: where there is none, or one of `names` is not among them.
     """
@@ -65,7 +70,17 @@ def copied(source: Path, target: Path, names: Iterable[str] = ()) -> tuple[Examp
     shutil.rmtree(target, ignore_errors=True)
     for name in wanted:
         shutil.copytree(source / name, target / name)
+        for file in (target / name).glob("contract*.yml"):
+            _route_alerts(file)
     return read(target)
+
+
+def _route_alerts(file: Path) -> None:
+    """Have a contract's alerts sent to the demonstration's receiver, unless it has routes of its own."""
+    text = file.read_text()
+    if "\nalerts:" not in text:
+        route = f"{{to: webhook, connection: {RECEIVER}, at: warning}}"
+        file.write_text(f"{text.rstrip()}\nalerts:\n  - {route}\n")
 
 
 def read(folder: Path, names: Iterable[str] = ()) -> tuple[Example, ...]:
@@ -92,7 +107,7 @@ def _named(folder: Path, names: Iterable[str]) -> tuple[str, ...]:
 def bring(stage: Stage, folder: Path) -> None:
     """Lay the evidence that arrived by `stage` over the working copy in `folder`."""
     if stage.overlay is not None:
-        shutil.copytree(stage.overlay, folder, dirs_exist_ok=True)
+        shutil.copytree(stage.overlay, folder / "evidence", dirs_exist_ok=True)
 
 
 def _example(folder: Path) -> Example:
