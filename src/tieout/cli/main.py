@@ -53,7 +53,7 @@ def _told(error: BaseException) -> str:
     if isinstance(error, TieoutError):
         return f"tieout: {error}"
     if isinstance(error, KeyboardInterrupt):
-        return "tieout: interrupted; nothing was written"
+        return "tieout: interrupted"
     if isinstance(error, OSError):
         return f"tieout: {plain(str(error))}"
     first = (str(error).strip() or "no further words").splitlines()[0]

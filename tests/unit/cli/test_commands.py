@@ -1,0 +1,349 @@
+"""The command line as scripts and people meet it: words, exit codes, and what it never does."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tieout.cli.engine import Engine, Message, Order, Progress, RenderHtml, Sighting
+from tieout.cli.java import JavaError
+from tieout.cli.main import main
+from tieout.cli.output import checked_output
+from tieout.contracts.schema import json_schema
+from tieout.errors import SourceError, UsageError
+from tieout.model import Ledger
+from tieout.reporting.schema import statement_schema
+
+CONTRACT = """\
+version: 1
+pipeline: orders
+guarantee: at_least_once
+group: loader
+ledgers:
+  produced: {source: {kind: files, format: jsonl, path: p.jsonl}}
+  delivered: {source: {kind: files, format: jsonl, path: d.jsonl}}
+"""
+WINDOW = ("--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T12:00:00+01:00")
+
+
+@dataclass
+class FakeEngine:
+    """An engine that returns what it was given, or raises it, and remembers what it was asked."""
+
+    verdict: str = "KEPT"
+    failure: BaseException | None = None
+    sightings: Mapping[Ledger, Sighting] = field(default_factory=dict)
+    asked: list[tuple[Order, object]] = field(default_factory=list)
+
+    def reconcile(
+        self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
+    ) -> Mapping[str, Any]:
+        """Return a statement with the verdict, rendered as the engine would."""
+        self.asked.append((order, output))
+        if self.failure:
+            raise self.failure
+        found = statement(order, self.verdict)
+        output.mkdir()
+        (output / "statement.html").write_text(render_html(found, []))
+        progress("reading the ledgers")
+        return found
+
+    def follow(self, order: Order, message: Message, progress: Progress) -> Mapping[Ledger, Sighting]:
+        """Return the sightings."""
+        self.asked.append((order, message))
+        progress("looking for the message")
+        return self.sightings
+
+
+def statement(order: Order, verdict: str) -> dict[str, Any]:
+    """Return an empty window's statement."""
+    return {
+        "schema_version": 1,
+        "pipeline": order.contract.pipeline,
+        "group": order.contract.group,
+        "contract_digest": order.contract.digest,
+        "window": {"start": order.window.start.isoformat(), "end": order.window.end.isoformat()},
+        "run_id": order.run_id,
+        "generated_at": order.now.isoformat(),
+        "guarantee": order.contract.guarantee.value,
+        "identity": order.contract.identity.value,
+        "verdict": verdict,
+        "breaks_total": 0,
+        "breaks_truncated": False,
+        **{key: [] for key in ("reasons", "not_judged", "partitions", "incidents", "checks")},
+        **{key: {} for key in ("coverage", "classes", "flags", "budgets", "latency")},
+    }
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*arguments: str | Path, engine: Engine | None = None) -> Ended:
+    """Run a command with an engine, a fake that keeps every guarantee where none is given."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main([str(argument) for argument in arguments], engine=engine or FakeEngine(), out=out, err=err)
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def contract(tmp_path: Path) -> Path:
+    """A valid contract file."""
+    file = tmp_path / "orders.yml"
+    file.write_text(CONTRACT)
+    return file
+
+
+@pytest.mark.parametrize(("verdict", "code"), [("KEPT", 0), ("BROKEN", 1), ("PENDING", 3), ("UNKNOWN", 3)])
+def test_the_exit_code_is_the_verdict(contract: Path, tmp_path: Path, verdict: str, code: int) -> None:
+    """What could not be told is never 0."""
+    ended = run("reconcile", contract, *WINDOW, "--output", tmp_path / "out", engine=FakeEngine(verdict))
+
+    assert ended.code == code
+    assert ended.out.startswith(f"{verdict}  orders\n")
+
+
+def test_standard_output_holds_the_statement_alone(contract: Path, tmp_path: Path) -> None:
+    """Progress goes to standard error; with --json the output is the statement, for other programs."""
+    engine = FakeEngine()
+
+    ended = run("reconcile", contract, *WINDOW, "--output", tmp_path / "out", "--json", engine=engine)
+
+    order, output = engine.asked[0]
+    assert json.loads(ended.out) == statement(order, "KEPT")
+    assert output == tmp_path / "out"
+    assert ended.err.splitlines() == [
+        "tieout: reading the ledgers",
+        f"tieout: written: {tmp_path / 'out' / 'statement.html'}",
+    ]
+    assert order.window.end == datetime(2026, 11, 20, 11, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("failure", "line"),
+    [
+        (SourceError("ledgers.produced: no column sent_ms"), "tieout: ledgers.produced: no column sent_ms"),
+        (JavaError(), "tieout: Java is missing or too old for Spark."),
+        (PermissionError(13, "Permission denied", "/out"), "tieout: [Errno 13] Permission denied: '/out'"),
+        (KeyboardInterrupt(), "tieout: interrupted"),
+        (
+            RuntimeError("first\x1b[2J\nsecond"),
+            "tieout: unexpected failure: RuntimeError: first\\u001b[2J; --debug shows where",
+        ),
+        (
+            ZeroDivisionError(),
+            "tieout: unexpected failure: ZeroDivisionError: no further words; --debug shows where",
+        ),
+    ],
+)
+def test_every_failure_is_one_line_and_exit_code_2(
+    contract: Path, tmp_path: Path, failure: BaseException, line: str
+) -> None:
+    """A failure is never a verdict, and its stack is shown on demand only."""
+    arguments = ("reconcile", contract, *WINDOW, "--output", tmp_path / "out")
+
+    ended = run(*arguments, engine=FakeEngine(failure=failure))
+    debugged = run(*arguments, "--debug", engine=FakeEngine(failure=failure))
+
+    assert (ended.code, ended.out, ended.err) == (2, "", line + "\n")
+    assert debugged.code == 2
+    assert "Traceback" in debugged.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--from", "2026-11-20T10:00:00"), "argument --from: expected a time with its zone"),
+        (
+            ("--from", "yesterday"),
+            "argument --from: expected a time such as 2026-11-20T10:00:00Z, found 'yesterday'",
+        ),
+        ((), "the following arguments are required: --from, --to, --output"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_usage_errors(
+    contract: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    """A time without a zone is refused, not guessed."""
+    with pytest.raises(SystemExit) as ended:
+        main(["reconcile", str(contract), *arguments])
+
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_nothing_is_judged_where_something_is_wrong(contract: Path, tmp_path: Path) -> None:
+    """A wrong contract, window, output folder or an unsupported contract is told before the engine starts."""
+    engine = FakeEngine()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("ten years of work")
+    (tmp_path / "bad.yml").write_text(CONTRACT.replace("group", "gruop"))
+    (tmp_path / "content.yml").write_text(CONTRACT + "identity: content\n")
+    output = ("--output", tmp_path / "out")
+    backwards = ("--from", WINDOW[1], "--to", WINDOW[1])
+    wrong: dict[str, tuple[str | Path, ...]] = {
+        "missing.yml: no such file": (tmp_path / "missing.yml", *WINDOW, *output),
+        "bad.yml:4: gruop: unknown field; did you mean group?": (tmp_path / "bad.yml", *WINDOW, *output),
+        "identity: content cannot be judged yet": (tmp_path / "content.yml", *WINDOW, *output),
+        "--to must be after --from": (contract, *backwards, *output),
+        "holds 'thesis.txt', which is no part of a statement": (
+            contract,
+            *WINDOW,
+            "--output",
+            tmp_path / "full",
+        ),
+    }
+
+    for words, arguments in wrong.items():
+        ended = run("reconcile", *arguments, engine=engine)
+
+        assert (ended.code, ended.out) == (2, "")
+        assert words in ended.err
+    assert engine.asked == []
+    assert (tmp_path / "full" / "thesis.txt").exists()
+
+
+def test_an_output_folder_may_be_new_empty_or_an_earlier_statement(tmp_path: Path) -> None:
+    """Whatever else is there would be lost with it, so it is refused."""
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    (earlier / "statement.json").write_text("{}")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(earlier)
+
+    for good in (tmp_path / "new" / "deep", tmp_path / "empty", earlier):
+        assert checked_output(good) == good
+    for bad in (tmp_path / "file", tmp_path / "link", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match="--output"):
+            checked_output(bad)
+
+
+def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) -> None:
+    """Good contracts are listed, all problems of the bad ones follow, and one bad one is exit code 2."""
+    (tmp_path / "bad.yml").write_text(CONTRACT.replace("group: loader", "gruop: loader\ngrace: 5"))
+    (tmp_path / "content.yml").write_text(CONTRACT.replace("orders", "other") + "identity: content\n")
+
+    alone, together = run("check", contract), run("check", tmp_path)
+
+    assert alone.code == 0
+    assert alone.out.startswith(
+        "orders: valid; at_least_once for group loader\n  ledgers: produced, delivered\n"
+    )
+    assert together.code == 2
+    assert together.out == alone.out
+    for words in (
+        "group: this field is required",
+        "bad.yml:4: gruop",
+        "bad.yml:5: grace",
+        "identity: content",
+    ):
+        assert words in together.err
+
+
+def test_check_says_what_it_does_not_check(tmp_path: Path) -> None:
+    """Declared settings are not held against the guarantee yet, and an empty folder is no success."""
+    file = tmp_path / "a.yml"
+    file.write_text(CONTRACT + "settings: {producer: {acks: '1'}}\n")
+    (tmp_path / "none").mkdir()
+
+    assert "settings are recorded; they are not compared with the guarantee yet" in run("check", file).out
+    empty = run("check", tmp_path / "none")
+    assert empty.code == 2
+    assert "no contract (*.yml, *.yaml) in this folder" in empty.err
+
+
+def test_trace_shows_what_each_ledger_knows(contract: Path) -> None:
+    """Rows by ledger, how many there are, and how far absence means anything."""
+    until = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    engine = FakeEngine(
+        sightings={
+            Ledger.PRODUCED: Sighting(({"message_id": "m\n1", "outcome": "acked"},), 60, until),
+            Ledger.DELIVERED: Sighting((), 0, None),
+        }
+    )
+
+    ended = run("trace", contract, "m1", *WINDOW, engine=engine)
+
+    assert ended.code == 0
+    assert ended.out.splitlines() == [
+        "produced: 60 rows; complete until 2026-11-20T12:00:00Z",
+        "  message_id=m\\u000a1 outcome=acked",
+        "  and 59 more",
+        "delivered: 0 rows; not known to be complete",
+    ]
+    assert engine.asked[0][1] == "m1"
+
+
+def test_trace_of_an_unknown_message_is_undecided(contract: Path) -> None:
+    """No row anywhere is exit code 3, as nothing was found out."""
+    engine = FakeEngine(sightings={Ledger.PRODUCED: Sighting((), 0, None)})
+
+    assert run("trace", contract, "m1", *WINDOW, engine=engine).code == 3
+
+
+def test_trace_takes_a_position_where_positions_identify(contract: Path) -> None:
+    """The position's topic may hold slashes and dashes; anything else is refused."""
+    contract.write_text(CONTRACT + "identity: position\n")
+    engine = FakeEngine()
+
+    run("trace", contract, "a/b-c/3/17", *WINDOW, engine=engine)
+    refused = run("trace", contract, "m1", *WINDOW, engine=engine)
+
+    assert [message for _, message in engine.asked] == [("a/b-c", 3, 17)]
+    assert refused.code == 2
+    assert "expected TOPIC/PARTITION/OFFSET such as orders/0/17, found 'm1'" in refused.err
+
+
+def test_schemas_are_printed() -> None:
+    """Editors take the contract's, programs that read statements the statement's."""
+    assert json.loads(run("schema").out) == json_schema()
+    assert json.loads(run("schema", "statement").out) == statement_schema()
+
+
+def test_commands_without_evidence_load_no_spark(contract: Path) -> None:
+    """Help and check answer at once; Spark alone would take seconds."""
+    program = (
+        "import sys; from tieout.cli.main import main; code = main(sys.argv[1:]); "
+        "heavy = {'pyspark', 'pandas', 'airflow', 'great_expectations', 'psycopg2'} & set(sys.modules); "
+        "sys.exit(f'loaded {heavy}' if heavy else code)"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "check", str(contract)], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(contract: Path) -> None:
+    """`tieout check … | head` keeps the command's own exit code."""
+
+    class Closed(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    assert main(["check", str(contract)], out=Closed(), err=io.StringIO()) == 0
+
+
+def test_the_module_is_the_command() -> None:
+    """`python -m tieout.cli` works where the script is not on the path."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "tieout.cli", "--version"], capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stdout.split()[0]) == (0, "tieout")
