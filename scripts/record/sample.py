@@ -1,6 +1,6 @@
 """Makes the small segments that the decoders' tests read; Kafka's own tools say beside them what they hold.
 
-Run by the recorder's own Python in the checkout's root: `.tieout/record/venv/bin/python -m scripts.record.sample`.
+Run by the recorder's own Python in the root: `.tieout/record/venv/bin/python -m scripts.record.sample`.
 """
 
 from __future__ import annotations
