@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -23,12 +23,17 @@ class ApiError(StackError):
         self.status = status
 
 
+class UnreachableError(StackError):
+    """Airflow's API does not answer."""
+
+
 @dataclass(frozen=True)
 class Api:
     """The API at an address such as `http://127.0.0.1:8080`."""
 
     address: str
-    timeout: float = 20.0
+    timeout: float = 60.0
+    tries: int = 3
 
     def get(self, path: str) -> Any:
         """Return the answer to GET `path` (below `/api/v2`)."""
@@ -45,8 +50,8 @@ class Api:
     def unhealthy(self) -> tuple[str, ...]:
         """Return the components that do not report themselves healthy yet; all of them where none answers."""
         try:
-            health = self.get("/monitor/health")
-        except (OSError, ApiError, ValueError):
+            health = replace(self, timeout=5.0, tries=1).get("/monitor/health")
+        except (UnreachableError, ApiError, ValueError):
             return ("api-server", "scheduler", "dag-processor")
         known = {"scheduler": "scheduler", "dag_processor": "dag-processor"}
         return tuple(
@@ -76,14 +81,25 @@ class Api:
         return found
 
     def _send(self, method: str, path: str, body: object) -> Any:
+        """Return the answer; a request that a busy machine did not answer in time is repeated, a POST never.
+
+        Raises:
+            ApiError: where Airflow refuses.
+            StackError: where it does not answer.
+        """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         request = urllib.request.Request(  # noqa: S310 - our own address
             f"{self.address}/api/v2{path}", data=data, headers=headers, method=method
         )
-        try:
-            with _DIRECT.open(request, timeout=self.timeout) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as error:
-            detail = error.read().decode(errors="replace")[:500]
-            raise ApiError(method, path, error.code, detail) from error
+        for left in reversed(range(1 if method == "POST" else self.tries)):
+            try:
+                with _DIRECT.open(request, timeout=self.timeout) as answer:
+                    return json.loads(answer.read() or b"null")
+            except urllib.error.HTTPError as error:
+                detail = error.read().decode(errors="replace")[:500]
+                raise ApiError(method, path, error.code, detail) from error
+            except OSError as error:
+                if not left:
+                    raise UnreachableError(f"Airflow at {self.address} does not answer: {error}") from error
+        raise UnreachableError(f"Airflow at {self.address} was not asked")
