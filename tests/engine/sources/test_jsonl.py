@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
-
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
-from tieout.errors import SourceError
 
 
 def test_ids_are_not_changed_by_guessing_types(spark: SparkSession, tmp_path: Path) -> None:

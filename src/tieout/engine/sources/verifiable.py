@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
@@ -23,7 +23,19 @@ _FIELDS: Final = (
     *("timestamp", "name", "key", "value", "topic", "partition", "offset", "exception", "sent", "acked"),
     *("partitions", "offsets", "success", "count"),
 )
+_VALUE: Final = r"^(?:(.*)\.)?([0-9]{1,18})$"
+ANSWERS: Final = ("producer_send_success", "producer_send_error")
+"""The events that answer one send."""
 _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS])
+
+
+@dataclass(frozen=True)
+class Values:
+    """The one sequence of numbered values that a producer sent, and how far its lines show it."""
+
+    prefix: str
+    highest: int
+    topic: str | None
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,8 @@ class Session:
     """One file, that is one run of a client: how it ended, and what it says about itself.
 
     `is_closed` is whether every start was followed by an orderly end; `last_at` is the time of the last
-    event.
+    event, `closed_at` that of the end. `sent` and `acked` are a producer's own totals, `consumed` is a
+    consumer's; `answers`, `acks`, `records` and `refusals` count the lines of each kind.
     """
 
     uri: str
@@ -40,9 +53,15 @@ class Session:
     last_at: datetime | None
     ignored: int
     is_torn: bool
+    closed_at: datetime | None
     sent: int | None
     acked: int | None
-    closed_at: datetime | None
+    consumed: int
+    answers: int
+    acks: int
+    records: int
+    refusals: int
+    values: Values | None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -99,6 +118,22 @@ def event_time(column: str = "timestamp") -> Column:
     return F.timestamp_millis(F.when(millis.between(0, 253402300799999), millis))
 
 
+def number_of(column: str) -> Column:
+    """Return the number that a value of the producer counts with: 17 of `17` and of `2.17`, else null."""
+    number = F.regexp_extract(column, _VALUE, 2)
+    return F.when(number != "", number.try_cast("bigint"))
+
+
+def prefix_of(column: str) -> Column:
+    """Return what stands before the number: `2` of `2.17`, nothing of `17`."""
+    return F.regexp_extract(column, _VALUE, 1)
+
+
+def is_true(column: str) -> Column:
+    """Return whether a JSON field is true; false, never null, without it."""
+    return F.coalesce(F.lower(column) == "true", F.lit(False))
+
+
 def hashed(column: str) -> Column:
     """Return the SHA-256 of the text's UTF-8 bytes, in hexadecimal."""
     return F.sha2(F.encode(column, "UTF-8"), 256)
@@ -122,8 +157,7 @@ def _sessions(parsed: DataFrame, request: Request) -> tuple[Session, ...]:
         F.count_if(name == "shutdown_complete").alias("ends"),
         F.unix_micros(F.max(time)).alias("last"),
         F.unix_micros(F.max(F.when(name == "shutdown_complete", time))).alias("closed"),
-        F.max(F.when(name == "tool_data", F.col("event.sent").try_cast("bigint"))).alias("sent"),
-        F.max(F.when(name == "tool_data", F.col("event.acked").try_cast("bigint"))).alias("acked"),
+        *_totals(name),
     )
     sessions = [
         Session(
@@ -133,13 +167,49 @@ def _sessions(parsed: DataFrame, request: Request) -> tuple[Session, ...]:
             last_at=_from_micros(row["last"]),
             ignored=row["ignored"],
             is_torn=row["is_torn"],
+            closed_at=_from_micros(row["closed"]),
             sent=row["sent"],
             acked=row["acked"],
-            closed_at=_from_micros(row["closed"]),
+            consumed=row["consumed"] or 0,
+            answers=row["answers"],
+            acks=row["acks"],
+            records=row["records"],
+            refusals=row["refusals"],
+            values=_values(row),
         )
         for row in summary.collect()
     ]
     return tuple(sorted(sessions, key=lambda session: session.name))
+
+
+def _totals(name: Column) -> tuple[Column, ...]:
+    """Return the aggregates over one file's events that the two clients' readers need."""
+
+    def stated(event: str, field: str) -> Column:
+        return F.when(name == event, F.col(f"event.{field}").try_cast("bigint"))
+
+    is_answer = name.isin(*ANSWERS)
+    prefix = F.when(is_answer & number_of("event.value").isNotNull(), prefix_of("event.value"))
+    return (
+        F.max(stated("tool_data", "sent")).alias("sent"),
+        F.max(stated("tool_data", "acked")).alias("acked"),
+        F.sum(stated("records_consumed", "count")).alias("consumed"),
+        F.count_if(is_answer).alias("answers"),
+        F.count_if(name == "producer_send_success").alias("acks"),
+        F.count_if(name == "record_data").alias("records"),
+        F.count_if((name == "offsets_committed") & ~is_true("event.success")).alias("refusals"),
+        F.min(prefix).alias("first_prefix"),
+        F.max(prefix).alias("last_prefix"),
+        F.max(F.when(is_answer, number_of("event.value"))).alias("highest"),
+        F.max(F.when(is_answer, F.col("event.topic"))).alias("topic"),
+    )
+
+
+def _values(row: Row) -> Values | None:
+    """Return the sequence that the file shows, or None where it shows none or several."""
+    if row["highest"] is None or row["first_prefix"] != row["last_prefix"]:
+        return None
+    return Values(prefix=row["first_prefix"], highest=row["highest"], topic=row["topic"])
 
 
 def _from_micros(micros: int | None) -> datetime | None:

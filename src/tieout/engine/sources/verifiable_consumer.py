@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType
 from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.inputs import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
-from tieout.engine.sources.verifiable import Events, events_of, hashed, stem_of
+from tieout.engine.sources.verifiable import Events, events_of, hashed, is_true, stem_of
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -37,25 +37,23 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
     if not inputs.readable:
         return unread(inputs, request.now)
     events = events_of(request, inputs)
-    rows, notes = _rows(events, request.ledger)
+    silent = _silent(events) if request.ledger in (Ledger.READ, Ledger.DELIVERED) else ()
     return Reading(
-        rows=rows,
+        rows=_rows(events, request.ledger),
         is_present=True,
         read_at=request.now,
         digests=events.inputs.digests,
-        unparsed_inputs=len(events.inputs.faults),
-        notes=(*events.notes, *notes),
+        unparsed_inputs=len(events.inputs.faults) + len(silent),
+        notes=(*events.notes, *_set_aside(events, request.ledger), *silent),
         complete_until=events.complete_until(request.now),
     )
 
 
-def _rows(events: Events, ledger: Ledger) -> tuple[DataFrame, tuple[str, ...]]:
+def _rows(events: Events, ledger: Ledger) -> DataFrame:
     placed = _with_run(events.rows)
     if ledger is Ledger.COMMITTED:
-        return _commits(placed), _refused_commits(events)
-    if ledger is Ledger.ASSIGNED:
-        return _assignments(placed), ()
-    return _records(placed), _silent_records(events)
+        return _commits(placed)
+    return _assignments(placed) if ledger is Ledger.ASSIGNED else _records(placed)
 
 
 def _with_run(rows: DataFrame) -> DataFrame:
@@ -93,7 +91,7 @@ def _commits(rows: DataFrame) -> DataFrame:
     """Return one row for each partition of each successful commit; some clients name errors within one."""
     entry = F.explode(F.from_json("offsets", _OFFSETS)).alias("entry")
     return (
-        rows.where(_is_successful_commit())
+        rows.where((F.col("name") == "offsets_committed") & is_true("success"))
         .select("*", entry)
         .where(F.col("entry.error").isNull())
         .select(
@@ -118,28 +116,20 @@ def _assignments(rows: DataFrame) -> DataFrame:
     )
 
 
-def _is_successful_commit() -> Column:
-    return (F.col("name") == "offsets_committed") & (F.lower("success") == "true")
+def _set_aside(events: Events, ledger: Ledger) -> tuple[str, ...]:
+    """Return a note where the broker refused commits: they changed no position."""
+    refused = sum(session.refusals for session in events.sessions)
+    is_told = ledger is Ledger.COMMITTED and refused
+    return (f"{refused} commits were refused by the broker and set aside",) if is_told else ()
 
 
-def _refused_commits(events: Events) -> tuple[str, ...]:
-    is_commit = F.col("name") == "offsets_committed"
-    refused = events.rows.where(is_commit & ~F.coalesce(_is_successful_commit(), F.lit(False))).count()
-    return (f"{refused} commits were refused by the broker and set aside",) if refused else ()
-
-
-def _silent_records(events: Events) -> tuple[str, ...]:
-    """Return a note where the tool consumed more records than it printed."""
-    row = events.rows.agg(
-        F.count_if(F.col("name") == "record_data").alias("printed"),
-        F.sum(F.when(F.col("name") == "records_consumed", F.col("count").try_cast("bigint"))).alias(
-            "consumed"
-        ),
-    ).head()
-    printed, consumed = (0, 0) if row is None else (row["printed"], row["consumed"] or 0)
-    if consumed <= printed:
-        return ()
-    return (f"{consumed} records were consumed but {printed} printed: --verbose prints them",)
+def _silent(events: Events) -> tuple[str, ...]:
+    """Return one line for each file whose consumer read records but printed none."""
+    return tuple(
+        f"{session.name}: {session.consumed} records were consumed but none printed: --verbose prints them"
+        for session in events.sessions
+        if session.consumed and not session.records
+    )
 
 
 def _hidden() -> tuple[Column, ...]:

@@ -16,7 +16,16 @@ from pyspark.sql.types import StringType
 from tieout.contracts import VerifiableProducerSource
 from tieout.engine.sources.inputs import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, unread
-from tieout.engine.sources.verifiable import Events, Session, event_time, events_of, hashed, stem_of
+from tieout.engine.sources.verifiable import (
+    ANSWERS,
+    Events,
+    event_time,
+    events_of,
+    hashed,
+    number_of,
+    prefix_of,
+    stem_of,
+)
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -35,8 +44,7 @@ DEFINITE_ERRORS: Final = frozenset(
 )
 """Errors after which the record is certainly not in the log; any other, such as a timeout, leaves it open."""
 _LARGEST_GAP: Final = 1_000_000
-_VALUE: Final = r"^(?:(.*)\.)?([0-9]{1,18})$"
-_ANSWERS: Final = ("producer_send_success", "producer_send_error")
+_SEEN: Final = (FILE, "prefix", "number", "topic", "at")
 _COLUMNS: Final = (
     *("producer_id", "producer_session", "sequence", "message_id", "topic", "partition", "offset"),
     *("key_hash", "payload_hash", "attempted_at", "completed_at", "outcome"),
@@ -72,11 +80,10 @@ def read(spec: VerifiableProducerSource, request: Request) -> Reading:
 
 def _numbered(events: Events) -> DataFrame:
     """Return the answers with prefix and number of their values; a value of another form has no number."""
-    number = F.regexp_extract("value", _VALUE, 2)
-    return events.rows.where(F.col("name").isin(*_ANSWERS)).select(
+    return events.rows.where(F.col("name").isin(*ANSWERS)).select(
         "*",
-        F.regexp_extract("value", _VALUE, 1).alias("prefix"),
-        F.when(number != "", number.try_cast("bigint")).alias("number"),
+        prefix_of("value").alias("prefix"),
+        number_of("value").alias("number"),
         event_time().alias("at"),
     )
 
@@ -88,10 +95,9 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     |---------------|----------------|
     | 0, 1, 4       | 2, 3           |
     """
-    ends = _ends(numbered, events)
     order = Window.partitionBy(FILE, "prefix").orderBy("number")
-    known = numbered.where(F.col("number").isNotNull()).select(FILE, "prefix", "number", "topic", "at")
-    seen = known.unionByName(ends, allowMissingColumns=True)
+    known = numbered.where(F.col("number").isNotNull()).select(*_SEEN)
+    seen = _with_ends(known, events)
     before = F.lag("number", 1, -1).over(order)
     gaps = seen.select(
         "*", (before + 1).alias("from"), (F.col("number") - before - 1).alias("missing")
@@ -116,54 +122,27 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
         "at",
         F.explode(F.sequence(F.col("from"), F.col("number") - 1)).alias("number"),
     )
-    return sends, (*notes, *_contradictions(numbered, events)), len(absurd)
+    return sends, (*notes, *_contradictions(events)), len(absurd)
 
 
-def _ends(numbered: DataFrame, events: Events) -> DataFrame:
-    """Return a row behind the last send of each session that says how many it made, numbered so."""
-    spark = numbered.sparkSession
-    told = [(session.uri, session.sent, session.closed_at) for session in events.sessions if session.sent]
-    sent = spark.createDataFrame(told, f"{FILE} string, sent bigint, closed timestamp")
-    sequences = (
-        numbered.where(F.col("number").isNotNull())
-        .groupBy(FILE)
-        .agg(
-            F.count_distinct("prefix").alias("prefixes"),
-            F.first("prefix").alias("prefix"),
-            F.first("topic").alias("topic"),
-            F.max("number").alias("highest"),
-            F.max("at").alias("last"),
-        )
-    )
-    return (
-        sequences.where(F.col("prefixes") == 1)
-        .join(sent, FILE, how="inner")
-        .where(F.col("sent") > F.col("highest") + 1)
-        .select(
-            FILE, "prefix", F.col("sent").alias("number"), "topic", F.coalesce("closed", "last").alias("at")
-        )
-    )
+def _with_ends(seen: DataFrame, events: Events) -> DataFrame:
+    """Return the sends seen and, for each session that says how many it made, a row behind the last."""
+    ends = [
+        (session.uri, values.prefix, session.sent, values.topic, session.closed_at or session.last_at)
+        for session in events.sessions
+        if (values := session.values) is not None and (session.sent or 0) > values.highest + 1
+    ]
+    return seen.unionByName(seen.sparkSession.createDataFrame(ends, seen.schema)) if ends else seen
 
 
-def _contradictions(numbered: DataFrame, events: Events) -> tuple[str, ...]:
+def _contradictions(events: Events) -> tuple[str, ...]:
     """Return a note for each session whose own totals differ from its lines."""
-    told: dict[str, Session] = {
-        session.uri: session for session in events.sessions if session.sent is not None
-    }
-    if not told:
-        return ()
-    counted = numbered.groupBy(FILE).agg(
-        F.count("*").alias("answers"), F.count_if(F.col("name") == "producer_send_success").alias("acked")
+    return tuple(
+        f"{session.name}: tool_data says {session.sent} sent and {session.acked} acked, "
+        f"the lines show {session.answers} answers and {session.acks} acked"
+        for session in events.sessions
+        if session.sent is not None and (session.sent, session.acked) != (session.answers, session.acks)
     )
-    notes = []
-    for row in counted.collect():
-        session = told.get(row[FILE])
-        if session is not None and (session.sent, session.acked) != (row["answers"], row["acked"]):
-            notes.append(
-                f"{session.name}: tool_data says {session.sent} sent and {session.acked} acked, "
-                f"the lines show {row['answers']} answers and {row['acked']} acked"
-            )
-    return tuple(sorted(notes))
 
 
 def _answered(numbered: DataFrame, spec: VerifiableProducerSource) -> DataFrame:

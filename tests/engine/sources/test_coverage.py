@@ -1,0 +1,181 @@
+"""Coverage: what a contract says about completeness, held against the rows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.engine.sources.builders import NOW, WINDOW, evidence_of, jsonl
+from tieout.engine.evidence import LedgerCoverage
+from tieout.errors import SourceError
+
+
+def _sent(
+    producer: str | None, minute: int | str | None, sequence: int | None = None, session: str = "s"
+) -> dict[str, Any]:
+    time = f"2026-11-20T10:{minute:02}:00Z" if isinstance(minute, int) else minute
+    return {
+        "producer_id": producer,
+        "producer_session": session,
+        "sequence": sequence,
+        "message_id": "m",
+        "attempted_at": time,
+    }
+
+
+def _coverage(
+    spark: SparkSession, folder: Path, rows: list[dict[str, Any]], coverage: Any, now: datetime = NOW
+) -> LedgerCoverage:
+    (folder / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spec = {} if coverage is None else {"coverage": coverage}
+    return evidence_of(spark, folder, "produced", now, source=jsonl("p.jsonl"), **spec).coverage
+
+
+def _minute(minute: int) -> datetime:
+    return datetime(2026, 11, 20, 10, minute, tzinfo=UTC)
+
+
+def test_declared_is_the_window_with_margin_and_grace(spark: SparkSession, tmp_path: Path) -> None:
+    """`declared` is a statement of the user's about exactly what is needed."""
+    found = _coverage(spark, tmp_path, [_sent("a", 5)], "declared")
+
+    assert found.covers_from == WINDOW.start - timedelta(minutes=15)
+    assert found.complete_until == WINDOW.end + timedelta(minutes=15)
+    assert found.names_all_producers
+
+
+def test_without_a_statement_nothing_is_covered(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows alone prove nothing about absence."""
+    found = _coverage(spark, tmp_path, [_sent("a", 5)], None)
+
+    assert found.complete_until is None
+    assert not found.covers(WINDOW.start, WINDOW.end)
+    assert "the contract does not say how far this ledger is complete" in found.notes
+
+
+def test_slowest_declared_producer_decides(spark: SparkSession, tmp_path: Path) -> None:
+    """A watermark is the minimum over the declared producers, and a producer that nobody declared is told."""
+    rows = [_sent("a", 5), _sent("a", 50), _sent("b", 20), _sent("c", 10)]
+
+    found = _coverage(spark, tmp_path, rows, {"complete_until": "max(attempted_at)", "producers": ["a", "b"]})
+
+    assert found.complete_until == _minute(20)
+    assert not found.names_all_producers
+    assert "producers that the contract does not list: c" in found.notes
+
+
+def test_silent_declared_producer_covers_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a producer without a row nobody knows how far it is."""
+    spec = {"complete_until": "max(attempted_at)", "producers": ["a", "b"]}
+
+    found = _coverage(spark, tmp_path, [_sent("a", 50)], spec)
+
+    assert found.complete_until is None
+    assert found.names_all_producers
+    assert "declared producer b has no row" in found.notes
+
+
+def test_slowest_session_decides_without_declared_producers(spark: SparkSession, tmp_path: Path) -> None:
+    """Without a list the minimum is over every session seen."""
+    rows = [_sent("a", 5, session="1"), _sent("a", 50, session="2"), _sent("b", 30)]
+
+    found = _coverage(spark, tmp_path, rows, {"complete_until": "max(attempted_at) - interval 1 minute"})
+
+    assert found.complete_until == _minute(4)
+    assert not found.names_all_producers
+
+
+def test_time_of_2099_does_not_cover_until_then(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows without a time or with one of 1970 or of the future are counted and move no watermark."""
+    rows = [
+        _sent("a", 5),
+        _sent("a", "2099-01-01T00:00:00Z"),
+        _sent("a", None),
+        _sent("a", "1970-01-01T00:00:00Z"),
+    ]
+
+    found = _coverage(spark, tmp_path, rows, {"complete_until": "max(attempted_at)"})
+
+    assert found.complete_until == _minute(5)
+    assert found.undated == 1
+    assert "1 rows without attempted_at" in found.notes
+    assert "2 rows with attempted_at before 1971 or in the future" in found.notes
+
+
+def test_now_is_the_time_of_reading(spark: SparkSession, tmp_path: Path) -> None:
+    """`now()` is the run's own clock for files, alone and in an expression."""
+    for text, expected in (("now()", NOW), ("now() - interval 5 minutes", NOW - timedelta(minutes=5))):
+        assert _coverage(spark, tmp_path, [], {"complete_until": text}).complete_until == expected
+
+
+def test_literal_time_and_start(spark: SparkSession, tmp_path: Path) -> None:
+    """A time in the contract is taken at its word, with the start that is given."""
+    spec = {"complete_until": "2026-11-20T11:30:00Z", "complete_from": "2026-11-20T09:00:00Z"}
+
+    found = _coverage(spark, tmp_path, [_sent("a", 5)], spec)
+
+    assert found.complete_until == datetime(2026, 11, 20, 11, 30, tzinfo=UTC)
+    assert found.covers_from == datetime(2026, 11, 20, 9, tzinfo=UTC)
+    assert found.covers(WINDOW.start, WINDOW.end)
+
+
+def test_watermark_file(spark: SparkSession, tmp_path: Path) -> None:
+    """The file's time counts; a missing or garbled file is no coverage and is told."""
+    spec = {"watermark_file": "done.txt"}
+    assert _coverage(spark, tmp_path, [], spec).complete_until is None
+
+    (tmp_path / "done.txt").write_text("2026-11-20T11:20:00+00:00\n")
+    assert _coverage(spark, tmp_path, [], spec).complete_until == datetime(2026, 11, 20, 11, 20, tzinfo=UTC)
+
+    (tmp_path / "done.txt").write_text("soon")
+    garbled = _coverage(spark, tmp_path, [], spec)
+    assert garbled.complete_until is None
+    assert "watermark file done.txt: expected one time such as 2026-11-20T10:00:00Z" in garbled.notes
+
+
+def test_gap_in_a_session_is_found_and_a_resend_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """1, 2, 2, 4 lacks 3; another session's 3 does not fill it."""
+    spec = {"complete_until": "now()", "sequences": "gapless"}
+    whole = [_sent("a", 1, n) for n in (1, 2, 2, 3)] + [_sent("b", 1, 7)]
+    torn = [_sent("a", 1, n) for n in (1, 2, 2, 4)] + [_sent("a", 1, 3, session="t")]
+
+    assert not _coverage(spark, tmp_path, whole, spec).has_sequence_gaps
+    found = _coverage(spark, tmp_path, torn, spec)
+
+    assert found.has_sequence_gaps
+    assert not found.covers(WINDOW.start, WINDOW.end)
+    assert "producer a, session s: 1 sequence numbers missing, 0 rows without one" in found.notes
+
+
+def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Path) -> None:
+    """What cannot be checked is not believed."""
+    rows = [_sent("a", 1, 1), _sent("a", 1, None)]
+
+    found = _coverage(spark, tmp_path, rows, {"complete_until": "now()", "sequences": "gapless"})
+
+    assert found.has_sequence_gaps
+
+
+def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
+    """What is no aggregate, or names no column, is an error that shows where it stands."""
+    for text in ("attempted_at", "max(attempted_at", "max(attempted_at + nothing)"):
+        with pytest.raises(
+            SourceError, match=r"ledgers\.produced\.coverage\.complete_until: expected an agg"
+        ):
+            _coverage(spark, tmp_path, [_sent("a", 1)], {"complete_until": text})
+
+
+def test_tolerance_is_a_share_of_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """One unreadable row of four is within a quarter and beyond less."""
+    (tmp_path / "p.jsonl").write_text('{"message_id":"1"}\n{"message_id":"2"}\n{"message_id":"3"}\n{"mess')
+    for limit, holds in ((0.25, True), (0.2, False)):
+        found = evidence_of(
+            spark, tmp_path, "produced", source=jsonl("p.jsonl"), tolerance={"unparsed_ratio": limit}
+        )
+        assert found.coverage.unparsed == 1
+        assert found.coverage.is_within_tolerance is holds

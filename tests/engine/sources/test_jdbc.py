@@ -1,0 +1,220 @@
+"""PostgreSQL: one snapshot, values as they are, and errors that name everything but the password."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.engine.sources.builders import evidence_of, rows_of
+from tieout.engine.evidence import Evidence
+from tieout.errors import ConnectionNotFoundError, SourceError
+
+_TABLE = {"kind": "jdbc", "connection": "warehouse", "table": "analytics.orders"}
+Execute = Callable[[str], None]
+
+
+@pytest.fixture
+def execute(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Execute]:
+    """Runs statements in a schema of its own; the connection `warehouse` leads to the same server."""
+    server = psycopg2.connect(postgres_url)
+    server.autocommit = True
+
+    def run(statement: str) -> None:
+        with server.cursor() as cursor:
+            cursor.execute(statement)
+
+    run("DROP SCHEMA IF EXISTS analytics CASCADE; CREATE SCHEMA analytics")
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", postgres_url)
+    yield run
+    run("DROP SCHEMA analytics CASCADE")
+    server.close()
+
+
+def _evidence(spark: SparkSession, folder: Path, **spec: Any) -> Evidence:
+    return evidence_of(spark, folder, "delivered", **{"source": _TABLE, **spec})
+
+
+def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """Line breaks, quotes, backslashes, empty texts and nulls, bytes, microseconds and big numbers survive."""
+    execute(
+        """
+        CREATE TABLE analytics.orders (message_id text, "offset" bigint, processed_at timestamptz,
+            payload_hash bytea, effect_key numeric, consumer_id uuid, transaction_id jsonb);
+        INSERT INTO analytics.orders VALUES
+            (E'a\\nb"c\\\\d,\\te', 9223372036854775807, '2026-11-20 11:00:00.123456+01', '\\xdeadbeef', 17,
+             'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"k": [1, 2]}'),
+            ('', NULL, NULL, NULL, 0.10, NULL, NULL)
+        """
+    )
+
+    found = _evidence(spark, tmp_path)
+
+    first, second = found.rows.orderBy("message_id", ascending=False).collect()
+    assert first["message_id"] == 'a\nb"c\\d,\te'
+    assert first["offset"] == 9223372036854775807
+    assert first["payload_hash"] == "deadbeef"
+    assert first["effect_key"] == "17"
+    assert first["consumer_id"] == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    assert first["transaction_id"] == '{"k": [1, 2]}'
+    times = found.rows.where("processed_at IS NOT NULL").selectExpr("unix_micros(processed_at)").collect()
+    assert times[0][0] == datetime(2026, 11, 20, 10, 0, 0, 123456, tzinfo=UTC).timestamp() * 1_000_000
+    assert (second["message_id"], second["offset"], second["effect_key"]) == ("", None, "0.10")
+    assert found.coverage.rows == 2
+    assert found.coverage.undated == 1
+
+
+def test_expressions_see_the_columns_types(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """Numbers can be reckoned with, times compared, and `where` chooses the rows."""
+    execute(
+        """
+        CREATE TABLE analytics.orders (id bigint, ms bigint, loaded timestamp, ok boolean, tags text[]);
+        INSERT INTO analytics.orders VALUES (1, 1763632800000, '2026-11-20 10:00', true, '{a,b}'),
+            (2, 0, '2026-11-20 10:00', false, NULL)
+        """
+    )
+
+    found = _evidence(
+        spark,
+        tmp_path,
+        columns={
+            "message_id": "concat('o-', id)",
+            "processed_at": "timestamp_millis(ms + 5)",
+            "record_timestamp": "loaded",
+            "effect_key": "upper(tags)",
+        },
+        where="ok and loaded >= timestamp'2026-11-20 09:00:00'",
+    )
+
+    assert rows_of(found, "message_id", "effect_key") == [("o-1", "{A,B}")]
+    assert found.rows.selectExpr("unix_millis(processed_at)").collect()[0][0] == 1763632800005
+
+
+def test_query_and_its_snapshot_time(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """A query is evidence too, complete up to the server's time of the snapshot, whatever this clock says."""
+    before = datetime.now(UTC)
+    source = {"kind": "jdbc", "connection": "warehouse", "query": "SELECT 'm' AS message_id -- one\n;"}
+
+    found = _evidence(spark, tmp_path, source=source, coverage={"complete_until": "now()"})
+
+    assert rows_of(found, "message_id") == [("m",)]
+    until = found.coverage.complete_until
+    assert until is not None
+    assert before <= until <= datetime.now(UTC)
+
+
+def test_digest_does_not_depend_on_the_order_of_rows(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """The same rows in another order are the same evidence, one more equal row is not."""
+    digests = []
+    for values in ("('a'), ('b'), ('b')", "('b'), ('a'), ('b')", "('b'), ('a')"):
+        execute("DROP TABLE IF EXISTS analytics.orders; CREATE TABLE analytics.orders (message_id text)")
+        execute(f"INSERT INTO analytics.orders VALUES {values}")  # noqa: S608 - the test's own values
+        digests.append(_evidence(spark, tmp_path).coverage.digests)
+
+    assert digests[0] == digests[1] != digests[2]
+    assert digests[0][0].startswith("rows-sha256:")
+    assert digests[0][0].endswith("  warehouse:analytics.orders")
+
+
+def test_what_spark_cannot_hold_is_counted(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """PostgreSQL's infinite time is no time that Spark has."""
+    execute(
+        "CREATE TABLE analytics.orders (message_id text, processed_at timestamptz);"
+        "INSERT INTO analytics.orders VALUES ('a', 'infinity'), ('b', now())"
+    )
+
+    found = _evidence(spark, tmp_path)
+
+    assert rows_of(found, "message_id") == [("b",)]
+    assert found.coverage.unparsed == 1
+    assert found.coverage.notes[0].startswith("processed_at: expected an ISO 8601 time")
+
+
+def test_empty_table_is_present(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """No rows are no absence: the table is there, and was read."""
+    execute("CREATE TABLE analytics.orders (message_id text)")
+
+    found = _evidence(spark, tmp_path, coverage={"complete_until": "now()"})
+
+    assert found.coverage.is_present
+    assert found.coverage.rows == 0
+    assert found.coverage.complete_until is not None
+
+
+def test_missing_table_is_named(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """A wrong table is the user's mistake, said in one line."""
+    with pytest.raises(SourceError, match=r'^ledgers\.delivered\.source\.table: relation "analytics.orders"'):
+        _evidence(spark, tmp_path)
+
+
+def test_missing_column_names_those_there_are(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """An expression over a column that is not there says where it stands and what there is."""
+    execute("CREATE TABLE analytics.orders (id text, loaded_at timestamptz)")
+
+    with pytest.raises(SourceError, match=r"columns\.message_id: no column `ident`.*: id, loaded_at$"):
+        _evidence(spark, tmp_path, columns={"message_id": "ident"})
+
+
+def test_query_cannot_write(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """The snapshot is read only."""
+    execute(
+        "CREATE TABLE analytics.orders (message_id text);"
+        "CREATE FUNCTION analytics.spoil() RETURNS text LANGUAGE sql AS "
+        "$$ INSERT INTO analytics.orders VALUES ('x') RETURNING message_id $$"
+    )
+    source = {"kind": "jdbc", "connection": "warehouse", "query": "SELECT analytics.spoil() AS message_id"}
+
+    with pytest.raises(SourceError, match="read-only transaction"):
+        _evidence(spark, tmp_path, source=source)
+
+
+def test_refused_connections_do_not_tell_the_password(
+    spark: SparkSession, tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wrong password and a closed port are explained; neither message nor traceback has the secret."""
+    port = urlsplit(postgres_url).port
+    for wrong_port, reason in ((port, "password authentication failed"), (1, "Connection refused")):
+        uri = f"postgresql://postgres:s3cret@127.0.0.1:{wrong_port}/postgres"
+        monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", uri)
+
+        with pytest.raises(SourceError, match=reason) as caught:
+            _evidence(spark, tmp_path)
+
+        assert str(caught.value).startswith("ledgers.delivered.source.connection: warehouse: ")
+        assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_password_is_in_no_plan(
+    spark: SparkSession, tmp_path: Path, execute: Execute, postgres_url: str
+) -> None:
+    """What Spark shows of the query says nothing of the connection."""
+    execute("CREATE TABLE analytics.orders (message_id text)")
+    password = urlsplit(postgres_url).password
+
+    plan = _evidence(spark, tmp_path).rows._jdf.queryExecution().toString()
+
+    assert password
+    assert password not in plan
+
+
+def test_connection_of_another_kind_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only PostgreSQL is read; a connection that is not defined is its own error."""
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps({"conn_type": "mysql", "host": "h"}))
+    with pytest.raises(SourceError, match="expected a PostgreSQL connection, found warehouse of type mysql"):
+        _evidence(spark, tmp_path)
+
+    monkeypatch.delenv("AIRFLOW_CONN_WAREHOUSE")
+    with pytest.raises(ConnectionNotFoundError, match="AIRFLOW_CONN_WAREHOUSE"):
+        _evidence(spark, tmp_path)

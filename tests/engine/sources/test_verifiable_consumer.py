@@ -1,0 +1,138 @@
+"""The output of Kafka's VerifiableConsumer: records, commits and assignments, each for its own ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import NOW, evidence_of, rows_of
+
+from tieout.engine.evidence import Evidence
+from tieout.errors import SourceError
+
+_START = 1763632800000  # 2025-11-20T10:00:00Z
+
+
+def _record(offset: int, value: str) -> dict[str, Any]:
+    record = {"key": None, "value": value, "topic": "t", "partition": 1, "offset": offset}
+    return {"timestamp": _START + offset, "name": "record_data", **record}
+
+
+_PLACE = {"topic": "t", "partition": 1}
+_EVENTS: list[dict[str, Any]] = [
+    {"timestamp": _START, "name": "startup_complete"},
+    {
+        "timestamp": _START,
+        "name": "partitions_assigned",
+        "partitions": [_PLACE, {"topic": "t", "partition": 0}],
+    },
+    _record(17, "a"),
+    _record(18, "b"),
+    {"timestamp": _START, "name": "records_consumed", "count": 2, "partitions": []},
+    {
+        "timestamp": _START + 20,
+        "name": "offsets_committed",
+        "offsets": [{**_PLACE, "offset": 19}],
+        "success": True,
+    },
+    {"timestamp": _START + 21, "name": "partitions_revoked", "partitions": [_PLACE]},
+    {"timestamp": _START + 22, "name": "partitions_assigned", "partitions": [_PLACE]},
+    _record(18, "b"),
+    {"timestamp": _START, "name": "records_consumed", "count": 1, "partitions": []},
+    {
+        "timestamp": _START + 30,
+        "name": "offsets_committed",
+        "offsets": [{**_PLACE, "offset": 99}],
+        "error": "The coordinator is not available.",
+        "success": False,
+    },
+    {
+        "timestamp": _START + 40,
+        "name": "offsets_committed",
+        "offsets": [{**_PLACE, "offset": 20}, {"topic": "t", "partition": 0, "offset": 5, "error": "fenced"}],
+        "success": True,
+    },
+    {"timestamp": _START + 50, "name": "shutdown_complete"},
+]
+
+
+def _evidence(
+    spark: SparkSession, folder: Path, ledger: str, events: list[dict[str, Any]], **spec: Any
+) -> Evidence:
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    (folder / "reader-1.log").write_text("INFO starting\n" + text)
+    return evidence_of(
+        spark, folder, ledger, source={"kind": "verifiable_consumer", "path": "reader-1.log"}, **spec
+    )
+
+
+def test_records_are_reads_in_the_order_of_the_lines(spark: SparkSession, tmp_path: Path) -> None:
+    """Each record keeps its position, its place in the output, its generation and its poll."""
+    found = _evidence(spark, tmp_path, "read", _EVENTS, columns={"consumer_group": "'loader'"})
+
+    rows = found.rows.orderBy("delivery_sequence").collect()
+    assert [(row["message_id"], row["partition"], row["offset"], row["generation"]) for row in rows] == [
+        ("a", 1, 17, 1),
+        ("b", 1, 18, 1),
+        ("b", 1, 18, 2),
+    ]
+    assert [row["poll_id"] for row in rows] == ["reader-1:0", "reader-1:0", "reader-1:1"]
+    assert {row["consumer_group"] for row in rows} == {"loader"}
+    assert rows[0]["payload_hash"] == hashlib.sha256(b"a").hexdigest()
+    assert rows[0]["key_hash"] is None
+    assert {row["outcome"] for row in rows} == {"ok"}
+    assert found.coverage.complete_until == NOW
+    assert "consumer_group" in found.present
+
+
+def test_only_successful_commits_are_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """A refused commit and a partition that the broker refused within one are set aside and noted."""
+    found = _evidence(spark, tmp_path, "committed", _EVENTS)
+
+    assert rows_of(found, "topic", "partition", "committed_offset") == [("t", 1, 19), ("t", 1, 20)]
+    assert "1 commits were refused by the broker and set aside" in found.coverage.notes
+    assert "consumer_group" not in found.present
+
+
+def test_assignments_carry_their_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """An assignment and a revocation are rows with the partitions they are about."""
+    found = _evidence(spark, tmp_path, "assigned", _EVENTS)
+
+    rows = found.rows.orderBy("assigned_at").collect()
+    assert [row["kind"] for row in rows] == ["assign", "rebalance", "assign"]
+    assert [(part["topic"], part["partition"]) for part in rows[0]["partitions"]] == [("t", 1), ("t", 0)]
+
+
+def test_killed_consumer_is_complete_until_its_last_event_only(spark: SparkSession, tmp_path: Path) -> None:
+    """Without an orderly end nothing is known after the last line."""
+    found = _evidence(spark, tmp_path, "delivered", _EVENTS[:4])
+
+    until = found.coverage.complete_until
+    assert until is not None
+    assert until.timestamp() * 1000 == _START + 18
+
+
+def test_records_that_were_not_printed_are_noted(spark: SparkSession, tmp_path: Path) -> None:
+    """Without --verbose the records are missing, which must not look like nothing was read."""
+    silent = [event for event in _EVENTS if event["name"] != "record_data"]
+
+    found = _evidence(spark, tmp_path, "read", silent)
+
+    assert found.coverage.rows == 0
+    assert (
+        "reader-1.log: 3 records were consumed but none printed: --verbose prints them"
+        in found.coverage.notes
+    )
+    assert not found.coverage.is_within_tolerance
+
+
+def test_other_ledgers_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A consumer's output says nothing about sends."""
+    with pytest.raises(
+        SourceError, match=r"ledgers\.produced\.source: .* read, delivered, committed, assigned"
+    ):
+        _evidence(spark, tmp_path, "produced", _EVENTS)

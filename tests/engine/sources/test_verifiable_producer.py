@@ -1,0 +1,178 @@
+"""The output of Kafka's VerifiableProducer: answers are attempts, and the sequence of values proves the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import NOW, evidence_of, rows_of
+
+from tieout.engine.evidence import Evidence
+from tieout.errors import SourceError
+
+_START = 1763632800000  # 2025-11-20T10:00:00Z
+_SOURCE = {"kind": "verifiable_producer", "path": "*.out"}
+
+
+def _success(value: str, offset: int = 0, key: str | None = None) -> dict[str, Any]:
+    number = int(value.rsplit(".", maxsplit=1)[-1])
+    return {
+        "timestamp": _START + number,
+        "name": "producer_send_success",
+        "key": key,
+        "value": value,
+        "topic": "t",
+        "partition": 0,
+        "offset": offset,
+    }
+
+
+def _error(value: str, exception: str) -> dict[str, Any]:
+    answer = {**_success(value), "name": "producer_send_error", "exception": f"class {exception}"}
+    return {name: answer[name] for name in answer if name not in ("partition", "offset")} | {"message": "m"}
+
+
+def _write(path: Path, events: Sequence[dict[str, Any] | str]) -> None:
+    lines = [event if isinstance(event, str) else json.dumps(event) for event in events]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _evidence(spark: SparkSession, folder: Path, **source: str) -> Evidence:
+    return evidence_of(spark, folder, "produced", source={**_SOURCE, **source})
+
+
+def test_answers_are_attempts_with_the_outcome_they_prove(spark: SparkSession, tmp_path: Path) -> None:
+    """An ack is acked, a definite error failed, and a timeout or an unheard-of error unknown."""
+    _write(
+        tmp_path / "web.out",
+        [
+            {"timestamp": _START, "name": "startup_complete"},
+            _success("0", offset=7, key="k"),
+            _error("1", "org.apache.kafka.common.errors.TimeoutException"),
+            _error("2", "org.apache.kafka.common.errors.RecordTooLargeException"),
+            _error("3", "org.apache.kafka.common.errors.DisconnectException"),
+            _success("4", offset=-1),
+        ],
+    )
+
+    found = _evidence(spark, tmp_path)
+
+    assert rows_of(found, "message_id", "sequence", "outcome", "offset") == [
+        ("0", 0, "acked", 7),
+        ("1", 1, "unknown", None),
+        ("2", 2, "failed", None),
+        ("3", 3, "unknown", None),
+        ("4", 4, "acked", None),
+    ]
+    first = found.rows.where("message_id = '0'").collect()[0]
+    assert first["payload_hash"] == hashlib.sha256(b"0").hexdigest()
+    assert first["key_hash"] == hashlib.sha256(b"k").hexdigest()
+    assert first["producer_id"] == first["producer_session"] == "web"
+    times = found.rows.where("message_id = '0'").selectExpr(
+        "unix_millis(attempted_at)", "unix_millis(completed_at)"
+    )
+    assert tuple(times.collect()[0]) == (_START, _START)
+    assert any("time of the answer" in note for note in found.coverage.notes)
+
+
+def test_killed_producer_leaves_unknown_sends(spark: SparkSession, tmp_path: Path) -> None:
+    """Value 4 proves that 2 and 3 were sent; their outcome is unknown and their time that of the next send seen."""
+    _write(tmp_path / "a.out", [_success("2.0"), _success("2.1"), _success("2.4")])
+
+    found = _evidence(spark, tmp_path)
+
+    assert rows_of(found, "message_id", "sequence", "outcome", "topic") == [
+        ("2.0", 0, "acked", "t"),
+        ("2.1", 1, "acked", "t"),
+        ("2.2", 2, "unknown", "t"),
+        ("2.3", 3, "unknown", "t"),
+        ("2.4", 4, "acked", "t"),
+    ]
+    inferred = found.rows.where("outcome = 'unknown'").selectExpr("unix_millis(attempted_at)", "completed_at")
+    assert [tuple(row) for row in inferred.collect()] == [(_START + 4, None)] * 2
+    assert (
+        "a.out: 2 sends without an answer, inferred from the sequence of values; their time is that of the "
+        "next send seen, approximate" in found.coverage.notes
+    )
+    assert "a.out: the client was not shut down in order" in found.coverage.notes
+    assert found.coverage.complete_until == datetime.fromtimestamp((_START + 4) / 1000, tz=UTC)
+
+
+def test_totals_prove_sends_behind_the_last_answer(spark: SparkSession, tmp_path: Path) -> None:
+    """tool_data of four sends after two answers is two sends that nobody answered, and is noted."""
+    _write(
+        tmp_path / "a.out",
+        [
+            _success("0"),
+            _success("1"),
+            {"timestamp": _START + 50, "name": "shutdown_complete"},
+            {"timestamp": _START + 51, "name": "tool_data", "sent": 4, "acked": 2},
+        ],
+    )
+
+    found = _evidence(spark, tmp_path)
+
+    assert rows_of(found, "message_id", "outcome") == [
+        ("0", "acked"),
+        ("1", "acked"),
+        ("2", "unknown"),
+        ("3", "unknown"),
+    ]
+    assert any(note.startswith("a.out: tool_data says 4 sent and 2 acked") for note in found.coverage.notes)
+    assert found.coverage.complete_until == NOW, "a client that was shut down prints nothing more"
+
+
+def test_lines_that_are_no_event_are_noted_not_unparsed(spark: SparkSession, tmp_path: Path) -> None:
+    """Logs between the events and a torn last line cost no tolerance, but they are told."""
+    _write(tmp_path / "a.out", ["[2026-11-20] INFO started", _success("0"), "{}"])
+    with (tmp_path / "a.out").open("a") as file:
+        file.write('{"timestamp":17000,"name":"producer_se')
+
+    found = _evidence(spark, tmp_path)
+
+    assert rows_of(found, "message_id") == [("0",)]
+    assert found.coverage.unparsed == 0
+    assert found.coverage.is_within_tolerance
+    assert "a.out: 3 lines that are no event" in found.coverage.notes
+    assert "a.out: the last line is torn" in found.coverage.notes
+
+
+def test_absurd_gap_is_not_filled(spark: SparkSession, tmp_path: Path) -> None:
+    """A value of another kind of number does not become a billion inferred sends, and the file is not believed."""
+    _write(tmp_path / "a.out", [_success("0"), _success("1234567890")])
+
+    found = _evidence(spark, tmp_path)
+
+    assert found.coverage.rows == 2
+    assert not found.coverage.is_within_tolerance
+    assert any("a gap of 1234567889 values" in note for note in found.coverage.notes)
+
+
+def test_contract_names_producer_and_session(spark: SparkSession, tmp_path: Path) -> None:
+    """What the tool does not print, the contract can say."""
+    _write(tmp_path / "a.out", [_success("0"), _success("2")])
+
+    found = _evidence(spark, tmp_path, producer_id="web-1", session="s1")
+
+    assert set(rows_of(found, "producer_id", "producer_session")) == {("web-1", "s1")}
+
+
+def test_no_output_is_an_absent_ledger(spark: SparkSession, tmp_path: Path) -> None:
+    """A path without files is told, not raised."""
+    found = _evidence(spark, tmp_path)
+
+    assert not found.coverage.is_present
+    assert found.coverage.complete_until is None
+    assert found.coverage.notes[0] == "*.out: no such file"
+
+
+def test_consumers_ledger_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """A producer's output is no evidence of deliveries."""
+    with pytest.raises(SourceError, match=r"ledgers\.delivered\.source: .* produced only"):
+        evidence_of(spark, tmp_path, "delivered", source=_SOURCE)
