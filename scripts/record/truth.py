@@ -15,10 +15,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Finding:
-    """One message that was not simply delivered, and the offsets of all its visible positions."""
+    """One message that was not simply delivered, and the offsets of all its visible positions.
+
+    Where a class is about two messages' order, `message_id` is None and `offsets` are theirs.
+    """
 
     break_class: str
-    message_id: str
+    message_id: str | None
     topic: str
     partition: int
     offsets: tuple[int, ...]

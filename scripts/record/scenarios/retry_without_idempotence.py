@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator, Mapping, Sequence
 
 from scripts.record.processes import RecordingError
 from scripts.record.scenarios.base import Scenario
@@ -60,7 +61,7 @@ class RetryWithoutIdempotence(Scenario):
         consumer.finish()
 
     def stages(self, scene: Scene) -> tuple[Stage, ...]:
-        """Every message that the log holds twice has two effects."""
+        """Every message that the log holds twice has two effects; retries overtook others on the way."""
         positions = scene.visible_positions()
         if set(positions) != {str(number) for number in range(_MESSAGES)}:
             raise RecordingError(f"expected {_MESSAGES} messages in the log, found {len(positions)}")
@@ -84,16 +85,37 @@ class RetryWithoutIdempotence(Scenario):
             raise RecordingError(
                 f"expected some duplicates, fewer than {DUPLICATE_BUDGET:.0%}; found {further}"
             )
+        reordered = tuple(_reordered(self.topic, positions))
+        classes = {"DELIVERED": _MESSAGES - len(breaks), "OUTPUT_DUPLICATE": len(breaks)}
         broken = Expectation(
             verdict="BROKEN",
             counts=_counts(further),
-            classes={"DELIVERED": _MESSAGES - len(breaks), "OUTPUT_DUPLICATE": len(breaks)},
-            breaks=breaks,
+            classes=classes | ({"REORDER_PRODUCER": len(reordered)} if reordered else {}),
+            breaks=breaks + reordered,
             ratios={"duplicate_ratio": ratio},
         )
         return (
             Stage("recorded", {"contract.yml": broken, "contract_at_least_once.yml": broken.under("KEPT")}),
         )
+
+
+def _reordered(topic: str, positions: Mapping[str, Sequence[tuple[int, int]]]) -> Iterator[Finding]:
+    """Yield each pair of neighbours in a partition of which the one sent later has the lower first position."""
+    last: dict[int, int] = {}
+    for number in range(_MESSAGES):
+        partition, offset = positions[str(number)][0]
+        before = last.get(partition, -1)
+        if offset < before:
+            yield Finding(
+                break_class="REORDER_PRODUCER",
+                message_id=None,
+                topic=topic,
+                partition=partition,
+                offsets=(offset, before),
+                locus="producer → broker",
+                cause="several requests in flight without idempotence",
+            )
+        last[partition] = offset
 
 
 def _counts(further_effects: int) -> dict[str, int]:
