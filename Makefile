@@ -34,13 +34,12 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/python -m pytest -q tests/unit
 
 requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
-	@for name in tools runtime dev build; do \
+	@for name in tools runtime dev build record; do \
 	  .tieout/tools/bin/uv pip compile --quiet --generate-hashes --no-header --python-version 3.11 \
 	    requirements/$$name.in -o requirements/$$name.txt || exit; done
 
 record: ## Record the examples anew from a real broker (needs Maven)
-	@$(PYTHON) scripts/bootstrap.py runtime
-	@$(PYTHON) -m scripts.record
+	@$(PYTHON) -m scripts.record $(NAMES)
 
 install: ## Create .venv with what the demonstration needs
 	@$(PYTHON) scripts/bootstrap.py runtime

@@ -1,0 +1,85 @@
+"""What outlives a command, and that two commands do not get in each other's way."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts.stack import services, state
+from scripts.stack.errors import StackError
+from scripts.stack.layout import ROOT, Layout
+from scripts.stack.processes import Process
+from scripts.stack.state import Started
+
+
+def test_what_was_started_is_recalled_until_forgotten(tmp_path: Path) -> None:
+    """Only its owner may read it: it holds the database's password."""
+    layout = Layout(tmp_path)
+    started = Started(8080, "postgresql://u:p@127.0.0.1/d", (Process("scheduler", 12, 345),))
+    assert state.recall(layout) is None
+
+    state.remember(layout, started)
+
+    assert state.recall(layout) == started
+    assert stat.S_IMODE(layout.processes.stat().st_mode) == 0o600
+    state.forget(layout)
+    assert state.recall(layout) is None
+
+
+def test_secrets_are_made_once(tmp_path: Path) -> None:
+    """Airflow could not read its own connections again with another key."""
+    layout = Layout(tmp_path)
+
+    assert state.shared_secrets(layout) == state.shared_secrets(layout)
+    assert stat.S_IMODE(layout.secrets.stat().st_mode) == 0o600
+
+
+def test_a_home_serves_one_command_at_a_time(tmp_path: Path) -> None:
+    """The other is told whom to wait for."""
+    code = (
+        "import sys; from pathlib import Path; from scripts.stack import layout, state\n"
+        "with state.lock(layout.Layout(Path(sys.argv[1]))):\n    print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+
+        with pytest.raises(StackError, match=f"in use by process {holder.pid}"), state.lock(Layout(tmp_path)):
+            pass
+
+        holder.kill()
+    with state.lock(Layout(tmp_path)):
+        assert (tmp_path / "lock").read_text() != str(holder.pid)
+
+
+def test_the_same_home_gets_the_same_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bookmark keeps working; two homes differ."""
+    monkeypatch.delenv("TIEOUT_PORT", raising=False)
+
+    assert services.chosen_port(Layout(tmp_path)) == services.chosen_port(Layout(tmp_path))
+
+
+@pytest.mark.parametrize("wanted", ["http", "0", "70000", "-1"])
+def test_what_is_no_port_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+    """Before anything is started."""
+    monkeypatch.setenv("TIEOUT_PORT", wanted)
+
+    with pytest.raises(StackError, match="TIEOUT_PORT: expected a number"):
+        services.chosen_port(Layout(tmp_path))
+
+
+def test_a_taken_port_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to do."""
+    import socket  # noqa: PLC0415 - for this test alone
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setenv("TIEOUT_PORT", str(server.getsockname()[1]))
+
+        with pytest.raises(StackError, match=r"is taken: stop what listens there, choose another"):
+            services.chosen_port(Layout(tmp_path))
