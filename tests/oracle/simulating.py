@@ -42,6 +42,7 @@ class Faults:
     corrupted_effect: float
     phantom: float
     set_aside: float
+    staged: float
     stops_early: float
     commits_ahead: float
     commits_back: float
@@ -195,7 +196,17 @@ class Simulation:
         return offset
 
     def _end_transaction(self, transaction: str, time: datetime) -> None:
-        state = "aborted" if self.happens(self.faults.aborted) else "committed"
+        sent = sum(row["transaction_id"] == transaction for row in self.produced)
+        written = {
+            record["message_id"]
+            for records in self.log.values()
+            for record in records
+            if record["_transaction"] == transaction
+        }
+        is_incomplete = len(written) < sent and any(
+            row["outcome"] != "acked" for row in self.produced if row["transaction_id"] == transaction
+        )
+        state = "aborted" if is_incomplete or self.happens(self.faults.aborted) else "committed"
         stated: str | None = state
         if self.happens(self.faults.unresolved):
             state = self.rng.choice(("open", "committed", "aborted"))
@@ -323,8 +334,11 @@ class Simulation:
         if self.happens(self.faults.skipped):
             return
         if self.happens(self.faults.set_aside):
-            side = self.rng.choice((self.filtered, self.dead_letters, self.staged))
+            side = self.rng.choice((self.filtered, self.dead_letters))
             side.append({**place, "at": time, "reason": "test"})
+            return
+        if self.happens(self.faults.staged):
+            self.staged.append({**place, "at": time, "reason": "test"})
             return
         if self.happens(self.faults.late):
             time += self.rng.choice((timedelta(minutes=10), timedelta(minutes=11), timedelta(hours=1)))
