@@ -1,0 +1,132 @@
+"""The whole stack, as a person starts it: PostgreSQL, Airflow, spark-submit, a receiver; and its end.
+
+These are the slow tests: on two quiet cores about two minutes for the demonstration, and one for each start.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripts.stack import examples, receiver, services, state
+from scripts.stack.api import Api
+from scripts.stack.layout import ROOT, Layout
+from scripts.stack.processes import MARK
+
+from tieout.model import Verdict
+from tieout.store import Store
+from tieout.testing import postgres
+
+pytestmark = pytest.mark.timeout(1500)
+CHOSEN = ("commit_before_process", "in_flight")
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    """A home for the stack, with nothing left running on it afterwards."""
+    home = Layout(tmp_path_factory.mktemp("stack") / "home")
+    yield home
+    services.stop(home, patience=1.0)
+
+
+def command(layout: Layout, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the stack as `make` does."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("TIEOUT_", "AIRFLOW"))
+    }
+    arguments = [sys.executable, "-m", "scripts.stack", *words, "--home", str(layout.home)]
+    return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def running(layout: Layout) -> list[int]:
+    """Return the processes that carry the home's mark, or serve its database."""
+    mark = f"{MARK}={layout.home}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            marked = mark in (path / "environ").read_bytes().split(b"\0")
+            if marked or (path / "cwd").resolve() == layout.postgres:
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def demonstration(layout: Layout) -> subprocess.CompletedProcess[str]:
+    """The demonstration of two examples, one of them in two stages."""
+    return command(layout, "demo", *(word for name in CHOSEN for word in ("--only", name)))
+
+
+def test_the_demonstration_comes_out_as_the_recorder_knew(
+    demonstration: subprocess.CompletedProcess[str],
+) -> None:
+    """It prints the verdicts, ends with 0, and tells the seconds of its steps."""
+    assert demonstration.returncode == 0, demonstration.stdout + demonstration.stderr
+    for part in ("BROKEN", "PENDING", "KEPT", "statement.html", "Alerts received", "Seconds: "):
+        assert part in demonstration.stdout, part
+
+
+def test_nothing_keeps_running(demonstration: subprocess.CompletedProcess[str], layout: Layout) -> None:
+    """Neither Airflow nor PostgreSQL nor the receiver."""
+    assert "stopping" in demonstration.stdout
+    assert running(layout) == []
+
+
+def test_the_results_stay(demonstration: subprocess.CompletedProcess[str], layout: Layout) -> None:
+    """In the store, with every stage's run; beside it statements; and the alert at the receiver."""
+    assert demonstration.returncode == 0
+    url = postgres.start(layout.postgres, postgres.free_port())
+    try:
+        store = Store(url.rsplit("/", 1)[0] + "/tieout")
+        for example in examples.read(layout.examples):
+            for contract in example.contracts:
+                runs = store.runs_of(contract.pipeline)
+                expected = [stage.expected[0].verdict for stage in example.stages]
+                assert [run.final_verdict for run in reversed(runs)] == [
+                    Verdict(verdict) for verdict in expected
+                ]
+                assert [run.is_current for run in runs] == [True] + [False] * (len(runs) - 1)
+                assert all(store.checks(run.run_id) for run in runs)
+                if expected[-1] == "BROKEN":
+                    told = [alert["body"] for alert in receiver.received(layout.alerts)]
+                    assert any(contract.pipeline in str(body) and "BROKEN" in str(body) for body in told)
+                assert list((layout.statements / contract.pipeline).glob("*/statement.html"))
+    finally:
+        postgres.stop(layout.postgres)
+
+
+def test_a_killed_stack_is_started_again_with_its_runs(
+    demonstration: subprocess.CompletedProcess[str], layout: Layout
+) -> None:
+    """Kill -9 of everything: the next start clears away what is left, and the runs are still there."""
+    assert demonstration.returncode == 0
+    first = command(layout, "up")
+    assert first.returncode == 0, first.stderr
+    started = state.recall(layout)
+    assert started is not None
+    for process in started.processes:
+        os.kill(process.pid, signal.SIGKILL)
+    os.kill(int((layout.postgres / "postmaster.pid").read_text().splitlines()[0]), signal.SIGKILL)
+    time.sleep(1.0)
+
+    second = command(layout, "up")
+
+    assert second.returncode == 0, second.stderr
+    again = state.recall(layout)
+    assert again is not None
+    assert services.is_running(again)
+    (contract,) = examples.read(layout.examples, CHOSEN[:1])[0].contracts
+    (run,) = Api(again.address).runs(contract.pipeline)
+    assert run["state"] == "failed"
+
+    third = command(layout, "down")
+
+    assert third.returncode == 0
+    assert running(layout) == []
