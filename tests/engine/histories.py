@@ -1,22 +1,24 @@
-"""Reads the golden histories in `tests/engine/cases/*.yml`: short notation to canonical rows, for oracle and engine alike.
+"""Reads the golden histories in `cases/*.yml`: short notation to canonical rows, for oracle and engine alike.
 
-A file is a list of cases. A case has `name`, `because` (the sentence of the taxonomy it stands on), optionally `trap` (the
-number in taxonomy section 7), `contract` (fields that differ from the default contract), `ledgers`, `bounds`, `coverage`,
-`absent` (ledgers declared but not there) and `expect`.
+A file is a list of cases. A case has `name`, `because` (the sentence of the taxonomy it stands on), optionally `trap`
+(the number in taxonomy section 7), `contract` (fields that differ from the default contract), `ledgers`, `bounds`,
+`coverage`, `absent` (ledgers declared but not there) and `expect`.
 
-Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window is an hour, its grace 15 minutes. Positions
-are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own time, `done`
-completed_at, `pos` position, `part` partition, `to` intended_partition, `out` outcome, `hash` payload_hash, `key` key_hash,
-`tx` transaction_id, `state` transaction_state, `seq` sequence, `session` producer_session, `group` consumer_group, `next` committed_offset, `ts`
-record_timestamp, `control` is_control; canonical names are accepted too. A row with an id has the payload hash `h-<id>` unless `hash`
-says otherwise. What a row leaves out is null, but attempts are acked in session s1 of producer p1.
+Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window is an hour, its grace 15 minutes.
+Positions are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own
+time, `done` completed_at, `pos` position, `part` partition, `to` intended_partition, `out` outcome, `hash`
+payload_hash, `key` key_hash, `tx` transaction_id, `state` transaction_state, `seq` sequence, `session`
+producer_session, `group` consumer_group, `next` committed_offset, `ts` record_timestamp, `control` is_control;
+canonical names are accepted too. A row with an id has the payload hash `h-<id>` unless `hash` says otherwise. What a
+row leaves out is null, but attempts are acked in session s1 of producer p1.
 
-`bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out: from
-offset 0 to just above the last record, observed at the end of the grace. `coverage: {delivered: {from: 0s, until: 40m, sound: false, all_producers:
-false}}`; left out: everything up to the end of the grace, all producers named. `coverage: {delivered: none}` covers nothing.
+`bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out:
+from offset 0 to just above the last record, observed at the end of the grace. `coverage: {delivered: {from: 0s, until:
+40m, sound: false, all_producers: false}}`; left out: everything up to the end of the grace, all producers named.
+`coverage: {delivered: none}` covers nothing.
 
-`expect`: `verdict`, `classes` and `flags` (exact), `breaks` (all of them; of each the keys given), `totals` (sums over all partitions),
-`offsets` (sums of the offset balance), `not_judged` (classes that must be among them).
+`expect`: `verdict`, `classes` and `flags` (exact), `breaks` (all of them; of each the keys given), `totals` (sums over
+all partitions), `offsets` (sums of the offset balance), `not_judged` (classes that must be among them).
 """
 
 from __future__ import annotations
@@ -71,6 +73,13 @@ _TIME_OF: Final = {
 }
 _TIMES: Final = {*_TIME_OF.values(), "completed_at", "record_timestamp", "observed_at"}
 _WITH_PAYLOAD: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
+_NOTATION: Final = {
+    ledger: frozenset({time, "message_id", "topic", "partition", "offset", "outcome", "payload_hash"})
+    if ledger in _WITH_PAYLOAD
+    else frozenset({time, "message_id", "topic", "partition", "offset", "committed_offset", "consumer_group"})
+    for ledger, time in _TIME_OF.items()
+}
+"""The columns of a ledger without rows: an empty source has columns, too."""
 _DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
 
 
@@ -127,7 +136,7 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         window=WINDOW,
         rows=rows,
         coverage=_coverage([*ledgers], written.get("coverage", {})),
-        present={ledger: columns_of(found) for ledger, found in rows.items()},
+        present={ledger: columns_of(found) or _NOTATION[ledger] for ledger, found in rows.items()},
         expect=written["expect"],
     )
 

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from tests.oracle.fates import Fates
-from tests.oracle.findings import could_be_an_unknown_attempt, is_phantom, origin_is_covered
 from tests.oracle.history import Place, Position, state_of
 from tests.oracle.messages import Message
+from tests.oracle.phantoms import could_be_an_unknown_attempt, is_phantom, origin_is_covered
 
 from tieout.model import BreakClass, Identity, Ledger
 

@@ -51,7 +51,7 @@ class Fates:
     def positions(self, message: Message) -> set[Position]:
         """Return the message's visible and asserted positions, without those that another message has."""
         written = {position(record) for record in message.records if self.history.is_written(record)}
-        return {at for at in known(written) | set(self.asserted(message))} - message.denied
+        return (known(written) | set(self.asserted(message))) - message.denied
 
     def first_position(self, message: Message) -> Position | None:
         """Return the lowest position of the partition that counts (interpretation 14)."""

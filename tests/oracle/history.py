@@ -1,7 +1,7 @@
 """What the oracle is given: the ledgers' rows, how far they cover, and the log's bounds.
 
-The oracle writes docs/reference/taxonomy.md down once more, slow and obvious, over plain lists of dicts. It shares no code
-with the engine: what both get wrong, both must have read wrong.
+The oracle writes docs/reference/taxonomy.md down once more, slow and obvious, over plain lists of dicts. It shares no
+code with the engine: what both get wrong, both must have read wrong.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ from typing import Any
 
 from tests.oracle.balance import partitions_of
 from tests.oracle.fates import Fates
-from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings, phantom_findings
+from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Row
 from tests.oracle.matching import match
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
+from tests.oracle.phantoms import phantom_findings
 from tests.oracle.standing import (
     commit_ahead,
     commit_regressions,

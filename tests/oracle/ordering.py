@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from tests.oracle.fates import Fates
@@ -26,9 +27,9 @@ def producer_reorders(fates: Fates) -> list[Finding]:
         lane = (*attempt.session, *first[:2])
         lanes.setdefault(lane, []).append((attempt.row["sequence"], message, attempt.row))
     found = []
-    for lane in lanes.values():
-        ordered = sorted(lane, key=lambda item: item[0])
-        for (low, one, _), (high, other, row) in zip(ordered, ordered[1:], strict=False):
+    for found_in_lane in lanes.values():
+        ordered = sorted(found_in_lane, key=lambda item: item[0])
+        for (low, one, _), (high, other, row) in pairwise(ordered):
             before, after = fates.first_position(one), fates.first_position(other)
             if low < high and before and after and after < before:
                 time = row.get("attempted_at")
@@ -60,14 +61,14 @@ def consumer_reorders(fates: Fates) -> list[Finding]:
     found = []
     for firsts in lanes.values():
         rows = [firsts[offset] for offset in sorted(firsts)]
-        for lower, higher in zip(rows, rows[1:], strict=False):
+        for lower, higher in pairwise(rows):
             if _came_before(higher, lower):
                 shown = [(ledger, lower["processed_at"])]
-                at = position(lower) or (None, None, None)
+                spot = position(lower) or (None, None, None)
                 found.append(
                     standing_finding(
                         BreakClass.REORDER_CONSUMER,
-                        at,
+                        spot,
                         Locus.CONSUMER,
                         lower["processed_at"],
                         shown,
@@ -97,7 +98,7 @@ def output_reorders(fates: Fates) -> list[Finding]:
     found = []
     for (_, topic, partition), lane in lanes.items():
         ordered = sorted(lane, key=lambda item: item[0])
-        for (offset, message, lower), (_, _, higher) in zip(ordered, ordered[1:], strict=False):
+        for (offset, message, lower), (_, _, higher) in pairwise(ordered):
             if _certainly_earlier(fates, higher, lower):
                 time: datetime = lower["processed_at"]
                 shown = [(fates.history.output, time)]
@@ -137,7 +138,7 @@ def skipped(fates: Fates) -> list[Finding]:
         ordered = sorted(
             rows, key=lambda row: (row["processed_at"], row.get("delivery_sequence") or 0, row["offset"])
         )
-        for one, other in zip(ordered, ordered[1:], strict=False):
+        for one, other in pairwise(ordered):
             between = [
                 at
                 for at, record in sorted(history.records.items(), key=lambda item: item[0])

@@ -13,42 +13,59 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-
 from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW, contract_for
+from tests.oracle.faults import draw_faults
 from tests.oracle.history import OracleCoverage
-from tests.oracle.simulating import Row, Simulation, draw_faults
+from tests.oracle.simulating import Row, Simulation
+
 from tieout.contracts import Contract
 from tieout.model import Ledger, Window
 
 GUARANTEES = ("at_most_once", "at_least_once", "exactly_once", "exactly_once")
+_CONTENT = ("message_id", "topic", "partition", "offset", "key_hash", "payload_hash")
+_OUTPUT = (*_CONTENT, "consumer_group", "consumer_id", "generation", "processed_at", "outcome")
+_SIDE = frozenset({"message_id", "topic", "partition", "offset", "at", "reason"})
 COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.PRODUCED: frozenset(
-        "producer_id producer_session sequence transaction_id transaction_state message_id topic partition "
-        "offset intended_partition key_hash payload_hash attempted_at completed_at outcome".split()
+        {
+            *_CONTENT,
+            "producer_id",
+            "producer_session",
+            "sequence",
+            "transaction_id",
+            "transaction_state",
+            "intended_partition",
+            "attempted_at",
+            "completed_at",
+            "outcome",
+        }
     ),
     Ledger.LOG: frozenset(
-        "topic partition offset transaction_state is_control message_id key_hash payload_hash "
-        "record_timestamp log_start_offset last_stable_offset end_offset observed_at cleanup_policy".split()
+        {
+            *_CONTENT,
+            "transaction_state",
+            "is_control",
+            "record_timestamp",
+            "log_start_offset",
+            "last_stable_offset",
+            "end_offset",
+            "observed_at",
+            "cleanup_policy",
+        }
     ),
-    Ledger.DELIVERED: frozenset(
-        "message_id topic partition offset consumer_group consumer_id generation processed_at key_hash "
-        "payload_hash outcome transaction_id transaction_state".split()
-    ),
-    Ledger.READ: frozenset(
-        "message_id topic partition offset consumer_group consumer_id generation processed_at key_hash "
-        "payload_hash outcome isolation".split()
-    ),
-    Ledger.COMMITTED: frozenset("consumer_group topic partition committed_offset committed_at".split()),
-    Ledger.FILTERED: frozenset("message_id topic partition offset at reason".split()),
-    Ledger.DEAD_LETTERS: frozenset("message_id topic partition offset at reason".split()),
-    Ledger.STAGED: frozenset("message_id topic partition offset at reason".split()),
+    Ledger.DELIVERED: frozenset({*_OUTPUT, "transaction_id", "transaction_state"}),
+    Ledger.READ: frozenset({*_OUTPUT, "isolation"}),
+    Ledger.COMMITTED: frozenset({"consumer_group", "topic", "partition", "committed_offset", "committed_at"}),
+    Ledger.FILTERED: _SIDE,
+    Ledger.DEAD_LETTERS: _SIDE,
+    Ledger.STAGED: _SIDE,
 }
 """The columns that the generated rows may have, as `present` says them."""
 
 
 @dataclass(frozen=True)
 class RandomHistory:
-    """One history, ready to be judged: `judge_history(**vars)` but for its name."""
+    """One history, ready to be judged; its name is the seed that makes it again."""
 
     name: str
     contract: Contract
@@ -61,7 +78,7 @@ class RandomHistory:
 def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[RandomHistory]:
     """Yield `count` histories that depend on nothing but the seed; each can be had alone by its own seed."""
     for number in range(count):
-        rng = Random(f"{seed}/{number}")
+        rng = Random(f"{seed}/{number}")  # noqa: S311 - repeatable, not secret
         make = wild if rng.random() < wild_share else simulated
         yield make(rng, f"{seed}/{number}")
 
@@ -137,10 +154,15 @@ def _terms(rng: Random) -> dict[str, Any]:
         "budgets": budgets,
         "clock_skew": rng.choice(("0s", "0s", "1s", "30s")),
         "look_back": rng.choice(("7d", "2h")),
-        **rng.choice(
-            ([{}] * 17) + [{"id_scope": "session"}, {"identity": "position"}, {"identity": "position"}]
-        ),
+        **_identity(rng),
     }
+
+
+def _identity(rng: Random) -> dict[str, Any]:
+    kind = rng.random()
+    if kind < 0.05:
+        return {"id_scope": "session"}
+    return {"identity": "position"} if kind < 0.15 else {}
 
 
 def _coverages(rng: Random, ledgers: list[Ledger]) -> dict[Ledger, OracleCoverage]:

@@ -1,7 +1,7 @@
 """A small pipeline that really runs, and goes wrong: producers, a broker's log, a consumer group, an output.
 
 Every row of evidence is a by-product of something that happened in the simulation, so that a history is plausible as
-a whole. The faults are those of the taxonomy; how often each happens is in `Faults`.
+a whole. The faults are those of the taxonomy.
 """
 
 from __future__ import annotations
@@ -12,48 +12,12 @@ from random import Random
 from typing import Any
 
 from tests.engine.histories import GRACE_END, GROUP, START, TOPIC
+from tests.oracle.faults import Faults
 
 Row = dict[str, Any]
 
 _BOUNDARY_SECONDS = (-1, 0, 0, 3599, 3600, 3600)
 _KEYS = (None, "k1", "k1", "k2")
-
-
-@dataclass(frozen=True)
-class Faults:
-    """How likely each thing goes wrong, drawn once a history so that most histories have few kinds of fault."""
-
-    retried_in_the_log: float
-    unknown: float
-    failed: float
-    failed_but_written: float
-    resent: float
-    reused_id: float
-    lost_by_the_broker: float
-    overwritten: float
-    corrupted_in_the_log: float
-    aborted: float
-    unresolved: float
-    skipped: float
-    late: float
-    doubled: float
-    uncertain: float
-    failed_effect: float
-    corrupted_effect: float
-    phantom: float
-    set_aside: float
-    staged: float
-    stops_early: float
-    commits_ahead: float
-    commits_back: float
-    reads_uncommitted: float
-    expired: float
-
-
-def draw_faults(rng: Random) -> Faults:
-    """Return faults of which about one in four is switched on at all."""
-    names = list(Faults.__dataclass_fields__)
-    return Faults(**{name: rng.choice((0.15, 0.4)) if rng.random() < 0.25 else 0.0 for name in names})
 
 
 @dataclass

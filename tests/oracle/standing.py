@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from tests.oracle.fates import Fates
@@ -18,11 +20,11 @@ def standing_finding(
     at: tuple[str | None, int | None, int | None],
     locus: Locus,
     time: datetime | None,
-    shown: list[tuple[Ledger, datetime | None]],
+    shown: Sequence[tuple[Ledger, datetime | None]],
     message_id: str | None = None,
 ) -> Finding:
     """Return a finding that is no message's."""
-    return Finding(name, set(), time, message_id, at[0], at[1], at[2], locus, {str(name): shown})
+    return Finding(name, set(), time, message_id, at[0], at[1], at[2], locus, {str(name): list(shown)})
 
 
 def commits_of(fates: Fates) -> dict[Place, list[Row]]:
@@ -111,7 +113,7 @@ def commit_regressions(fates: Fates) -> list[Finding]:
     found = []
     for place, rows in commits_of(fates).items():
         instants = _instants(rows)
-        for (before, old), (after, new) in zip(instants, instants[1:], strict=False):
+        for (before, old), (after, new) in pairwise(instants):
             if min(new) < min(old):
                 shown = [(Ledger.COMMITTED, before), (Ledger.COMMITTED, after)]
                 at = (*place, min(new))

@@ -1,0 +1,142 @@
+"""Effects that no message explains: phantoms, or unverifiable (taxonomy section 3, PHANTOM_UNKNOWN)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from tests.oracle.fates import Fates
+from tests.oracle.findings import Finding
+from tests.oracle.history import BEGINNING, Row, contradict, position, undated_last
+from tests.oracle.messages import Unmatched
+
+from tieout.model import BreakClass, Identity, Ledger, Locus
+
+
+def phantom_findings(fates: Fates) -> list[Finding]:
+    """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
+    history = fates.history
+    units: dict[Any, list[tuple[Row, Unmatched]]] = {}
+    rows = fates.matched.unmatched_effects
+    for number, (row, why) in enumerate(rows):
+        unit = _identity_of(fates, row) or ("row", number)
+        if history.in_window(row.get("processed_at")):
+            units.setdefault(unit, []).append((row, why))
+    found = [_phantom(fates, effects) for effects in units.values()]
+    for row in fates.matched.unmatched_uncertain:
+        if history.in_window(row.get("processed_at")):
+            found.append(_unverifiable(fates, row))
+    return found
+
+
+def _identity_of(fates: Fates, row: Row) -> Any:
+    if fates.history.contract.identity is Identity.CONTENT:
+        return row.get("payload_hash")
+    if fates.history.contract.identity is Identity.MESSAGE_ID and row.get("message_id") is not None:
+        return row["message_id"]
+    return position(row)
+
+
+def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
+    """Return whether the effect certainly comes from no covered producer; else it is unverifiable."""
+    if why is Unmatched.AMBIGUOUS or _identity_of(fates, row) is None:
+        return False
+    record = _record_of(fates, row)
+    name = row.get("message_id") if record is None else record.get("message_id") or row.get("message_id")
+    is_nameless = fates.history.contract.identity is Identity.POSITION or name is None
+    if is_nameless and could_be_an_unknown_attempt(fates, row):
+        return False
+    return origin_is_covered(fates, row, record)
+
+
+def _record_of(fates: Fates, row: Row) -> Row | None:
+    """Return the effect's record in the log: at its position, else the first unattempted one with its id."""
+    at = position(row)
+    if at is not None and at in fates.history.records:
+        record = fates.history.records[at]
+        if not record.get("is_control") and not contradict(record.get("message_id"), row.get("message_id")):
+            return record
+    if row.get("message_id") is None:
+        return None
+    same = [one for one in fates.matched.unattempted_records if one.get("message_id") == row["message_id"]]
+    return min(same, key=lambda one: (one["topic"], one["partition"], one["offset"]), default=None)
+
+
+def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
+    """Return whether `produced` would show the origin of an effect or record if a known producer had sent it."""
+    history = fates.history
+    coverage = history.coverage.get(Ledger.PRODUCED)
+    if coverage is None or not coverage.names_all_producers:
+        return False
+    logged_at = record.get("record_timestamp") if record else None
+    if logged_at is not None:
+        return history.covers(Ledger.PRODUCED, logged_at - history.skew, logged_at + history.skew)
+    at = row.get("processed_at")
+    if at is None:
+        return False
+    reaches_back = min(at - history.contract.look_back, at)
+    first = _first_of_the_topic(fates, row.get("topic"))
+    from_there = reaches_back if first is None else max(reaches_back, first - history.skew)
+    return history.covers(Ledger.PRODUCED, min(from_there, at), at + history.skew)
+
+
+def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:
+    """Return when the topic's first record was written, where the log still has every partition's beginning."""
+    bounds = [bound for place, bound in fates.history.bounds.items() if place[0] == topic]
+    times = [record.get("record_timestamp") for at, record in fates.history.records.items() if at[0] == topic]
+    dated: list[datetime] = [time for time in times if time is not None]
+    if not bounds or any(bound.start > 0 for bound in bounds) or not dated or len(dated) < len(times):
+        return None
+    return min(dated)
+
+
+def could_be_an_unknown_attempt(fates: Fates, row: Row) -> bool:
+    """Return whether an unknown attempt without position may be what a nameless row shows (20)."""
+    for message in fates.matched.messages:
+        for attempt in message.attempts:
+            if attempt.outcome != "unknown" or position(attempt.row) is not None or message.records:
+                continue
+            aimed = attempt.row.get("partition")
+            aimed = attempt.row.get("intended_partition") if aimed is None else aimed
+            same_topic = not contradict(attempt.row.get("topic"), row.get("topic"))
+            if same_topic and not contradict(aimed, row.get("partition")):
+                return True
+    return False
+
+
+def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
+    row, why = min(effects, key=lambda effect: undated_last(effect[0].get("processed_at")))
+    if not is_phantom(fates, row, why):
+        return _unverifiable(fates, row)
+    record = _record_of(fates, row)
+    at = position(row) or (position(record) if record else None)
+    locus = Locus.UNKNOWN
+    if record is not None:
+        locus = Locus.PRODUCER
+    elif at is not None and fates.history.log_covers(at, row.get("processed_at")):
+        locus = Locus.SINK
+    return Finding(
+        primary=BreakClass.PHANTOM_UNKNOWN,
+        also=set(),
+        time=row.get("processed_at"),
+        message_id=row.get("message_id"),
+        topic=at[0] if at else row.get("topic"),
+        partition=at[1] if at else row.get("partition"),
+        offset=at[2] if at else None,
+        locus=locus,
+        shown_by={str(BreakClass.PHANTOM_UNKNOWN): [(fates.history.output, row.get("processed_at"))]},
+    )
+
+
+def _unverifiable(fates: Fates, row: Row) -> Finding:
+    at = position(row)
+    return Finding(
+        primary=BreakClass.UNVERIFIABLE,
+        also=set(),
+        time=row.get("processed_at") or BEGINNING,
+        message_id=row.get("message_id"),
+        topic=row.get("topic"),
+        partition=row.get("partition"),
+        offset=at[2] if at else None,
+        locus=Locus.UNKNOWN,
+    )
