@@ -94,6 +94,14 @@ DAMAGED_ROWS = {
         "update tieout.statement_count set count = 5 where name = 'DELIVERED'",
         {"rows_as_stated": "error"},
     ),
+    "a partition's row is another's": (
+        "update tieout.statement_partition set partition = 5 where partition = 1",
+        {"rows_as_stated": "error"},
+    ),
+    "a count has another name": (
+        "update tieout.statement_count set name = 'RECOVERED' where name = 'FILTERED'",
+        {"rows_as_stated": "error"},
+    ),
     "an incident that no break belongs to": (
         "insert into tieout.incident (run_id, incident_id, class, breaks)"
         f" values ('{RUN}', 'i', 'DELIVERED', 1)",
@@ -515,7 +523,9 @@ def test_passes_breaks_that_are_filed_and_counted(shared_url: str) -> None:
     [
         "update tieout.incident set breaks = 4",
         "update tieout.incident set class = 'LATE'",
+        "update tieout.incident set class = 'DELIVERED'",
         "update tieout.break set class = 'LATE' where break_id = 'LOST-1'",
+        "update tieout.break set class = 'DELIVERED' where break_id = 'LOST-1'",
         "update tieout.run set breaks_total = 2, statement = jsonb_set(statement, '{breaks_total}', '2')",
         "delete from tieout.break",
         "delete from tieout.incident",
