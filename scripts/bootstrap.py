@@ -27,6 +27,8 @@ TOOLS = STATE / "tools"
 MARKER = ".tieout-installing"
 REQUIREMENTS = {"runtime": ("runtime", "build"), "dev": ("runtime", "build", "dev")}
 PYTHON_NEEDED = (3, 11)
+# Not sys.executable: that may be the one in .venv, where somebody activated it, and .venv may have to go.
+INTERPRETER = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}")
 JAVA_NEEDED = 17
 HEARTBEAT_SECONDS = 10.0
 UNREACHABLE = re.compile(
@@ -128,7 +130,7 @@ def install(profile: str) -> None:
     LOG.write_text("")
     uv = find_uv()
     if not VENV.exists():
-        make = [uv, "venv", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
+        make = [uv, "venv", "--python", INTERPRETER] if uv else [INTERPRETER, "-m", "venv"]
         run("creating .venv", [*make, str(VENV)])
     (VENV / MARKER).touch()
     pip = [uv, "pip", "install"] if uv else [str(VENV / "bin" / "python"), "-m", "pip", "install"]
@@ -171,7 +173,7 @@ def find_uv() -> str | None:
     draft = TOOLS.with_name("tools.new")
     shutil.rmtree(draft, ignore_errors=True)
     command = [
-        sys.executable,
+        INTERPRETER,
         "-m",
         "pip",
         "install",
@@ -250,7 +252,7 @@ def installer_environment() -> dict[str, str]:
 
 def configured_index() -> str | None:
     """Return the index that pip's configuration files name, or None."""
-    command = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
+    command = [INTERPRETER, "-m", "pip", "config", "get", "global.index-url"]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     return told.stdout.strip() or None if told.returncode == 0 else None
 
