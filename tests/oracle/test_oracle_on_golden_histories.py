@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.engine.comparing import differences
 from tests.engine.histories import Case, load_cases
-from tests.oracle import judge_history
+from tests.oracle import ALL_CLASSES, judge_history
 
 CASES = load_cases()
+TRAPS = frozenset(range(1, 18))
 
 
 def test_there_are_golden_histories() -> None:
     """An empty folder must not look like success, and no two cases share a name."""
-    assert len(CASES) > 25
+    assert len(CASES) > 100
 
     names = [case.name for case in CASES]
 
     assert len(names) == len(set(names))
+
+
+def test_every_class_and_every_trap_has_a_case() -> None:
+    """What the taxonomy names is shown by an example."""
+    shown = {name for case in CASES for name in case.expect.get("classes", {})}
+
+    assert shown == {str(name) for name in ALL_CLASSES}
+    assert {case.trap for case in CASES} - {None} == TRAPS
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
