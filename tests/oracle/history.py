@@ -138,8 +138,11 @@ class History:
 
     @cached_property
     def records(self) -> dict[Position, Row]:
-        """Every log row with a position, control records too."""
-        return {at: row for row in self.rows(Ledger.LOG) if (at := position(row)) is not None}
+        """Every log row with a position, control records too; of several at one the latest leader's."""
+        rows = sorted(
+            self.rows(Ledger.LOG), key=lambda row: (row.get("leader_epoch") or 0, repr(sorted(row.items())))
+        )
+        return {at: row for row in rows if (at := position(row)) is not None}
 
     def log_covers(self, at: Position, asserted_at: datetime | None) -> bool:
         """Return whether a record's absence from this position means that the log lacks it (interpretation 4)."""

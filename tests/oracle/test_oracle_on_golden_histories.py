@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.engine.comparing import differences
 from tests.engine.histories import Case, load_cases
 from tests.oracle import ALL_CLASSES, judge_history
