@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from tieout.contracts.durations import LONGEST
 from tieout.contracts.ledgers import LedgerSpec
 from tieout.contracts.rules import broken_rules, rules_error
 from tieout.contracts.scalars import (
@@ -85,7 +86,7 @@ class AlertRoute(Model):
 def _default_grace(known: dict[str, Any]) -> timedelta:
     """Return fifteen minutes or, if longer, what makes an undelivered message of the window's end overdue."""
     deadline: timedelta = known.get("max_latency", timedelta(0)) + known.get("clock_skew", timedelta(0))
-    return max(_LEAST_GRACE, deadline)
+    return min(max(_LEAST_GRACE, deadline), LONGEST)
 
 
 class Contract(Model):

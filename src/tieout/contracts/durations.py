@@ -14,7 +14,8 @@ _ISO: Final = re.compile(
     r"P(?:(?P<weeks>\d{1,12})W)?(?:(?P<days>\d{1,12})D)?"
     r"(?:T(?:(?P<hours>\d{1,12})H)?(?:(?P<minutes>\d{1,12})M)?(?:(?P<seconds>\d{1,12}(?:\.\d{1,6})?)S)?)?"
 )
-_LONGEST: Final = timedelta(days=36_525)
+LONGEST: Final = timedelta(days=36_525)
+"""A hundred years; sums of two such durations are still far from what a `timedelta` holds."""
 
 PATTERN: Final = r"^(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+s)?(\d+ms)?$|^P[0-9WDTHMS.]+$"
 """A regular expression for editors: it refuses most wrong durations, `parse_duration` refuses all of them."""
@@ -39,7 +40,7 @@ def parse_duration(text: str) -> timedelta:
         duration = timedelta(**parts)
     except OverflowError:
         duration = timedelta.max
-    if duration > _LONGEST:
+    if duration > LONGEST:
         raise ValueError(f"expected a duration of at most a hundred years, found {text!r}")
     return duration
 

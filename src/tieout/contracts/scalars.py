@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from tieout.contracts.cron import check_cron
-from tieout.contracts.durations import PATTERN, format_duration, parse_duration
+from tieout.contracts.durations import LONGEST, PATTERN, format_duration, parse_duration
 from tieout.contracts.times import format_time, parse_time
 
 _CONNECTION: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}")
@@ -32,8 +32,8 @@ class Model(BaseModel):
 
 def _duration(value: object) -> object:
     if isinstance(value, timedelta):
-        if value < timedelta(0):
-            raise ValueError("expected a duration that is not negative")
+        if not timedelta(0) <= value <= LONGEST:
+            raise ValueError("expected a duration from 0 to a hundred years")
         return value
     if isinstance(value, str):
         return parse_duration(value)

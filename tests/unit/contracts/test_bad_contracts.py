@@ -150,6 +150,11 @@ WRONG_FIELDS = [
 BROKEN_RULES = [
     (
         "grace: 15m",
+        "max_latency: 36525d\nclock_skew: 1s",
+        " grace: 36525d is shorter than max_latency + clock_skew = 36525d1s: a window would be judged before its last message is due",
+    ),
+    (
+        "grace: 15m",
         "grace: 1m",
         "5: grace: 1m is shorter than max_latency + clock_skew = 10m: a window would be judged before its last message is due",
     ),

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tieout.contracts import Contract, FilesSource, load_contract, load_contracts
 from tieout.contracts.columns import CANONICAL_COLUMNS
 from tieout.contracts.cron import check_cron
-from tieout.contracts.durations import format_duration, parse_duration
+from tieout.contracts.durations import LONGEST, format_duration, parse_duration
 from tieout.contracts.times import format_time, parse_time
 from tieout.engine.ledger import SCHEMAS
 from tieout.model import Guarantee, Ledger, Severity
@@ -34,7 +34,7 @@ alerts: [{{to: webhook, connection: ops}}]
 PRODUCED = {"source": {"kind": "files", "format": "jsonl", "path": "a.jsonl"}}
 
 words = st.text("abc =?'_é\n", min_size=1, max_size=8).filter(str.strip)
-durations = st.timedeltas(timedelta(0), timedelta(days=20_000))
+durations = st.timedeltas(timedelta(0), LONGEST / 3)
 settings = st.one_of(words, st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 
 
