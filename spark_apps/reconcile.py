@@ -1,7 +1,7 @@
 """The Spark job of one window: contract → evidence → statement → files → store → result, top to bottom.
 
-Started by the task `reconcile` of a pipeline's DAG through spark-submit. All logic is in the package `tieout`; this file
-only says in which order. Exit 0 with a result file whatever the verdict; exit 2 with an explained error otherwise.
+Started by the task `reconcile` of a pipeline's DAG through spark-submit. All logic is in the package `tieout`; this
+file only says in which order. Exit 0 with a result file whatever the verdict; exit 2 with an explained error otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tieout.engine.session import submitted_session
 from tieout.engine.staging import break_lines, write_output
 from tieout.errors import PublishInProgressError, StoreError, TieoutError
 from tieout.model import Window
-from tieout.reporting import render_html
+from tieout.reporting.page import render_html
 from tieout.store import RunOrigin, Store
 
 
