@@ -19,7 +19,7 @@ from tieout.model import Window
 from tieout.store import Store
 from tieout.store.results import Run
 
-PATIENCE_SECONDS = 600.0
+PATIENCE_SECONDS = 1800.0
 _TOLD_EVERY_SECONDS = 10.0
 _ENDED = ("success", "failed")
 _SIGNS = {"success": "✓", "failed": "✗", "upstream_failed": "·", "running": "…", "up_for_retry": "↻"}
@@ -71,7 +71,7 @@ class Driver:
         """Have every example's window judged, again for every stage of its evidence.
 
         Raises:
-            StackError: where ten minutes pass without an end.
+            StackError: where half an hour passes without an end.
         """
         # The example with the most stages is the longest way, so it begins.
         jobs = [_Job(example) for example in sorted(chosen, key=lambda one: -len(one.stages))]
