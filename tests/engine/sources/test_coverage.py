@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-
 from tests.engine.sources.builders import NOW, WINDOW, evidence_of, jsonl
+
 from tieout.engine.evidence import LedgerCoverage
 from tieout.errors import SourceError
 

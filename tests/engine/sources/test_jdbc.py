@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 from pyspark.sql import SparkSession
-
 from tests.engine.sources.builders import evidence_of, rows_of
+
 from tieout.engine.evidence import Evidence
 from tieout.errors import ConnectionNotFoundError, SourceError
 

@@ -1,0 +1,187 @@
+"""Conforming: the contract's expressions, the canonical types, and rows that fit neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import contract_of, evidence_of, jsonl, rows_of
+
+from tieout.contracts.columns import CANONICAL_COLUMNS
+from tieout.engine.evidence import Evidence
+from tieout.engine.ledger import SCHEMAS
+from tieout.engine.sources.conforming import text_columns
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+
+def _evidence(
+    spark: SparkSession, folder: Path, rows: Sequence[Any], ledger: str = "produced", **spec: Any
+) -> Evidence:
+    (folder / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return evidence_of(spark, folder, ledger, source=jsonl("p.jsonl"), **spec)
+
+
+def test_times_as_text_and_as_milliseconds(spark: SparkSession, tmp_path: Path) -> None:
+    """ISO 8601 with or without a zone, and milliseconds as number or text, are one time; seconds keep six places."""
+    texts = [
+        "2026-11-20T10:00:00.123456Z",
+        "2026-11-20 11:00:00.123456+01:00",
+        "2026-11-20T12:00:00.123456+0200",
+        "2026-11-20 10:00:00.123456+00",
+        "2026-11-20T10:00:00.123456",
+    ]
+    rows = [{"attempted_at": text} for text in texts]
+    moment = int(datetime(2026, 11, 20, 10, tzinfo=UTC).timestamp() * 1000)
+
+    found = _evidence(spark, tmp_path, [*rows, {"attempted_at": moment}, {"attempted_at": str(moment)}])
+
+    assert found.coverage.unparsed == 0
+    micros = [row[0] for row in found.rows.selectExpr("unix_micros(attempted_at)").collect()]
+    assert sorted(micros) == [moment * 1000] * 2 + [moment * 1000 + 123456] * 5
+
+
+def test_what_is_no_time_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """Words, impossible dates, fractions and numbers beyond all time are wrong values, never null."""
+    wrong = ["soon", "2026-02-30T10:00:00Z", "10:00", 1.5, 10**18, True]
+
+    found = _evidence(spark, tmp_path, [{"message_id": "m", "attempted_at": value} for value in wrong])
+
+    assert found.coverage.rows == 0
+    assert found.coverage.unparsed == len(wrong)
+
+
+def test_expression_that_fails_on_a_row_counts_the_row(spark: SparkSession, tmp_path: Path) -> None:
+    """A conversion inside an expression cannot kill the job, nor silently make null; a missing input may be null."""
+    rows = [{"id": "1", "t": "2026-11-20T10:00:00Z", "n": "5"}, {"id": "2", "t": "x", "n": "5"}, {"id": "3"}]
+
+    found = _evidence(
+        spark,
+        tmp_path,
+        rows,
+        columns={"message_id": "id", "attempted_at": "to_timestamp(t)", "sequence": "cast(n as bigint) + 1"},
+    )
+
+    assert rows_of(found, "message_id", "sequence") == [("1", 6), ("3", None)]
+    assert found.coverage.unparsed == 1
+    assert found.coverage.notes[0] == "p.jsonl:2: attempted_at: a value does not convert"
+
+
+def test_expression_may_say_null(spark: SparkSession, tmp_path: Path) -> None:
+    """Where null is meant, the function says so, and the row is a good one."""
+    rows = [{"id": "1", "code": 200}, {"id": "2", "code": 500}, {"id": "", "code": 1}]
+
+    found = _evidence(
+        spark,
+        tmp_path,
+        rows,
+        columns={"message_id": "nullif(id, '')", "outcome": "case when code = 200 then 'acked' end"},
+    )
+
+    assert rows_of(found, "message_id", "outcome") == [("1", "acked"), ("2", None), (None, None)]
+    assert found.coverage.unparsed == 0
+
+
+def test_where_chooses_before_values_are_held_against_their_types(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A row of another kind is not the ledger's, whatever is in it; a malformed line could have been."""
+    (tmp_path / "p.jsonl").write_text(
+        '{"event":"send","message_id":"1","offset":1}\n{"event":"open","message_id":"2","offset":"x"}\nbad\n'
+    )
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), where="event = 'send'")
+
+    assert rows_of(found, "message_id") == [("1",)]
+    assert found.coverage.unparsed == 1
+
+
+def test_nested_fields_and_objects(spark: SparkSession, tmp_path: Path) -> None:
+    """A path into an object may lead nowhere; an object is hashed as JSON with its own types."""
+    rows = [{"h": {"id": "1"}, "body": {"n": 1, "s": "x"}}, {"h": {}, "body": {"n": 2, "s": "y"}}]
+
+    found = _evidence(
+        spark,
+        tmp_path,
+        rows,
+        columns={"message_id": "h.id", "payload_hash": "to_json(body)", "topic": "upper(h.id)"},
+    )
+
+    assert rows_of(found, "message_id", "payload_hash") == [
+        ("1", '{"n":1,"s":"x"}'),
+        (None, '{"n":2,"s":"y"}'),
+    ]
+    assert found.coverage.unparsed == 0
+
+
+def test_outcome_of_another_word_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """An outcome is one of the ledger's words."""
+    found = _evidence(spark, tmp_path, [{"message_id": "1", "outcome": "ok"}])
+
+    assert found.coverage.notes[0] == "p.jsonl:1: outcome: expected one of acked, failed, unknown"
+    assert _evidence(spark, tmp_path, [{"outcome": "ok", "message_id": "1"}], "delivered").coverage.rows == 1
+
+
+def test_canonical_schema_whatever_the_source_has(spark: SparkSession, tmp_path: Path) -> None:
+    """Other columns are left behind, missing ones are null and not present."""
+    found = _evidence(spark, tmp_path, [{"message_id": "1", "colour": "red"}])
+
+    assert found.rows.schema == SCHEMAS[Ledger.PRODUCED]
+    assert found.present == {"message_id"}
+    assert rows_of(found, "topic") == [(None,)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"columns": {"message_id": "idd"}},
+            r"columns\.message_id: no column `idd`; the source's columns are: id, n$",
+        ),
+        ({"columns": {"message_id": "concat(id"}}, r"columns\.message_id: .*[Ss]yntax"),
+        ({"columns": {"sequence": "max(n)"}}, r"columns\.sequence: "),
+        ({"where": "kind = 'x'"}, r"where: no column `kind`"),
+        ({"where": "n + 1"}, r"where: expected a condition, found an expression of type bigint"),
+    ],
+)
+def test_wrong_expression_names_its_place(
+    spark: SparkSession, tmp_path: Path, spec: dict[str, Any], message: str
+) -> None:
+    """What Spark cannot resolve is the contract's error, in one line, with what there is to choose from."""
+    with pytest.raises(SourceError, match=rf"^ledgers\.produced\.{message}"):
+        _evidence(spark, tmp_path, [{"id": "1", "n": 1}], **spec)
+
+
+def test_session_keeps_its_ansi_mode(spark: SparkSession, tmp_path: Path) -> None:
+    """Reading leaves Spark's own settings as they were."""
+    before = spark.conf.get("spark.sql.ansi.enabled")
+
+    _evidence(spark, tmp_path, [{"id": "1"}], columns={"message_id": "id"})
+
+    assert spark.conf.get("spark.sql.ansi.enabled") == before
+
+
+def test_text_columns_are_those_without_an_expression() -> None:
+    """A column that an expression uses too keeps the type it has."""
+    columns = {
+        "message_id": "`my id`",
+        "attempted_at": "timestamp_millis(ms)",
+        "sequence": "n",
+        "offset": "n + 1",
+    }
+
+    found = text_columns(Ledger.PRODUCED, columns)
+
+    assert {"my id", "topic"} <= found
+    assert found.isdisjoint({"ms", "n", "sequence"})
+
+
+def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
+    """The contract's list of canonical columns and the engine's schemas are one."""
+    assert contract_of(tmp_path, {}).ledgers
+    assert {ledger: tuple(schema.names) for ledger, schema in SCHEMAS.items()} == CANONICAL_COLUMNS

@@ -1,0 +1,179 @@
+"""Files of every format: present or absent, whole or broken, each told apart and digested."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import evidence_of, jsonl, rows_of
+
+from tieout.errors import SourceError
+
+
+def _csv(path: str, **options: Any) -> dict[str, Any]:
+    return {"kind": "files", "format": "csv", "path": path, "options": options}
+
+
+def _parquet(path: str) -> dict[str, Any]:
+    return {"kind": "files", "format": "parquet", "path": path}
+
+
+def test_missing_files_are_an_absent_ledger(spark: SparkSession, tmp_path: Path) -> None:
+    """A path without files is evidence that there is none, not an exception; expressions cannot be checked."""
+    found = evidence_of(
+        spark,
+        tmp_path,
+        "produced",
+        source=jsonl("no/*.jsonl"),
+        columns={"message_id": "id"},
+        coverage="declared",
+    )
+
+    assert not found.coverage.is_present
+    assert not found.coverage.is_sound
+    assert found.coverage.notes == ("no/*.jsonl: no such file",)
+    assert found.rows.count() == 0
+    assert found.present == frozenset()
+
+
+def test_one_missing_path_of_two_is_not_covered(spark: SparkSession, tmp_path: Path) -> None:
+    """A list of paths is a promise about each of them."""
+    (tmp_path / "a.jsonl").write_text('{"message_id":"1"}\n')
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl(["a.jsonl", "b.jsonl"]))  # type: ignore[arg-type]
+
+    assert found.coverage.is_present
+    assert found.coverage.rows == 1
+    assert not found.coverage.is_within_tolerance
+    assert "b.jsonl: no such file" in found.coverage.notes
+
+
+def test_empty_file_is_present_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """An empty file says that nothing happened, which is not the same as no file."""
+    (tmp_path / "a.jsonl").touch()
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.jsonl"), columns={"message_id": "id"})
+
+    assert found.coverage.is_present
+    assert found.coverage.is_within_tolerance
+    assert found.coverage.rows == 0
+    assert found.coverage.digests == (f"sha256:{hashlib.sha256(b'').hexdigest()}  a.jsonl",)
+
+
+def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path: Path) -> None:
+    """A file is read whatever it is called, and a bad line in it is named as the file is."""
+    folder = tmp_path / "a b%20[1]{x}"
+    folder.mkdir()
+    (folder / "é*.jsonl").write_text('{"message_id":"1"}\nbad\n')
+
+    found = evidence_of(spark, folder, "produced", source=jsonl("*.jsonl"))
+
+    assert rows_of(found, "message_id") == [("1",)]
+    assert "é*.jsonl:2: the line is not one JSON object" in found.coverage.notes
+
+
+def test_gzip_whole_and_cut_off(spark: SparkSession, tmp_path: Path) -> None:
+    """A compressed file is read and its lines are numbered; one that is cut off is named, the others still read."""
+    packed = gzip.compress(b'{"message_id":"1"}\nbad\n')
+    (tmp_path / "a.jsonl.gz").write_bytes(packed + gzip.compress(b'{"message_id":"2"}\n'))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"message_id":"3"}\n' * 100)[:-12])
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*.gz"))
+
+    assert rows_of(found, "message_id") == [("1",), ("2",)]
+    assert found.coverage.unparsed == 2
+    assert "a.jsonl.gz:2: the line is not one JSON object" in found.coverage.notes
+    assert "b.jsonl.gz: the gzip file is cut off" in found.coverage.notes
+    assert not found.coverage.is_within_tolerance
+
+
+def test_corrupt_parquet_is_named_and_the_others_read(spark: SparkSession, tmp_path: Path) -> None:
+    """A file cut off, one with spoilt pages and one that is none each cost coverage, not the run."""
+    good = tmp_path / "good"
+    spark.range(1000).selectExpr("cast(id as string) message_id", "id * 2 offset").coalesce(1).write.parquet(
+        str(good)
+    )
+    part = next(good.glob("*.parquet")).read_bytes()
+    (tmp_path / "evidence").mkdir()
+    (tmp_path / "evidence" / "a.parquet").write_bytes(part)
+    (tmp_path / "evidence" / "b.parquet").write_bytes(part[:-100])
+    (tmp_path / "evidence" / "c.parquet").write_bytes(part[:4] + b"\xff" * 600 + part[604:])
+    (tmp_path / "evidence" / "d.parquet").write_bytes(b"PAR1" + b"\x00" * 40 + b"PAR1")
+
+    found = evidence_of(spark, tmp_path, "produced", source=_parquet("evidence/*.parquet"))
+
+    assert found.coverage.rows == found.rows.count() == 1000
+    assert found.coverage.unparsed == 3
+    assert not found.coverage.is_within_tolerance
+    told = [note.split(":")[0] for note in found.coverage.notes if note.startswith("evidence/")]
+    assert told == ["evidence/b.parquet", "evidence/c.parquet", "evidence/d.parquet"]
+
+
+def test_parquet_types_are_held_strictly(spark: SparkSession, tmp_path: Path) -> None:
+    """A whole double is a number, a broken one is not; times keep their microseconds; bytes become hexadecimal."""
+    rows = "values (17.0D, timestamp'2026-11-20 10:00:00.123456', x'AB'), (17.5D, null, null) t(offset, at, hash)"
+    spark.sql(f"select * from {rows}").coalesce(1).write.parquet(str(tmp_path / "p"))  # noqa: S608 - no input
+
+    found = evidence_of(
+        spark,
+        tmp_path,
+        "produced",
+        source=_parquet("p"),
+        columns={"attempted_at": "at", "payload_hash": "hash"},
+    )
+
+    times = found.rows.selectExpr("offset", "unix_micros(attempted_at)", "payload_hash").collect()
+    expected = datetime(2026, 11, 20, 10, tzinfo=UTC).timestamp() * 1_000_000 + 123456
+    assert [tuple(row) for row in times] == [(17, expected, "ab")]
+    assert found.coverage.unparsed == 1
+    assert any("offset: expected a whole number" in note for note in found.coverage.notes)
+
+
+def test_csv_rows_with_another_number_of_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Too few and too many columns are counted with their lines; doubled quotes and separators inside are fine."""
+    (tmp_path / "a.csv").write_text(
+        '\ufeffid,topic,offset\n00123,"a ""b"", c",1\nx,t\ny,t,3,4\nz,,five\n', encoding="utf-8"
+    )
+
+    found = evidence_of(spark, tmp_path, "produced", source=_csv("a.csv"), columns={"message_id": "id"})
+
+    assert rows_of(found, "message_id", "topic", "offset") == [("00123", 'a "b", c', 1)]
+    assert found.coverage.notes[:3] == (
+        "a.csv:3: the line has not 3 columns",
+        "a.csv:4: the line has not 3 columns",
+        "a.csv:5: offset: expected a whole number",
+    )
+    assert found.coverage.unparsed == 3
+
+
+def test_csv_files_with_columns_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
+    """Each file is read by its own header; a column that one of them lacks is null there."""
+    (tmp_path / "a.csv").write_text("message_id;topic\n1;t\n")
+    (tmp_path / "b.csv").write_text("topic;message_id;offset\nu;2;7\n")
+    (tmp_path / "c.csv").touch()
+
+    found = evidence_of(spark, tmp_path, "produced", source=_csv("*.csv", sep=";"))
+
+    assert rows_of(found, "message_id", "topic", "offset") == [("1", "t", None), ("2", "u", 7)]
+    assert found.coverage.unparsed == 0
+
+
+def test_options_that_would_hide_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """An option that drops or merges rows would be a silent skip."""
+    with pytest.raises(SourceError, match=r"ledgers\.produced\.source\.options\.mode: this option is fixed"):
+        evidence_of(spark, tmp_path, "produced", source=_csv("*.csv", mode="DROPMALFORMED"))
+
+
+def test_bytes_that_are_no_utf8_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """A line in another encoding is a bad line, not a message with a replaced character in its id."""
+    (tmp_path / "a.jsonl").write_bytes(b'{"message_id":"1"}\n{"message_id":"\xe9"}\n')
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.jsonl"))
+
+    assert rows_of(found, "message_id") == [("1",)]
+    assert found.coverage.notes[0] == "a.jsonl:2: the line is not UTF-8"
