@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 from airflow.plugins_manager import AirflowPlugin
 
+from tieout import settings
 from tieout.orchestration.timetable import WindowTimetable
+
+if settings.preloads_checks() and sys.argv[1:2] == ["scheduler"]:
+    # Importing Great Expectations takes a task five seconds; one forked by a process that has it, none.
+    importlib.import_module("tieout.checks.running")
 
 
 class TieoutPlugin(AirflowPlugin):  # type: ignore[misc]  # airflow is untyped to us

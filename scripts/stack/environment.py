@@ -88,6 +88,7 @@ def _tieout(layout: Layout, databases: Databases, contracts: Iterable[Path]) -> 
         "TIEOUT_DATABASE_URL": databases.tieout,
         "TIEOUT_CONTRACTS": os.pathsep.join(str(folder) for folder in contracts),
         "TIEOUT_HOME": str(layout.home),
+        "TIEOUT_PRELOAD_CHECKS": "1",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
         "SPARK_LOCAL_IP": _LOCAL,
         # A job on a few thousand rows is over before the optimising compiler's work pays: half the time without.

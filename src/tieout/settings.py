@@ -17,6 +17,7 @@ DATABASE_URL = "TIEOUT_DATABASE_URL"
 CONTRACTS = "TIEOUT_CONTRACTS"
 HOME = "TIEOUT_HOME"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
+PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 _DEFAULT_CONTRACTS: Final = Path("dags") / "contracts"
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -52,6 +53,11 @@ def contract_folders() -> tuple[Path, ...]:
 def home() -> Path:
     """Return the folder that takes the statements: `.tieout` of the working directory by default."""
     return Path(os.environ.get(HOME) or ".tieout").absolute()
+
+
+def preloads_checks() -> bool:
+    """Return whether Airflow's scheduler imports Great Expectations once, for the tasks that it forks."""
+    return os.environ.get(PRELOAD_CHECKS) == "1"
 
 
 def result_path() -> Path | None:
