@@ -1,0 +1,134 @@
+"""The command `tieout` as people start it: its own process, local Spark, real recordings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tieout.reporting.schema import statement_schema
+
+pytestmark = pytest.mark.timeout(1_000)
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "commit_before_process"
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the recording, so that tests may spoil it."""
+    return shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "recording")
+
+
+@pytest.fixture(scope="module")
+def truth() -> dict[str, Any]:
+    """What the recorder knew of the recording."""
+    return json.loads((EXAMPLE / "truth.json").read_text())
+
+
+def tieout(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "tieout.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=900)
+
+
+@pytest.fixture(scope="module")
+def reconciled(
+    example: Path, truth: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """One run over the recording's window, and where it wrote."""
+    folder = tmp_path_factory.mktemp("work")
+    window = truth["window"]
+    ended = tieout(
+        "reconcile", example / "contract.yml", "--from", window["start"], "--to", window["end"], "--output", "out",
+        cwd=folder,
+    )  # fmt: skip
+    return ended, folder
+
+
+def test_a_broken_guarantee_is_exit_code_1(
+    reconciled: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    """The statement is on standard output, progress on standard error."""
+    ended, _ = reconciled
+
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stdout.startswith("BROKEN  readings_to_archive\nat_least_once, group readings-archiver, ")
+    assert "tieout: reading the ledgers\n" in ended.stderr
+
+
+def test_the_output_is_complete_and_as_described(
+    reconciled: tuple[subprocess.CompletedProcess[str], Path], truth: dict[str, Any]
+) -> None:
+    """All four parts, valid by the shipped schema, and the very messages that the recorder knows were lost."""
+    output = reconciled[1] / "out"
+    statement = json.loads((output / "statement.json").read_text())
+    breaks = [json.loads(line) for line in (output / "breaks.jsonl").read_text().splitlines()]
+    schema = statement_schema()
+    expected = truth["stages"][0]["contracts"]["contract.yml"]
+
+    jsonschema.Draft202012Validator(schema).validate(statement)
+    assert breaks
+    jsonschema.Draft202012Validator(
+        {"type": "array", "items": {"$ref": "#/$defs/break"}, "$defs": schema["$defs"]}
+    ).validate(breaks)
+    assert statement["classes"] == expected["classes"]
+    lost = {found["message_id"] for found in breaks if found["class"] == "LOST"}
+    assert len(lost) == expected["classes"]["LOST"]
+    assert {path.name for path in output.iterdir()} == {
+        "statement.json", "statement.html", "breaks", "breaks.jsonl",
+    }  # fmt: skip
+    assert "BROKEN: readings_to_archive" in (output / "statement.html").read_text()
+    assert [path.name for path in reconciled[1].iterdir()] == ["out"]
+
+
+def test_one_message_is_followed_through_the_ledgers(
+    example: Path,
+    truth: dict[str, Any],
+    reconciled: tuple[subprocess.CompletedProcess[str], Path],
+    tmp_path: Path,
+) -> None:
+    """A lost message was sent, is in the log, was committed over, and never came out."""
+    line = (reconciled[1] / "out" / "breaks.jsonl").read_text().splitlines()[0]
+    message, window = json.loads(line)["message_id"], truth["window"]
+
+    ended = tieout(
+        "trace", example / "contract.yml", message, "--from", window["start"], "--to", window["end"], "--json",
+        cwd=tmp_path,
+    )  # fmt: skip
+
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert {ledger: seen["total"] > 0 for ledger, seen in found.items()} == {
+        "produced": True, "log": True, "delivered": False, "committed": True,
+    }  # fmt: skip
+    assert found["produced"]["rows"][0]["message_id"] == message
+    assert found["produced"]["rows"][0]["attempted_at"].endswith("Z")
+
+
+def test_a_wrong_column_is_exit_code_2_and_leaves_the_output_alone(
+    example: Path, truth: dict[str, Any], tmp_path: Path
+) -> None:
+    """No statement is better than a wrong one; what an earlier run wrote stays."""
+    text = (example / "contract.yml").read_text()
+    wrong = example / "wrong.yml"
+    wrong.write_text(text.replace("  delivered:\n", "  delivered:\n    where: nowhere = 1\n", 1))
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "statement.json").write_text("earlier")
+    window = truth["window"]
+
+    ended = tieout(
+        "reconcile", wrong, "--from", window["start"], "--to", window["end"], "--output", output, cwd=tmp_path
+    )
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "nowhere" in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+    assert [(path.name, path.read_text()) for path in output.iterdir()] == [("statement.json", "earlier")]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
