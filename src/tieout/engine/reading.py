@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,12 +15,13 @@ from pyspark.sql.types import LongType, StringType
 from tieout.contracts import Contract, LedgerSpec
 from tieout.engine.evidence import Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
+from tieout.engine.materialising import materialised
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, text_columns
 from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, is_of_spark
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
@@ -43,8 +43,8 @@ def read_evidence(
 ) -> dict[Ledger, Evidence]:
     """Return the evidence of every ledger that the contract declares, absent ones included.
 
-    Rows are kept in memory and on disk, since every rule reads them again. Nothing is filtered by consumer
-    group or time here. The session is set to UTC and to strict parsing of times.
+    Each ledger is read once and cut from its source, so that every rule sees the same rows. Nothing is filtered by
+    consumer group or time here. The session is set to UTC and to strict parsing of times.
 
     Raises:
         SourceError: where a source cannot be read as the contract describes it.
@@ -94,11 +94,10 @@ def _kept(
     """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
     while reading.rows is not None:
         found = conformed(reading.rows, ledger, spec)
-        kept = Conformed(found.rows.persist(StorageLevel.MEMORY_AND_DISK), found.present)
         try:
+            kept = Conformed(materialised(found.rows), found.present)
             return reading, kept, _counts(kept.rows, ledger, request.now)
         except Exception as error:
-            kept.rows.unpersist()
             reading = _reread(reading, error, f"ledgers.{ledger}")
     empty = request.spark.createDataFrame([], SCHEMAS[ledger])
     nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
@@ -112,7 +111,7 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     Raises:
         SourceError: where all of them do: then an expression of the contract fails on some row.
     """
-    if not isinstance(error, PySparkException) and type(error).__name__ != "Py4JJavaError":
+    if not is_of_spark(error):
         raise error
     again = None if reading.reread is None else reading.reread()
     if again is None or again.unparsed_inputs <= reading.unparsed_inputs:

@@ -53,6 +53,28 @@ def test_one_missing_path_of_two_is_not_covered(spark: SparkSession, tmp_path: P
     assert "b.jsonl: no such file" in found.coverage.notes
 
 
+def test_file_that_cannot_be_opened_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A file that is listed but cannot be opened costs coverage, and the others are read."""
+    (tmp_path / "a.jsonl").write_text('{"message_id":"1"}\n')
+    (tmp_path / "b.jsonl").symlink_to(tmp_path / "nowhere")
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*.jsonl"))
+
+    assert rows_of(found, "message_id") == [("1",)]
+    assert found.coverage.notes[0] == "b.jsonl: cannot be read: No such file or directory"
+    assert found.coverage.digests[1] == "unread  b.jsonl"
+    assert not found.coverage.is_within_tolerance
+
+
+def test_rows_that_changed_are_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's memory of an earlier reading of the same path is not evidence."""
+    for name in ("1", "2"):
+        (tmp_path / "a.jsonl").write_text(f'{{"message_id":"{name}"}}\n')
+        assert rows_of(evidence_of(spark, tmp_path, "produced", source=jsonl("a.jsonl")), "message_id") == [
+            (name,)
+        ]
+
+
 def test_empty_file_is_present_without_rows(spark: SparkSession, tmp_path: Path) -> None:
     """An empty file says that nothing happened, which is not the same as no file."""
     (tmp_path / "a.jsonl").touch()

@@ -17,7 +17,18 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from tieout.contracts import FilesSource
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, spark_path
 from tieout.engine.sources.lines import first_line, json_fault, lines_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, unread
+from tieout.engine.sources.source import (
+    BLOCK,
+    FAULT,
+    FILE,
+    HIDDEN,
+    ROW,
+    TEXT,
+    Reading,
+    Request,
+    is_of_spark,
+    unread,
+)
 from tieout.errors import SourceError
 
 _CORRUPT: Final = "_tieout_corrupt"
@@ -72,11 +83,14 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         return unread(inputs, request.now)
     try:
         rows = _rows(spec, request, readable)
-    except PySparkException as error:
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
         checked = _checked(spec, request.spark, inputs)
         if len(checked.readable) == len(readable):
-            reason = error.getMessage() or str(error)
-            raise SourceError(f"{request.place}: the files cannot be read together: {reason}") from error
+            raise SourceError(
+                f"{request.place}: the files cannot be read together: {_reason(error)}"
+            ) from error
         return _reading(spec, request, checked)
     return Reading(
         rows=rows,
@@ -87,6 +101,11 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         notes=inputs.faults,
         reread=lambda: _reading(spec, request, _checked(spec, request.spark, inputs)),
     )
+
+
+def _reason(error: Exception) -> str:
+    text = error.getMessage() if isinstance(error, PySparkException) else None
+    return " ".join((text or type(error).__name__).split())
 
 
 def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFrame:
@@ -200,10 +219,8 @@ def _read_through(spec: FilesSource, spark: SparkSession, file: Input) -> Input:
     try:
         rows = spark.read.format("text" if is_text else spec.format).load(spark_path(file.path))
         rows.write.format("noop").mode("overwrite").save()
-    except PySparkException:
-        return Input(file.path, file.name, file.digest, _DOES_NOT_READ)
     except Exception as error:
-        if type(error).__name__ != "Py4JJavaError":
+        if not is_of_spark(error):
             raise
         return Input(file.path, file.name, file.digest, _DOES_NOT_READ)
     return file

@@ -98,8 +98,9 @@ def spark_path(path: str) -> str:
 
 
 def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
-    pattern = str(base_dir.absolute() / path)
-    matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
+    plain = base_dir.absolute() / path
+    pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
+    matches = [str(plain)] if plain.exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
     files = sorted({file for match in matches for file in _files_in(Path(match))})
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(pool.map(lambda file: _inspected(file, base_dir, file_format), files))

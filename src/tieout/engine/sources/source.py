@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tieout.engine.sources.inputs import Inputs
@@ -80,6 +82,11 @@ def unread(inputs: Inputs, read_at: datetime) -> Reading:
 
 
 _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
+
+
+def is_of_spark(error: Exception) -> bool:
+    """Return whether Spark raised the error; PySpark hands some of them over as the gateway's own."""
+    return isinstance(error, PySparkException | Py4JJavaError)
 
 
 class Reader(Protocol[_Spec_contra]):
