@@ -1,0 +1,124 @@
+"""The engine on the recordings of examples/: verdict, sums and every break are those that the recorder knew."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tieout.contracts import load_contract
+from tieout.engine.reconciling import Reconciliation, reconcile
+from tieout.model import Window
+from tieout.verdicts import judge
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ABSTAINING = frozenset({"REORDER_PRODUCER"})
+"""Classes for whose cause the evidence leaves more than one open: `unknown` is right, another cause is not."""
+
+
+def _expectations() -> list[tuple[str, int, str]]:
+    """Return example, number of the stage and contract of everything that a truth says."""
+    return [
+        (path.parent.name, number, contract)
+        for path in sorted(EXAMPLES.glob("*/truth.json"))
+        for number, stage in enumerate(json.loads(path.read_text())["stages"])
+        for contract in stage["contracts"]
+    ]
+
+
+EXPECTATIONS = _expectations()
+
+
+def _at_stage(example: str, number: int, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return a copy of the example with the evidence that there was at the stage, and its truth."""
+    copy = folder / example
+    shutil.copytree(EXAMPLES / example, copy)
+    truth: dict[str, Any] = json.loads((copy / "truth.json").read_text())
+    for stage in truth["stages"][: number + 1]:
+        if stage["overlay"]:
+            shutil.copytree(copy / stage["overlay"], copy / "evidence", dirs_exist_ok=True)
+    return copy, truth
+
+
+def _sums(statement: Mapping[str, Any]) -> Counter[str]:
+    """Return the statement's counts, added up over its partitions."""
+    totals: Counter[str] = Counter()
+    for partition in statement["partitions"]:
+        totals.update({name: count for name, count in partition.items() if isinstance(count, int)})
+    return totals
+
+
+def _known(finding: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what the truth says of a break, in the form of `_told`."""
+    place = (finding["topic"], finding["partition"], finding["offset"])
+    return (
+        finding["class"],
+        finding["message_id"],
+        *place,
+        tuple(sorted(finding["flags"])),
+        finding["locus"],
+        finding["cause"],
+    )
+
+
+def _told(row: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what the engine says of a break; where the truth has no locus or cause, neither has this."""
+    abstains = row["cause"] == "unknown" and row["class"] in ABSTAINING
+    locus = row["locus"] if expected["locus"] else None
+    cause = expected["cause"] if abstains or not expected["cause"] else row["cause"]
+    place = (row["topic"], row["partition"], row["offset"])
+    return row["class"], row["message_id"], *place, tuple(sorted(row["flags"])), locus, cause
+
+
+def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return row["class"], row["message_id"], row["topic"], row["partition"], row["offset"]
+
+
+def test_the_recordings_are_there() -> None:
+    """There is something to compare: seven judgements of five recordings."""
+    assert len({example for example, _, _ in EXPECTATIONS}) == 5
+    assert len(EXPECTATIONS) == 7
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("example", "stage", "contract"), EXPECTATIONS)
+def test_every_message_is_judged_as_the_recorder_knew(
+    example: str, stage: int, contract: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Verdict, sums, classes, flags and each break with its place, locus and cause agree; nothing is left over."""
+    copy, truth = _at_stage(example, stage, tmp_path)
+    expected = truth["stages"][stage]["contracts"][contract]
+    window = Window(*(datetime.fromisoformat(truth["window"][bound]) for bound in ("start", "end")))
+    judged = load_contract(copy / contract)
+
+    found = reconcile(spark, judged, window, run_id="recording", now=datetime.now(UTC))
+
+    assert judge(judged, found.statement).verdict == expected["verdict"]
+    assert found.statement["classes"] == expected["classes"]
+    assert {name: found.statement["flags"].get(name) for name in expected["flags"]} == expected["flags"]
+    sums = _sums(found.statement)
+    assert {name: sums[name] for name in expected["counts"]} == expected["counts"]
+    assert sums["unexplained"] == 0
+    _assert_same_breaks(found, expected["breaks"])
+
+
+def _assert_same_breaks(found: Reconciliation, expected: list[dict[str, Any]]) -> None:
+    """Hold the engine's breaks against the truth's, one by one."""
+    rows = {_place(row): row for row in (row.asDict(recursive=True) for row in found.breaks.collect())}
+    known = {_place(finding): finding for finding in expected}
+
+    assert set(rows) == set(known)
+    assert len(known) == len(expected)
+    different = {
+        place: _told(rows[place], finding)
+        for place, finding in known.items()
+        if _told(rows[place], finding) != _known(finding)
+    }
+    assert different == {}
