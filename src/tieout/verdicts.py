@@ -209,7 +209,7 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 def _budget_checks(found: _Found) -> Iterable[CheckResult]:
-    """Return one check a budget: critical where a limit is exceeded, a warning where none is declared and it is above 0."""
+    """Return one check a budget: critical above its limit, a warning where it has none and is above 0."""
     for name, budget in budgets_of(found.contract, found.statement).items():
         observed, limit = budget["observed"], budget["limit"]
         text = "infinite" if observed is None else f"{observed:.6g}"

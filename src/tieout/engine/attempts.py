@@ -20,10 +20,10 @@ def placed_offset(offset: Column) -> Column:
 
 
 def attempts_of(scope: Scope, log: DataFrame | None) -> DataFrame:
-    """Return one row per send attempt: canonical columns, `key`, `log_state`, `is_own_record` and the resolved `outcome`.
+    """Return one row per send attempt: canonical columns, `key`, `log_state` and the resolved `outcome`.
 
-    `log` holds the log's data records (`log.records_of`) or None. `log_state` is the transaction state of the record at
-    the attempt's position where that record is this attempt's, `holds_other` marks a position that now holds another's.
+    `log` holds the log's data records or None. `log_state` is the transaction state of the record at the attempt's
+    position where that record is this attempt's; `holds_other` marks a position that now holds another's.
     """
     produced = scope.rows(Ledger.PRODUCED)
     rows = produced.select(
@@ -58,8 +58,8 @@ def with_log_state(rows: DataFrame, log: DataFrame | None) -> DataFrame:
 def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return the attempts with `outcome`: the transaction's where there is one, else the attempt's own.
 
-    The log's state decides first, then the ledger's `transaction_state`, then the rows of the transaction if they agree;
-    a transaction whose rows disagree is unresolved, so unknown.
+    The log's state decides first, then the ledger's `transaction_state`, then the rows of the transaction if they
+    agree; a transaction whose rows disagree is unresolved, so unknown.
     """
     own_state = F.coalesce(
         F.when(F.col("log_state") != "none", F.col("log_state")), F.lower("transaction_state")

@@ -21,7 +21,7 @@ OFFSET_STATES: Final[tuple[str, ...]] = (
 
 
 def ranges_of(scope: Scope, log: DataFrame, bounds: DataFrame) -> DataFrame:
-    """Return per topic partition the judged offsets `[from, to)`: those appended in the window by the log's own timestamps.
+    """Return per topic partition the judged offsets `[from, to)`: those appended in the window by the log's clock.
 
     `to` is the first offset stamped at or after the window's end, or the log's end where there is none yet.
     """
@@ -66,7 +66,7 @@ def balanced(
 
 
 def _at_place(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the left rows with the right columns of the same topic partition, null-safe, right columns 0 or null where none."""
+    """Return the left rows with the right columns of the same topic partition, null where it has none."""
     named = right.withColumnsRenamed({"topic": "r_topic", "partition": "r_partition"})
     same = F.col("topic").eqNullSafe(F.col("r_topic")) & F.col("partition").eqNullSafe(F.col("r_partition"))
     return left.join(named, same, how="left").drop("r_topic", "r_partition")
@@ -140,7 +140,7 @@ def _absent_states(log: DataFrame, messages: DataFrame, ranges: DataFrame) -> Da
 
 
 def _with_rest(counted: DataFrame) -> DataFrame:
-    """Return the balance with the positions nobody claims: expired, compacted, markers that the reader was not given, or unexplained."""
+    """Return the balance with the positions nobody claims: expired, compacted, markers not given, or unexplained."""
     zero = F.lit(0).cast("bigint")
     filled = counted.fillna(0, subset=["present", "stated", "stated_below_start", *OFFSET_STATES])
     width = F.col("to") - F.col("from")

@@ -1,4 +1,4 @@
-"""Breaks: what the rules found, one row each, with an id that never changes, a cause where it is proved, and an incident.
+"""Breaks: what the rules found, one row each, with a lasting id, a cause where it is proved, and an incident.
 
 Docs: docs/reference/taxonomy.md, section 4 (causes, incidents) and section 6 (`break_id`).
 """
@@ -24,11 +24,11 @@ ABORTED_READ: Final = "aborted transaction read"
 ZOMBIE: Final = "zombie after rebalance"
 
 
-def message_breaks(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the broken or pending messages of this window, with what causes need to know."""
-    broken = messages.filter(
-        F.col("is_judged_here") & ~F.col("class").isin([name.value for name in NO_BREAK])
-    )
+def message_breaks(messages: DataFrame) -> DataFrame:
+    """Return the broken and overdue messages of this window, with what causes need to know."""
+    is_calm = (F.col("class") == BreakClass.IN_FLIGHT.value) & ~F.array_contains("flags", "OVERDUE")
+    is_break = ~F.col("class").isin([name.value for name in NO_BREAK]) & ~is_calm
+    broken = messages.filter(F.col("is_judged_here") & is_break)
     identity = F.coalesce(F.when(F.col("key").startswith("m:"), F.col("message_id")), F.col("key"))
     return broken.select(
         "key",
@@ -47,7 +47,9 @@ def message_breaks(scope: Scope, messages: DataFrame) -> DataFrame:
         _own_cause().alias("own_cause"),
         _admissible().alias("admissible"),
         F.size("effect_readers").alias("reader_count"),
-        F.col("last_effect_at"),
+        "last_effect_at",
+        F.lit(None).cast("bigint").alias("run"),
+        F.lit(UNKNOWN_CAUSE).alias("cause"),
     )
 
 
@@ -108,8 +110,8 @@ def lined_up(messages: DataFrame, breaks: DataFrame) -> DataFrame:
 
 
 def with_runs(breaks: DataFrame, lined: DataFrame) -> DataFrame:
-    """Return breaks with `run`: a number shared by breaks of one class, locus and covering commit that touch each other."""
-    ranked = breaks.join(
+    """Return breaks with `run`: a number shared by touching breaks of one class, locus and covering commit."""
+    ranked = breaks.drop("run").join(
         lined.withColumnRenamed("key", "line_key"), F.col("key") == F.col("line_key"), how="left"
     )
     alike = [*PLACE, "class", "locus", "own_cause", "flags", "commit"]

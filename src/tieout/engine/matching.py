@@ -71,9 +71,10 @@ def matched(scope: Scope) -> Matched:
             keyed[ledger] = materialised(
                 with_message_keys(scope, _with_payload(scope.rows(ledger)), owners, reused)
             )
-    gathered = materialised(
-        placed(scope, materialised(gathering.gathered(scope, _events(scope, keyed, bounds))))
-    )
+    gathered = gathering.gathered(scope, _events(scope, keyed, bounds))
+    if scope.has(Ledger.PRODUCED, "transaction_id"):
+        gathered = materialised(gathered)
+    gathered = materialised(placed(scope, gathered))
     commits = commits_of(scope)
     consumer_rows = [keyed[ledger] for ledger in _KINDS if ledger in keyed]
     frontier = frontier_of(gathered, consumer_rows, commits)

@@ -1,8 +1,8 @@
 """Cut points of a run: what is used many times is computed once, and its plan ends there.
 
-A plan is a tree. A frame that later steps use five times stands in it five times over, and those steps in theirs: without
-cuts, analysing the plan of a few hundred rows takes minutes. What is cut lies in the executors' memory and disk; losing an
-executor fails the job, which Airflow repeats, and never changes a result.
+A plan is a tree. A frame that later steps use five times stands in it five times over, and those steps in theirs:
+without cuts, analysing the plan of a few hundred rows takes minutes. What is cut lies in the executors' memory and
+disk; losing an executor fails the job, which Airflow repeats, and never changes a result.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ repeat, because repetition is the subject. Docs: docs/reference/taxonomy.md, sec
 from __future__ import annotations
 
 from functools import reduce
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,7 +18,11 @@ from tieout.model import Ledger
 ATTEMPT, RECORD, EFFECT, READ = "attempt", "record", "effect", "read"
 FILTERED, DEAD_LETTER, STAGED = "filtered", "dead_letter", "staged"
 
-_EVENT_COLUMNS = (
+CONTENTS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp")
+"""What a message carries that must not change on its way."""
+
+_SHOWN_BY: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
+_EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
     "topic", "partition", "offset", "intended_partition", "at", "done_at", "state", "held_state", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
@@ -75,7 +80,7 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
 def gathered(scope: Scope, events: list[DataFrame]) -> DataFrame:
     """Return one row per message key with every fact the rules need; keys that nobody attempted are among them."""
     stacked = reduce(DataFrame.unionByName, events)
-    facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope), **_content_facts()}
+    facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope), **_content_facts(scope)}
     return stacked.groupBy("key").agg(*[fact.alias(name) for name, fact in facts.items()])
 
 
@@ -197,15 +202,15 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
     }
 
 
-def _content_facts() -> dict[str, Column]:
+def _content_facts(scope: Scope) -> dict[str, Column]:
+    """Return per side the distinct hashes of each content that two sides show, and none where nothing can differ."""
+    is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
+    sides = {"sent": _is(ATTEMPT), "logged": _is(RECORD) & F.col("is_visible"), "output": is_output}
+    nothing = F.array().cast("array<string>")
     facts: dict[str, Column] = {}
-    sides = {
-        "sent": _is(ATTEMPT),
-        "logged": _is(RECORD) & F.col("is_visible"),
-        "output": _is(EFFECT) & (F.col("state") == "ok"),
-    }
-    sides["output"] = sides["output"] | (_is(READ) & (F.col("state") == "ok"))
-    for side, condition in sides.items():
-        for name in ("payload_hash", "key_hash", "header_hash", "record_timestamp"):
-            facts[f"{side}_{name}"] = F.collect_set(_when(condition, F.col(name)))
+    for name in CONTENTS:
+        compared = sum(scope.has(ledger, name) for ledger in _SHOWN_BY) > 1 or name == "key_hash"
+        for side, condition in sides.items():
+            shown = F.collect_set(_when(condition, F.col(name).cast("string")))
+            facts[f"{side}_{name}"] = shown if compared else F.first(nothing)
     return facts

@@ -24,6 +24,8 @@ def with_proof_rows(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame]) -> Dat
     for ledger, rows in keyed.items():
         proof = _rows_of(ledger, rows, keys)
         result = result.join(proof, F.col("key") == F.col("proof_key"), how="left").drop("proof_key")
+    if not keyed:
+        return breaks.withColumn("evidence", F.struct(F.lit(None).cast("string").alias("produced")))
     evidence = F.struct(*[F.col(f"proof_{ledger.value}").alias(ledger.value) for ledger in keyed])
     return result.withColumn("evidence", evidence).drop(*[f"proof_{ledger.value}" for ledger in keyed])
 

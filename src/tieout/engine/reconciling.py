@@ -77,7 +77,7 @@ def reconciled(
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
     progress("matching")
     found = matched(scope)
-    messages = materialised(classified(scope, materialised(found.messages)))
+    messages = materialised(classified(scope, found.messages))
     progress("classifying")
     breaks = materialised(breaks_of(scope, messages, found))
     progress("adding up")
@@ -89,17 +89,21 @@ def reconciled(
 
 
 def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
-    """Return every break of the window with id, incident, cause, severity and the rows that prove it."""
-    of_messages = materialised(message_breaks(scope, messages))
-    with_run = with_runs(of_messages, lined_up(messages, of_messages))
-    caused = materialised(with_causes(with_run, found.commits))
+    """Return every break of the window with id, incident, cause, severity and the rows that prove it.
+
+    Most windows are clean: neighbours are lined up and proof is gathered only where there is something to explain.
+    """
+    of_messages = materialised(message_breaks(messages))
+    if not of_messages.isEmpty():
+        of_messages = with_runs(of_messages, lined_up(messages, of_messages))
+        of_messages = materialised(with_causes(of_messages, found.commits))
     attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
     standing = standing_breaks(scope, messages, attempts, records, found.bounds, found.commits)
     standing += _reorders(scope, messages)
-    named = materialised(all_breaks(scope, caused, standing))
+    named = materialised(all_breaks(scope, of_messages, standing))
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
-    proved = with_proof_rows(named, found.keyed)
+    proved = with_proof_rows(named, {} if named.isEmpty() else found.keyed)
     return proved.withColumn("severity", F.try_element_at(by_class, "class")).select(
         "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
         "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind",
@@ -169,7 +173,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
 def _counts(
     scope: Scope, messages: DataFrame, breaks: DataFrame
 ) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Return the counts of primary classes, of everything that holds, and of classes whose ledgers do not cover them."""
+    """Return the counts of primary classes, of everything that holds, and of what its ledgers do not cover."""
     held = F.array_distinct(F.concat(F.array("class"), "flags"))
     of_messages = messages.filter("is_judged_here").select(
         "class", held.alias("held"), is_confirmed(scope).alias("is_confirmed")
@@ -201,7 +205,7 @@ def is_confirmed(scope: Scope) -> Any:
 
 
 def _latency(messages: DataFrame) -> dict[str, Any]:
-    """Return the seconds from acceptance to first effect over the window's delivered messages, null where there are none."""
+    """Return the seconds from acceptance to first effect over the window's delivered messages, null without any."""
     seconds = (F.unix_micros("first_effect_at") - F.unix_micros("sent_at")) / F.lit(1_000_000)
     row = (
         messages.filter(F.col("is_owned") & (F.col("disposition") == "delivered"))

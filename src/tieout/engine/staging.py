@@ -6,7 +6,6 @@ Docs: docs/reference/contract.md, "The command line, and what it prints".
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -81,6 +80,6 @@ def _swap(staged: Path, directory: Path) -> None:
     """Put the staged directory in the place of the old one, which is removed only once the new one is there."""
     old = staged.with_name(staged.name + ".old")
     if directory.exists():
-        os.replace(directory, old)
-    os.replace(staged, directory)
+        directory.replace(old)
+    staged.replace(directory)
     shutil.rmtree(old, ignore_errors=True)

@@ -1,6 +1,6 @@
 """The class rules, one module a family, and their order: the first that holds is a message's primary class.
 
-Docs: docs/reference/taxonomy.md, section 3. A rule finds; whether that breaks a guarantee is `tieout.verdicts`' business.
+Docs: docs/reference/taxonomy.md, section 3. A rule finds; whether that breaks a guarantee, `tieout.verdicts` says.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ _IS_ATTEMPTED = "attempts"
 
 
 def copies(scope: Scope) -> Column:
-    """Return how many positions hold the message: the log's visible ones, and those asserted that the log does not cover."""
+    """Return how many positions hold the message: visible ones, and asserted ones that the log does not cover."""
     if Ledger.LOG not in scope.evidence:
         return F.size("asserted")
     return F.size(F.array_union("visible", F.array_intersect("asserted", "uncovered_copies")))
 
 
 def is_inherited(scope: Scope) -> Column:
-    """Return whether the log holds as many positions of the message as it has effects: the duplicate came from there."""
+    """Return whether the message has as many positions as effects: the duplicate came from the log."""
     return copies(scope) >= F.col("effect_rows")
 
 

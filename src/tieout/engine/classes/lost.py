@@ -17,7 +17,8 @@ def _holds(_scope: Scope) -> Column:
 def _locus(scope: Scope) -> Column:
     """Return where the message went missing, first rule that holds (taxonomy section 4).
 
-    Without the log, and without a read that proves what it held, only the two sides of the acknowledgement are told apart.
+    Without the log, and without a read that proves what it held, only the two sides of the acknowledgement are told
+    apart.
     """
     was_in_log = (F.size("visible") > 0) | (F.col("reads") > 0)
     is_broker = F.col("is_missing_in_log")

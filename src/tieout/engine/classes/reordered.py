@@ -1,7 +1,7 @@
 """REORDER_PRODUCER, REORDER_CONSUMER, REORDER_OUTPUT: pairs whose order differs between two neighbouring ledgers.
 
-Jepsen's Kafka checker calls them nonmonotonic sends and polls (`jepsen/src/jepsen/tests/kafka.clj`). Only each message's
-first position and first effect count, so a retry or a redelivery is no reorder; one break an adjacent descent.
+Jepsen's Kafka checker calls them nonmonotonic sends and polls (`jepsen/src/jepsen/tests/kafka.clj`). Only each
+message's first position and first effect count, so a retry or a redelivery is no reorder; one break an adjacent descent.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def reorder_consumer(scope: Scope, messages: DataFrame) -> DataFrame:
 
 
 def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the pairs of one key whose first effects stand in another order than the log's, beyond the clocks' skew."""
+    """Return the pairs of one key whose first effects stand in another order than the log's, beyond clock skew."""
     rows = messages.filter(
         F.col("first_offset").isNotNull() & (F.col("attempts") > 0) & F.col("first_effect_at").isNotNull()
     ).select(

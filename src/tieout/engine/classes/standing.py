@@ -16,7 +16,7 @@ from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
 
 STANDING_COLUMNS: Final[tuple[str, ...]] = (
-    "class", "kind", "subject", "locus", "topic", "partition", "offset", "positions", "flags",
+    "class", "kind", "subject", "message_id", "locus", "topic", "partition", "offset", "positions", "flags",
 )  # fmt: skip
 POSITIONS_KEPT: Final = 20
 """How many positions a break of many lists; the rest is behind its count."""
@@ -30,6 +30,9 @@ def standing(
         F.lit(name.value).alias("class"),
         F.lit(kind).alias("kind"),
         subject.alias("subject"),
+        (F.col("message_id") if "message_id" in rows.columns else F.lit(None).cast("string")).alias(
+            "message_id"
+        ),
         locus.alias("locus"),
         "topic",
         "partition",
@@ -44,13 +47,14 @@ def _at_place(*extra: str) -> Column:
 
 
 def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return one break a commit that covered accepted records still without effect; a lost one is flagged, not repeated here."""
+    """Return one break a commit that covered accepted records in flight; a lost one is flagged, not repeated here."""
     ahead = messages.filter(F.col("is_committed_ahead") & (F.col("disposition") == "in_flight"))
     position = F.struct("cover.topic", "cover.partition", "cover.offset")
     by_commit = (
         ahead.groupBy("cover.topic", "cover.partition", "cover.committed_at", "cover.committed_offset")
         .agg(
             F.min("cover.offset").alias("offset"),
+            F.min_by("message_id", "cover.offset").alias("message_id"),
             F.array_sort(F.collect_set(position)).alias("all_positions"),
         )
         .filter(scope.in_window(F.col("committed_at")))
@@ -127,7 +131,7 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
     )
 
 
-def log_truncation(scope: Scope, messages: DataFrame, bounds: DataFrame) -> DataFrame:
+def log_truncation(messages: DataFrame) -> DataFrame:
     """Return one break a partition of which a covering log lacks acked records, neither expired nor compacted."""
     absent = messages.filter(
         F.col("is_owned")
@@ -180,7 +184,7 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
     )
 
 
-def torn_transaction(_scope: Scope, messages: DataFrame) -> DataFrame:
+def torn_transaction(messages: DataFrame) -> DataFrame:
     """Return one break a transaction of this window with a delivered record and a lost one."""
     first = F.min(
         F.when(
@@ -221,9 +225,9 @@ def standing_breaks(
     """Return the standing breaks of every class that the evidence allows to judge."""
     found = [log_identity_conflict(scope, attempts, records)]
     if scope.has(Ledger.PRODUCED, "transaction_id"):
-        found.append(torn_transaction(scope, messages))
+        found.append(torn_transaction(messages))
     if bounds is not None:
-        found.append(log_truncation(scope, messages, bounds))
+        found.append(log_truncation(messages))
     if commits is not None:
         found += [commit_ahead(scope, messages), commit_regression(scope, commits)]
         if bounds is not None:
