@@ -30,6 +30,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy
+	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
 
