@@ -1,70 +1,207 @@
-"""Runs the engine on a golden or random history and returns what it says, in the oracle's shape."""
+"""Runs the engine on golden and random histories and returns what it says, in the oracle's shape.
+
+One run of the engine costs seconds however small its evidence, so histories that share contract and coverage are judged
+in one run: each gets a topic, ids and transactions of its own, which nothing in the taxonomy lets touch another's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from tests.oracle import OracleCoverage
 
 from tieout.contracts import Contract
+from tieout.engine.balance import balanced
+from tieout.engine.classifying import classified
+from tieout.engine.coverage import coverage_of, not_judged_of
 from tieout.engine.evidence import Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
-from tieout.engine.reconciling import reconciled
+from tieout.engine.matching import matched
+from tieout.engine.materialising import materialised
+from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
+from tieout.engine.statement import identity_errors, partition_counts, partition_rows
+from tieout.engine.summaries import counts_of, tallied
 from tieout.model import Ledger, Window
+from tieout.verdicts import judge
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-RUN_ID = "00000000-0000-4000-8000-000000000000"
+_MARK = "~"
+_NO_TOPIC = "none"
 
 
-def engine_statement(
-    spark: SparkSession,
-    contract: Contract,
-    window: Window,
-    ledgers: Mapping[Ledger, Iterable[Mapping[str, Any]]],
-    coverage: Mapping[Ledger, OracleCoverage],
-    present: Mapping[Ledger, frozenset[str]] | None = None,
-) -> dict[str, Any]:
-    """Return the engine's statement of a history, with its `breaks` as rows."""
-    evidence = {
-        ledger: _evidence(spark, ledger, list(rows), coverage[ledger], (present or {}).get(ledger))
-        for ledger, rows in ledgers.items()
+class History(Protocol):
+    """A history as golden cases and random ones have it."""
+
+    contract: Contract
+    window: Window
+    coverage: Mapping[Ledger, OracleCoverage]
+    present: Mapping[Ledger, frozenset[str]]
+
+    @property
+    def rows(self) -> Mapping[Ledger, list[dict[str, Any]]]:
+        """The canonical rows of each ledger."""
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Histories that one run can judge, with their place in the list they came in."""
+
+    places: tuple[int, ...]
+    histories: tuple[History, ...]
+
+
+def engine_statements(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+    """Return the engine's statement of each history, with its `breaks` as rows, in their order."""
+    found: dict[int, dict[str, Any]] = {}
+    for batch in _batches(histories):
+        found.update(zip(batch.places, _judged_together(spark, batch.histories), strict=True))
+    return [found[place] for place in range(len(histories))]
+
+
+def _batches(histories: Sequence[History]) -> list[_Batch]:
+    """Return the histories in groups that share all but their rows."""
+    groups: dict[Any, list[int]] = defaultdict(list)
+    for place, history in enumerate(histories):
+        undated = tuple(sorted((ledger, _undated(ledger, rows) > 0) for ledger, rows in history.rows.items()))
+        coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
+        terms = history.contract.model_copy(update={"pipeline": "p"}).to_json()
+        groups[terms, history.window, coverage, undated, tuple(sorted(history.rows))].append(place)
+    return [_Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
+
+
+def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+    first = histories[0]
+    marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
+    for number, history in enumerate(histories):
+        for ledger, rows in history.rows.items():
+            marked[ledger] += [_marked(row, number) for row in rows]
+    present = {
+        ledger: frozenset().union(*(history.present[ledger] for history in histories)) for ledger in first.rows
     }
+    scope = _scope(spark, first, marked, present)
     with suited_to(spark, 0):
-        found = reconciled(Scope(contract, window, evidence), run_id=RUN_ID, now=NOW)
-        return found.statement | {"breaks": list(break_lines(found.breaks))}
+        return _statements(spark, scope, histories)
 
 
-def _evidence(
+def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
+    found = matched(scope)
+    messages = materialised(classified(scope, found.messages))
+    breaks = materialised(breaks_of(scope, messages, found))
+    balance = None
+    if found.log is not None and found.bounds is not None:
+        balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
+    partitions = partition_rows(partition_counts(scope, messages), balance)
+    tally = tallied(scope, _numbered(messages), _numbered(breaks), "number").collect()
+    lines = list(break_lines(breaks))
+    statements = []
+    for number, history in enumerate(histories):
+        own = [_unmarked(row) for row in partitions if _number_of(row["topic"]) == number]
+        classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
+        own_scope = _scope(spark, history, {ledger: [] for ledger in history.rows}, history.present, history.rows)
+        statement: dict[str, Any] = {
+            "partitions": own,
+            "classes": classes,
+            "flags": flags,
+            "unconfirmed": unconfirmed,
+            "coverage": coverage_of(own_scope),
+            "identity_errors": identity_errors(own),
+            "not_judged": not_judged_of(own_scope),
+            "breaks": [_unmarked(line) for line in lines if _number_of(_place_of(line)) == number],
+        }
+        verdict = judge(history.contract, statement)
+        statements.append(statement | {"verdict": verdict.verdict.value, "reasons": list(verdict.reasons)})
+    return statements
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Return rows with the number of their history, from their id or else their topic."""
+    named = F.coalesce("message_id", "topic", F.to_json("positions") if "positions" in rows.columns else F.lit(None))
+    return rows.withColumn("number", F.regexp_extract(named, rf"{_MARK}(\d+)", 1))
+
+
+def _place_of(line: Mapping[str, Any]) -> str | None:
+    if line["message_id"] or line["topic"]:
+        return line["message_id"] or line["topic"]
+    return line["positions"][0].get("topic") if line["positions"] else None
+
+
+def _marked(row: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Return the row as history `number`'s own."""
+    mark = f"{_MARK}{number}"
+    marked = dict(row) | {"topic": (row.get("topic") or _NO_TOPIC) + mark}
+    for name in ("message_id", "transaction_id"):
+        if row.get(name) is not None:
+            marked[name] = row[name] + mark
+    if row.get("partitions"):
+        marked["partitions"] = [p | {"topic": (p["topic"] or _NO_TOPIC) + mark} for p in row["partitions"]]
+    return marked
+
+
+def _unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
+    plain = dict(row)
+    for name in ("topic", "message_id"):
+        if plain.get(name) is not None:
+            plain[name] = plain[name].rsplit(_MARK, 1)[0]
+    if plain.get("topic") == _NO_TOPIC:
+        plain["topic"] = None
+    return plain
+
+
+def _number_of(marked: str | None) -> int | None:
+    return None if marked is None else int(marked.rsplit(_MARK, 1)[1])
+
+
+def _undated(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> int:
+    return sum(row.get(TIME_COLUMN[ledger]) is None for row in rows)
+
+
+def _scope(
     spark: SparkSession,
-    ledger: Ledger,
-    rows: list[Mapping[str, Any]],
-    coverage: OracleCoverage,
-    present: frozenset[str] | None,
-) -> Evidence:
-    schema = SCHEMAS[ledger]
-    values = [tuple(row.get(name) for name in schema.names) for row in rows]
-    found = present if present is not None else frozenset(schema.names)
-    return Evidence(
-        ledger=ledger,
-        rows=spark.createDataFrame(values, schema),
-        present=found,
-        coverage=LedgerCoverage(
-            is_present=True,
-            covers_from=coverage.covers_from,
-            complete_until=coverage.complete_until,
-            names_all_producers=coverage.names_all_producers,
-            is_within_tolerance=coverage.is_sound,
-            has_sequence_gaps=False,
-            rows=len(rows),
-            unparsed=0,
-            undated=sum(row.get(TIME_COLUMN[ledger]) is None for row in rows),
-            digests=(),
-            notes=(),
-        ),
+    history: History,
+    rows: Mapping[Ledger, list[dict[str, Any]]],
+    present: Mapping[Ledger, frozenset[str]],
+    counted: Mapping[Ledger, list[dict[str, Any]]] | None = None,
+) -> Scope:
+    """Return the scope of these rows under the history's contract and coverage."""
+    evidence = {}
+    for ledger in history.contract.ledgers:
+        covered = history.coverage.get(ledger)
+        found = rows.get(ledger, [])
+        told = (counted or rows).get(ledger, [])
+        values = [tuple(row.get(name) for name in SCHEMAS[ledger].names) for row in found]
+        evidence[ledger] = Evidence(
+            ledger=ledger,
+            rows=spark.createDataFrame(values, SCHEMAS[ledger]),
+            present=present.get(ledger, frozenset()),
+            coverage=_coverage(ledger, covered, told),
+        )
+    return Scope(history.contract, history.window, evidence)
+
+
+def _coverage(
+    ledger: Ledger, covered: OracleCoverage | None, rows: Sequence[Mapping[str, Any]]
+) -> LedgerCoverage:
+    """Return the ledger's coverage; a declared ledger without any is absent."""
+    return LedgerCoverage(
+        is_present=covered is not None,
+        covers_from=covered.covers_from if covered else None,
+        complete_until=covered.complete_until if covered else None,
+        names_all_producers=bool(covered and covered.names_all_producers),
+        is_within_tolerance=bool(covered and covered.is_sound),
+        has_sequence_gaps=False,
+        rows=len(rows),
+        unparsed=0,
+        # A row that only states a log's bounds has no time and is no record.
+        undated=_undated(ledger, [row for row in rows if ledger != Ledger.LOG]),
+        digests=(),
+        notes=(),
     )

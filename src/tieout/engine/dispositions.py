@@ -197,34 +197,33 @@ def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
 
 
 def with_ambiguity(messages: DataFrame) -> DataFrame:
-    """Return the messages with two facts about the whole: `has_unnamed_sends` and `has_orphans`.
+    """Return the messages with what else in their topic, or under their id, could be theirs.
 
-    A send without identity and an effect or record without an attempt may be one and the same: while both exist,
-    neither proves a loss nor a phantom.
+    `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`: a send without identity and an effect without an attempt
+    may be one and the same; while a topic has both, neither proves a loss nor a phantom. `shares_ambiguous_id`: an
+    effect of the id fits none of its contents.
     """
-    whole = messages.agg(
-        F.coalesce(
-            F.bool_or((F.col("attempts") > 0) & ~F.col("has_identity") & (F.col("acceptance") != "failed")),
-            F.lit(False),
-        ).alias("has_unnamed_sends"),
-        F.coalesce(
-            F.bool_or((F.col("acceptance") == "unproven") & (F.size("asserted") == 0)), F.lit(False)
-        ).alias("has_unplaced_sends"),
-        F.coalesce(F.bool_or((F.col("attempts") == 0) & (F.col("effect_rows") > 0)), F.lit(False)).alias(
-            "has_orphans"
-        ),
+    is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
+    is_unplaced = (F.col("acceptance") == "unproven") & (F.size("asserted") == 0)
+    by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
+        _any(is_sent & ~F.col("has_identity")).alias("has_unnamed_sends"),
+        _any(is_unplaced).alias("has_unplaced_sends"),
+        _any((F.col("attempts") == 0) & (F.col("effect_rows") > 0)).alias("has_orphans"),
     )
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
-    return (
-        known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull())
-        .drop("shared_id")
-        .crossJoin(F.broadcast(whole))
-    )
+    known = known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
+    same = F.col("topic").eqNullSafe(F.col("in_topic"))
+    return known.join(F.broadcast(by_topic), same, how="left").drop("in_topic")
+
+
+def _any(condition: Column) -> Column:
+    """Return whether the condition holds in any row of the group; null counts as not."""
+    return F.coalesce(F.bool_or(condition), F.lit(False))
 
 
 def _is_old_enough(scope: Scope) -> Column:
-    """Return whether `produced` and `delivered` cover the message and its deadline has passed in the covered evidence."""
+    """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
     effects, sent_at = scope.effect_ledger, F.col("first_attempt.at")
     start = sent_at - F.lit(scope.contract.clock_skew)
     is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(

@@ -35,7 +35,7 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
 
 
 def _first_reads(rows: DataFrame) -> DataFrame:
-    """Return reads with one effect a position: where only reads are known, reading a position again is no second effect."""
+    """Return reads with one effect a position: where only reads are known, reading again is no second effect."""
     again = Window.partitionBy(*POSITION, "effect_state").orderBy(
         F.col("processed_at").asc_nulls_last(), "delivery_sequence"
     )
@@ -160,7 +160,7 @@ def _with_session(rows: DataFrame) -> DataFrame:
 def with_message_keys(
     scope: Scope, rows: DataFrame, owners: DataFrame, reused: DataFrame | None
 ) -> DataFrame:
-    """Return consumer rows with `key` and `has_identity`: matched by position, else id and payload, else the only content.
+    """Return consumer rows with their message's `key`: by position, else id and payload, else the only content.
 
     A position decides unless the ids contradict: a position reused after truncation must not move one message's effect
     to another. A row that is tied to no message keeps a key of its own; one that could belong to several, or shows

@@ -26,7 +26,8 @@ _EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
     "topic", "partition", "offset", "intended_partition", "at", "done_at", "state", "held_state", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
-    "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered", "broker_producer_id",
+    "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
+    "broker_producer_id",
 )  # fmt: skip
 
 

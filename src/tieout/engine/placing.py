@@ -50,9 +50,9 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
 
 
 def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
-    """Return the messages with `is_proven`: an effect, a written record, or a transaction one of whose writes is proven.
+    """Return the messages with `is_proven`: by an effect, a written record, or another write of their transaction.
 
-    One write of a transaction that a read_committed reader was given, or that is committed in the log, proves all of it.
+    One write that a read_committed reader was given, or that is committed in the log, proves the whole transaction.
     """
     plain_read = (F.col("reads") > 0) & F.col("transaction").isNull()
     own = (
@@ -88,7 +88,7 @@ def _acceptance() -> Column:
 
 
 def _home() -> Column:
-    """Return the partition of the first position: the earliest acked attempt's, else the lowest; else its first effect's."""
+    """Return the partition of the first position: the earliest acked attempt's, else the lowest; else the effect's."""
     first = F.array_min("asserted")
     lowest = F.when(
         F.size("asserted") > 0, F.struct(first["topic"].alias("topic"), first["partition"].alias("partition"))

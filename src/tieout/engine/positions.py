@@ -32,8 +32,8 @@ def commits_of(scope: Scope) -> DataFrame | None:
 def frontier_of(messages: DataFrame, consumer_rows: list[DataFrame], commits: DataFrame | None) -> DataFrame:
     """Return per topic partition the last position the group is known to have passed.
 
-    Columns: `topic`, `partition`, `passed` (inclusive offset), `committed` (exclusive, highest ever), `reached` (inclusive,
-    by effect or read). Holes below are ignored; a partition without any of the three has no row.
+    Columns: `topic`, `partition`, `passed` (inclusive offset), `committed` (exclusive, highest ever), `reached`
+    (inclusive, by effect or read). Holes below are ignored; a partition without any of the three has no row.
     """
     none = F.lit(None).cast("bigint")
     unplaced = messages.filter(

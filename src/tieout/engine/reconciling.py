@@ -28,14 +28,14 @@ from tieout.engine.reading import read_evidence
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
+from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
 from tieout.engine.supported import refuse_unsupported
-from tieout.model import BreakClass, Ledger, Window
+from tieout.model import Ledger, Window
 from tieout.verdicts import budgets_of, judge, severities
 
 SCHEMA_VERSION: Final = 1
 INCIDENTS_KEPT: Final = 10_000
 BREAKS_KEPT: Final = 100_000
-_NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, BreakClass.NOT_SENT.value)
 
 Progress = Callable[[str], None]
 
@@ -128,8 +128,8 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
     if found.log is not None and found.bounds is not None:
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
     partitions = partition_rows(partition_counts(scope, messages), balance)
-    classes, flags, unconfirmed = _counts(scope, messages, breaks)
-    incidents = _incidents(breaks)
+    classes, flags, unconfirmed = counts_of(tallied(scope, messages, breaks).collect())
+    incidents = incidents_of(breaks)
     total = sum(incident["breaks"] for incident in incidents)
     contract, window = scope.contract, scope.window
     statement: dict[str, Any] = {
@@ -148,7 +148,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         "flags": flags,
         "unconfirmed": unconfirmed,
         "identity_errors": identity_errors(partitions),
-        "latency": _latency(messages),
+        "latency": latency_of(messages),
         "incidents": incidents[:INCIDENTS_KEPT],
         "breaks_total": total,
         "breaks_truncated": total > BREAKS_KEPT,
@@ -168,81 +168,6 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         for c in judgement.checks
     ]
     return statement
-
-
-def _counts(
-    scope: Scope, messages: DataFrame, breaks: DataFrame
-) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Return the counts of primary classes, of everything that holds, and of what its ledgers do not cover."""
-    held = F.array_distinct(F.concat(F.array("class"), "flags"))
-    of_messages = messages.filter("is_judged_here").select(
-        "class", held.alias("held"), is_confirmed(scope).alias("is_confirmed")
-    )
-    standing = breaks.filter(F.col("kind") != "message").select(
-        "class", held.alias("held"), F.lit(True).alias("is_confirmed")
-    )
-    together = of_messages.unionByName(standing).groupBy("class", "held", "is_confirmed").count().collect()
-    classes: dict[str, int] = {}
-    flags: dict[str, int] = {}
-    unconfirmed: dict[str, int] = {}
-    for row in together:
-        classes[row["class"]] = classes.get(row["class"], 0) + row["count"]
-        for name in row["held"]:
-            if name not in _NEVER_FLAGS:
-                flags[name] = flags.get(name, 0) + row["count"]
-                if not row["is_confirmed"]:
-                    unconfirmed[name] = unconfirmed.get(name, 0) + row["count"]
-    return dict(sorted(classes.items())), dict(sorted(flags.items())), dict(sorted(unconfirmed.items()))
-
-
-def is_confirmed(scope: Scope) -> Any:
-    """Return whether the effects' ledger covers every effect of a message that has some; loss carries its own proof."""
-    ledger = scope.effect_ledger
-    covered = scope.covered_from(ledger, F.col("first_effect_at")) & scope.covered_until(
-        ledger, F.col("last_effect_at")
-    )
-    return (F.col("effect_rows") == 0) | covered
-
-
-def _latency(messages: DataFrame) -> dict[str, Any]:
-    """Return the seconds from acceptance to first effect over the window's delivered messages, null without any."""
-    seconds = (F.unix_micros("first_effect_at") - F.unix_micros("sent_at")) / F.lit(1_000_000)
-    row = (
-        messages.filter(F.col("is_owned") & (F.col("disposition") == "delivered"))
-        .agg(
-            F.count(seconds).alias("count"),
-            F.round(F.avg(seconds), 6).alias("mean"),
-            F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000)).alias(
-                "p"
-            ),
-            F.max(seconds).alias("max"),
-        )
-        .collect()[0]
-    )
-    p50, p95, p99 = row["p"] or (None, None, None)
-    return {
-        "count": row["count"],
-        "mean_s": row["mean"],
-        "p50_s": p50,
-        "p95_s": p95,
-        "p99_s": p99,
-        "max_s": row["max"],
-    }
-
-
-def _incidents(breaks: DataFrame) -> list[dict[str, Any]]:
-    """Return the incidents, largest first."""
-    grouped = (
-        breaks.groupBy("incident_id", "class", "locus", "cause", "topic", "partition")
-        .agg(
-            F.min("offset").alias("first_position"),
-            F.max("offset").alias("last_position"),
-            F.count("*").alias("breaks"),
-            F.max("severity").alias("severity"),
-        )
-        .orderBy(F.col("breaks").desc(), "incident_id")
-    )
-    return [row.asDict() for row in grouped.collect()]
 
 
 def _iso(time: datetime) -> str:

@@ -82,7 +82,7 @@ def bounds_of(scope: Scope) -> DataFrame:
 
 
 def is_visible() -> Column:
-    """Return whether a reader of committed data is given the record; needs `first_unstable` beside the log's columns."""
+    """Return whether a reader of committed data is given the record; needs `first_unstable` beside the log."""
     is_stable = F.col("first_unstable").isNull() | (F.col("offset") < F.col("first_unstable"))
     return ~F.col("is_control") & F.col("transaction_state").isin("none", "committed") & is_stable
 

@@ -37,8 +37,8 @@ def break_lines(breaks: DataFrame, limit: int = BREAKS_KEPT) -> Iterator[dict[st
 
 
 _KEYS: Final = (
-    "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus", "cause",
-    "admissible", "rule", "severity", "incident_id", "evidence",
+    "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
+    "cause", "admissible", "rule", "severity", "incident_id", "evidence",
 )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """REORDER_PRODUCER, REORDER_CONSUMER, REORDER_OUTPUT: pairs whose order differs between two neighbouring ledgers.
 
 Jepsen's Kafka checker calls them nonmonotonic sends and polls (`jepsen/src/jepsen/tests/kafka.clj`). Only each
-message's first position and first effect count, so a retry or a redelivery is no reorder; one break an adjacent descent.
+message's first position and first effect count, so a retry or a redelivery is no reorder; one break an adjacent
+descent.
 """
 
 from __future__ import annotations

@@ -1,0 +1,99 @@
+"""Bounded summaries of messages and breaks: the only numbers that reach the driver.
+
+Docs: docs/reference/taxonomy.md, section 3 (`classes`, `flags`) and section 4 (incidents).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass
+
+_NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, BreakClass.NOT_SENT.value)
+
+
+def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> DataFrame:
+    """Return how often each primary class occurs with each set of classes and flags, per `by`.
+
+    Columns: `by`, `class`, `held` (the class and all flags), `is_confirmed`, `count`. Few rows, however many messages.
+    """
+    held = F.array_distinct(F.concat(F.array("class"), "flags")).alias("held")
+    of_messages = messages.filter("is_judged_here").select(
+        *by, "class", held, is_confirmed(scope).alias("is_confirmed")
+    )
+    standing = breaks.filter(F.col("kind") != "message").select(
+        *by, "class", held, F.lit(True).alias("is_confirmed")
+    )
+    return of_messages.unionByName(standing).groupBy(*by, "class", "held", "is_confirmed").count()
+
+
+def counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Return the counts of primary classes, of everything that holds, and of what its ledgers do not cover."""
+    classes: dict[str, int] = {}
+    flags: dict[str, int] = {}
+    unconfirmed: dict[str, int] = {}
+    for row in tally:
+        count = row["count"]
+        classes[row["class"]] = classes.get(row["class"], 0) + count
+        for name in row["held"]:
+            if name in _NEVER_FLAGS:
+                continue
+            flags[name] = flags.get(name, 0) + count
+            if not row["is_confirmed"]:
+                unconfirmed[name] = unconfirmed.get(name, 0) + count
+    return dict(sorted(classes.items())), dict(sorted(flags.items())), dict(sorted(unconfirmed.items()))
+
+
+def is_confirmed(scope: Scope) -> Column:
+    """Return whether the effects' ledger covers every effect of a message that has some; loss carries its own proof."""
+    ledger = scope.effect_ledger
+    first, last = F.col("first_effect_at"), F.col("last_effect_at")
+    return (F.col("effect_rows") == 0) | (
+        scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
+    )
+
+
+def latency_of(messages: DataFrame) -> dict[str, Any]:
+    """Return the seconds from acceptance to first effect over the window's delivered messages, null without any."""
+    seconds = (F.unix_micros("first_effect_at") - F.unix_micros("sent_at")) / F.lit(1_000_000)
+    row = (
+        messages.filter(F.col("is_owned") & (F.col("disposition") == "delivered"))
+        .agg(
+            F.count(seconds).alias("count"),
+            F.round(F.avg(seconds), 6).alias("mean"),
+            F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000)).alias(
+                "p"
+            ),
+            F.max(seconds).alias("max"),
+        )
+        .collect()[0]
+    )
+    p50, p95, p99 = row["p"] or (None, None, None)
+    return {
+        "count": row["count"],
+        "mean_s": row["mean"],
+        "p50_s": p50,
+        "p95_s": p95,
+        "p99_s": p99,
+        "max_s": row["max"],
+    }
+
+
+def incidents_of(breaks: DataFrame) -> list[dict[str, Any]]:
+    """Return the incidents, largest first."""
+    grouped = (
+        breaks.groupBy("incident_id", "class", "locus", "cause", "topic", "partition")
+        .agg(
+            F.min("offset").alias("first_position"),
+            F.max("offset").alias("last_position"),
+            F.count("*").alias("breaks"),
+            F.max("severity").alias("severity"),
+        )
+        .orderBy(F.col("breaks").desc(), "incident_id")
+    )
+    return [row.asDict() for row in grouped.collect()]
