@@ -176,3 +176,16 @@ def test_consumers_ledger_is_refused(spark: SparkSession, tmp_path: Path) -> Non
     """A producer's output is no evidence of deliveries."""
     with pytest.raises(SourceError, match=r"ledgers\.delivered\.source: .* produced only"):
         evidence_of(spark, tmp_path, "delivered", source=_SOURCE)
+
+
+def test_earliest_killed_client_decides(spark: SparkSession, tmp_path: Path) -> None:
+    """Of several files, each that was not shut down is known until its last event only."""
+    end = {"timestamp": _START + 90, "name": "shutdown_complete"}
+    _write(tmp_path / "a.out", [_success("0"), end])
+    _write(tmp_path / "b.out", [_success(str(number)) for number in range(3)])
+    _write(tmp_path / "c.out", [_success(str(number)) for number in range(6)])
+
+    found = _evidence(spark, tmp_path)
+
+    assert found.coverage.complete_until == datetime.fromtimestamp((_START + 2) / 1000, tz=UTC)
+    assert len(set(rows_of(found, "producer_id"))) == 3
