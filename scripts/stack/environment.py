@@ -91,6 +91,5 @@ def _tieout(layout: Layout, databases: Databases, contracts: Iterable[Path]) -> 
         "TIEOUT_PRELOAD_CHECKS": "1",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
         "SPARK_LOCAL_IP": _LOCAL,
-        # A job on a few thousand rows is over before the optimising compiler's work pays: half the time without.
-        "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_CONF_DIR": str(layout.spark),
     }

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.stack import database, processes, state
+from scripts.stack import database, processes, spark, state
 from scripts.stack.api import Api, ApiError
 from scripts.stack.console import Steps, say
 from scripts.stack.environment import SPARK_SLOTS, airflow_environment, webhook
@@ -58,6 +58,7 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
     """
     stop(layout)
     port = chosen_port(layout)
+    spark.configure(layout)
     with steps.step("starting PostgreSQL and creating the schemas"):
         databases = database.provide(layout, is_fresh=is_fresh)
         environment = airflow_environment(
