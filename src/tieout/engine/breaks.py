@@ -27,7 +27,8 @@ ZOMBIE: Final = "zombie after rebalance"
 def message_breaks(messages: DataFrame) -> DataFrame:
     """Return the broken and overdue messages of this window, with what causes need to know."""
     is_calm = (F.col("class") == BreakClass.IN_FLIGHT.value) & ~F.array_contains("flags", "OVERDUE")
-    is_break = ~F.col("class").isin([name.value for name in NO_BREAK]) & ~is_calm
+    is_marked = F.array_contains("flags", BreakClass.PHANTOM_ABORTED.value)
+    is_break = (~F.col("class").isin([name.value for name in NO_BREAK]) & ~is_calm) | is_marked
     broken = messages.filter(F.col("is_judged_here") & is_break)
     identity = F.coalesce(F.when(F.col("key").startswith("m:"), F.col("message_id")), F.col("key"))
     return broken.select(
@@ -38,7 +39,7 @@ def message_breaks(messages: DataFrame) -> DataFrame:
         "locus",
         "topic",
         "partition",
-        F.col("first_offset").alias("offset"),
+        F.coalesce("first_offset", F.array_min("effect_positions")["offset"]).alias("offset"),
         F.slice(F.array_sort(F.array_union("asserted", "effect_positions")), 1, 20).alias("positions"),
         "flags",
         "message_id",
@@ -57,7 +58,8 @@ def _own_cause() -> Column:
     """Return the cause that a message's own row proves, else null."""
     in_log_twice = (F.col("class") == BreakClass.LOG_DUPLICATE.value) | F.array_contains("flags", "inherited")
     is_plain = F.coalesce(F.col("has_plain_record") & ~F.col("has_idempotent_record"), F.lit(False))
-    is_aborted = (F.col("class") == BreakClass.PHANTOM_ABORTED.value) & F.col("is_from_aborted")
+    is_phantom = F.col("class").eqNullSafe(BreakClass.PHANTOM_ABORTED.value)
+    is_aborted = is_phantom & F.col("is_from_aborted")
     return (
         F.when(in_log_twice & (F.col("attempts") == 1) & is_plain, RETRY_WITHOUT_IDEMPOTENCE)
         .when(in_log_twice & (F.col("acked") >= F.size("visible")) & (F.col("acked") >= 2), RESEND)

@@ -33,25 +33,27 @@ NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY
 
 
 def classified(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the messages with `class`, `flags`, `locus`, `is_judged_here` and `is_phantom_aborted_here`."""
+    """Return the messages with `class`, `flags`, `locus` and `is_judged_here`; the class is null where none holds.
+
+    None holds for a log record that nobody attempted and nobody received: it counts in the offset balance alone.
+    """
     judged = [rule for rule in MESSAGE_RULES if rule.missing(scope) is None]
     held = F.array(*[F.when(F.coalesce(rule.holds(scope), F.lit(False)), rule.name.value) for rule in judged])
     loci = F.lit(None).cast("string")
     for rule in reversed(judged):
         loci = F.when(F.col("class") == rule.name.value, rule.locus(scope)).otherwise(loci)
     known = messages.withColumn("held", F.array_compact(held)).withColumn("class", F.get("held", F.lit(0)))
-    return (
-        known.withColumns({"flags": _flags(scope), "locus": loci, "is_judged_here": _is_judged_here(scope)})
-        .filter(F.col("class").isNotNull())
-        .drop("held")
-    )
+    return known.withColumns(
+        {"flags": _flags(scope), "locus": loci, "is_judged_here": _is_judged_here(scope)}
+    ).drop("held")
 
 
 def _is_judged_here(scope: Scope) -> Column:
     """Return whether the class belongs to this window: by its earliest attempt, a phantom by its first effect."""
     seen_here = scope.in_window(F.col("first_seen_at"))
     is_aborted_effect = (F.col("acceptance") == "failed") & (F.col("effect_rows") > 0)
-    return F.col("is_owned") | (seen_here & (is_orphan() | F.coalesce(is_aborted_effect, F.lit(False))))
+    is_here = F.col("is_owned") | (seen_here & (is_orphan() | F.coalesce(is_aborted_effect, F.lit(False))))
+    return is_here & F.col("class").isNotNull()
 
 
 def _flags(scope: Scope) -> Column:
@@ -60,16 +62,15 @@ def _flags(scope: Scope) -> Column:
         F.slice("held", 2, len(MESSAGE_RULES)),
         lambda name: ~name.isin([name.value for name in _DISPOSITION_ONLY]),
     )
-    primary = F.col("class")
-    is_pending = primary == BreakClass.IN_FLIGHT.value
-    failed_but_written = (F.col("acceptance") == "accepted") & (F.col("acked") == 0) & (F.col("unknown") == 0)
+    is_pending = F.array_contains("held", BreakClass.IN_FLIGHT.value)
     extras = {
         "OVERDUE": is_pending & is_overdue() & (F.col("acceptance") == "accepted"),
         "POSSIBLE_DUPLICATE": (F.col("effect_rows") > 0) & (F.col("possible_effects") > 0),
-        "FAILED_BUT_WRITTEN": failed_but_written,
+        "FAILED_BUT_WRITTEN": F.col("is_failed_but_written"),
+        "PHANTOM_ABORTED": (F.col("acceptance") == "accepted") & F.col("is_from_aborted"),
         "EXPIRED": F.col("is_expired"),
         "inherited": (F.col("attempts") > 0) & (F.col("effect_rows") >= 2) & is_inherited(scope),
-        "COMMIT_AHEAD": (primary == BreakClass.LOST.value) & F.col("is_committed_ahead"),
+        "COMMIT_AHEAD": (F.col("disposition") == "lost") & F.col("is_committed_ahead"),
     }
     named = F.array(*[F.when(F.coalesce(holds, F.lit(False)), name) for name, holds in extras.items()])
     return F.array_sort(F.array_distinct(F.concat(others, F.array_compact(named))))

@@ -92,6 +92,7 @@ def position_facts(
         F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
         F.bool_and("is_expired").alias("is_expired"),
         F.bool_and("is_covered").alias("is_covered_by_log"),
+        F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
         F.min(
             F.when(
@@ -133,6 +134,27 @@ def _with_log_facts(
             dict.fromkeys(("is_expired", "is_covered", "is_compacted"), F.lit(False))
         )
     return _with_compaction(with_log_coverage(scope, positions, bounds), records)
+
+
+def absent_positions(
+    scope: Scope, attempts: DataFrame, log: DataFrame, bounds: DataFrame, records: DataFrame
+) -> DataFrame:
+    """Return the acked positions at which the log has no record, with `is_covered`, `is_expired`, `is_superseded`."""
+    held = log.select(*[F.col(name).alias(f"held_{name}") for name in (*PLACE, "offset")])
+    same = F.lit(True)
+    for name in (*PLACE, "offset"):
+        same = same & F.col(name).eqNullSafe(F.col(f"held_{name}"))
+    acked = attempts.filter((F.col("outcome") == "acked") & F.col("offset").isNotNull())
+    absent = acked.join(held, same, how="left_anti").select(
+        *PLACE,
+        "offset",
+        "message_id",
+        "key_hash",
+        F.col("attempted_at").alias("sent_at"),
+        F.coalesce("completed_at", "attempted_at").alias("done_at"),
+        F.lit(0).alias("visible_count"),
+    )
+    return _with_log_facts(scope, with_first_cover(absent, None), bounds, records)
 
 
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
@@ -188,12 +210,12 @@ def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
         .filter(F.col("turn") == 1)
     )
     is_compacting = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
-    was_passed = F.coalesce(F.col("cover.committed_at") < F.col("later.record_timestamp"), F.lit(False))
+    was_passed = F.coalesce(F.col("cover.committed_at") <= F.col("later.record_timestamp"), F.lit(False))
     is_gone = F.col("is_covered") & (F.col("visible_count") == 0) & F.col("key_hash").isNotNull()
-    is_compacted = is_gone & F.col("later").isNotNull() & is_compacting & ~was_passed
-    return together.withColumn("is_compacted", F.coalesce(is_compacted, F.lit(False))).select(
-        *names, "is_compacted"
-    )
+    is_superseded = F.coalesce(is_gone & F.col("later").isNotNull() & is_compacting, F.lit(False))
+    return together.withColumns(
+        {"is_superseded": is_superseded, "is_compacted": is_superseded & ~was_passed}
+    ).select(*names, "is_superseded", "is_compacted")
 
 
 def with_ambiguity(messages: DataFrame) -> DataFrame:

@@ -72,13 +72,13 @@ def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
         F.max("state").alias("state"),
     )
     best = same_rank.groupBy(*POSITION).agg(
-        F.min(F.struct("rank", "low", "high", "id", "state")).alias("best")
+        F.min(F.struct("rank", "low", "high", "id")).alias("best"), F.max("state").alias("state")
     )
     return best.select(
         *[F.col(name).alias(f"owned_{name}") for name in POSITION],
         F.when(F.col("best.low") == F.col("best.high"), F.col("best.low")).alias("owner"),
         F.col("best.id").alias("owner_id"),
-        F.col("best.state").alias("held_state"),
+        F.col("state").alias("held_state"),
     )
 
 

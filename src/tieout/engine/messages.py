@@ -124,6 +124,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         ),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
+        "last_failed": F.max(_when(attempt & (outcome == "failed"), F.struct("at", "done_at"))),
         "sessions": F.size(F.collect_set(_when(attempt, F.struct("producer_id", "producer_session")))),
         "transaction": F.min(
             _when(
@@ -187,7 +188,12 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
             )
         ),
         "effect_place": F.min(
-            _when(effect & F.col("partition").isNotNull(), F.struct("at", _place().alias("place")))
+            _when(
+                row
+                & F.col("state").isin("ok", "unknown")
+                & (F.col("topic").isNotNull() | F.col("partition").isNotNull()),
+                F.struct((~ok).alias("is_uncertain"), "at", _place().alias("place")),
+            )
         ),
         "effect_readers": F.collect_set(_when(effect, reader)),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),

@@ -17,7 +17,7 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
 
     `acceptance` is one of accepted, unproven, failed, or null for what nobody attempted.
     """
-    known = with_proof(scope, gathered)
+    known = with_written_failures(with_proof(scope, gathered))
     best = F.coalesce("first_acked", "last_unknown")
     return (
         known.withColumn("acceptance", _acceptance())
@@ -75,14 +75,33 @@ def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
     )
 
 
+def with_written_failures(messages: DataFrame) -> DataFrame:
+    """Return the messages with `is_failed_but_written`: all attempts failed and the log holds the record all the same.
+
+    Their attempts' outcome is unknown, and the record proves them.
+    """
+    is_written = (F.col("failed") > 0) & (F.col("acked") + F.col("unknown") == 0) & (F.col("written") > 0)
+    zero = F.lit(0).cast("bigint")
+    marked = messages.withColumn("is_failed_but_written", is_written)
+    moved = F.col("is_failed_but_written")
+    return marked.withColumns(
+        {
+            "last_unknown": F.when(moved, F.col("last_failed")).otherwise(F.col("last_unknown")),
+            "unknown": F.when(moved, F.col("failed")).otherwise(F.col("unknown")),
+            "unknown_in": F.when(moved, F.col("failed_in")).otherwise(F.col("unknown_in")),
+            "failed": F.when(moved, zero).otherwise(F.col("failed")),
+            "failed_in": F.when(moved, zero).otherwise(F.col("failed_in")),
+        }
+    )
+
+
 def _acceptance() -> Column:
-    """Return the best of a message's outcomes; a failed send that the log shows written is accepted."""
+    """Return the best of a message's outcomes, null where nobody attempted it."""
     return (
         F.when(F.col("attempts") == 0, None)
         .when(F.col("acked") > 0, "accepted")
         .when((F.col("unknown") > 0) & F.col("is_proven"), "accepted")
         .when(F.col("unknown") > 0, "unproven")
-        .when(F.col("written") > 0, "accepted")
         .otherwise("failed")
     )
 

@@ -97,9 +97,7 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     if not of_messages.isEmpty():
         of_messages = with_runs(of_messages, lined_up(messages, of_messages))
         of_messages = materialised(with_causes(of_messages, found.commits))
-    attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
-    standing = standing_breaks(scope, messages, attempts, records, found.bounds, found.commits)
-    standing += _reorders(scope, messages)
+    standing = standing_breaks(scope, messages, found) + _reorders(scope, messages)
     named = materialised(all_breaks(scope, of_messages, standing))
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])

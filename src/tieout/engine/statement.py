@@ -79,11 +79,8 @@ def partition_rows(counted: DataFrame, balance: DataFrame | None) -> list[dict[s
         place = (row["topic"], row["partition"])
         empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(COUNTS, 0)}
         entry = rows.setdefault(place, empty)
-        entry["offsets"] = {
-            "from": row["from"],
-            "to": row["to"],
-            **{name: row[name] for name in OFFSET_STATES},
-        }
+        states = {name: row[name] for name in (*OFFSET_STATES, "unexplained")}
+        entry["offsets"] = {"from": row["from"], "to": row["to"], **states}
         entry["unexplained"] = row["unexplained"]
     for entry in rows.values():
         entry.setdefault("offsets", None)

@@ -58,12 +58,8 @@ def _unknown_locus(scope: Scope) -> Column:
 
 
 def _aborted(scope: Scope) -> Column:
-    all_failed = (
-        (F.col("acceptance") == "failed")
-        & (F.col("effect_rows") > 0)
-        & scope.in_window(F.col("first_effect_at"))
-    )
-    return all_failed | ((F.col("attempts") > 0) & F.col("is_from_aborted"))
+    has_effect_here = (F.col("effect_rows") > 0) & scope.in_window(F.col("first_effect_at"))
+    return (F.col("acceptance") == "failed") & has_effect_here
 
 
 def _uncommitted(_scope: Scope) -> Column:

@@ -29,83 +29,75 @@ def _ordered(scope: Scope, messages: DataFrame) -> DataFrame:
     return keyed.filter(F.col("order_key").isNotNull()) if scope.contract.ordering == "key" else keyed
 
 
-def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, at: Column) -> DataFrame:
-    """Return one break a row whose `before` position stands in the wrong order, in the window of the row's time."""
-    subject = F.to_json(F.struct("topic", "partition", "offset", "before"))
-    positions = F.array(
-        F.struct("topic", "partition", F.col("before").alias("offset")),
-        F.struct("topic", "partition", "offset"),
+def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> DataFrame:
+    """Return one break a pair in the wrong order, at its later row; both hold id, time and position."""
+    placed = rows.select(
+        "topic",
+        "partition",
+        F.col("later.offset").alias("offset"),
+        F.col("later.message_id").alias("message_id"),
+        F.col("later.at").alias("at"),
+        F.array(
+            F.struct("topic", "partition", F.col("earlier.offset").alias("offset")),
+            F.struct("topic", "partition", F.col("later.offset").alias("offset")),
+        ).alias("positions"),
     )
-    found = rows.withColumn("at", at).filter(scope.in_window(F.col("at"))).withColumn("positions", positions)
+    found = placed.filter(scope.in_window(F.col("at")))
+    subject = F.to_json(F.struct("positions"))
     return standing(found, name, "order", F.lit(locus.value), subject=subject, flags=F.array())
 
 
 def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs whose sequence rises and whose first position falls, per session and partition."""
-    rows = _ordered(scope, messages).select(
-        "topic",
-        "partition",
-        "order_key",
-        F.col("first_offset").alias("offset"),
-        F.col("first_attempt").alias("sent"),
+    sent = F.struct(
+        F.col("first_offset").alias("offset"), "message_id", "first_attempt.at", "first_attempt.sequence"
     )
-    rows = rows.filter(F.col("sent.sequence").isNotNull())
-    session = _grouping(scope, "sent.producer_id", "sent.producer_session", "topic", "partition")
-    by_sequence = Window.partitionBy(*session).orderBy("sent.sequence")
-    pairs = rows.withColumns(
-        {
-            "before": F.lag("offset").over(by_sequence),
-            "sequence_before": F.lag("sent.sequence").over(by_sequence),
-        }
-    ).filter((F.col("before") > F.col("offset")) & (F.col("sequence_before") < F.col("sent.sequence")))
-    return _descents(pairs, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER, F.col("sent.at"))
+    rows = (
+        _ordered(scope, messages)
+        .filter(F.col("first_attempt.sequence").isNotNull())
+        .withColumn("later", sent)
+    )
+    session = _grouping(
+        scope, "first_attempt.producer_id", "first_attempt.producer_session", "topic", "partition"
+    )
+    by_sequence = Window.partitionBy(*session).orderBy("later.sequence")
+    pairs = rows.withColumn("earlier", F.lag("later").over(by_sequence)).filter(
+        (F.col("earlier.offset") > F.col("later.offset"))
+        & (F.col("earlier.sequence") < F.col("later.sequence"))
+    )
+    return _descents(pairs, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
 
 
 def reorder_consumer(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs whose position rises and whose first delivery falls, per consumer, generation and partition."""
-    rows = _ordered(scope, messages).select(
-        "topic",
-        "partition",
-        "order_key",
-        F.col("first_offset").alias("offset"),
-        F.col("first_effect").alias("seen"),
+    has_turns = scope.has(Ledger.DELIVERED, "delivery_sequence")
+    turn = F.col("first_effect.delivery_sequence") if has_turns else F.col("first_effect.at")
+    seen = F.struct(
+        F.col("first_offset").alias("offset"), "message_id", "first_effect.at", turn.alias("turn")
     )
-    rows = rows.filter(F.col("seen.at").isNotNull())
-    group = _grouping(scope, "topic", "partition", "seen.consumer_id", "seen.generation")
-    turn = (
-        F.col("seen.delivery_sequence")
-        if scope.has(Ledger.DELIVERED, "delivery_sequence")
-        else F.col("seen.at")
+    is_known = F.col("first_effect.at").isNotNull() & F.col("first_effect.consumer_id").isNotNull()
+    rows = _ordered(scope, messages).filter(is_known).withColumn("upper", seen)
+    reader = _grouping(scope, "topic", "partition", "first_effect.consumer_id", "first_effect.generation")
+    by_position = Window.partitionBy(*reader).orderBy("first_offset")
+    pairs = rows.withColumn("lower", F.lag("upper").over(by_position)).filter(
+        (F.col("lower.turn") > F.col("upper.turn")) & (F.col("lower.offset") < F.col("upper.offset"))
     )
-    by_position = Window.partitionBy(*group).orderBy("offset")
-    pairs = (
-        rows.withColumn("turn", turn)
-        .withColumns(
-            {"before": F.lag("offset").over(by_position), "turn_before": F.lag("turn").over(by_position)}
-        )
-        .filter((F.col("turn_before") > F.col("turn")) & (F.col("before") < F.col("offset")))
-    )
-    return _descents(pairs, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER, F.col("seen.at"))
+    named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
+    return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER)
 
 
 def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs of one key whose first effects stand in another order than the log's, beyond clock skew."""
-    rows = messages.filter(
-        F.col("first_offset").isNotNull() & (F.col("attempts") > 0) & F.col("first_effect_at").isNotNull()
-    ).select(
-        "topic",
-        "partition",
-        F.array_min("sent_key_hash").alias("order_key"),
-        F.col("first_offset").alias("offset"),
-        F.col("first_effect_at").alias("seen_at"),
+    seen = F.struct(F.col("first_offset").alias("offset"), "message_id", F.col("first_effect_at").alias("at"))
+    rows = (
+        messages.filter(F.col("first_offset").isNotNull() & (F.col("attempts") > 0))
+        .withColumn("order_key", F.array_min("sent_key_hash"))
+        .filter(F.col("order_key").isNotNull() & F.col("first_effect_at").isNotNull())
+        .withColumn("upper", seen)
     )
-    by_position = Window.partitionBy("topic", "partition", "order_key").orderBy("offset")
-    skew = F.lit(scope.contract.clock_skew)
-    pairs = (
-        rows.filter(F.col("order_key").isNotNull())
-        .withColumns(
-            {"before": F.lag("offset").over(by_position), "seen_before": F.lag("seen_at").over(by_position)}
-        )
-        .filter(F.col("seen_before") > F.col("seen_at") + skew)
+    by_position = Window.partitionBy("topic", "partition", "order_key").orderBy("first_offset")
+    pairs = rows.withColumn("lower", F.lag("upper").over(by_position)).filter(
+        F.col("lower.at") > F.col("upper.at") + F.lit(scope.contract.clock_skew)
     )
-    return _descents(pairs, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, F.col("seen_at"))
+    named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
+    return _descents(named, scope, BreakClass.REORDER_OUTPUT, Locus.SINK)

@@ -12,8 +12,8 @@ from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
 
 
-def _disposed(name: str) -> MessageRule:
-    return MessageRule(BreakClass(name.upper()), lambda _scope: F.col("disposition") == name)
+def _disposed(name: str, *needs: Need) -> MessageRule:
+    return MessageRule(BreakClass(name.upper()), lambda _scope: F.col("disposition") == name, needs=needs)
 
 
 def _is_pending() -> Column:
@@ -22,10 +22,11 @@ def _is_pending() -> Column:
 
 
 def _is_undecided(scope: Scope) -> Column:
-    """Return whether the evidence that would decide on an unproven message is missing or ambiguous."""
+    """Return whether the evidence that would decide on a message that is not accepted is missing or ambiguous."""
     unnamed = (~F.col("has_identity") & F.col("has_orphans")) | F.col("shares_ambiguous_id")
-    is_undecided = unnamed | (F.col("possible_effects") > 0) | lacks_evidence(scope)
-    return (F.col("acceptance") == "unproven") & is_undecided
+    may_have_effect = (F.col("possible_effects") > 0) & (F.col("effect_rows") == 0)
+    is_unproven = (F.col("acceptance") == "unproven") & (unnamed | may_have_effect | lacks_evidence(scope))
+    return is_unproven | ((F.col("acceptance") == "failed") & may_have_effect)
 
 
 def _in_flight(scope: Scope) -> Column:
@@ -50,7 +51,10 @@ def _recovered(_scope: Scope) -> Column:
 
 def _not_sent(scope: Scope) -> Column:
     absent = (F.col("acceptance") == "unproven") & ~_is_pending() & ~_is_undecided(scope)
-    return (F.col("acceptance") == "failed") | absent
+    failed = (
+        (F.col("acceptance") == "failed") & (F.col("effect_rows") == 0) & (F.col("possible_effects") == 0)
+    )
+    return failed | absent
 
 
 def _misrouted(_scope: Scope) -> Column:
@@ -73,7 +77,7 @@ MISROUTED = MessageRule(
 )
 RECOVERED = MessageRule(BreakClass.RECOVERED, _recovered)
 DELIVERED = _disposed("delivered")
-DEAD_LETTERED = _disposed("dead_lettered")
-FILTERED = _disposed("filtered")
-COMPACTED = _disposed("compacted")
+DEAD_LETTERED = _disposed("dead_lettered", Need(Ledger.DEAD_LETTERS))
+FILTERED = _disposed("filtered", Need(Ledger.FILTERED))
+COMPACTED = _disposed("compacted", Need(Ledger.LOG))
 NOT_SENT = MessageRule(BreakClass.NOT_SENT, _not_sent)

@@ -11,6 +11,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.dispositions import absent_positions
+from tieout.engine.matching import Matched
 from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
@@ -131,30 +133,16 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
     )
 
 
-def log_truncation(messages: DataFrame) -> DataFrame:
-    """Return one break a partition of which a covering log lacks acked records, neither expired nor compacted."""
-    absent = messages.filter(
-        F.col("is_owned")
-        & F.coalesce("is_missing_in_log", F.lit(False))
-        & (F.size("acked_positions") > 0)
-        & ~F.coalesce("is_compacted", F.lit(False))
-    ).select(F.explode("acked_positions").alias("position"))
-    rows = (
-        absent.groupBy("position.topic", "position.partition")
-        .agg(
-            F.min("position.offset").alias("offset"),
-            F.array_sort(F.collect_set("position")).alias("all_positions"),
-        )
-        .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
-    )
-    return standing(
-        rows,
-        BreakClass.LOG_TRUNCATION,
-        "position",
-        F.lit(Locus.BROKER.value),
-        subject=_at_place("offset"),
-        flags=F.array(),
-    )
+def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
+    """Return one break an acked position that a covering log lacks, neither expired nor compacted.
+
+    `absent` holds the acked positions at which the log has no record at all (`dispositions.absent_positions`).
+    """
+    rows = absent.filter(
+        F.col("is_covered") & ~F.col("is_superseded") & scope.in_window(F.col("sent_at"))
+    ).withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+    locus, subject = F.lit(Locus.BROKER.value), _at_place("offset", "message_id")
+    return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
 
 def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
@@ -214,22 +202,17 @@ def torn_transaction(messages: DataFrame) -> DataFrame:
     )
 
 
-def standing_breaks(
-    scope: Scope,
-    messages: DataFrame,
-    attempts: DataFrame,
-    records: DataFrame | None,
-    bounds: DataFrame | None,
-    commits: DataFrame | None,
-) -> list[DataFrame]:
+def standing_breaks(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
     """Return the standing breaks of every class that the evidence allows to judge."""
-    found = [log_identity_conflict(scope, attempts, records)]
+    attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
+    breaks = [log_identity_conflict(scope, attempts, records)]
     if scope.has(Ledger.PRODUCED, "transaction_id"):
-        found.append(torn_transaction(messages))
-    if bounds is not None:
-        found.append(log_truncation(messages))
-    if commits is not None:
-        found += [commit_ahead(scope, messages), commit_regression(scope, commits)]
-        if bounds is not None:
-            found.append(commit_out_of_range(scope, commits, bounds))
-    return found
+        breaks.append(torn_transaction(messages))
+    if found.log is not None and found.bounds is not None and records is not None:
+        absent = absent_positions(scope, attempts, found.log, found.bounds, records)
+        breaks.append(log_truncation(scope, absent))
+    if found.commits is not None:
+        breaks += [commit_ahead(scope, messages), commit_regression(scope, found.commits)]
+        if found.bounds is not None:
+            breaks.append(commit_out_of_range(scope, found.commits, found.bounds))
+    return breaks
