@@ -247,6 +247,13 @@ def _evidence_checks(found: _Found) -> Iterable[CheckResult]:
         yield _told(
             "possible_duplicate", possible == 0, f"{possible} messages", "none that may have a second effect"
         )
+    limit = contract.budgets.duplicate_ratio
+    if contract.guarantee == Guarantee.AT_LEAST_ONCE and limit is not None:
+        worst = _ratio(found.total("further_effects") + possible, found.total("first_effects"))
+        fits = possible == 0 or (worst is not None and worst <= limit)
+        yield _told(
+            "possible_duplicate", fits, f"{possible} messages", "within the budget even if all are doubled"
+        )
     if contract.guarantee == Guarantee.EXACTLY_ONCE and Ledger.DELIVERED not in contract.ledgers:
         told = contract.effects == "read"
         yield _told(

@@ -70,9 +70,11 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     """Return the statement's `not_judged`: each class that the declared evidence cannot show, and what it needs."""
     missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
     missing |= {name: _missing_for(scope, name) for name in _STANDING_NEEDS}
+    missing |= dict.fromkeys(_NOT_YET, "a later version of Tieout")
     return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
 
 
+_NOT_YET: Final = (BreakClass.SKIPPED, BreakClass.COMMIT_STALE)
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
     BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
@@ -100,3 +102,10 @@ def _missing_for(scope: Scope, name: BreakClass) -> str | None:
 
 def _iso(time: Any) -> str | None:
     return None if time is None else time.isoformat().replace("+00:00", "Z")
+
+
+def standing_is_told(scope: Scope, name: BreakClass) -> bool:
+    """Return whether the ledgers that show a standing break are sound and say how far they reach."""
+    ledgers = {ledger for ledger, _ in _STANDING_NEEDS.get(name, ())} & set(scope.evidence)
+    known = [scope.evidence[ledger].coverage for ledger in ledgers]
+    return all(coverage.is_sound and coverage.complete_until is not None for coverage in known)

@@ -5,6 +5,8 @@ Docs: docs/reference/taxonomy.md, section 2 (due) and section 3 (dispositions, i
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -13,15 +15,7 @@ from tieout.engine.positions import PLACE, with_first_cover
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
-DISPOSITIONS = (
-    "delivered",
-    "dead_lettered",
-    "filtered",
-    "unverifiable",
-    "compacted",
-    "lost",
-    "in_flight",
-)
+_LOG_FACTS: Final = ("is_expired", "is_covered", "is_superseded", "is_compacted")
 
 
 def disposed(
@@ -130,9 +124,7 @@ def _with_log_facts(
 ) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and `is_compacted`; all false where no log is declared."""
     if bounds is None or records is None:
-        return positions.withColumns(
-            dict.fromkeys(("is_expired", "is_covered", "is_compacted"), F.lit(False))
-        )
+        return positions.withColumns(dict.fromkeys(_LOG_FACTS, F.lit(False)))
     return _with_compaction(with_log_coverage(scope, positions, bounds), records)
 
 

@@ -102,7 +102,10 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
     proved = with_proof_rows(named, {} if named.isEmpty() else found.keyed)
-    return proved.withColumn("severity", F.try_element_at(by_class, "class")).select(
+    gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
+        F.col("class")
+    )
+    return proved.withColumn("severity", F.try_element_at(by_class, gravest)).select(
         "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
         "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind",
     )  # fmt: skip

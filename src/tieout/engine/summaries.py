@@ -11,8 +11,9 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
+from tieout.engine.coverage import standing_is_told
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass
+from tieout.model import BreakClass, Ledger
 
 _NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, BreakClass.NOT_SENT.value)
 
@@ -27,9 +28,14 @@ def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> D
         *by, "class", held, is_confirmed(scope).alias("is_confirmed")
     )
     standing = breaks.filter(F.col("kind") != "message").select(
-        *by, "class", held, F.lit(True).alias("is_confirmed")
+        *by, "class", held, F.col("class").isin(_told_standing(scope)).alias("is_confirmed")
     )
     return of_messages.unionByName(standing).groupBy(*by, "class", "held", "is_confirmed").count()
+
+
+def _told_standing(scope: Scope) -> list[str]:
+    """Return the standing classes whose ledgers say enough to confirm a break."""
+    return [name.value for name in BreakClass if standing_is_told(scope, name)]
 
 
 def counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
@@ -50,17 +56,21 @@ def counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dic
 
 
 def is_confirmed(scope: Scope) -> Column:
-    """Return whether the effects' ledger covers every effect of a message that has some; loss carries its own proof."""
+    """Return whether the ledgers that show a message's break cover it; loss and unknown phantoms carry their own proof.
+
+    Effects must lie in their ledger's coverage; that all attempts failed takes a sound `produced` as well.
+    """
     ledger = scope.effect_ledger
     first, last = F.col("first_effect_at"), F.col("last_effect_at")
-    return (F.col("effect_rows") == 0) | (
-        scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
-    )
+    is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
+    produced_is_sound = F.lit(scope.evidence[Ledger.PRODUCED].coverage.is_sound)
+    is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
+    return (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | produced_is_sound))
 
 
 def latency_of(messages: DataFrame) -> dict[str, Any]:
-    """Return the seconds from acceptance to first effect over the window's delivered messages, null without any."""
-    seconds = (F.unix_micros("first_effect_at") - F.unix_micros("sent_at")) / F.lit(1_000_000)
+    """Return the seconds from acknowledgement to first effect over the delivered messages, null without any."""
+    seconds = (F.unix_micros("first_effect_at") - F.unix_micros("done_at")) / F.lit(1_000_000)
     row = (
         messages.filter(F.col("is_owned") & (F.col("disposition") == "delivered"))
         .agg(

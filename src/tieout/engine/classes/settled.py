@@ -23,9 +23,10 @@ def _is_pending() -> Column:
 
 def _is_undecided(scope: Scope) -> Column:
     """Return whether the evidence that would decide on a message that is not accepted is missing or ambiguous."""
-    unnamed = (~F.col("has_identity") & F.col("has_orphans")) | F.col("shares_ambiguous_id")
     may_have_effect = (F.col("possible_effects") > 0) & (F.col("effect_rows") == 0)
-    is_unproven = (F.col("acceptance") == "unproven") & (unnamed | may_have_effect | lacks_evidence(scope))
+    is_unproven = (F.col("acceptance") == "unproven") & (
+        F.col("shares_ambiguous_id") | may_have_effect | lacks_evidence(scope)
+    )
     return is_unproven | ((F.col("acceptance") == "failed") & may_have_effect)
 
 

@@ -76,19 +76,19 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
 def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
     """Return one break a commit below its predecessor, flagged `annotated` where an operator's reset lies between them.
 
-    Commits of one instant have no order among themselves: only a whole instant below the one before is a regression.
+    Commits of one instant have no order among themselves: a regression must be one in every order they can have.
     """
     instants = (
         commits.filter(F.col("committed_at").isNotNull())
         .groupBy(*PLACE, "committed_at")
-        .agg(F.min("committed_offset").alias("low"), F.max("committed_offset").alias("high"))
+        .agg(F.min("committed_offset").alias("low"))
     )
     by_time = Window.partitionBy(*PLACE).orderBy("committed_at")
     pairs = instants.withColumns(
         {"before": F.lag("low").over(by_time), "before_at": F.lag("committed_at").over(by_time)}
-    ).filter((F.col("high") < F.col("before")) & scope.in_window(F.col("committed_at")))
-    position = F.struct("topic", "partition", F.col("high").alias("offset"))
-    rows = pairs.withColumns({"offset": F.col("high"), "positions": F.array(position)})
+    ).filter((F.col("low") < F.col("before")) & scope.in_window(F.col("committed_at")))
+    position = F.struct("topic", "partition", F.col("low").alias("offset"))
+    rows = pairs.withColumns({"offset": F.col("low"), "positions": F.array(position)})
     is_annotated = F.lit(False)
     for note in scope.contract.annotations:
         if note.kind == "offset_reset" and note.group in (None, scope.contract.group):
@@ -97,7 +97,7 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
             )
             is_annotated = is_annotated | is_between
     flags = F.array_compact(F.array(F.when(is_annotated, "annotated")))
-    subject = _at_place("committed_at", "high")
+    subject = _at_place("committed_at", "low")
     return standing(
         rows,
         BreakClass.COMMIT_REGRESSION,
