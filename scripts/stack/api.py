@@ -69,9 +69,9 @@ class Api:
             f"{error['filename']}: {error['stack_trace'].strip().splitlines()[-1]}" for error in found
         )
 
-    def runs(self, dag_id: str) -> list[dict[str, Any]]:
-        """Return the runs of a DAG."""
-        found: list[dict[str, Any]] = self.get(f"/dags/{quote(dag_id)}/dagRuns?limit=100")["dag_runs"]
+    def runs(self, dag_id: str | None = None) -> list[dict[str, Any]]:
+        """Return the latest runs of a DAG, or of all."""
+        found: list[dict[str, Any]] = self.get(f"/dags/{quote(dag_id or '~')}/dagRuns?limit=100")["dag_runs"]
         return found
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:

@@ -60,7 +60,8 @@ class Driver:
     api: Api
     store: Store
     results: dict[tuple[str, str], Found] = field(default_factory=dict)
-    told: dict[str, str] = field(default_factory=dict)
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    """Airflow's runs as they were at the last look; one look serves all pipelines."""
 
     @classmethod
     def of(cls, started: Started) -> Driver:
@@ -80,6 +81,7 @@ class Driver:
                 self.api.patch(f"/dags/{quote(contract.pipeline)}", {"is_paused": False})
         began = told = time.monotonic()
         while not all(job.is_done for job in jobs):
+            self.runs = self.api.runs()
             for job in jobs:
                 self._advance(job)
             if time.monotonic() - began > PATIENCE_SECONDS:

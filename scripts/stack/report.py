@@ -135,8 +135,8 @@ def _alerts_of(judged: Judged, pipeline: str) -> list[dict[str, Any]]:
 
 def _alert_line(alert: Mapping[str, Any]) -> str:
     body = alert["body"]
-    text = body.get("text") or body.get("title") or body if isinstance(body, dict) else body
-    return str(text if isinstance(text, str) else json.dumps(text)).splitlines()[0][:160]
+    told = body.get("subject") if isinstance(body, dict) else None
+    return str(told or json.dumps(body))[:160]
 
 
 def _reasons(row: Row) -> str:
