@@ -20,6 +20,7 @@ from tieout.store import Store
 from tieout.store.results import Run
 
 PATIENCE_SECONDS = 1800.0
+_LOOK_EVERY_SECONDS = 1.5
 _TOLD_EVERY_SECONDS = 10.0
 _ENDED = ("success", "failed")
 _SIGNS = {"success": "✓", "failed": "✗", "upstream_failed": "·", "running": "…", "up_for_retry": "↻"}
@@ -60,8 +61,8 @@ class Driver:
     api: Api
     store: Store
     results: dict[tuple[str, str], Found] = field(default_factory=dict)
-    runs: list[dict[str, Any]] = field(default_factory=list)
-    """Airflow's runs as they were at the last look; one look serves all pipelines."""
+    runs: dict[tuple[str, datetime], dict[str, Any]] = field(default_factory=dict)
+    """Airflow's runs by DAG and window start, as they were at the last look; one look serves all pipelines."""
 
     @classmethod
     def of(cls, started: Started) -> Driver:
@@ -81,7 +82,7 @@ class Driver:
                 self.api.patch(f"/dags/{quote(contract.pipeline)}", {"is_paused": False})
         began = told = time.monotonic()
         while not all(job.is_done for job in jobs):
-            self.runs = self.api.runs()
+            self._look()
             for job in jobs:
                 self._advance(job)
             if time.monotonic() - began > PATIENCE_SECONDS:
@@ -89,7 +90,7 @@ class Driver:
             if time.monotonic() - told > _TOLD_EVERY_SECONDS:
                 told = time.monotonic()
                 say(f"    … {told - began:.0f} s: {self._state(jobs)}")
-            time.sleep(1.0)
+            time.sleep(_LOOK_EVERY_SECONDS)
 
     def found(self, pipeline: str, stage: str) -> Found:
         """Return what became of a pipeline at a stage of its example's evidence."""
@@ -98,7 +99,7 @@ class Driver:
     def _advance(self, job: _Job) -> None:
         """Take a job as far as it goes at this moment."""
         for pipeline in list(job.waiting):
-            run = self._dag_run(pipeline, job.example.window)
+            run = self.runs.get((pipeline, job.example.window.start))
             if run is not None and run["state"] in _ENDED and run["end_date"] != job.waiting[pipeline]:
                 del job.waiting[pipeline]
                 self._note(job, pipeline, run["state"])
@@ -107,7 +108,7 @@ class Driver:
             bring(job.current, job.example.folder)
             job.blocked = [expected.contract.pipeline for expected in job.current.expected]
         for pipeline in list(job.blocked):
-            run = self._dag_run(pipeline, job.example.window)
+            run = self.runs.get((pipeline, job.example.window.start))
             if self._backfill(pipeline, job.example.window):
                 job.blocked.remove(pipeline)
                 job.waiting[pipeline] = None if run is None else run["end_date"]
@@ -140,21 +141,18 @@ class Driver:
             raise
         return True
 
-    def _dag_run(self, pipeline: str, window: Window) -> dict[str, Any] | None:
-        for run in self.api.runs(pipeline):
-            if (
-                run["data_interval_start"]
-                and datetime.fromisoformat(run["data_interval_start"]) == window.start
-            ):
-                return run
-        return None
+    def _look(self) -> None:
+        found = [run for run in self.api.runs() if run["data_interval_start"]]
+        self.runs = {
+            (run["dag_id"], datetime.fromisoformat(run["data_interval_start"])): run for run in found
+        }
 
     def _state(self, jobs: Iterable[_Job]) -> str:
         """Return in one line where everything stands that is not done."""
         parts = []
         for job in jobs:
             for pipeline in job.waiting:
-                run = self._dag_run(pipeline, job.example.window)
+                run = self.runs.get((pipeline, job.example.window.start))
                 tasks = self.api.tasks(pipeline, run["dag_run_id"]) if run else []
                 busy = [
                     task["task_id"]
