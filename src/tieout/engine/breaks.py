@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.classes.standing import COMMIT_ROWS
 from tieout.engine.classifying import NO_BREAK
 from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
@@ -197,9 +198,9 @@ def all_breaks(scope: Scope, of_messages: DataFrame, standing: list[DataFrame]) 
     """Return every break with `break_id` and `incident_id`; breaks of one cause, partition and run share the latter."""
     columns = [
         "key", "class", "kind", "subject", "locus", "topic", "partition", "offset", "positions", "flags",
-        "message_id", "producer_id", "cause", "admissible", "run",
+        "message_id", "producer_id", "cause", "admissible", "run", "commit_rows",
     ]  # fmt: skip
-    together = of_messages.select(*columns)
+    together = of_messages.withColumn("commit_rows", F.lit(None).cast(COMMIT_ROWS)).select(*columns)
     for rows in standing:
         together = together.unionByName(
             rows.withColumns({"cause": F.lit(UNKNOWN_CAUSE), "admissible": F.array().cast("array<string>")}),

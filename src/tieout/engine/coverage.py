@@ -10,7 +10,7 @@ from typing import Any, Final
 from tieout.engine.classes import MESSAGE_RULES
 from tieout.engine.evidence import LedgerCoverage
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger
+from tieout.model import BreakClass, Identity, Ledger
 
 _DATED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ})
 _PRODUCER_SIDE: Final = frozenset({Ledger.PRODUCED, Ledger.LOG})
@@ -71,6 +71,8 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
     missing |= {name: _missing_for(scope, name) for name in _STANDING_NEEDS}
     missing |= dict.fromkeys(_NOT_YET, "a later version of Tieout")
+    if scope.contract.identity == Identity.POSITION:
+        missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
     return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
 
 

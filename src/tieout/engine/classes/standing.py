@@ -20,6 +20,9 @@ from tieout.model import BreakClass, Ledger, Locus
 STANDING_COLUMNS: Final[tuple[str, ...]] = (
     "class", "kind", "subject", "message_id", "locus", "topic", "partition", "offset", "positions", "flags",
 )  # fmt: skip
+COMMIT_ROWS: Final = (
+    "array<struct<topic:string,partition:int,committed_offset:bigint,committed_at:timestamp>>"
+)
 POSITIONS_KEPT: Final = 20
 """How many positions a break of many lists; the rest is behind its count."""
 
@@ -41,6 +44,16 @@ def standing(
         F.col("offset").cast("bigint").alias("offset"),
         "positions",
         flags.cast("array<string>").alias("flags"),
+        (F.col("commit_rows") if "commit_rows" in rows.columns else F.lit(None))
+        .cast(COMMIT_ROWS)
+        .alias("commit_rows"),
+    )
+
+
+def _commit_row(offset: str, at: str) -> Column:
+    """Return one commit as it stands in a break's evidence."""
+    return F.struct(
+        "topic", "partition", F.col(offset).alias("committed_offset"), F.col(at).alias("committed_at")
     )
 
 
@@ -61,6 +74,7 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
         )
         .filter(scope.in_window(F.col("committed_at")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
+        .withColumn("commit_rows", F.array(_commit_row("committed_offset", "committed_at")))
     )
     subject = _at_place("committed_at", "committed_offset")
     return standing(
@@ -88,7 +102,8 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
         {"before": F.lag("low").over(by_time), "before_at": F.lag("committed_at").over(by_time)}
     ).filter((F.col("low") < F.col("before")) & scope.in_window(F.col("committed_at")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
-    rows = pairs.withColumns({"offset": F.col("low"), "positions": F.array(position)})
+    pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
+    rows = pairs.withColumns({"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair})
     is_annotated = F.lit(False)
     for note in scope.contract.annotations:
         if note.kind == "offset_reset" and note.group in (None, scope.contract.group):
@@ -126,6 +141,8 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
         .filter(is_outside & (F.col("observed_at") >= committed_at) & scope.in_window(committed_at))
         .withColumn("offset", committed)
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+        .withColumn("committed_at", committed_at)
+        .withColumn("commit_rows", F.array(_commit_row("offset", "committed_at")))
     )
     locus = F.lit(Locus.OFFSET_STORE.value)
     return standing(
