@@ -85,7 +85,8 @@ def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[
         for ledger, rows in history.rows.items():
             marked[ledger] += [_marked(row, number) for row in rows]
     present = {
-        ledger: frozenset().union(*(history.present[ledger] for history in histories)) for ledger in first.rows
+        ledger: frozenset().union(*(history.present[ledger] for history in histories))
+        for ledger in first.rows
     }
     scope = _scope(spark, first, marked, present)
     with suited_to(spark, 0):
@@ -106,7 +107,9 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     for number, history in enumerate(histories):
         own = [_unmarked(row) for row in partitions if _number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = _scope(spark, history, {ledger: [] for ledger in history.rows}, history.present, history.rows)
+        own_scope = _scope(
+            spark, history, {ledger: [] for ledger in history.rows}, history.present, history.rows
+        )
         statement: dict[str, Any] = {
             "partitions": own,
             "classes": classes,
@@ -124,7 +127,9 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
 
 def _numbered(rows: DataFrame) -> DataFrame:
     """Return rows with the number of their history, from their id or else their topic."""
-    named = F.coalesce("message_id", "topic", F.to_json("positions") if "positions" in rows.columns else F.lit(None))
+    named = F.coalesce(
+        "message_id", "topic", F.to_json("positions") if "positions" in rows.columns else F.lit(None)
+    )
     return rows.withColumn("number", F.regexp_extract(named, rf"{_MARK}(\d+)", 1))
 
 
