@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -107,9 +107,7 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     for number, history in enumerate(histories):
         own = [_unmarked(row) for row in partitions if _number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = _scope(
-            spark, history, {ledger: [] for ledger in history.rows}, history.present, history.rows
-        )
+        own_scope = _narrowed(scope, history)
         statement: dict[str, Any] = {
             "partitions": own,
             "classes": classes,
@@ -123,6 +121,19 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
         verdict = judge(history.contract, statement)
         statements.append(statement | {"verdict": verdict.verdict.value, "reasons": list(verdict.reasons)})
     return statements
+
+
+def _narrowed(scope: Scope, history: History) -> Scope:
+    """Return the batch's scope with one history's own columns and coverage."""
+    evidence = {
+        ledger: replace(
+            found,
+            present=history.present.get(ledger, frozenset()),
+            coverage=_coverage(ledger, history.coverage.get(ledger), history.rows.get(ledger, [])),
+        )
+        for ledger, found in scope.evidence.items()
+    }
+    return Scope(history.contract, history.window, evidence)
 
 
 def _numbered(rows: DataFrame) -> DataFrame:
@@ -174,20 +185,17 @@ def _scope(
     history: History,
     rows: Mapping[Ledger, list[dict[str, Any]]],
     present: Mapping[Ledger, frozenset[str]],
-    counted: Mapping[Ledger, list[dict[str, Any]]] | None = None,
 ) -> Scope:
     """Return the scope of these rows under the history's contract and coverage."""
     evidence = {}
     for ledger in history.contract.ledgers:
-        covered = history.coverage.get(ledger)
         found = rows.get(ledger, [])
-        told = (counted or rows).get(ledger, [])
         values = [tuple(row.get(name) for name in SCHEMAS[ledger].names) for row in found]
         evidence[ledger] = Evidence(
             ledger=ledger,
             rows=spark.createDataFrame(values, SCHEMAS[ledger]),
             present=present.get(ledger, frozenset()),
-            coverage=_coverage(ledger, covered, told),
+            coverage=_coverage(ledger, history.coverage.get(ledger), found),
         )
     return Scope(history.contract, history.window, evidence)
 
