@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.dags import home
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """The environment as it was before: parsing for one task leaves its DAG's name in it, for every child process."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture
