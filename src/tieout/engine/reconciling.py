@@ -31,9 +31,9 @@ from tieout.engine.statement import identity_errors, partition_counts, partition
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
 from tieout.engine.supported import refuse_unsupported
 from tieout.model import Ledger, Window
+from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge, severities
 
-SCHEMA_VERSION: Final = 1
 INCIDENTS_KEPT: Final = 10_000
 BREAKS_KEPT: Final = 100_000
 

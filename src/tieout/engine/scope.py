@@ -65,21 +65,3 @@ class Scope:
         if not coverage.is_sound or coverage.complete_until is None:
             return F.lit(False)
         return F.coalesce(time <= F.lit(coverage.complete_until), F.lit(False))
-
-
-def interval(length: timedelta) -> Column:
-    """Return the length as a Spark day-time interval, to the microsecond.
-
-    >>> from datetime import timedelta
-    >>> interval(timedelta(seconds=90)) is not None
-    True
-    """
-    return F.lit(length)
-
-
-def place_matches(left: DataFrame, right: DataFrame, *columns: str) -> Column:
-    """Return the null-safe equality of the named columns of both sides."""
-    condition = F.lit(True)
-    for name in columns:
-        condition = condition & left[name].eqNullSafe(right[name])
-    return condition
