@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 
 class Ledger(StrEnum):
@@ -176,3 +177,10 @@ class Alert:
     to: str
     connection: str
     payload: dict[str, object]
+
+
+OFFSET_STATES: Final[tuple[str, ...]] = (
+    "control", "aborted", "open", "unattempted", "unverifiable", "duplicate", "delivered", "dead_lettered", "filtered",
+    "compacted", "lost", "in_flight", "expired",
+)  # fmt: skip
+"""What a position of the log can be in the offset balance, docs/reference/taxonomy.md, section 5, last item."""

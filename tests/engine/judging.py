@@ -89,7 +89,7 @@ def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[
         for ledger in first.rows
     }
     scope = _scope(spark, first, marked, present)
-    with suited_to(spark, 0):
+    with suited_to(spark, is_small=True):
         return _statements(spark, scope, histories)
 
 

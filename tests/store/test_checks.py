@@ -132,6 +132,11 @@ DAMAGED_ROWS = {
         "update tieout.statement_partition set offsets = offsets - 'to' where partition = 0",
         {"offsets_add_up": "error"},
     ),
+    "a position nobody can vouch for, under a verdict that was kept": (
+        """update tieout.statement_partition set offsets = offsets || '{"delivered": 6, "unverifiable": 1}'"""
+        " where partition = 0",
+        {"unverifiable_is_admitted": "error"},
+    ),
     "unexplained positions that cancel between partitions": (
         "update tieout.statement_partition set unexplained = case partition when 0 then 1 else -1 end"
         " where partition is not null",

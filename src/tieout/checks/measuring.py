@@ -174,6 +174,14 @@ def total_of(column: str) -> str:
     )
 
 
+def offsets_in(state: str) -> str:
+    """Return SQL for how many positions of the log the offset balance has in a state: 0 without a balance."""
+    return (
+        f"(select coalesce(sum((p.offsets ->> '{state}')::bigint), 0)::bigint"
+        " from tieout.statement_partition p where p.run_id = run.run_id)"
+    )
+
+
 def count_of(names: Iterable[str]) -> str:
     """Return SQL for how often names occur; `flags` counts a class wherever it holds: the larger count."""
     return (

@@ -17,10 +17,11 @@ from tieout.checks.measuring import (
     PartitionRule,
     Row,
     count_of,
+    offsets_in,
     refuse_unknown,
     total_of,
 )
-from tieout.model import Verdict
+from tieout.model import OFFSET_STATES, Verdict
 
 _INCIDENTS_LISTED = 10_000
 """So many incidents a statement lists at most; breaks of further ones are in the total alone."""
@@ -212,23 +213,27 @@ class ExpectVerdictNotToOverlook(MeasureRule):
     verdicts: list[str]
     columns: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    offset_states: tuple[str, ...] = ()
 
     def refuse_unusable(self) -> None:
         """Refuse names that there are not, and a rule that looks at nothing."""
         refuse_unknown(self.verdicts, list(Verdict), "verdicts")
         refuse_unknown(self.columns, COUNT_COLUMNS, "columns")
         refuse_unknown(self.names, COUNTED_NAMES, "names")
+        refuse_unknown(self.offset_states, OFFSET_STATES, "offset_states")
         if not self.verdicts or not (self.columns or self.names):
             raise ValueError("expected verdicts, and columns or names, found none")
 
     def measures(self) -> dict[str, str]:
-        """Return the sums of the columns and how often the names occur."""
+        """Return the sums of the columns, how often the names occur, and how many positions are in the states."""
         totals = {column: total_of(column) for column in self.columns}
-        return {**totals, **{f'"{name}"': count_of([name]) for name in self.names}}
+        positions = {f"offsets_{state}": offsets_in(state) for state in self.offset_states}
+        return {**totals, **{f'"{name}"': count_of([name]) for name in self.names}, **positions}
 
     def judged(self, row: Row) -> Finding:
         """Return whether the verdict is another one, or there is nothing to overlook."""
-        counts = {name: row[name] for name in (*self.columns, *self.names)}
+        positions = [f"offsets_{state}" for state in self.offset_states]
+        counts = {name: row[name] for name in (*self.columns, *self.names, *positions)}
         told = ", ".join(f"{name} {count}" for name, count in counts.items())
         holds = not any(counts.values()) or row["verdict"] not in self.verdicts
         limit = f"not {' or '.join(self.verdicts)} unless all are 0"

@@ -123,20 +123,24 @@ def with_keys(scope: Scope, rows: DataFrame) -> DataFrame:
 
     A row without an id is the message of its position; one without position either is a message of its own.
     """
+    has_id, is_placed = F.col("message_id").isNotNull(), F.col("offset").isNotNull()
+    may_lack_identity = True
     if scope.contract.identity == Identity.POSITION:
-        has_identity = F.col("offset").isNotNull()
-        known = rows.filter(has_identity).withColumn("key", position_key())
+        has_identity = is_placed
+        known = rows.filter(is_placed).withColumn("key", position_key())
+    elif scope.evidence[Ledger.PRODUCED].may_lack_id:
+        has_identity = has_id | is_placed
+        may_lack_identity = scope.evidence[Ledger.PRODUCED].may_lack_identity
+        by_position = rows.filter(~has_id & is_placed).withColumn("key", position_key())
+        known = _with_id_keys(scope, rows.filter(has_id)).unionByName(by_position)
     else:
-        has_identity = F.col("message_id").isNotNull() | F.col("offset").isNotNull()
-        known = _with_id_keys(scope, rows.filter(F.col("message_id").isNotNull())).unionByName(
-            rows.filter(F.col("message_id").isNull() & F.col("offset").isNotNull()).withColumn(
-                "key", position_key()
-            )
-        )
+        has_identity, may_lack_identity = has_id, False
+        known = _with_id_keys(scope, rows)
+    named = known.withColumn("has_identity", F.lit(True))
+    if not may_lack_identity:
+        return named
     own = _own_messages(rows.filter(~has_identity))
-    return known.withColumn("has_identity", F.lit(True)).unionByName(
-        own.withColumn("has_identity", F.lit(False))
-    )
+    return named.unionByName(own.withColumn("has_identity", F.lit(False)))
 
 
 def position_key() -> Column:

@@ -5,19 +5,13 @@ Docs: docs/reference/taxonomy.md, section 5, last item, and section 7, traps 1 a
 
 from __future__ import annotations
 
-from typing import Final
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.phantoms import origin_is_covered
 from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
-
-OFFSET_STATES: Final[tuple[str, ...]] = (
-    "control", "aborted", "open", "unattempted", "unverifiable", "duplicate", "delivered", "dead_lettered", "filtered",
-    "compacted", "lost", "in_flight", "expired",
-)  # fmt: skip
+from tieout.model import OFFSET_STATES
 
 
 def ranges_of(scope: Scope, log: DataFrame, bounds: DataFrame) -> DataFrame:

@@ -44,9 +44,15 @@ class LedgerCoverage:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One ledger as the rules see it: rows in the canonical schema, and which of its columns the source has."""
+    """One ledger as the rules see it: rows in the canonical schema, and which of its columns the source has.
+
+    `may_lack_id`: some row may be without `message_id`; `may_lack_identity`: without a position as well. Steps that only
+    such rows need are left out where there are none.
+    """
 
     ledger: Ledger
     rows: DataFrame
     present: frozenset[str]
     coverage: LedgerCoverage
+    may_lack_id: bool = True
+    may_lack_identity: bool = True

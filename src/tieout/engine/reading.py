@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
@@ -16,6 +16,7 @@ from tieout.contracts import Contract, LedgerSpec
 from tieout.engine.evidence import Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
+from tieout.engine.session import SMALL_BYTES, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, text_columns
 from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
@@ -32,10 +33,12 @@ _NAMED_ROWS: Final = 5
 class _Counts:
     """What one pass over a ledger's rows counts."""
 
-    rows: int
-    unparsed: int
-    undated: int
-    implausible: int
+    rows: int = 0
+    unparsed: int = 0
+    undated: int = 0
+    implausible: int = 0
+    without_id: int = 0
+    without_identity: int = 0
 
 
 def read_evidence(
@@ -63,15 +66,18 @@ def _evidence(
     reading = READERS[spec.source.kind](spec.source, request)
     if reading.rows is None:
         return _without_rows(spark, contract, window, ledger, reading)
-    reading, found, counts = _kept(reading, ledger, spec, request)
-    rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
-    samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
-    return Evidence(
-        ledger=ledger,
-        rows=rows,
-        present=found.present,
-        coverage=_coverage(rows, contract, window, ledger, reading, counts, samples),
-    )
+    with suited_to(spark, is_small=reading.size <= SMALL_BYTES):
+        reading, found, counts = _kept(reading, ledger, spec, request)
+        rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
+        samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+        return Evidence(
+            ledger=ledger,
+            rows=rows,
+            present=found.present,
+            coverage=_coverage(rows, contract, window, ledger, reading, counts, samples),
+            may_lack_id=counts.without_id > 0,
+            may_lack_identity=counts.without_identity > 0,
+        )
 
 
 def _without_rows(
@@ -79,12 +85,11 @@ def _without_rows(
 ) -> Evidence:
     """Return the evidence of a source that is absent, or that has nothing that could be read."""
     rows = spark.createDataFrame([], SCHEMAS[ledger])
-    counts = _Counts(rows=0, unparsed=0, undated=0, implausible=0)
     return Evidence(
         ledger=ledger,
         rows=rows,
         present=frozenset(),
-        coverage=_coverage(rows, contract, window, ledger, reading, counts, ()),
+        coverage=_coverage(rows, contract, window, ledger, reading, _Counts(), ()),
     )
 
 
@@ -94,15 +99,17 @@ def _kept(
     """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
     while reading.rows is not None:
         found = conformed(reading.rows, ledger, spec)
+        seen = Observation()
         try:
-            kept = Conformed(materialised(found.rows), found.present)
-            return reading, kept, _counts(kept.rows, ledger, request.now)
+            rows = found.rows.coalesce(1) if reading.size <= SMALL_BYTES else found.rows
+            kept = materialised(rows.observe(seen, *_counted(found.rows, ledger, request.now)))
+            return reading, Conformed(kept, found.present), _Counts(**seen.get)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
     empty = request.spark.createDataFrame([], SCHEMAS[ledger])
     nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
     numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
-    return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), _Counts(0, 0, 0, 0)
+    return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), _Counts()
 
 
 def _reread(reading: Reading, error: Exception, place: str) -> Reading:
@@ -123,18 +130,22 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     return again
 
 
-def _counts(rows: DataFrame, ledger: Ledger, now: datetime) -> _Counts:
+def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> list[Column]:
+    """Return the numbers of `_Counts`, which are taken while the rows are read."""
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_implausible = (time < F.lit(EARLIEST_PLAUSIBLE)) | (time > F.lit(now + LATEST_AHEAD))
-    row = rows.agg(
-        F.count_if(is_good),
-        F.count_if(~is_good),
-        F.count_if(is_good & time.isNull()),
-        F.count_if(is_good & is_implausible),
-    ).head()
-    if row is None:
-        raise RuntimeError("an aggregate without groups gave no row")
-    return _Counts(*row)
+    names = rows.columns
+    lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
+    lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
+    counted = {
+        "rows": is_good,
+        "unparsed": ~is_good,
+        "undated": is_good & time.isNull(),
+        "implausible": is_good & is_implausible,
+        "without_id": is_good & lacks_id,
+        "without_identity": is_good & lacks_id & lacks_place,
+    }
+    return [F.count_if(condition).alias(name) for name, condition in counted.items()]
 
 
 def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:

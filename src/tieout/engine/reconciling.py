@@ -26,7 +26,7 @@ from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
 from tieout.engine.reading import read_evidence
 from tieout.engine.scope import Scope
-from tieout.engine.session import suited_to
+from tieout.engine.session import SMALL_ROWS, suited_to
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
 from tieout.engine.supported import refuse_unsupported
@@ -67,7 +67,7 @@ def reconcile(
     progress("reading the ledgers")
     evidence = read_evidence(spark, contract, window, now)
     rows = sum(found.coverage.rows for found in evidence.values())
-    with suited_to(spark, rows):
+    with suited_to(spark, is_small=rows <= SMALL_ROWS):
         return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
 
 

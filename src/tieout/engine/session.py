@@ -15,6 +15,7 @@ SETTINGS: Final = {
     "spark.sql.icu.caseMappings.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 """What a run sets: UTC, ANSI arithmetic, plain upper and lower case, and no web page of its own."""
 
@@ -25,7 +26,8 @@ _LOCAL: Final = {
 }
 
 SMALL_ROWS: Final = 100_000
-"""Up to so many rows of evidence, planning and compiling cost more than the work itself."""
+SMALL_BYTES: Final = 32 * 1024 * 1024
+"""Up to so many rows of evidence, or bytes of one ledger, planning and compiling cost more than the work itself."""
 
 _SMALL: Final = {
     "spark.sql.shuffle.partitions": "1",
@@ -50,13 +52,27 @@ def _session(builder: SparkSession.Builder, extra: dict[str, str]) -> SparkSessi
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    _remember_classes(session)
     return session
 
 
+def _remember_classes(spark: SparkSession) -> None:
+    """Spare every column two calls into the JVM: PySpark looks up class and method anew each time it uses one.
+
+    A run builds thousands of columns; the lookups are a tenth of a small window's time.
+    """
+    jvm = spark.sparkContext._jvm
+    for name in ("org.apache.spark.sql.functions", "functions", "PythonSQLUtils", "PythonUtils"):
+        found = getattr(jvm, name)
+        for method in dir(found):
+            setattr(found, method, getattr(found, method))
+        setattr(jvm, name, found)
+
+
 @contextmanager
-def suited_to(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Set the session up for that many rows of evidence while the block runs; results do not depend on it."""
-    if rows > SMALL_ROWS:
+def suited_to(spark: SparkSession, *, is_small: bool) -> Iterator[None]:
+    """Set the session up for much or little evidence while the block runs; results do not depend on it."""
+    if not is_small:
         yield
         return
     before = {name: spark.conf.get(name) for name in _SMALL}

@@ -11,9 +11,8 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tieout.engine.balance import OFFSET_STATES
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass
+from tieout.model import OFFSET_STATES, BreakClass
 
 ROW_COUNTS: Final = (
     "attempts",

@@ -101,8 +101,9 @@ def _with_values(
         _check_boolean(source.select(belongs), place)
         doubt = F.when(_is_failed(belongs, spec.where, names), F.lit("where: a value does not convert"))
     values, failures = [], []
+    expressions = _expressions(source, mapping, f"{place}.columns", names)
     for name, text in mapping.items():
-        value = _expression(source, text, f"{place}.columns.{name}", names)
+        value = expressions[name]
         values.append(value.alias(_VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
@@ -125,6 +126,22 @@ def _mapping(schema: StructType, columns: Mapping[str, str], names: list[str]) -
     return found
 
 
+def _expressions(
+    source: DataFrame, mapping: Mapping[str, str], place: str, names: list[str]
+) -> dict[str, Column]:
+    """Return the contract's expressions by canonical column, all of them known to be ones.
+
+    Raises:
+        SourceError: where one is not.
+    """
+    try:
+        expressions = {name: F.expr(text) for name, text in mapping.items()}
+        source.select("*", *(value.alias(_VALUE + name) for name, value in expressions.items()))
+    except AnalysisException:
+        return {name: _expression(source, text, f"{place}.{name}", names) for name, text in mapping.items()}
+    return expressions
+
+
 def _expression(source: DataFrame, text: str, place: str, names: list[str]) -> Column:
     """Return the contract's expression, known to be one over the source's columns.
 
@@ -133,7 +150,7 @@ def _expression(source: DataFrame, text: str, place: str, names: list[str]) -> C
     """
     try:
         expression = F.expr(text)
-        source.select(*source.columns, expression)
+        source.select("*", expression)
     except AnalysisException as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
         reason = _reason(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Final
@@ -96,6 +97,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         rows=rows,
         is_present=True,
         read_at=request.now,
+        size=inputs.size,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
         notes=inputs.faults,
@@ -222,5 +224,5 @@ def _read_through(spec: FilesSource, spark: SparkSession, file: Input) -> Input:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return Input(file.path, file.name, file.digest, _DOES_NOT_READ)
+        return replace(file, fault=_DOES_NOT_READ)
     return file

@@ -28,12 +28,16 @@ _GZIP_WINDOW: Final = 31
 
 @dataclass(frozen=True)
 class Input:
-    """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so."""
+    """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so.
+
+    `size` counts bytes, as they lie there.
+    """
 
     path: str
     name: str
     digest: str
     fault: str | None = None
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class Inputs:
         """One line for each file that cannot be read and each path without a file."""
         broken = tuple(f"{file.name}: {file.fault}" for file in self.files if file.fault is not None)
         return broken + tuple(f"{path}: no such file" for path in self.missing)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files together, as they lie there."""
+        return sum(file.size for file in self.files)
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -133,7 +142,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
         fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
-    return Input(str(path), name, f"sha256:{digest.hexdigest()}", fault)
+    return Input(str(path), name, f"sha256:{digest.hexdigest()}", fault, size)
 
 
 def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:
@@ -173,5 +182,5 @@ def _remote(spark: SparkSession, path: str) -> list[Input]:
             if not status.getPath().getName().startswith(("_", ".")):
                 uri = status.getPath().toString()
                 digest = f"length:{status.getLen()} modified:{status.getModificationTime()}"
-                found.append(Input(uri, uri, digest))
+                found.append(Input(uri, uri, digest, size=status.getLen()))
     return found

@@ -113,6 +113,7 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         rows=_rows(request, staged, columns),
         is_present=True,
         read_at=read_at,
+        size=staged.stat().st_size,
         digests=(f"rows-sha256:{staging.total:064x}  {name}",),
     )
 

@@ -55,13 +55,14 @@ class Reading:
 
     `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs
     that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
-    itself says it is complete, `read_at` when its content was fixed. `reread` reads again without the inputs
-    that do not read through, for the case that a job over all of them failed.
+    itself says it is complete, `read_at` when its content was fixed. `size` counts the inputs' bytes. `reread`
+    reads again without the inputs that do not read through, for the case that a job over all of them failed.
     """
 
     rows: DataFrame | None
     is_present: bool
     read_at: datetime
+    size: int = 0
     digests: tuple[str, ...] = ()
     unparsed_inputs: int = 0
     notes: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
         rows=_rows(events, request.ledger),
         is_present=True,
         read_at=request.now,
+        size=events.inputs.size,
         digests=events.inputs.digests,
         unparsed_inputs=len(events.inputs.faults) + len(silent),
         notes=(*events.notes, *_set_aside(events, request.ledger), *silent),

@@ -71,6 +71,7 @@ def read(spec: VerifiableProducerSource, request: Request) -> Reading:
         rows=rows,
         is_present=True,
         read_at=request.now,
+        size=events.inputs.size,
         digests=events.inputs.digests,
         unparsed_inputs=len(events.inputs.faults) + unbelievable,
         notes=(_ACK_TIME, *events.notes, *notes),
