@@ -247,8 +247,12 @@ def _is_corrupted(fates: Fates, message: Message, column: str) -> bool:
     if column == "record_timestamp" and any(_is_log_append(record) for record in records):
         logged = known(record.get(column) for record in records)
         return bool(logged) and bool(known(row.get(column) for row in message.effects) - logged)
-    seen = known(row.get(column) for row in [*records, *message.effects])
-    return bool(attempted) and bool(seen - attempted)
+    reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
+    received = known(row.get(column) for row in [*message.effects, *reads])
+    logged = known(row.get(column) for row in records)
+    if attempted:
+        return bool((logged | received) - attempted)
+    return bool(logged) and bool(received - logged)
 
 
 def _is_log_append(record: Row) -> bool:

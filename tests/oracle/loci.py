@@ -55,4 +55,5 @@ def _of_corruption(fates: Fates, message: Message, column: str) -> Locus:
     logged = known(record.get(column) for record in message.records if fates.history.is_written(record))
     if not logged:
         return Locus.UNKNOWN
-    return Locus.PRODUCER_TO_BROKER if logged - attempted else Locus.CONSUMER_OR_SINK
+    is_changed_before = attempted and logged - attempted
+    return Locus.PRODUCER_TO_BROKER if is_changed_before else Locus.CONSUMER_OR_SINK

@@ -93,14 +93,19 @@ def _own_state(matched: Matched, message: Message, attempt: Attempt) -> str | No
 
 
 def _stated_state(matched: Matched, attempt: Attempt) -> str | None:
-    transaction = attempt.row.get("transaction_id")
-    stated = {attempt.row.get("transaction_state")}
-    if transaction is not None:
-        stated = {
-            row.get("transaction_state")
-            for row in matched.history.rows(Ledger.PRODUCED)
-            if row.get("transaction_id") == transaction
-        }
+    """Return what the ledger says of the attempt's transaction, None where it says nothing (10)."""
+    if attempt.transaction is None:
+        stated = attempt.row.get("transaction_state")
+        return stated if stated in ("committed", "aborted") else None
+    rows = [
+        row
+        for row in matched.history.rows(Ledger.PRODUCED)
+        if Attempt(row, "").transaction == attempt.transaction
+    ]
+    if not matched.history.has_column(Ledger.PRODUCED, "transaction_state"):
+        claims = {row.get("outcome") or "unknown" for row in rows}
+        return {"acked": "committed", "failed": "aborted"}.get(*claims) if len(claims) == 1 else None
+    stated = {row.get("transaction_state") for row in rows}
     return next((state for state in ("committed", "aborted") if state in stated), None)
 
 
@@ -156,12 +161,15 @@ def _match_reads(matched: Matched) -> None:
                 found.reads.append(row)
 
 
-def certainty(row: Row, rows: list[Row]) -> str:
-    """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects)."""
+def certainty(row: Row, rows: list[Row], is_told: bool) -> str:
+    """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects).
+
+    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved.
+    """
     outcome = row.get("outcome") or "ok"
     state = row.get("transaction_state")
     transaction = row.get("transaction_id")
-    if transaction is not None and state not in ("committed", "aborted"):
+    if transaction is not None and is_told and state not in ("committed", "aborted"):
         stated = {
             other.get("transaction_state") for other in rows if other.get("transaction_id") == transaction
         }
@@ -175,13 +183,14 @@ def _match_output(matched: Matched) -> None:
     history = matched.history
     matcher = Matcher(history, matched.messages, _owners(matched))
     rows = history.rows(history.output)
+    is_told = history.has_column(history.output, "transaction_state")
     for row in rows if history.contract.identity is not Identity.CONTENT else []:
-        _place(matched, matcher, row, certainty(row, rows))
+        _place(matched, matcher, row, certainty(row, rows, is_told))
     if history.contract.identity is Identity.CONTENT:
         matched.unmatched_effects += pair_by_content(
-            matched.messages, [row for row in rows if certainty(row, rows) == "ok"], history.skew
+            matched.messages, [row for row in rows if certainty(row, rows, is_told) == "ok"], history.skew
         )
-        matched.unmatched_uncertain += [row for row in rows if certainty(row, rows) == "unknown"]
+        matched.unmatched_uncertain += [row for row in rows if certainty(row, rows, is_told) == "unknown"]
     if history.output is Ledger.READ:
         for message in matched.messages:
             message.effects = _one_a_position(message.effects)
@@ -233,17 +242,17 @@ def _prove(matched: Matched) -> None:
     """Mark the unknown messages that a record, an effect, a read or their transaction proves (12, 13)."""
     proven_transactions: set[Any] = set()
     for message in matched.messages:
-        transactions = known(attempt.row.get("transaction_id") for attempt in message.attempts)
+        transactions = message.transactions
         is_committed = any(state_of(record) == "committed" for record in message.records)
         by_committed_read = any(row.get("isolation") == "read_committed" for row in message.reads)
-        if is_committed or by_committed_read:
+        if (is_committed or by_committed_read) and len(transactions) == 1:
             proven_transactions |= transactions
         is_written = any(matched.history.is_written(record) for record in message.records)
         by_read = bool(message.reads) and (not transactions or by_committed_read)
         message.is_proven = is_written or bool(message.effects) or by_read
     for message in matched.messages:
         for attempt in message.attempts:
-            if attempt.outcome == "unknown" and attempt.row.get("transaction_id") in proven_transactions:
+            if attempt.outcome == "unknown" and attempt.transaction in proven_transactions:
                 message.is_proven = True
 
 

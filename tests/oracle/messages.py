@@ -28,6 +28,12 @@ class Attempt:
     outcome: str
 
     @property
+    def transaction(self) -> tuple[Any, Any, Any] | None:
+        """Which transaction of which session it was part of, None where of none."""
+        name = self.row.get("transaction_id")
+        return None if name is None else (*self.session, name)
+
+    @property
     def at(self) -> datetime | None:
         """When it was attempted."""
         return self.row.get("attempted_at")
@@ -74,6 +80,11 @@ class Message:
         """The best outcome of the attempts."""
         outcomes = {attempt.outcome for attempt in self.attempts}
         return next(outcome for outcome in ("acked", "unknown", "failed") if outcome in outcomes)
+
+    @property
+    def transactions(self) -> set[tuple[Any, Any, Any]]:
+        """The transactions that its attempts were part of and that were not taken back."""
+        return known(attempt.transaction for attempt in self.attempts if attempt.outcome != "failed")
 
     @property
     def is_accepted(self) -> bool:

@@ -1,6 +1,6 @@
 """Random histories for oracle and engine: plausible ones from a simulated pipeline, and wild ones of arbitrary rows.
 
-`histories(seed, count)` is fast and repeatable; `plausible` and `arbitrary` are hypothesis strategies over the same
+`histories(seed, count)` is fast and repeatable, `families` draws many histories under each setting; `plausible` and `arbitrary` are hypothesis strategies over the same
 generators, so that a failing history shrinks.
 """
 
@@ -75,16 +75,81 @@ class RandomHistory:
     present: dict[Ledger, frozenset[str]]
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What a family of histories has in common: terms, declared ledgers, and how far each is complete.
+
+    `absent` are ledgers that the contract declares and nobody delivered.
+    """
+
+    is_wild: bool
+    terms: dict[str, Any]
+    ledgers: tuple[Ledger, ...]
+    coverage: dict[Ledger, OracleCoverage]
+    absent: tuple[Ledger, ...]
+
+
 def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[RandomHistory]:
     """Yield `count` histories that depend on nothing but the seed; each can be had alone by its own seed."""
     for number in range(count):
         rng = Random(f"{seed}/{number}")  # noqa: S311 - repeatable, not secret
-        make = wild if rng.random() < wild_share else simulated
-        yield make(rng, f"{seed}/{number}")
+        yield history_in(draw_setting(rng, is_wild=rng.random() < wild_share), rng, f"{seed}/{number}")
 
 
-def simulated(rng: Random, name: str = "simulated") -> RandomHistory:
+def families(seed: int, count: int, size: int, wild_share: float = 0.2) -> Iterator[list[RandomHistory]]:
+    """Yield `count` families of `size` histories that share a setting, so that one run can judge a whole family."""
+    for number in range(count):
+        rng = Random(f"{seed}/{number}")  # noqa: S311 - repeatable, not secret
+        setting = draw_setting(rng, is_wild=rng.random() < wild_share)
+        yield [history_in(setting, rng, f"{seed}/{number}/{member}") for member in range(size)]
+
+
+def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
+    """Return terms, ledgers and coverage for a family of histories."""
+    ledgers = _wild_ledgers(rng) if is_wild else _plausible_ledgers(rng)
+    absent = (Ledger.DEAD_LETTERS,) if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in ledgers else ()
+    return Setting(is_wild, _terms(rng), ledgers, _coverages(rng, list(ledgers)), absent)
+
+
+def history_in(setting: Setting, rng: Random, name: str) -> RandomHistory:
+    """Return a history of the setting."""
+    made = _wild_rows(rng, setting.ledgers) if setting.is_wild else _simulated_rows(rng)
+    rows = {ledger: made[ledger] for ledger in setting.ledgers}
+    return RandomHistory(
+        name=name,
+        contract=contract_for([*rows, *setting.absent], setting.terms),
+        window=WINDOW,
+        rows=rows,
+        coverage=setting.coverage,
+        present={ledger: COLUMNS[ledger] for ledger in rows},
+    )
+
+
+def simulated(rng: Random) -> RandomHistory:
     """Return the evidence of one simulated pipeline, some of its ledgers cut or left out."""
+    return history_in(draw_setting(rng, is_wild=False), rng, "simulated")
+
+
+def wild(rng: Random) -> RandomHistory:
+    """Return arbitrary rows: nothing needs to make sense, and nothing may crash."""
+    return history_in(draw_setting(rng, is_wild=True), rng, "wild")
+
+
+def _plausible_ledgers(rng: Random) -> tuple[Ledger, ...]:
+    output = rng.choice(("delivered", "delivered", "delivered", "both", "read"))
+    likely = {
+        Ledger.LOG: 0.7,
+        Ledger.DELIVERED: 0.0 if output == "read" else 1.0,
+        Ledger.READ: 0.0 if output == "delivered" else 1.0,
+        Ledger.COMMITTED: 0.6,
+        Ledger.FILTERED: 0.4,
+        Ledger.DEAD_LETTERS: 0.4,
+        Ledger.STAGED: 0.3,
+    }
+    return (Ledger.PRODUCED, *(ledger for ledger, share in likely.items() if rng.random() < share))
+
+
+def _simulated_rows(rng: Random) -> dict[Ledger, list[Row]]:
     simulation = Simulation(
         rng,
         draw_faults(rng),
@@ -93,50 +158,32 @@ def simulated(rng: Random, name: str = "simulated") -> RandomHistory:
         is_compacted=rng.random() < 0.25,
     )
     simulation.run(rng.choice((0, 1, 2, 3, 4, 6, 8, 12)))
-    rows: dict[Ledger, list[Row]] = {Ledger.PRODUCED: simulation.produced}
-    if rng.random() < 0.7:
-        rows[Ledger.LOG] = simulation.log_rows(has_ids=rng.random() < 0.85)
-    output = rng.choice(("delivered", "delivered", "delivered", "both", "read"))
-    if output != "read":
-        rows[Ledger.DELIVERED] = _said_of_messages(rng, simulation.delivered)
-    if output != "delivered":
-        rows[Ledger.READ] = simulation.read
-    if rng.random() < 0.6:
-        rows[Ledger.COMMITTED] = simulation.committed
-    for ledger, found in (
-        (Ledger.FILTERED, simulation.filtered),
-        (Ledger.DEAD_LETTERS, simulation.dead_letters),
-        (Ledger.STAGED, simulation.staged),
-    ):
-        if found or rng.random() < 0.1:
-            rows[ledger] = found
-    return _history(rng, name, rows)
-
-
-def wild(rng: Random, name: str = "wild") -> RandomHistory:
-    """Return arbitrary rows: nothing needs to make sense, and nothing may crash."""
-    rows: dict[Ledger, list[Row]] = {
-        Ledger.PRODUCED: [_wild_row(rng, Ledger.PRODUCED) for _ in range(rng.randint(0, 5))],
-        Ledger.DELIVERED: [_wild_row(rng, Ledger.DELIVERED) for _ in range(rng.randint(0, 5))],
+    return {
+        Ledger.PRODUCED: simulation.produced,
+        Ledger.LOG: simulation.log_rows(has_ids=rng.random() < 0.85),
+        Ledger.DELIVERED: _said_of_messages(rng, simulation.delivered),
+        Ledger.READ: simulation.read,
+        Ledger.COMMITTED: simulation.committed,
+        Ledger.FILTERED: simulation.filtered,
+        Ledger.DEAD_LETTERS: simulation.dead_letters,
+        Ledger.STAGED: simulation.staged,
     }
-    if rng.random() < 0.6:
-        rows[Ledger.LOG] = _wild_log(rng)
-    for ledger in (Ledger.READ, Ledger.COMMITTED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED):
-        if rng.random() < 0.3:
-            rows[ledger] = [_wild_row(rng, ledger) for _ in range(rng.randint(0, 3))]
-    return _history(rng, name, rows)
 
 
-def _history(rng: Random, name: str, rows: dict[Ledger, list[Row]]) -> RandomHistory:
-    absent = [Ledger.DEAD_LETTERS] if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in rows else []
-    return RandomHistory(
-        name=name,
-        contract=contract_for([*rows, *absent], _terms(rng)),
-        window=WINDOW,
-        rows=rows,
-        coverage=_coverages(rng, list(rows)),
-        present={ledger: COLUMNS[ledger] for ledger in rows},
-    )
+def _wild_ledgers(rng: Random) -> tuple[Ledger, ...]:
+    ledgers = [Ledger.PRODUCED, Ledger.DELIVERED, *([Ledger.LOG] if rng.random() < 0.6 else [])]
+    others = (Ledger.READ, Ledger.COMMITTED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
+    return (*ledgers, *(ledger for ledger in others if rng.random() < 0.3))
+
+
+def _wild_rows(rng: Random, ledgers: tuple[Ledger, ...]) -> dict[Ledger, list[Row]]:
+    most = {Ledger.PRODUCED: 5, Ledger.DELIVERED: 5}
+    return {
+        ledger: _wild_log(rng)
+        if ledger is Ledger.LOG
+        else [_wild_row(rng, ledger) for _ in range(rng.randint(0, most.get(ledger, 3)))]
+        for ledger in ledgers
+    }
 
 
 def _terms(rng: Random) -> dict[str, Any]:

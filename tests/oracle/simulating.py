@@ -77,7 +77,7 @@ class Simulation:
     def _send(self, name: str, time: datetime, transaction: str | None) -> None:
         partition = self.rng.randrange(self.partitions)
         key = self.rng.choice(_KEYS)
-        session = self.rng.choice(("s1", "s1", "s2"))
+        session = "s1" if transaction else self.rng.choice(("s1", "s1", "s2"))
         payload = f"h-{name}"
         if self.happens(self.faults.reused_id) and self.produced:
             name = self.rng.choice(self.produced)["message_id"]
@@ -85,7 +85,7 @@ class Simulation:
         for _ in range(attempts):
             self._attempt(name, payload, key, partition, session, time, transaction)
             time += timedelta(seconds=self.rng.choice((1, 30, 600, 3600)))
-            session = self.rng.choice((session, "s2"))
+            session = session if transaction else self.rng.choice((session, "s2"))
 
     def _attempt(
         self,

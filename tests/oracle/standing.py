@@ -234,7 +234,7 @@ def torn_transactions(fates: Fates) -> list[Finding]:
     """Return the transactions that have a delivered and a lost member."""
     members: dict[Any, list[Message]] = {}
     for message in fates.matched.messages:
-        for transaction in {attempt.row.get("transaction_id") for attempt in message.attempts} - {None}:
+        for transaction in message.transactions:
             members.setdefault(transaction, []).append(message)
     found = []
     for messages in members.values():

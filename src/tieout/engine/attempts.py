@@ -5,13 +5,19 @@ Docs: docs/reference/taxonomy.md, section 1, Messages.
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 POSITION = ("topic", "partition", "offset")
+_TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
+NEVER: Final = "9999-12-31 00:00:00"
+"""Stands for a time that is not known where the earliest is looked for."""
 
 
 def placed_offset(offset: Column) -> Column:
@@ -23,7 +29,7 @@ def attempts_of(scope: Scope, log: DataFrame | None) -> DataFrame:
     """Return one row per send attempt: canonical columns, `key`, `log_state` and the resolved `outcome`.
 
     `log` holds the log's data records or None. `log_state` is the transaction state of the record at the attempt's
-    position where that record is this attempt's; `holds_other` marks a position that now holds another's.
+    position where that record is this attempt's.
     """
     produced = scope.rows(Ledger.PRODUCED)
     rows = produced.select(
@@ -35,9 +41,9 @@ def attempts_of(scope: Scope, log: DataFrame | None) -> DataFrame:
 
 
 def with_log_state(rows: DataFrame, log: DataFrame | None) -> DataFrame:
-    """Return the attempts with what the log holds at their position: `log_state` and `holds_other`."""
+    """Return the attempts with `log_state`, the transaction state of their own record in the log."""
     if log is None:
-        return rows.withColumns({"log_state": F.lit(None).cast("string"), "holds_other": F.lit(False)})
+        return rows.withColumn("log_state", F.lit(None).cast("string"))
     held = log.select(
         *[F.col(name).alias(f"held_{name}") for name in POSITION],
         F.col("transaction_state").alias("held_state"),
@@ -48,74 +54,54 @@ def with_log_state(rows: DataFrame, log: DataFrame | None) -> DataFrame:
         same_place = same_place & F.col(name).eqNullSafe(F.col(f"held_{name}"))
     joined = rows.join(held, same_place & F.col("offset").isNotNull(), how="left")
     is_other = F.coalesce(F.col("held_id") != F.col("message_id"), F.lit(False))
-    return joined.select(
-        *rows.columns,
-        F.when(~is_other, F.col("held_state")).alias("log_state"),
-        is_other.alias("holds_other"),
-    )
+    return joined.select(*rows.columns, F.when(~is_other, F.col("held_state")).alias("log_state"))
 
 
 def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return the attempts with `outcome`: the transaction's where there is one, else the attempt's own.
 
-    The log's state decides first, then the ledger's `transaction_state`, then the rows of the transaction if they
-    agree; a transaction whose rows disagree is unresolved, so unknown.
+    The record in the log decides first, then what any row of the transaction states. A transaction of which nothing is
+    stated is unresolved, so unknown; where the source has no `transaction_state` at all, `outcome` is what it has to say
+    of its transactions, and rows that disagree leave theirs unresolved.
     """
-    own_state = F.coalesce(
-        F.when(F.col("log_state") != "none", F.col("log_state")), F.lower("transaction_state")
-    )
-    rows = rows.withColumn("own_state", F.when(own_state != "none", own_state))
+    stated = F.lower("transaction_state")
+    own_state = F.coalesce("log_state", F.when(stated != "none", stated))
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
-        return _resolved(rows, F.col("own_state"))
-    session = [F.col(name) for name in ("producer_id", "producer_session", "transaction_id")]
-    transactions = (
-        rows.filter(F.col("transaction_id").isNotNull())
-        .groupBy(*[column.alias(f"of_{i}") for i, column in enumerate(session)])
-        .agg(
-            F.bool_or(F.col("log_state") == "committed").alias("log_committed"),
-            F.bool_or(F.col("log_state") == "aborted").alias("log_aborted"),
-            F.bool_or(F.col("log_state") == "open").alias("log_open"),
-            F.min("own_state").alias("least"),
-            F.max("own_state").alias("most"),
-            F.min("claimed").alias("least_claim"),
-            F.max("claimed").alias("most_claim"),
-        )
-        .withColumn("resolved", _transaction_state())
-        .select("of_0", "of_1", "of_2", "resolved")
-    )
+        return _resolved(rows, own_state)
     same = F.lit(True)
-    for i, column in enumerate(session):
-        same = same & column.eqNullSafe(F.col(f"of_{i}"))
-    joined = rows.join(transactions, same & F.col("transaction_id").isNotNull(), how="left")
-    state = F.when(F.col("transaction_id").isNotNull(), F.col("resolved")).otherwise(F.col("own_state"))
-    return _resolved(joined, state)
+    for name in _TRANSACTION:
+        same = same & F.col(name).eqNullSafe(F.col(f"of_{name}"))
+    joined = rows.join(_told_states(scope), same & F.col("transaction_id").isNotNull(), how="left")
+    told = F.coalesce("log_state", "told_state")
+    state = F.when(F.col("transaction_id").isNotNull(), told).otherwise(own_state)
+    return _resolved(joined, state).drop("told_state", *(f"of_{name}" for name in _TRANSACTION))
 
 
-def _transaction_state() -> Column:
-    """Return one state a transaction: the log's, else the ledger's own where its rows agree, else `open`."""
-    agrees = F.col("least") == F.col("most")
-    same_claim = F.col("least_claim") == F.col("most_claim")
-    return (
-        F.when(F.col("log_committed"), "committed")
-        .when(F.col("log_aborted"), "aborted")
-        .when(F.col("log_open"), "open")
-        .when(agrees, F.col("least"))
-        .when(F.col("least").isNotNull(), "open")
-        .when(~same_claim, "open")
+def _told_states(scope: Scope) -> DataFrame:
+    """Return per transaction what the ledger itself says of it, as `told_state`; null where its rows' outcomes hold."""
+    stated, claimed = F.lower("transaction_state"), F.coalesce(F.lower("outcome"), F.lit("unknown"))
+    by_transaction = (
+        scope.rows(Ledger.PRODUCED)
+        .filter(F.col("transaction_id").isNotNull())
+        .groupBy(*[F.col(name).alias(f"of_{name}") for name in _TRANSACTION])
     )
+    if scope.has(Ledger.PRODUCED, "transaction_state"):
+        state = F.when(F.bool_or(stated == "committed"), "committed").when(
+            F.bool_or(stated == "aborted"), "aborted"
+        )
+        return by_transaction.agg(F.coalesce(state, F.lit("open")).alias("told_state"))
+    return by_transaction.agg(F.when(F.min(claimed) != F.max(claimed), "open").alias("told_state"))
 
 
 def _resolved(rows: DataFrame, state: Column) -> DataFrame:
-    """Return the attempts with `outcome` and `is_aborted`, given the state of each one's transaction or null."""
+    """Return the attempts with their resolved `outcome`, given the state of each one's transaction or null."""
     outcome = (
         F.when((state == "committed") & (F.col("claimed") != "failed"), "acked")
         .when(state == "aborted", "failed")
         .when(state == "open", "unknown")
         .otherwise(F.col("claimed"))
     )
-    return rows.withColumns(
-        {"outcome": outcome, "is_aborted": F.coalesce(state == "aborted", F.lit(False))}
-    ).drop("own_state", "claimed", "resolved", "of_0", "of_1", "of_2")
+    return rows.withColumn("outcome", outcome).drop("claimed")
 
 
 def with_keys(scope: Scope, rows: DataFrame) -> DataFrame:
@@ -165,8 +151,8 @@ def _own_messages(rows: DataFrame) -> DataFrame:
 def _with_id_keys(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return attempts keyed by id: with the session where ids are scoped by it, with the content where ids are reused.
 
-    A session's content is its earliest payload hash; another one in the same session is corruption, not reuse. One
-    content, or none, across sessions is one message sent again.
+    Sessions of one id that share a payload are one message, and a session without any payload joins the earliest; what
+    is left are different messages under one id (docs/reference/interpretations.md, 7).
     """
     if scope.contract.id_scope == "session":
         return rows.withColumn(
@@ -174,13 +160,58 @@ def _with_id_keys(scope: Scope, rows: DataFrame) -> DataFrame:
         )
     if not scope.has(Ledger.PRODUCED, "payload_hash"):
         return rows.withColumn("key", id_key())
-    session = Window.partitionBy("message_id", "producer_id", "producer_session")
-    earliest = F.min(F.when(F.col("payload_hash").isNotNull(), F.struct("attempted_at", "payload_hash")))
-    by_id = Window.partitionBy("message_id")
-    reused = F.size(F.collect_set("content").over(by_id)) > 1
-    by_content = F.to_json(F.struct("message_id", "content"))
+    several = (
+        rows.groupBy("message_id")
+        .agg(F.min("payload_hash").alias("low"), F.max("payload_hash").alias("high"))
+        .filter(F.col("low") != F.col("high"))
+        .select(F.col("message_id").alias("several_id"))
+    )
+    several = materialised(several)
+    if several.isEmpty():
+        return rows.withColumn("key", id_key())
+    named = _contents_of(rows, several)
+    same = (
+        (F.col("message_id") == F.col("content_id"))
+        & F.col("producer_id").eqNullSafe(F.col("content_producer"))
+        & F.col("producer_session").eqNullSafe(F.col("content_session"))
+    )
+    by_content = F.concat(F.lit("c:"), F.to_json(F.struct("message_id", "content")))
     return (
-        rows.withColumn("content", earliest.over(session)["payload_hash"])
-        .withColumn("key", F.when(reused, F.concat(F.lit("c:"), by_content)).otherwise(id_key()))
-        .drop("content")
+        rows.join(named, same, how="left")
+        .withColumn("key", F.when(F.col("content").isNotNull(), by_content).otherwise(id_key()))
+        .drop("content_id", "content_producer", "content_session", "content")
+    )
+
+
+def _contents_of(rows: DataFrame, several: DataFrame) -> DataFrame:
+    """Return per session of a reused id the content that names its message; ids that are one message are left out.
+
+    Columns: `content_id`, `content_producer`, `content_session`, `content`, the least payload of the message.
+    """
+    sessions = (
+        rows.join(several, F.col("message_id") == F.col("several_id"), how="left_semi")
+        .groupBy("message_id", "producer_id", "producer_session")
+        .agg(F.min("attempted_at").alias("began_at"), F.collect_set("payload_hash").alias("payloads"))
+    )
+    nothing = F.array().cast("array<array<string>>")
+
+    def joined(groups: Column, payloads: Column) -> Column:
+        touching = F.filter(groups, lambda group: F.arrays_overlap(group, payloads))
+        others = F.filter(groups, lambda group: ~F.arrays_overlap(group, payloads))
+        return F.concat(others, F.array(F.array_union(F.flatten(touching), payloads)))
+
+    began = F.coalesce("began_at", F.lit(NEVER).cast("timestamp"))
+    known = F.size("payloads") > 0
+    groups = sessions.groupBy("message_id").agg(
+        F.aggregate(F.collect_list(F.when(known, F.col("payloads"))), nothing, joined).alias("groups"),
+        F.min(F.when(known, F.struct(began.alias("began"), "payloads")))["payloads"].alias("earliest"),
+    )
+    reused = groups.filter(F.size("groups") > 1).withColumnRenamed("message_id", "reused_id")
+    shown = F.when(known, F.col("payloads")).otherwise(F.col("earliest"))
+    group = F.filter("groups", lambda group: F.arrays_overlap(group, shown))[0]
+    return sessions.join(reused, F.col("message_id") == F.col("reused_id"), how="inner").select(
+        F.col("message_id").alias("content_id"),
+        F.col("producer_id").alias("content_producer"),
+        F.col("producer_session").alias("content_session"),
+        F.array_min(group).alias("content"),
     )

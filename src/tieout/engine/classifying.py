@@ -68,7 +68,7 @@ def _flags(scope: Scope) -> Column:
         "POSSIBLE_DUPLICATE": (F.col("effect_rows") > 0) & (F.col("possible_effects") > 0),
         "FAILED_BUT_WRITTEN": F.col("is_failed_but_written"),
         "PHANTOM_ABORTED": (F.col("acceptance") == "accepted") & F.col("is_from_aborted"),
-        "EXPIRED": F.col("is_expired"),
+        "EXPIRED": (F.col("disposition") == "lost") & F.col("is_expired"),
         "inherited": (F.col("attempts") > 0) & (F.col("effect_rows") >= 2) & is_inherited(scope),
         "COMMIT_AHEAD": (F.col("disposition") == "lost") & F.col("is_committed_ahead"),
     }

@@ -5,6 +5,7 @@ Docs: docs/reference/taxonomy.md, section 1 (Coverage).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
@@ -69,7 +70,9 @@ def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
 def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     """Return the statement's `not_judged`: each class that the declared evidence cannot show, and what it needs."""
     missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
-    missing |= {name: _missing_for(scope, name) for name in _STANDING_NEEDS}
+    missing |= {name: _missing_for(scope, needs) for name, needs in _STANDING_NEEDS.items()}
+    ordered = ((scope.reader_ledger, ("consumer_id", "generation", "processed_at")),)
+    missing[BreakClass.REORDER_CONSUMER] = _missing_for(scope, ordered)
     missing |= dict.fromkeys(_NOT_YET, "a later version of Tieout")
     if scope.contract.identity == Identity.POSITION:
         missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
@@ -88,15 +91,14 @@ _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ..
     BreakClass.LOG_TRUNCATION: ((Ledger.LOG, ()), (Ledger.PRODUCED, ("partition", "offset"))),
     BreakClass.TORN_TRANSACTION: ((Ledger.PRODUCED, ("transaction_id",)),),
     BreakClass.REORDER_PRODUCER: ((Ledger.PRODUCED, ("sequence", "partition", "offset")),),
-    BreakClass.REORDER_CONSUMER: ((Ledger.DELIVERED, ("consumer_id", "generation", "processed_at")),),
     BreakClass.REORDER_OUTPUT: ((Ledger.PRODUCED, ("key_hash", "partition", "offset")),),
 }
 
 
-def _missing_for(scope: Scope, name: BreakClass) -> str | None:
+def _missing_for(scope: Scope, needs: Sequence[tuple[Ledger, tuple[str, ...]]]) -> str | None:
     lacking = [
         ledger.value + (f": {', '.join(columns)}" if columns else "")
-        for ledger, columns in _STANDING_NEEDS[name]
+        for ledger, columns in needs
         if not scope.has(ledger, *columns)
     ]
     return " and ".join(lacking) or None

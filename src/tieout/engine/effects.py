@@ -24,14 +24,39 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
     rows = scope.rows(ledger)
     is_ours = F.col("consumer_group").isNull() | (F.col("consumer_group") == scope.contract.group)
     outcome = F.coalesce(F.lower("outcome"), F.lit("ok"))
-    sink_state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    sink_state = F.col("sink_state")
     state = (
         F.when((outcome == "failed") | (sink_state == "aborted"), "none")
         .when((outcome == "unknown") | (sink_state == "open"), "unknown")
         .otherwise("ok")
     )
-    ours = rows.filter(is_ours).withColumns({"offset": placed_offset(F.col("offset")), "effect_state": state})
+    ours = (
+        _with_sink_states(scope, ledger, rows.filter(is_ours))
+        .withColumns({"offset": placed_offset(F.col("offset")), "effect_state": state})
+        .drop("sink_state")
+    )
     return _first_reads(ours) if ledger == scope.effect_ledger == Ledger.READ else ours
+
+
+def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFrame:
+    """Return rows with `sink_state`, their sink transaction's: what the row says, else what another row of it says.
+
+    A transaction of which no row says more is unresolved, unless the source has no `transaction_state` to say it with.
+    """
+    own = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    if not scope.has(ledger, "transaction_id", "transaction_state"):
+        return rows.withColumn("sink_state", own)
+    told = F.when(F.bool_or(own == "committed"), "committed").when(F.bool_or(own == "aborted"), "aborted")
+    transactions = (
+        rows.filter(F.col("transaction_id").isNotNull())
+        .groupBy(F.col("transaction_id").alias("told_id"))
+        .agg(F.coalesce(told, F.lit("open")).alias("told"))
+    )
+    joined = rows.join(transactions, F.col("transaction_id") == F.col("told_id"), how="left")
+    is_told = F.col("told").isNull() | own.isin("committed", "aborted")
+    return joined.withColumn("sink_state", F.when(is_told, own).otherwise(F.col("told"))).drop(
+        "told_id", "told"
+    )
 
 
 def _first_reads(rows: DataFrame) -> DataFrame:

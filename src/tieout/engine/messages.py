@@ -109,6 +109,8 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         | (_is(RECORD) & F.col("is_visible"))
         | (_is(READ) & (outcome != "none"))
     )
+    transaction = F.struct("producer_id", "producer_session", "transaction_id")
+    in_transaction = attempt & F.col("transaction_id").isNotNull()
     facts = {"attempts": F.count_if(attempt), "attempts_in": F.count_if(attempt & inside)}
     for name in ("acked", "failed", "unknown"):
         facts[name] = F.count_if(attempt & (outcome == name))
@@ -126,12 +128,8 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
         "last_failed": F.max(_when(attempt & (outcome == "failed"), F.struct("at", "done_at"))),
         "sessions": F.size(F.collect_set(_when(attempt, F.struct("producer_id", "producer_session")))),
-        "transaction": F.min(
-            _when(
-                attempt & F.col("transaction_id").isNotNull(),
-                F.struct("producer_id", "producer_session", "transaction_id"),
-            )
-        ),
+        "transactions": F.collect_set(_when(in_transaction & (outcome != "failed"), transaction)),
+        "unknown_transactions": F.collect_set(_when(in_transaction & (outcome == "unknown"), transaction)),
         "acked_place": F.min(
             _when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))
         ),
@@ -154,6 +152,7 @@ def _record_facts() -> dict[str, Column]:
     return {
         "visible": F.collect_set(_when(record & F.col("is_visible"), _position())),
         "written": F.count_if(record & state.isin("none", "committed")),
+        "committed": F.count_if(record & (state == "committed")),
         "aborted": F.count_if(record & (state == "aborted")),
         "open": F.count_if(record & (state == "open")),
         "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
@@ -175,7 +174,11 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         "effect_rows_in": F.count_if(effect & inside),
         "effect_positions": F.collect_set(_when(effect & F.col("offset").isNotNull(), _position())),
         "possible_effects": F.count_if(row & (F.col("state") == "unknown")),
-        "first_seen_at": F.min(_when(row & (F.col("state").isin("ok", "unknown")), at)),
+        "first_seen_at": F.coalesce(
+            F.min(_when(effect & inside, at)),
+            F.min(_when(row & F.col("state").isin("ok", "unknown") & inside, at)),
+            F.min(_when(row & F.col("state").isin("ok", "unknown"), at)),
+        ),
         "is_ambiguous": F.coalesce(F.bool_or("is_ambiguous"), F.lit(False)),
         "first_effect_at": F.min(_when(effect, at)),
         "last_effect_at": F.max(_when(effect, at)),
@@ -212,7 +215,7 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
 def _content_facts(scope: Scope) -> dict[str, Column]:
     """Return per side the distinct hashes of each content that two sides show, and none where nothing can differ."""
     is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
-    sides = {"sent": _is(ATTEMPT), "logged": _is(RECORD) & F.col("is_visible"), "output": is_output}
+    sides = {"sent": _is(ATTEMPT), "logged": _is(RECORD) & F.col("state").isin("none", "committed"), "output": is_output}
     nothing = F.array().cast("array<string>")
     facts: dict[str, Column] = {}
     for name in CONTENTS:

@@ -54,25 +54,20 @@ def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
 
     One write that a read_committed reader was given, or that is committed in the log, proves the whole transaction.
     """
-    plain_read = (F.col("reads") > 0) & F.col("transaction").isNull()
-    own = (
-        (F.col("effect_rows") > 0)
-        | (F.col("written") > 0)
-        | plain_read
-        | F.coalesce("is_read_committed", F.lit(False))
-    )
+    by_committed_read = F.coalesce("is_read_committed", F.lit(False))
+    plain_read = (F.col("reads") > 0) & (F.size("transactions") == 0)
+    own = (F.col("effect_rows") > 0) | (F.col("written") > 0) | plain_read | by_committed_read
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
         return gathered.withColumn("is_proven", own)
-    whole = (F.col("written") > 0) | F.coalesce("is_read_committed", F.lit(False))
-    proven = (
-        gathered.filter(F.col("transaction").isNotNull() & whole & (F.col("failed") == 0))
-        .select(F.to_json("transaction").alias("proven_transaction"))
-        .distinct()
+    is_told = (F.size("transactions") == 1) & ((F.col("committed") > 0) | by_committed_read)
+    told = gathered.filter(is_told).select(F.to_json(F.col("transactions")[0]).alias("told")).distinct()
+    as_text = F.transform("unknown_transactions", lambda transaction: F.to_json(transaction))
+    doubtful = gathered.select(F.col("key").alias("proven_key"), F.explode(as_text).alias("doubtful"))
+    proven = doubtful.join(told, F.col("doubtful") == F.col("told"), how="left_semi")
+    joined = gathered.join(
+        proven.select("proven_key").distinct(), F.col("key") == F.col("proven_key"), how="left"
     )
-    joined = gathered.join(proven, F.to_json("transaction") == F.col("proven_transaction"), how="left")
-    return joined.withColumn("is_proven", own | F.col("proven_transaction").isNotNull()).drop(
-        "proven_transaction"
-    )
+    return joined.withColumn("is_proven", own | F.col("proven_key").isNotNull()).drop("proven_key")
 
 
 def with_written_failures(messages: DataFrame) -> DataFrame:

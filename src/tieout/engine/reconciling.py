@@ -97,7 +97,7 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     if not of_messages.isEmpty():
         of_messages = with_runs(of_messages, lined_up(messages, of_messages))
         of_messages = materialised(with_causes(of_messages, found.commits))
-    standing = standing_breaks(scope, messages, found) + _reorders(scope, messages)
+    standing = standing_breaks(scope, messages, found) + _reorders(scope, messages, found)
     named = materialised(all_breaks(scope, of_messages, standing))
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
@@ -111,13 +111,13 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     )  # fmt: skip
 
 
-def _reorders(scope: Scope, messages: DataFrame) -> list[DataFrame]:
+def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFrame]:
     """Return the reorders that the evidence allows to judge."""
     found = []
     if scope.has(Ledger.PRODUCED, "sequence"):
         found.append(reorder_producer(scope, messages))
-    if scope.has(Ledger.DELIVERED, "consumer_id", "generation", "processed_at"):
-        found.append(reorder_consumer(scope, messages))
+    if scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at"):
+        found.append(reorder_consumer(scope, known.keyed[scope.reader_ledger]))
     if scope.has(Ledger.PRODUCED, "key_hash"):
         found.append(reorder_output(scope, messages))
     return found

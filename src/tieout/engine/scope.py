@@ -41,6 +41,11 @@ class Scope:
         return Ledger.DELIVERED if Ledger.DELIVERED in self.evidence else Ledger.READ
 
     @property
+    def reader_ledger(self) -> Ledger:
+        """The ledger that shows best in which order a consumer got its records: `read` wherever it is declared."""
+        return Ledger.READ if Ledger.READ in self.evidence else Ledger.DELIVERED
+
+    @property
     def patience(self) -> timedelta:
         """How long after its acknowledgement a message may stay without effect."""
         return self.contract.max_latency + self.contract.clock_skew

@@ -23,9 +23,9 @@ def _rule(name: BreakClass, content: str) -> MessageRule:
         return _differs("logged", "sent", content)
 
     def in_output(_scope: Scope) -> Column:
-        from_log = F.size(f"logged_{content}") > 0
-        return F.when(from_log, _differs("output", "logged", content)).otherwise(
-            _differs("output", "sent", content)
+        is_sent = F.size(f"sent_{content}") > 0
+        return F.when(is_sent, _differs("output", "sent", content)).otherwise(
+            _differs("output", "logged", content)
         )
 
     def holds(scope: Scope) -> Column:

@@ -17,19 +17,18 @@ def _holds(_scope: Scope) -> Column:
 def _locus(scope: Scope) -> Column:
     """Return where the message went missing, first rule that holds (taxonomy section 4).
 
-    Without the log, and without a read that proves what it held, only the two sides of the acknowledgement are told
-    apart.
+    Without its record in the log only the two sides of the acknowledgement are told apart, and the consumer's staging
+    (docs/reference/interpretations.md, 39).
     """
-    was_in_log = (F.size("visible") > 0) | (F.col("reads") > 0)
-    is_broker = F.col("is_missing_in_log")
-    jumped = was_in_log & ~F.coalesce("is_committed", F.lit(False)) & (F.col("reads") == 0)
-    at_consumer = was_in_log & (F.coalesce("is_committed", F.lit(False)) | (F.col("reads") > 0))
     in_sink = F.coalesce("is_staged", F.lit(False)) if Ledger.STAGED in scope.evidence else F.lit(False)
+    is_in_log = F.col("written") > 0
+    was_jumped = (F.col("reads") == 0) & F.coalesce("is_passed", F.lit(False))
     return (
-        F.when(is_broker, Locus.BROKER.value)
-        .when(jumped, Locus.BROKER_TO_CONSUMER.value)
-        .when(at_consumer, Locus.CONSUMER.value)
+        F.when(F.col("is_missing_in_log"), Locus.BROKER.value)
+        .when(is_in_log & F.coalesce("is_committed", F.lit(False)), Locus.CONSUMER.value)
+        .when(is_in_log & was_jumped, Locus.BROKER_TO_CONSUMER.value)
         .when(in_sink, Locus.SINK.value)
+        .when(is_in_log, Locus.UNKNOWN.value)
         .otherwise(Locus.AFTER_ACKNOWLEDGEMENT.value)
     )
 

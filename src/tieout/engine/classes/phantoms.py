@@ -28,7 +28,7 @@ def origin_is_covered(scope: Scope) -> Column:
     coverage = scope.evidence[Ledger.PRODUCED].coverage
     if not coverage.names_all_producers:
         return F.lit(False)
-    skew, seen_at = F.lit(scope.contract.clock_skew), F.col("first_effect_at")
+    skew, seen_at = F.lit(scope.contract.clock_skew), F.col("first_seen_at")
     until = scope.covered_until(Ledger.PRODUCED, seen_at + skew)
     recorded = scope.covered_from(Ledger.PRODUCED, F.col("record_at") - skew) & scope.covered_until(
         Ledger.PRODUCED, F.col("record_at") + skew
@@ -48,7 +48,7 @@ def origin_is_covered(scope: Scope) -> Column:
 
 
 def _unknown(scope: Scope) -> Column:
-    return is_orphan() & (F.col("effect_rows") > 0) & origin_is_covered(scope)
+    return is_orphan() & (F.col("effect_rows_in") > 0) & origin_is_covered(scope)
 
 
 def _unknown_locus(scope: Scope) -> Column:
@@ -57,9 +57,8 @@ def _unknown_locus(scope: Scope) -> Column:
     return F.when(_is_recorded(), Locus.PRODUCER.value).otherwise(absent.value)
 
 
-def _aborted(scope: Scope) -> Column:
-    has_effect_here = (F.col("effect_rows") > 0) & scope.in_window(F.col("first_effect_at"))
-    return (F.col("acceptance") == "failed") & has_effect_here
+def _aborted(_scope: Scope) -> Column:
+    return (F.col("acceptance") == "failed") & (F.col("effect_rows_in") > 0)
 
 
 def _uncommitted(_scope: Scope) -> Column:

@@ -23,7 +23,8 @@ def _grouping(scope: Scope, *names: str) -> list[Column]:
 
 def _ordered(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return messages that have a position, with `order_key`; under `ordering: key` those with a key."""
-    keyed = messages.filter(F.col("first_offset").isNotNull() & (F.col("attempts") > 0)).withColumn(
+    is_placed = F.col("first_offset").isNotNull() & (F.col("acceptance") == "accepted")
+    keyed = messages.filter(is_placed).withColumn(
         "order_key", F.array_min("sent_key_hash")
     )
     return keyed.filter(F.col("order_key").isNotNull()) if scope.contract.ordering == "key" else keyed
@@ -68,36 +69,60 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     return _descents(pairs, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
 
 
-def reorder_consumer(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the pairs whose position rises and whose first delivery falls, per consumer, generation and partition."""
-    has_turns = scope.has(Ledger.DELIVERED, "delivery_sequence")
-    turn = F.col("first_effect.delivery_sequence") if has_turns else F.col("first_effect.at")
-    seen = F.struct(
-        F.col("first_offset").alias("offset"), "message_id", "first_effect.at", turn.alias("turn")
+def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
+    """Return the pairs whose position rises and whose first delivery falls, per consumer, generation and partition.
+
+    `rows` are the group's reads, or where none are known its output.
+    """
+    reader = ("topic", "partition", "consumer_id", "generation")
+    is_known = F.col("offset").isNotNull() & F.col("processed_at").isNotNull()
+    for name in ("consumer_id", "generation"):
+        is_known = is_known & F.col(name).isNotNull()
+    first = F.min(F.struct(F.col("processed_at").alias("at"), "delivery_sequence", "message_id"))
+    firsts = (
+        rows.filter(is_known)
+        .groupBy(*reader, "offset")
+        .agg(first.alias("first"))
+        .withColumn("upper", F.struct("offset", "first.*"))
     )
-    is_known = F.col("first_effect.at").isNotNull() & F.col("first_effect.consumer_id").isNotNull()
-    rows = _ordered(scope, messages).filter(is_known).withColumn("upper", seen)
-    reader = _grouping(scope, "topic", "partition", "first_effect.consumer_id", "first_effect.generation")
-    by_position = Window.partitionBy(*reader).orderBy("first_offset")
-    pairs = rows.withColumn("lower", F.lag("upper").over(by_position)).filter(
-        (F.col("lower.turn") > F.col("upper.turn")) & (F.col("lower.offset") < F.col("upper.offset"))
-    )
+    by_position = Window.partitionBy(*reader).orderBy("offset")
+    pairs = firsts.withColumn("lower", F.lag("upper").over(by_position)).filter(_came_before("upper", "lower"))
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
     return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER)
 
 
+def _came_before(one: str, other: str) -> Column:
+    """Return whether one row of a consumer certainly came before another; ties in time tell nothing."""
+    first, second = F.col(one), F.col(other)
+    has_turns = first["delivery_sequence"].isNotNull() & second["delivery_sequence"].isNotNull()
+    by_turn = first["delivery_sequence"] < second["delivery_sequence"]
+    return F.when(has_turns, by_turn).otherwise(first["at"] < second["at"])
+
+
 def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the pairs of one key whose first effects stand in another order than the log's, beyond clock skew."""
-    seen = F.struct(F.col("first_offset").alias("offset"), "message_id", F.col("first_effect_at").alias("at"))
+    """Return the pairs of one key whose first effects stand in another order than the log's.
+
+    Effects of one consumer are ordered by it; those of two by their clocks, beyond the skew.
+    """
+    seen = F.struct(
+        F.col("first_offset").alias("offset"),
+        "message_id",
+        F.col("first_effect.at").alias("at"),
+        F.col("first_effect.delivery_sequence").alias("delivery_sequence"),
+        F.col("first_effect.consumer_id").alias("consumer_id"),
+    )
+    is_placed = F.col("first_offset").isNotNull() & (F.col("acceptance") == "accepted")
     rows = (
-        messages.filter(F.col("first_offset").isNotNull() & (F.col("attempts") > 0))
+        messages.filter(is_placed & (F.size("sent_key_hash") == 1) & F.col("first_effect.at").isNotNull())
         .withColumn("order_key", F.array_min("sent_key_hash"))
-        .filter(F.col("order_key").isNotNull() & F.col("first_effect_at").isNotNull())
         .withColumn("upper", seen)
     )
     by_position = Window.partitionBy("topic", "partition", "order_key").orderBy("first_offset")
+    is_same_consumer = F.col("upper.consumer_id").eqNullSafe(F.col("lower.consumer_id"))
+    is_far = F.col("upper.at") + F.lit(scope.contract.clock_skew) < F.col("lower.at")
+    is_earlier = F.when(is_same_consumer, _came_before("upper", "lower")).otherwise(is_far)
     pairs = rows.withColumn("lower", F.lag("upper").over(by_position)).filter(
-        F.col("lower.at") > F.col("upper.at") + F.lit(scope.contract.clock_skew)
+        F.col("lower").isNotNull() & is_earlier
     )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
     return _descents(named, scope, BreakClass.REORDER_OUTPUT, Locus.SINK)

@@ -42,7 +42,7 @@ def _unverifiable(scope: Scope) -> Column:
     return (
         (F.col("disposition") == "unverifiable")
         | _is_undecided(scope)
-        | (is_orphan() & ~((F.col("effect_rows") > 0) & F.coalesce(origin_is_covered(scope), F.lit(False))))
+        | (is_orphan() & ~((F.col("effect_rows_in") > 0) & F.coalesce(origin_is_covered(scope), F.lit(False))))
     )
 
 
@@ -67,9 +67,9 @@ def is_overdue() -> Column:
     return F.col("is_old_enough")
 
 
-LATE = MessageRule(BreakClass.LATE, _late, at(Locus.AFTER_ACKNOWLEDGEMENT))
-IN_FLIGHT = MessageRule(BreakClass.IN_FLIGHT, _in_flight)
-UNVERIFIABLE = MessageRule(BreakClass.UNVERIFIABLE, _unverifiable)
+LATE = MessageRule(BreakClass.LATE, _late, at(Locus.UNKNOWN))
+IN_FLIGHT = MessageRule(BreakClass.IN_FLIGHT, _in_flight, at(Locus.UNKNOWN))
+UNVERIFIABLE = MessageRule(BreakClass.UNVERIFIABLE, _unverifiable, at(Locus.UNKNOWN))
 MISROUTED = MessageRule(
     BreakClass.MISROUTED,
     _misrouted,

@@ -189,33 +189,28 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
     )
 
 
-def torn_transaction(messages: DataFrame) -> DataFrame:
-    """Return one break a transaction of this window with a delivered record and a lost one."""
-    first = F.min(
-        F.when(
-            F.col("disposition") == "lost",
-            F.struct("topic", "partition", F.col("first_offset").alias("offset")),
-        )
+def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return one break a transaction with a delivered record and a lost one, in the window of its earliest lost one."""
+    lost = F.struct(
+        F.col("first_attempt.at").alias("at"), "topic", "partition", F.col("first_offset").alias("offset")
+    )
+    members = messages.filter(F.size("transactions") > 0).select(
+        F.explode("transactions").alias("transaction"), "disposition", lost.alias("member")
     )
     rows = (
-        messages.filter(F.col("transaction").isNotNull())
-        .groupBy("transaction")
+        members.groupBy("transaction")
         .agg(
             F.bool_or(F.col("disposition") == "delivered").alias("has_delivered"),
-            F.bool_or((F.col("disposition") == "lost") & F.col("is_owned")).alias("has_lost"),
-            first.alias("position"),
+            F.min(F.when(F.col("disposition") == "lost", F.col("member"))).alias("lost"),
         )
-        .filter("has_delivered and has_lost")
-        .select("transaction", "position.*", F.array("position").alias("positions"))
+        .filter(F.col("has_delivered") & scope.in_window(F.col("lost.at")))
+        .select("transaction", "lost.topic", "lost.partition", "lost.offset")
+        .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     )
     locus = F.lit(Locus.UNKNOWN.value)
+    subject = F.to_json("transaction")
     return standing(
-        rows,
-        BreakClass.TORN_TRANSACTION,
-        "transaction",
-        locus,
-        subject=F.to_json("transaction"),
-        flags=F.array(),
+        rows, BreakClass.TORN_TRANSACTION, "transaction", locus, subject=subject, flags=F.array()
     )
 
 
@@ -224,7 +219,7 @@ def standing_breaks(scope: Scope, messages: DataFrame, found: Matched) -> list[D
     attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
     breaks = [log_identity_conflict(scope, attempts, records)]
     if scope.has(Ledger.PRODUCED, "transaction_id"):
-        breaks.append(torn_transaction(messages))
+        breaks.append(torn_transaction(scope, messages))
     if found.log is not None and found.bounds is not None and records is not None:
         absent = absent_positions(scope, attempts, found.log, found.bounds, records)
         breaks.append(log_truncation(scope, absent))

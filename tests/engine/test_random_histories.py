@@ -1,0 +1,80 @@
+"""The engine against the oracle, on histories that nobody picked.
+
+`TIEOUT_RANDOM_SEED` and `TIEOUT_RANDOM_FAMILIES` choose other histories, and more of them; a failure names its own.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.comparing import differences
+from tests.engine.judging import engine_statements
+from tests.oracle import judge_history
+from tests.oracle.random_histories import RandomHistory, families
+
+from tieout.model import BreakClass
+
+SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
+FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "12"))
+SIZE = 40
+NOT_JUDGED_YET = frozenset({BreakClass.COMMIT_STALE, BreakClass.SKIPPED})
+OF_NO_MESSAGE = frozenset(
+    {
+        BreakClass.TORN_TRANSACTION,
+        BreakClass.LOG_IDENTITY_CONFLICT,
+        BreakClass.COMMIT_AHEAD,
+        BreakClass.COMMIT_REGRESSION,
+        BreakClass.COMMIT_OUT_OF_RANGE,
+    }
+)
+"""Classes whose breaks name a message only by the way."""
+
+
+def expected_of(history: RandomHistory) -> dict[str, Any]:
+    """Return the oracle's statement in the words of a golden history's `expect`."""
+    judged = frozenset(BreakClass) - NOT_JUDGED_YET
+    statement = judge_history(
+        history.contract, history.window, history.rows, history.coverage, history.present, only=judged
+    )
+    totals: dict[str, int] = {}
+    offsets: dict[str, int] = {}
+    for numbers in statement["partitions"]:
+        for name, value in numbers.items():
+            if name not in ("topic", "partition", "offsets"):
+                totals[name] = totals.get(name, 0) + value
+        for name, value in (numbers["offsets"] or {}).items():
+            offsets[name] = offsets.get(name, 0) + value
+    breaks = [_expected_break(row) for row in statement["breaks"]]
+    return {
+        "verdict": statement["verdict"],
+        "classes": statement["classes"],
+        "flags": statement["flags"],
+        "totals": totals,
+        "offsets": offsets,
+        "breaks": breaks,
+        "not_judged": [],
+    }
+
+
+def _expected_break(row: dict[str, Any]) -> dict[str, Any]:
+    """Return what is compared of a break; one of a position, commit or transaction belongs to no one message."""
+    named = {} if row["class"] in OF_NO_MESSAGE else {"id": row["message_id"]}
+    return {**named, "class": row["class"], "flags": row["flags"], "locus": row["locus"]}
+
+
+@pytest.mark.timeout(1200)
+def test_the_engine_agrees_with_the_oracle(spark: SparkSession) -> None:
+    """Verdict, classes, flags, sums, offset balance and every break are the oracle's, in every random history."""
+    histories = [history for family in families(SEED, FAMILIES, SIZE) for history in family]
+    found = engine_statements(spark, histories)
+
+    wrong = {}
+    for history, statement in zip(histories, found, strict=True):
+        expected = expected_of(history)
+        told = differences(expected, statement, statement["breaks"])
+        if told:
+            wrong[history.name] = told
+    assert wrong == {}, f"{len(wrong)} of {len(histories)} histories differ"
