@@ -8,7 +8,7 @@ from typing import Any
 from tests.oracle.fates import Fates
 from tests.oracle.history import Place, Position, state_of
 from tests.oracle.messages import Message
-from tests.oracle.phantoms import could_be_an_unknown_attempt, is_phantom, origin_is_covered
+from tests.oracle.phantoms import could_be_an_unplaced_send, is_phantom, origin_is_covered
 
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -124,10 +124,13 @@ def state_at(fates: Fates, at: Position) -> str:
     message = fates.matched.message_at.get(at)
     if message is None:
         is_nameless = fates.history.contract.identity is Identity.POSITION or record.get("message_id") is None
-        is_doubtful = is_nameless and could_be_an_unknown_attempt(fates, record)
+        is_doubtful = could_be_an_unplaced_send(fates, record, is_nameless)
         is_certain = not is_doubtful and origin_is_covered(fates, record, record)
         return "unattempted" if is_certain else "unverifiable"
-    return "duplicate" if fates.first_position(message) != at else fates.fate(message)
+    if fates.first_position(message) != at:
+        return "duplicate"
+    fate = fates.fate(message)
+    return fate if fate in DISPOSITIONS else "in_flight"
 
 
 def _state_of_hole(fates: Fates, at: Position) -> str:

@@ -14,6 +14,7 @@ from tests.oracle.history import (
     Place,
     Position,
     Row,
+    contradict,
     known,
     position,
     undated_last,
@@ -236,6 +237,22 @@ class Fates:
             for where, offset, when in self.progress
         )
 
+    def is_unplaced(self, message: Message) -> bool:
+        """Return whether a send that did not fail shows neither a position nor an effect."""
+        if message.outcome == "failed" or message.effects or message.records:
+            return False
+        return not self.positions(message)
+
+    def may_have_nameless_effect(self, message: Message) -> bool:
+        """Return whether an effect that nobody sent may be this message's: one of them does not say who it is (20)."""
+        if not self.is_unplaced(message):
+            return False
+        return any(
+            (message.message_id is None or row.get("message_id") is None)
+            and any(not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts)
+            for row, _ in self.matched.unmatched_effects
+        )
+
     def disposition(self, message: Message) -> str:
         """Return the accepted message's one disposition, the first that holds."""
         if self.is_fully_delivered(message):
@@ -245,6 +262,7 @@ class Fates:
         if Ledger.FILTERED in message.accounted:
             return "filtered"
         is_doubtful = bool(message.uncertain) or message.has_ambiguous_effect
+        is_doubtful = is_doubtful or self.may_have_nameless_effect(message)
         if is_doubtful or self.evidence_is_missing(message):
             return "unverifiable"
         if self.is_compacted(message):

@@ -44,7 +44,7 @@ def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
     record = _record_of(fates, row)
     name = row.get("message_id") if record is None else record.get("message_id") or row.get("message_id")
     is_nameless = fates.history.contract.identity is Identity.POSITION or name is None
-    if is_nameless and could_be_an_unknown_attempt(fates, row):
+    if could_be_an_unplaced_send(fates, row, is_nameless):
         return False
     return origin_is_covered(fates, row, record)
 
@@ -90,18 +90,17 @@ def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:
     return min(dated)
 
 
-def could_be_an_unknown_attempt(fates: Fates, row: Row) -> bool:
-    """Return whether an unknown attempt without position may be what a nameless row shows (20)."""
-    for message in fates.matched.messages:
-        for attempt in message.attempts:
-            if attempt.outcome != "unknown" or position(attempt.row) is not None or message.records:
-                continue
-            aimed = attempt.row.get("partition")
-            aimed = attempt.row.get("intended_partition") if aimed is None else aimed
-            same_topic = not contradict(attempt.row.get("topic"), row.get("topic"))
-            if same_topic and not contradict(aimed, row.get("partition")):
-                return True
-    return False
+def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool:
+    """Return whether a send of which no position and no effect is known may be what the row shows (20).
+
+    The row or the send must not say who it is: two known ids that differ are two messages.
+    """
+    return any(
+        fates.is_unplaced(message)
+        and (is_nameless or message.message_id is None)
+        and any(not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts)
+        for message in fates.matched.messages
+    )
 
 
 def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:

@@ -17,18 +17,19 @@ from tieout.engine.classes.settled import is_overdue
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
 
-# These say what became of a message rather than what went wrong: they are a class, never a flag beside another.
+# These say that nothing went wrong: they are a class, never a flag beside another.
 _DISPOSITION_ONLY: Final[frozenset[BreakClass]] = frozenset(
     {
         BreakClass.DELIVERED,
         BreakClass.RECOVERED,
         BreakClass.NOT_SENT,
-        BreakClass.FILTERED,
-        BreakClass.DEAD_LETTERED,
-        BreakClass.COMPACTED,
     }
 )
-NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY
+NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY | {
+    BreakClass.FILTERED,
+    BreakClass.DEAD_LETTERED,
+    BreakClass.COMPACTED,
+}
 """Primary classes that are counted and leave no break behind."""
 
 

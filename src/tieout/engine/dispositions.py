@@ -213,22 +213,28 @@ def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
 def with_ambiguity(messages: DataFrame) -> DataFrame:
     """Return the messages with what else in their topic, or under their id, could be theirs.
 
-    `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`: a send without identity and an effect without an attempt
-    may be one and the same; while a topic has both, neither proves a loss nor a phantom. `shares_ambiguous_id`: an
-    effect of the id fits none of its contents.
+    `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or no
+    position, and an effect that shows nothing else, may be one and the same; while a topic has both, neither proves a
+    loss nor a phantom. `shares_ambiguous_id`: an effect of the id fits none of its contents.
     """
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
-    is_unplaced = (F.col("acceptance") == "unproven") & (F.size("asserted") == 0)
+    is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
     by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
-        _any(is_sent & ~F.col("has_identity")).alias("has_unnamed_sends"),
-        _any(is_unplaced).alias("has_unplaced_sends"),
-        _any((F.col("attempts") == 0) & (F.col("effect_rows") > 0)).alias("has_orphans"),
+        _any(is_sent & ~F.col("has_identity") & is_unplaced()).alias("has_unnamed_sends"),
+        _any(is_sent & is_unplaced()).alias("has_unplaced_sends"),
+        _any(is_orphan).alias("has_orphans"),
+        _any(is_orphan & F.col("message_id").isNull()).alias("has_nameless_orphans"),
     )
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
     known = known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
     same = F.col("topic").eqNullSafe(F.col("in_topic"))
     return known.join(F.broadcast(by_topic), same, how="left").drop("in_topic")
+
+
+def is_unplaced() -> Column:
+    """Return whether nothing shows where in the log the message is, and no effect that it arrived."""
+    return (F.size("asserted") == 0) & (F.col("effect_rows") == 0)
 
 
 def _any(condition: Column) -> Column:
@@ -285,7 +291,11 @@ def lacks_evidence(scope: Scope) -> Column:
 
 def _is_ambiguous() -> Column:
     """Return whether an effect or a record that is tied to nobody could be this message's."""
-    return (~F.col("has_identity") & F.col("has_orphans")) | F.coalesce("shares_ambiguous_id", F.lit(False))
+    return (
+        (~F.col("has_identity") & F.col("has_orphans"))
+        | (is_unplaced() & F.col("has_nameless_orphans"))
+        | F.coalesce("shares_ambiguous_id", F.lit(False))
+    )
 
 
 def _disposition(scope: Scope) -> Column:

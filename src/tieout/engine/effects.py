@@ -209,8 +209,12 @@ def with_message_keys(
     alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))
     contradicts = F.coalesce(F.col("owner_id") != F.col("message_id"), F.lit(False))
     owner_fits = F.col("owner").isNotNull() & ~contradicts
+    # A record that shows no id and that nobody claims says less about a row than the row's own id does.
+    is_nameless = F.col("owner_id").isNull() & F.col("owner").startswith("p:") & F.col("by_id").isNotNull()
+    named_by_owner = owner_fits & ~is_nameless
+    key = F.when(named_by_owner, F.col("owner")).otherwise(F.coalesce("by_id", alone))
     return (
-        matched.withColumn("key", F.when(owner_fits, F.col("owner")).otherwise(F.coalesce("by_id", alone)))
+        matched.withColumn("key", key)
         .withColumn("has_identity", owner_fits | F.col("by_id").isNotNull() | _is_known_by_position())
         .select(
             *rows.columns,

@@ -117,7 +117,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         facts[f"{name}_in"] = F.count_if(attempt & inside & (outcome == name))
     return facts | {
         "message_id": F.coalesce(F.min(_when(attempt, F.col("message_id"))), F.min("message_id")),
-        "has_identity": F.bool_and("has_identity"),
+        "has_identity": F.coalesce(F.bool_and("has_identity"), F.lit(True)),
         "first_attempt": F.min(
             _when(
                 attempt & F.col("at").isNotNull(),
@@ -134,9 +134,9 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
             _when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))
         ),
         "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
+        "intended_partitions": F.collect_set(_when(attempt, F.col("intended_partition"))),
         "is_misrouted": F.coalesce(
-            F.bool_or(attempt & (outcome == "acked") & (F.col("partition") != F.col("intended_partition"))),
-            F.lit(False),
+            F.bool_or(attempt & (F.col("partition") != F.col("intended_partition"))), F.lit(False)
         ),
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
         "uncovered_copies": F.collect_set(

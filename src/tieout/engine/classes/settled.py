@@ -59,7 +59,9 @@ def _not_sent(scope: Scope) -> Column:
 
 
 def _misrouted(_scope: Scope) -> Column:
-    return F.col("is_misrouted")
+    intended = F.col("intended_partitions")
+    is_elsewhere = F.exists("asserted", lambda place: ~F.array_contains(intended, place["partition"]))
+    return F.col("is_misrouted") | ((F.size(intended) > 0) & is_elsewhere)
 
 
 def is_overdue() -> Column:
