@@ -22,7 +22,7 @@ from tests.oracle.history import (
 from tests.oracle.matching import Matched
 from tests.oracle.messages import Attempt, Message
 
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 
 @dataclass
@@ -245,7 +245,7 @@ class Fates:
 
     def may_have_nameless_effect(self, message: Message) -> bool:
         """Return whether an effect that nobody sent may be this message's: one of them does not say who it is (20)."""
-        if not self.is_unplaced(message):
+        if not self.is_unplaced(message) or self.history.contract.identity is Identity.CONTENT:
             return False
         return any(
             (message.message_id is None or row.get("message_id") is None)

@@ -95,6 +95,8 @@ def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool
 
     The row or the send must not say who it is: two known ids that differ are two messages.
     """
+    if fates.history.contract.identity is Identity.CONTENT:
+        return False
     return any(
         fates.is_unplaced(message)
         and (is_nameless or message.message_id is None)
@@ -113,6 +115,8 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
     if record is not None:
         locus = Locus.PRODUCER
     elif at is not None and fates.history.log_covers(at, row.get("processed_at")):
+        locus = Locus.SINK
+    elif at is None and fates.history.is_sound(Ledger.LOG) and fates.history.has_column(Ledger.LOG, "message_id"):
         locus = Locus.SINK
     return Finding(
         primary=BreakClass.PHANTOM_UNKNOWN,

@@ -15,6 +15,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 POSITION = ("topic", "partition", "offset")
+_STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
 _TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
 NEVER: Final = "9999-12-31 00:00:00"
 """Stands for a time that is not known where the earliest is looked for."""
@@ -37,10 +38,10 @@ def attempts_of(scope: Scope, log: DataFrame | None) -> DataFrame:
         placed_offset(F.col("offset")).alias("offset"),
         F.coalesce(F.lower("outcome"), F.lit("unknown")).alias("claimed"),
     )
-    return with_keys(scope, with_outcomes(scope, with_log_state(rows, log)))
+    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log)))
 
 
-def with_log_state(rows: DataFrame, log: DataFrame | None) -> DataFrame:
+def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> DataFrame:
     """Return the attempts with `log_state`, the transaction state of their own record in the log."""
     if log is None:
         return rows.withColumn("log_state", F.lit(None).cast("string"))
@@ -54,7 +55,35 @@ def with_log_state(rows: DataFrame, log: DataFrame | None) -> DataFrame:
         same_place = same_place & F.col(name).eqNullSafe(F.col(f"held_{name}"))
     joined = rows.join(held, same_place & F.col("offset").isNotNull(), how="left")
     is_other = F.coalesce(F.col("held_id") != F.col("message_id"), F.lit(False))
-    return joined.select(*rows.columns, F.when(~is_other, F.col("held_state")).alias("log_state"))
+    own = joined.select(*rows.columns, F.when(~is_other, F.col("held_state")).alias("log_state"))
+    is_by_id = scope.contract.identity == Identity.MESSAGE_ID and scope.has(Ledger.LOG, "message_id")
+    if not is_by_id or not scope.evidence[Ledger.PRODUCED].may_lack_position:
+        return own
+    return _with_state_by_id(own, held)
+
+
+def _with_state_by_id(rows: DataFrame, held: DataFrame) -> DataFrame:
+    """Return the attempts with `log_state` of those without an offset: of their id's records at positions nobody names."""
+    place = [f"held_{name}" for name in POSITION]
+    named = rows.filter(F.col("offset").isNotNull()).select(*POSITION).distinct()
+    same_place = F.lit(True)
+    for name in POSITION:
+        same_place = same_place & F.col(name).eqNullSafe(F.col(f"held_{name}"))
+    ranks = F.create_map(*[F.lit(word) for pair in _STATE_RANKS.items() for word in pair])
+    best = F.min(F.struct(ranks[F.col("held_state")].alias("rank"), F.col("held_state").alias("state")))
+    by_id = (
+        held.filter(F.col("held_id").isNotNull())
+        .join(named, same_place, how="left_anti")
+        .drop(*place)
+        .groupBy("held_id")
+        .agg(best["state"].alias("state_by_id"))
+    )
+    is_same = (F.col("message_id") == F.col("held_id")) & F.col("offset").isNull()
+    return (
+        rows.join(by_id, is_same, how="left")
+        .withColumn("log_state", F.coalesce("log_state", "state_by_id"))
+        .drop("held_id", "state_by_id")
+    )
 
 
 def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.classes import MESSAGE_RULES
 from tieout.engine.classes.duplicates import is_inherited
-from tieout.engine.classes.phantoms import is_orphan
+from tieout.engine.classes.phantoms import is_aborted_effect, is_orphan
 from tieout.engine.classes.settled import is_overdue
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
@@ -52,9 +52,8 @@ def classified(scope: Scope, messages: DataFrame) -> DataFrame:
 def _is_judged_here(scope: Scope) -> Column:
     """Return whether the class belongs to this window: by its earliest attempt, a phantom by its first effect."""
     seen_here = scope.in_window(F.col("first_seen_at"))
-    is_aborted_effect = (F.col("acceptance") == "failed") & (F.col("effect_rows") > 0)
-    is_here = F.col("is_owned") | (seen_here & (is_orphan() | F.coalesce(is_aborted_effect, F.lit(False))))
-    return is_here & F.col("class").isNotNull()
+    is_phantom = is_orphan() | is_aborted_effect()
+    return F.when(is_phantom, seen_here).otherwise(F.col("is_owned")) & F.col("class").isNotNull()
 
 
 def _flags(scope: Scope) -> Column:

@@ -10,8 +10,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.attempts import NEVER
 from tieout.engine.materialising import materialised
-from tieout.engine.positions import PLACE, with_first_cover
+from tieout.engine.positions import PLACE, frontier_of, with_first_cover
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
@@ -24,7 +25,7 @@ def disposed(
     bounds: DataFrame | None,
     records: DataFrame | None,
     commits: DataFrame | None,
-    frontier: DataFrame,
+    progress: DataFrame,
 ) -> DataFrame:
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
@@ -34,7 +35,7 @@ def disposed(
     without_effect = messages.filter(
         (F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven")
     )
-    facts = materialised(position_facts(scope, without_effect, bounds, records, commits, frontier))
+    facts = materialised(position_facts(scope, without_effect, bounds, records, commits, progress))
     together = messages.join(
         facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
     )
@@ -63,7 +64,7 @@ def position_facts(
     bounds: DataFrame | None,
     records: DataFrame | None,
     commits: DataFrame | None,
-    frontier: DataFrame,
+    progress: DataFrame,
 ) -> DataFrame:
     """Return per message key what is known about all its visible or asserted positions together."""
     positions = messages.select(
@@ -75,12 +76,12 @@ def position_facts(
         F.size("visible").alias("visible_count"),
     ).select("*", "position.topic", "position.partition", "position.offset")
     positions = with_first_cover(positions.drop("position"), commits)
-    reached = frontier.select(
+    reached = frontier_of(progress).select(
         F.col("topic").alias("f_topic"), F.col("partition").alias("f_partition"), "passed", "committed"
     )
     same = F.col("topic").eqNullSafe(F.col("f_topic")) & F.col("partition").eqNullSafe(F.col("f_partition"))
     positions = positions.join(F.broadcast(reached), same, how="left").drop("f_topic", "f_partition")
-    positions = _with_log_facts(scope, positions, bounds, records)
+    positions = _with_log_facts(scope, positions, bounds, records, progress)
     return positions.groupBy("key").agg(
         F.bool_and(F.coalesce(F.col("offset") <= F.col("passed"), F.lit(False))).alias("is_passed"),
         F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
@@ -98,34 +99,78 @@ def position_facts(
 
 
 def with_first_records(
-    messages: DataFrame, attempts: DataFrame, records: DataFrame | None, scope: Scope
+    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None, bounds: DataFrame | None
 ) -> DataFrame:
-    """Return the messages with `has_first_record`: `produced` covers the first record of their topic partition."""
-    firsts = attempts.filter(F.col("offset") == 0).select(*PLACE, F.col("attempted_at").alias("at"))
-    if records is not None:
-        firsts = firsts.unionByName(
-            records.filter(F.col("offset") == 0).select(*PLACE, F.col("record_timestamp").alias("at"))
-        )
-    covered = (
-        firsts.groupBy(F.col("topic").alias("p_topic"), F.col("partition").alias("p_partition"))
-        .agg(F.min("at").alias("at"))
-        .select(
-            "p_topic",
-            "p_partition",
-            scope.covered_from(Ledger.PRODUCED, F.col("at")).alias("has_first_record"),
-        )
+    """Return the messages with `has_first_record`: `produced` covers the first record of their topic, or partition.
+
+    The log knows a topic's first record where it holds every partition from offset 0 on, all of it dated; an attempt at
+    offset 0 is the first of its partition.
+    """
+    skew = F.lit(scope.contract.clock_skew)
+    at_start = attempts.filter(F.col("offset") == 0)
+    firsts = at_start.groupBy(*PLACE).agg(F.min("attempted_at").alias("at"))
+    known = _covers_first(scope, messages, firsts, PLACE, skew, "has_first_of_partition")
+    if records is None or bounds is None:
+        return known.withColumnRenamed("has_first_of_partition", "has_first_record")
+    whole = bounds.groupBy("topic").agg((F.max(F.coalesce("log_start", F.lit(0))) == 0).alias("is_whole"))
+    stamps = records.groupBy("topic").agg(
+        F.min("record_timestamp").alias("first"),
+        F.bool_and(F.col("record_timestamp").isNotNull()).alias("is_dated"),
     )
-    same = F.col("topic").eqNullSafe(F.col("p_topic")) & F.col("partition").eqNullSafe(F.col("p_partition"))
-    return messages.join(F.broadcast(covered), same, how="left").drop("p_topic", "p_partition")
+    of_topic = whole.join(stamps, "topic").select(
+        "topic", F.when(F.col("is_whole") & F.col("is_dated"), F.col("first")).alias("at")
+    )
+    both = _covers_first(scope, known, of_topic, ("topic",), skew, "has_first_of_topic")
+    has_first = F.coalesce("has_first_of_partition", F.lit(False)) | F.coalesce(
+        "has_first_of_topic", F.lit(False)
+    )
+    return both.withColumn("has_first_record", has_first).drop(
+        "has_first_of_partition", "has_first_of_topic"
+    )
+
+
+def _covers_first(
+    scope: Scope, messages: DataFrame, firsts: DataFrame, place: tuple[str, ...], skew: Column, name: str
+) -> DataFrame:
+    """Return the messages with whether `produced` reaches back to the first record `at` of their place."""
+    covered = firsts.select(
+        *[F.col(column).alias(f"p_{column}") for column in place],
+        scope.covered_from(Ledger.PRODUCED, F.col("at") - skew).alias(name),
+    )
+    same = F.lit(True)
+    for column in place:
+        same = same & F.col(column).eqNullSafe(F.col(f"p_{column}"))
+    return messages.join(F.broadcast(covered), same, how="left").drop(*(f"p_{column}" for column in place))
 
 
 def _with_log_facts(
-    scope: Scope, positions: DataFrame, bounds: DataFrame | None, records: DataFrame | None
+    scope: Scope,
+    positions: DataFrame,
+    bounds: DataFrame | None,
+    records: DataFrame | None,
+    progress: DataFrame | None,
 ) -> DataFrame:
-    """Return positions with `is_expired`, `is_covered` and `is_compacted`; all false where no log is declared."""
+    """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log."""
     if bounds is None or records is None:
         return positions.withColumns(dict.fromkeys(_LOG_FACTS, F.lit(False)))
-    return _with_compaction(with_log_coverage(scope, positions, bounds), records)
+    covered = with_log_coverage(scope, positions, bounds)
+    if not compacts(scope, bounds):
+        return covered.withColumns(dict.fromkeys(("is_superseded", "is_compacted"), F.lit(False)))
+    superseded = _with_superseding(covered, records)
+    passed = superseded.withColumn("passed_at", F.lit(None).cast("timestamp"))
+    if progress is not None:
+        passed = _with_first_passing(superseded, progress)
+    was_passed = F.coalesce(F.col("passed_at") <= F.col("superseded_at"), F.lit(False))
+    return passed.withColumn("is_compacted", F.col("is_superseded") & ~was_passed).drop(
+        "passed_at", "superseded_at"
+    )
+
+
+def compacts(scope: Scope, bounds: DataFrame) -> bool:
+    """Return whether any partition of the log may be compacted."""
+    if not scope.has(Ledger.LOG, "cleanup_policy"):
+        return False
+    return not bounds.filter(F.col("cleanup_policy").contains("compact")).isEmpty()
 
 
 def absent_positions(
@@ -146,7 +191,7 @@ def absent_positions(
         F.coalesce("completed_at", "attempted_at").alias("done_at"),
         F.lit(0).alias("visible_count"),
     )
-    return _with_log_facts(scope, with_first_cover(absent, None), bounds, records)
+    return _with_log_facts(scope, with_first_cover(absent, None), bounds, records, None)
 
 
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
@@ -179,18 +224,15 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     )
 
 
-def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
-    """Return positions with `is_compacted`: gone, keyed, and a later committed record of the key in their partition.
+def _with_superseding(positions: DataFrame, records: DataFrame) -> DataFrame:
+    """Return positions with `is_superseded`: gone, keyed, and a later committed record of the key in their partition.
 
-    A message that a commit had passed before that later record came was there to be read: compaction excuses nothing.
+    `superseded_at` is that record's time, the end of time where it has none.
     """
-    keyed = records.filter(F.col("is_visible") & F.col("key_hash").isNotNull())
-    later = keyed.select(
-        *PLACE,
-        "key_hash",
-        "offset",
-        F.struct("record_timestamp", "offset").alias("record"),
-        F.lit(0).alias("turn"),
+    is_written = F.col("transaction_state").isin("none", "committed") & F.col("key_hash").isNotNull()
+    stamped = F.coalesce("record_timestamp", F.lit(NEVER).cast("timestamp"))
+    later = records.filter(is_written).select(
+        *PLACE, "key_hash", "offset", stamped.alias("record"), F.lit(0).alias("turn")
     )
     names = positions.columns
     points = positions.withColumn("turn", F.lit(1))
@@ -198,16 +240,29 @@ def _with_compaction(positions: DataFrame, records: DataFrame) -> DataFrame:
     nearest = F.last("record", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
     together = (
         points.unionByName(later, allowMissingColumns=True)
-        .withColumn("later", nearest)
+        .withColumn("superseded_at", nearest)
         .filter(F.col("turn") == 1)
     )
     is_compacting = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
-    was_passed = F.coalesce(F.col("cover.committed_at") <= F.col("later.record_timestamp"), F.lit(False))
     is_gone = F.col("is_covered") & (F.col("visible_count") == 0) & F.col("key_hash").isNotNull()
-    is_superseded = F.coalesce(is_gone & F.col("later").isNotNull() & is_compacting, F.lit(False))
-    return together.withColumns(
-        {"is_superseded": is_superseded, "is_compacted": is_superseded & ~was_passed}
-    ).select(*names, "is_superseded", "is_compacted")
+    is_superseded = F.coalesce(is_gone & F.col("superseded_at").isNotNull() & is_compacting, F.lit(False))
+    return together.withColumn("is_superseded", is_superseded).select(
+        *names, "superseded_at", "is_superseded"
+    )
+
+
+def _with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
+    """Return positions with `passed_at`, when a commit, a read or an effect first showed the group at or beyond them.
+
+    What had been passed before compaction could take it was there to be read: compaction excuses nothing.
+    """
+    names = positions.columns
+    marks = progress.select(*PLACE, "offset", F.col("at").alias("mark"), F.lit(0).alias("turn"))
+    points = positions.withColumn("turn", F.lit(1))
+    downwards = Window.partitionBy(*PLACE).orderBy(F.col("offset").desc(), F.col("turn"))
+    first = F.min("mark").over(downwards.rowsBetween(Window.unboundedPreceding, 0))
+    together = points.unionByName(marks, allowMissingColumns=True).withColumn("passed_at", first)
+    return together.filter(F.col("turn") == 1).select(*names, "passed_at")
 
 
 def with_ambiguity(messages: DataFrame) -> DataFrame:

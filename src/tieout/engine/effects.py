@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.attempts import POSITION, id_key, placed_offset, position_key
+from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
@@ -108,18 +109,27 @@ def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
 
 
 def reused_ids_of(scope: Scope, attempts: DataFrame) -> DataFrame | None:
-    """Return the ids that stand for several messages, with what each was attempted with, or None where none can.
+    """Return the ids that alone do not say which message or content is meant, or None where all ids do.
 
     Columns: `reused_id`, `candidates` (array of `key`, `payload_hash`, `producer_session`).
     """
     can_reuse = scope.contract.id_scope == "session" or scope.has(Ledger.PRODUCED, "payload_hash")
     if scope.contract.identity != Identity.MESSAGE_ID or not can_reuse:
         return None
-    return (
-        attempts.filter(F.col("has_identity") & ~F.col("key").startswith("m:"))
+    several = (F.min("payload_hash") != F.max("payload_hash")) | (F.min("key") != F.max("key"))
+    candidates = (
+        attempts.filter(F.col("message_id").isNotNull())
         .groupBy(F.col("message_id").alias("reused_id"))
-        .agg(F.collect_set(F.struct("key", "payload_hash", "producer_session")).alias("candidates"))
+        .agg(
+            several.alias("is_several"),
+            F.min("key").alias("one_key"),
+            F.collect_set(F.struct("key", "payload_hash", "producer_session")).alias("candidates"),
+        )
+        .filter(F.coalesce("is_several", F.lit(False)) | ~F.col("one_key").startswith("m:"))
+        .select("reused_id", "candidates")
     )
+    found = materialised(candidates)
+    return None if found.isEmpty() else found
 
 
 def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
@@ -127,17 +137,18 @@ def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
     if reused is None:
         return rows.withColumn("by_id", id_key())
     joined = rows.join(reused, F.col("message_id") == F.col("reused_id"), how="left")
-    keys = F.array_distinct(F.transform("candidates", lambda c: c["key"]))
-    same_session = F.filter(
+    named = F.filter(
         "candidates",
         lambda c: F.col("producer_session").isNull() | (c["producer_session"] == F.col("producer_session")),
     )
-    fitting = F.filter(same_session, lambda c: c["payload_hash"] == F.col("payload_hash"))
+    fitting = F.filter(named, lambda c: c["payload_hash"] == F.col("payload_hash"))
     fitting_keys = F.array_distinct(F.transform(fitting, lambda c: c["key"]))
+    keys = F.array_distinct(F.transform(named, lambda c: c["key"]))
+    contents = F.array_compact(F.array_distinct(F.transform(named, lambda c: c["payload_hash"])))
     chosen = (
         F.when(F.col("reused_id").isNull(), id_key())
-        .when(F.size(keys) == 1, keys[0])
         .when(F.size(fitting_keys) == 1, fitting_keys[0])
+        .when((F.size(keys) == 1) & (F.size(contents) <= 1), keys[0])
     )
     return joined.select(*rows.columns, chosen.alias("by_id"))
 

@@ -23,7 +23,7 @@ from tieout.engine.effects import (
 )
 from tieout.engine.materialising import materialised
 from tieout.engine.placing import placed
-from tieout.engine.positions import commits_of, frontier_of
+from tieout.engine.positions import commits_of, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
@@ -33,7 +33,7 @@ _ASIDE = {
     Ledger.DEAD_LETTERS: gathering.DEAD_LETTER,
     Ledger.STAGED: gathering.STAGED,
 }
-_KINDS = {Ledger.DELIVERED: gathering.EFFECT, Ledger.READ: gathering.READ}
+_CONSUMER_SIDE = (Ledger.DELIVERED, Ledger.READ)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def matched(scope: Scope) -> Matched:
         records = materialised(with_record_keys(scope, records, attempts, reused))
         keyed[Ledger.LOG] = records
     owners = owners_of(attempts, records)
-    for ledger in _KINDS:
+    for ledger in _CONSUMER_SIDE:
         if ledger in scope.evidence:
             keyed[ledger] = materialised(
                 with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
@@ -76,10 +76,10 @@ def matched(scope: Scope) -> Matched:
         gathered = materialised(gathered)
     gathered = materialised(placed(scope, gathered))
     commits = commits_of(scope)
-    consumer_rows = [keyed[ledger] for ledger in _KINDS if ledger in keyed]
-    frontier = frontier_of(gathered, consumer_rows, commits)
-    messages = disposed(scope, gathered, bounds, records, commits, frontier)
-    messages = with_first_records(messages, attempts, records, scope)
+    consumer_rows = [keyed[ledger] for ledger in _CONSUMER_SIDE if ledger in keyed]
+    progress = progress_of(gathered, consumer_rows, commits)
+    messages = disposed(scope, gathered, bounds, records, commits, progress)
+    messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits)
 
 
@@ -103,9 +103,12 @@ def _events(scope: Scope, keyed: Mapping[Ledger, DataFrame], bounds: DataFrame |
     events = [gathering.attempt_events(covered)]
     if Ledger.LOG in keyed:
         events.append(gathering.record_events(keyed[Ledger.LOG]))
-    events += [
-        gathering.consumer_events(keyed[ledger], kind) for ledger, kind in _KINDS.items() if ledger in keyed
-    ]
+    if Ledger.DELIVERED in keyed:
+        events.append(gathering.consumer_events(keyed[Ledger.DELIVERED], gathering.EFFECT))
+    if Ledger.READ in keyed:
+        read = keyed[Ledger.READ].withColumn("done_at", F.col("processed_at"))
+        covered = with_log_coverage(scope, read, bounds).withColumnRenamed("is_covered", "is_log_covered")
+        events.append(gathering.consumer_events(covered.drop("done_at"), gathering.READ))
     events += [
         gathering.aside_events(keyed[ledger], kind) for ledger, kind in _ASIDE.items() if ledger in keyed
     ]

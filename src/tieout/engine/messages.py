@@ -139,9 +139,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
             F.bool_or(attempt & (F.col("partition") != F.col("intended_partition"))), F.lit(False)
         ),
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
-        "uncovered_copies": F.collect_set(
-            _when(attempt & placed & (outcome != "failed") & ~F.col("is_log_covered"), _position())
-        ),
+        "uncovered_copies": F.collect_set(_when(asserts & ~F.col("is_log_covered"), _position())),
         "asserted": F.collect_set(_when(asserts, _position())),
         "acked_positions": F.collect_set(_when(attempt & placed & (outcome == "acked"), _position())),
     }

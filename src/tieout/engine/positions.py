@@ -29,32 +29,42 @@ def commits_of(scope: Scope) -> DataFrame | None:
     )
 
 
-def frontier_of(messages: DataFrame, consumer_rows: list[DataFrame], commits: DataFrame | None) -> DataFrame:
-    """Return per topic partition the last position the group is known to have passed.
+def progress_of(messages: DataFrame, consumer_rows: list[DataFrame], commits: DataFrame | None) -> DataFrame:
+    """Return every proof that the group went past a position: an effect, a read or a commit, and when.
 
-    Columns: `topic`, `partition`, `passed` (inclusive offset), `committed` (exclusive, highest ever), `reached`
-    (inclusive, by effect or read). Holes below are ignored; a partition without any of the three has no row.
+    Columns: `topic`, `partition`, `offset` (passed, inclusive), `at`, `is_commit`. An effect that names no position counts
+    at the lowest of its message.
     """
-    none = F.lit(None).cast("bigint")
     unplaced = messages.filter(
         (F.col("effect_rows") > 0) & (F.size("effect_positions") == 0) & F.col("first_offset").isNotNull()
     )
-    parts = [unplaced.select(*PLACE, F.col("first_offset").alias("reached"), none.alias("committed"))]
+    is_commit = F.lit(False).alias("is_commit")
+    parts = [
+        unplaced.select(
+            *PLACE, F.col("first_offset").alias("offset"), F.col("first_effect_at").alias("at"), is_commit
+        )
+    ]
     for rows in consumer_rows:
         is_passing = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
         parts.append(
-            rows.filter(is_passing).select(*PLACE, F.col("offset").alias("reached"), none.alias("committed"))
+            rows.filter(is_passing).select(*PLACE, "offset", F.col("processed_at").alias("at"), is_commit)
         )
     if commits is not None:
+        last = (F.col("committed_offset") - 1).alias("offset")
         parts.append(
-            commits.select(*PLACE, none.alias("reached"), F.col("committed_offset").alias("committed"))
+            commits.select(*PLACE, last, F.col("committed_at").alias("at"), F.lit(True).alias("is_commit"))
         )
-    stacked = reduce(DataFrame.unionByName, parts)
-    return (
-        stacked.groupBy(*PLACE)
-        .agg(F.max("reached").alias("reached"), F.max("committed").alias("committed"))
-        .withColumn("passed", F.greatest("reached", F.col("committed") - 1))
-    )
+    return reduce(DataFrame.unionByName, parts)
+
+
+def frontier_of(progress: DataFrame) -> DataFrame:
+    """Return per topic partition the last position the group is known to have passed.
+
+    Columns: `topic`, `partition`, `passed` (inclusive offset), `committed` (exclusive, highest ever). Holes below are
+    ignored; a partition without any proof has no row.
+    """
+    committed = F.max(F.when(F.col("is_commit"), F.col("offset") + 1))
+    return progress.groupBy(*PLACE).agg(F.max("offset").alias("passed"), committed.alias("committed"))
 
 
 def rising_commits_of(commits: DataFrame) -> DataFrame:

@@ -39,6 +39,7 @@ class _Counts:
     implausible: int = 0
     without_id: int = 0
     without_identity: int = 0
+    without_position: int = 0
 
 
 def read_evidence(
@@ -77,6 +78,7 @@ def _evidence(
             coverage=_coverage(rows, contract, window, ledger, reading, counts, samples),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
+            may_lack_position=counts.without_position > 0,
         )
 
 
@@ -144,6 +146,7 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> list[Column]:
         "implausible": is_good & is_implausible,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,
+        "without_position": is_good & lacks_place,
     }
     return [F.count_if(condition).alias(name) for name, condition in counted.items()]
 

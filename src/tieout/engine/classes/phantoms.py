@@ -19,6 +19,11 @@ def is_orphan() -> Column:
     return (F.col("attempts") == 0) & ((F.col("effect_rows") > 0) | (F.col("possible_effects") > 0))
 
 
+def is_aborted_effect() -> Column:
+    """Return whether the message has an effect although all its attempts failed."""
+    return F.coalesce((F.col("acceptance") == "failed") & (F.col("effect_rows") > 0), F.lit(False))
+
+
 def origin_is_covered(scope: Scope) -> Column:
     """Return whether the covered producers would have shown the effect's origin, had there been one.
 
@@ -53,12 +58,15 @@ def _unknown(scope: Scope) -> Column:
 
 def _unknown_locus(scope: Scope) -> Column:
     has_log = Ledger.LOG in scope.evidence and scope.evidence[Ledger.LOG].coverage.is_sound
-    absent = Locus.SINK if has_log else Locus.UNKNOWN
-    return F.when(_is_recorded(), Locus.PRODUCER.value).otherwise(absent.value)
+    if not has_log:
+        return F.when(_is_recorded(), Locus.PRODUCER.value).otherwise(Locus.UNKNOWN.value)
+    can_be_found = (F.size("effect_positions") > 0) | F.lit(scope.has(Ledger.LOG, "message_id"))
+    absent = F.when(can_be_found, Locus.SINK.value).otherwise(Locus.UNKNOWN.value)
+    return F.when(_is_recorded(), Locus.PRODUCER.value).otherwise(absent)
 
 
 def _aborted(_scope: Scope) -> Column:
-    return (F.col("acceptance") == "failed") & (F.col("effect_rows_in") > 0)
+    return is_aborted_effect()
 
 
 def _uncommitted(_scope: Scope) -> Column:
