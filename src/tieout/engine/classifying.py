@@ -65,7 +65,9 @@ def _flags(scope: Scope) -> Column:
     is_pending = F.array_contains("held", BreakClass.IN_FLIGHT.value)
     extras = {
         "OVERDUE": is_pending & is_overdue() & (F.col("acceptance") == "accepted"),
-        "POSSIBLE_DUPLICATE": (F.col("effect_rows") > 0) & (F.col("possible_effects") > 0),
+        "POSSIBLE_DUPLICATE": (F.col("attempts") > 0)
+        & (F.col("effect_rows") > 0)
+        & (F.col("possible_effects") > 0),
         "FAILED_BUT_WRITTEN": F.col("is_failed_but_written"),
         "PHANTOM_ABORTED": (F.col("acceptance") == "accepted") & F.col("is_from_aborted"),
         "EXPIRED": (F.col("disposition") == "lost") & F.col("is_expired"),

@@ -217,7 +217,8 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     )
     is_expired = F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
     is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
-    is_sound = F.lit(scope.evidence[Ledger.LOG].coverage.is_sound)
+    is_reached = F.col("done_at").isNull() | scope.covered_from(Ledger.LOG, F.col("done_at"))
+    is_sound = F.lit(scope.evidence[Ledger.LOG].coverage.is_sound) & is_reached
     is_covered = is_sound & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
     return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
         *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]

@@ -74,7 +74,7 @@ def _first_reads(rows: DataFrame) -> DataFrame:
 def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
     """Return per position the key of the message with the best claim on it, null where two claim it alike.
 
-    `records` are the log's data records with their keys. `held_state` is the transaction state of what lies there.
+    `records` are the log's data records with their keys. `held_state` is the transaction state of what lies there, `open_until` when it was still open.
     """
     sent = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
     claims = sent.select(
@@ -83,12 +83,18 @@ def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
         "message_id",
         F.lit(RANK_ACCEPTED).alias("rank"),
         F.lit(None).cast("string").alias("state"),
+        F.lit(None).cast("timestamp").alias("open_until"),
     )
     if records is not None:
         rank = F.when(F.col("is_visible"), RANK_VISIBLE).otherwise(RANK_SHADOW)
         claims = claims.unionByName(
             records.select(
-                *POSITION, "key", "message_id", rank.alias("rank"), F.col("transaction_state").alias("state")
+                *POSITION,
+                "key",
+                "message_id",
+                rank.alias("rank"),
+                F.col("transaction_state").alias("state"),
+                "open_until",
             )
         )
     same_rank = claims.groupBy(*POSITION, "rank").agg(
@@ -96,15 +102,19 @@ def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
         F.max("key").alias("high"),
         F.max("message_id").alias("id"),
         F.max("state").alias("state"),
+        F.max("open_until").alias("open_until"),
     )
     best = same_rank.groupBy(*POSITION).agg(
-        F.min(F.struct("rank", "low", "high", "id")).alias("best"), F.max("state").alias("state")
+        F.min(F.struct("rank", "low", "high", "id")).alias("best"),
+        F.max("state").alias("state"),
+        F.max("open_until").alias("open_until"),
     )
     return best.select(
         *[F.col(name).alias(f"owned_{name}") for name in POSITION],
         F.when(F.col("best.low") == F.col("best.high"), F.col("best.low")).alias("owner"),
         F.col("best.id").alias("owner_id"),
         F.col("state").alias("held_state"),
+        "open_until",
     )
 
 
@@ -232,6 +242,7 @@ def with_message_keys(
             "key",
             "has_identity",
             F.when(owner_fits, F.col("held_state")).alias("held_state"),
+            F.when(owner_fits, F.col("open_until")).alias("open_until"),
             "is_ambiguous",
         )
     )

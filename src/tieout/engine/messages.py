@@ -24,7 +24,8 @@ CONTENTS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp"
 _SHOWN_BY: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
 _EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
-    "topic", "partition", "offset", "intended_partition", "at", "done_at", "state", "held_state", "is_visible",
+    "topic", "partition", "offset", "intended_partition", "at", "done_at", "state", "held_state", "open_until",
+    "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
     "broker_producer_id",
@@ -70,7 +71,7 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     )
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
-    types |= dict.fromkeys(("at", "done_at", "record_timestamp"), "timestamp")
+    types |= dict.fromkeys(("at", "done_at", "open_until", "record_timestamp"), "timestamp")
     columns = []
     for name in _EVENT_COLUMNS:
         column = chosen.get(name, F.col(name) if name in rows.columns else F.lit(None))
@@ -106,7 +107,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
     asserts = placed & (
         (attempt & (outcome != "failed"))
-        | (_is(RECORD) & F.col("is_visible"))
+        | (_is(RECORD) & outcome.isin("none", "committed"))
         | (_is(READ) & (outcome != "none"))
     )
     transaction = F.struct("producer_id", "producer_session", "transaction_id")
@@ -156,6 +157,7 @@ def _record_facts() -> dict[str, Column]:
         "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
         "has_plain_record": F.bool_or(record & (F.col("broker_producer_id") < 0)),
         "record_at": F.min(_when(record, F.col("at"))),
+        "record_topic": F.min(_when(record, F.col("topic"))),
     }
 
 
@@ -199,7 +201,8 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         "effect_readers": F.collect_set(_when(effect, reader)),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
         "is_from_open": F.coalesce(
-            F.bool_or((effect | _is(READ)) & (F.col("held_state") == "open")), F.lit(False)
+            F.bool_or((effect | _is(READ)) & (at < F.col("open_until") - F.lit(scope.contract.clock_skew))),
+            F.lit(False),
         ),
         "reads": F.count_if(is_read & F.col("offset").isNotNull()),
         "read_positions": F.collect_set(_when(is_read & F.col("offset").isNotNull(), _position())),

@@ -38,14 +38,14 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
         )
         .withColumns(
             {
-                "topic": F.coalesce("home.topic", "attempt_place.place.topic"),
+                "topic": F.coalesce("home.topic", "attempt_place.place.topic", "record_topic"),
                 "partition": F.coalesce(
                     "home.partition", "intended_partition", "attempt_place.place.partition"
                 ),
                 "first_offset": _first_offset(),
             }
         )
-        .drop("home", "acked_place", "effect_place", "attempt_place")
+        .drop("home", "acked_place", "effect_place", "attempt_place", "record_topic")
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.scope import Scope
@@ -87,15 +87,42 @@ def is_visible() -> Column:
     return ~F.col("is_control") & F.col("transaction_state").isin("none", "committed") & is_stable
 
 
+def _with_ends(log: DataFrame) -> DataFrame:
+    """Return the log with `ended_at`, the time of the marker that ended a record's transaction, null where none is known.
+
+    A producer has one transaction at a time, so its next control record in the partition is the marker.
+    """
+    onwards = Window.partitionBy("topic", "partition", "broker_producer_id").orderBy("offset")
+    marker = F.when(F.col("is_control"), F.col("record_timestamp"))
+    following = onwards.rowsBetween(1, Window.unboundedFollowing)
+    ended_at = F.when(
+        F.col("broker_producer_id").isNotNull() & (F.col("transaction_state") == "committed"),
+        F.first(marker, ignorenulls=True).over(following),
+    )
+    return log.withColumn("ended_at", ended_at)
+
+
+def _open_until() -> Column:
+    """Return the last time at which the record's transaction is known to have been open."""
+    return F.when(F.col("transaction_state") == "open", F.col("bounds_observed_at")).otherwise(
+        F.col("ended_at")
+    )
+
+
 def data_records_of(log: DataFrame, bounds: DataFrame) -> DataFrame:
-    """Return the log's data records with `is_visible`."""
+    """Return the log's data records with `is_visible` and `open_until`, when their transaction was still open."""
     limits = bounds.select(
-        F.col("topic").alias("at_topic"), F.col("partition").alias("at_partition"), "first_unstable"
+        F.col("topic").alias("at_topic"),
+        F.col("partition").alias("at_partition"),
+        "first_unstable",
+        F.col("observed_at").alias("bounds_observed_at"),
     )
     same = F.col("topic").eqNullSafe(F.col("at_topic")) & F.col("partition").eqNullSafe(F.col("at_partition"))
     return (
-        log.filter(~F.col("is_control"))
+        _with_ends(log)
+        .filter(~F.col("is_control"))
         .join(F.broadcast(limits), same, how="left")
         .withColumn("is_visible", is_visible())
-        .drop("at_topic", "at_partition", "first_unstable")
+        .withColumn("open_until", _open_until())
+        .drop("at_topic", "at_partition", "first_unstable", "bounds_observed_at", "ended_at")
     )

@@ -16,9 +16,30 @@ def _disposed(name: str, *needs: Need) -> MessageRule:
     return MessageRule(BreakClass(name.upper()), lambda _scope: F.col("disposition") == name, needs=needs)
 
 
+def _set_aside(name: str, ledger: Ledger) -> MessageRule:
+    """Return the rule of a ledger that accounts for messages, accepted or not."""
+
+    def holds(_scope: Scope) -> Column:
+        of_unaccepted = F.coalesce(f"is_{name}", F.lit(False)) & _is_unaccepted_without_effect()
+        return (F.col("disposition") == name) | of_unaccepted
+
+    return MessageRule(BreakClass(name.upper()), holds, needs=(Need(ledger),))
+
+
+def _is_unaccepted_without_effect() -> Column:
+    return F.col("acceptance").isin("failed", "unproven") & (F.col("effect_rows") == 0)
+
+
+def _is_set_aside() -> Column:
+    """Return whether a ledger accounts for a message that was not accepted."""
+    is_told = F.coalesce("is_dead_lettered", F.lit(False)) | F.coalesce("is_filtered", F.lit(False))
+    return is_told & _is_unaccepted_without_effect()
+
+
 def _is_pending() -> Column:
     """Return whether an unproven message can still show up: not due, or in a transaction that is open."""
-    return (F.col("acceptance") == "unproven") & (~F.col("is_due") | (F.col("open") > 0))
+    is_open = ~F.col("is_due") | (F.col("open") > 0)
+    return (F.col("acceptance") == "unproven") & is_open & ~_is_set_aside()
 
 
 def _is_undecided(scope: Scope) -> Column:
@@ -27,7 +48,7 @@ def _is_undecided(scope: Scope) -> Column:
     is_unproven = (F.col("acceptance") == "unproven") & (
         F.col("shares_ambiguous_id") | may_have_effect | lacks_evidence(scope)
     )
-    return is_unproven | ((F.col("acceptance") == "failed") & may_have_effect)
+    return (is_unproven | ((F.col("acceptance") == "failed") & may_have_effect)) & ~_is_set_aside()
 
 
 def _in_flight(scope: Scope) -> Column:
@@ -55,7 +76,7 @@ def _not_sent(scope: Scope) -> Column:
     failed = (
         (F.col("acceptance") == "failed") & (F.col("effect_rows") == 0) & (F.col("possible_effects") == 0)
     )
-    return failed | absent
+    return (failed | absent) & ~_is_set_aside()
 
 
 def _misrouted(_scope: Scope) -> Column:
@@ -80,7 +101,7 @@ MISROUTED = MessageRule(
 )
 RECOVERED = MessageRule(BreakClass.RECOVERED, _recovered)
 DELIVERED = _disposed("delivered")
-DEAD_LETTERED = _disposed("dead_lettered", Need(Ledger.DEAD_LETTERS))
-FILTERED = _disposed("filtered", Need(Ledger.FILTERED))
+DEAD_LETTERED = _set_aside("dead_lettered", Ledger.DEAD_LETTERS)
+FILTERED = _set_aside("filtered", Ledger.FILTERED)
 COMPACTED = _disposed("compacted", Need(Ledger.LOG))
 NOT_SENT = MessageRule(BreakClass.NOT_SENT, _not_sent)
