@@ -24,7 +24,8 @@ down: ## Stop what `make up` started in this checkout
 	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
 
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --ignore tests/agreement $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest tests/agreement $(PYTEST_ARGS)
 
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
 	@$(BIN)/ruff check --quiet $(CODE)

@@ -78,10 +78,8 @@ def _break_differences(expected: list[Mapping[str, Any]], found: list[Mapping[st
             missing.append(f"breaks: missing {dict(wanted)}")
         else:
             left.remove(fitting)
-    return missing + [
-        f"breaks: unexpected { {key: row[key] for key in ('message_id', 'class', 'flags', 'locus', 'partition', 'offset')} }"
-        for row in left
-    ]
+    shown = ("message_id", "class", "flags", "locus", "partition", "offset")
+    return missing + [f"breaks: unexpected { {key: row[key] for key in shown} }" for row in left]
 
 
 def _fits(wanted: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

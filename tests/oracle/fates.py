@@ -249,7 +249,9 @@ class Fates:
             return False
         return any(
             (message.message_id is None or row.get("message_id") is None)
-            and any(not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts)
+            and any(
+                not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts
+            )
             for row, _ in self.matched.unmatched_effects
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import BEGINNING, Row, contradict, position, undated_last
+from tests.oracle.history import BEGINNING, Position, Row, contradict, position, undated_last
 from tests.oracle.messages import Unmatched
 
 from tieout.model import BreakClass, Identity, Ledger, Locus
@@ -114,9 +114,7 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
     locus = Locus.UNKNOWN
     if record is not None:
         locus = Locus.PRODUCER
-    elif at is not None and fates.history.log_covers(at, row.get("processed_at")):
-        locus = Locus.SINK
-    elif at is None and fates.history.is_sound(Ledger.LOG) and fates.history.has_column(Ledger.LOG, "message_id"):
+    elif _would_be_in_the_log(fates, row, at):
         locus = Locus.SINK
     return Finding(
         primary=BreakClass.PHANTOM_UNKNOWN,
@@ -129,6 +127,13 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
         locus=locus,
         shown_by={str(BreakClass.PHANTOM_UNKNOWN): [(fates.history.output, row.get("processed_at"))]},
     )
+
+
+def _would_be_in_the_log(fates: Fates, row: Row, at: Position | None) -> bool:
+    """Return whether the log would show the effect's record, at its position or by its id, if there were one."""
+    if at is not None:
+        return fates.history.log_covers(at, row.get("processed_at"))
+    return fates.history.is_sound(Ledger.LOG) and fates.history.has_column(Ledger.LOG, "message_id")
 
 
 def _unverifiable(fates: Fates, row: Row) -> Finding:

@@ -1,7 +1,7 @@
 """Random histories for oracle and engine: plausible ones from a simulated pipeline, and wild ones of arbitrary rows.
 
-`histories(seed, count)` is fast and repeatable, `families` draws many histories under each setting; `plausible` and `arbitrary` are hypothesis strategies over the same
-generators, so that a failing history shrinks.
+`histories(seed, count)` is fast and repeatable, `families` draws many histories under each setting; `plausible` and
+`arbitrary` are hypothesis strategies over the same generators, so that a failing history shrinks.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> Data
 
 
 def _with_state_by_id(rows: DataFrame, held: DataFrame) -> DataFrame:
-    """Return the attempts with `log_state` of those without an offset: of their id's records at positions nobody names."""
+    """Return the attempts; those without an offset take the state of their id's records that nobody else names."""
     place = [f"held_{name}" for name in POSITION]
     named = rows.filter(F.col("offset").isNotNull()).select(*POSITION).distinct()
     same_place = F.lit(True)
@@ -90,8 +90,8 @@ def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return the attempts with `outcome`: the transaction's where there is one, else the attempt's own.
 
     The record in the log decides first, then what any row of the transaction states. A transaction of which nothing is
-    stated is unresolved, so unknown; where the source has no `transaction_state` at all, `outcome` is what it has to say
-    of its transactions, and rows that disagree leave theirs unresolved.
+    stated is unresolved, so unknown; where the source has no `transaction_state` at all, `outcome` is what it says of
+    its transactions, and rows that disagree leave theirs unresolved.
     """
     stated = F.lower("transaction_state")
     own_state = F.coalesce("log_state", F.when(stated != "none", stated))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
+from tieout.engine.classes.stretches import SKIPPED_NEEDS
 from tieout.engine.evidence import LedgerCoverage
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger
@@ -70,19 +71,19 @@ def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
 def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     """Return the statement's `not_judged`: each class that the declared evidence cannot show, and what it needs."""
     missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
-    missing |= {name: _missing_for(scope, needs) for name, needs in _STANDING_NEEDS.items()}
+    missing |= {name: missing_for(scope, needs) for name, needs in _STANDING_NEEDS.items()}
     ordered = ((scope.reader_ledger, ("consumer_id", "generation", "processed_at")),)
-    missing[BreakClass.REORDER_CONSUMER] = _missing_for(scope, ordered)
-    missing |= dict.fromkeys(_NOT_YET, "a later version of Tieout")
+    missing[BreakClass.REORDER_CONSUMER] = missing_for(scope, ordered)
     if scope.contract.identity == Identity.POSITION:
         missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
     return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
 
 
-_NOT_YET: Final = (BreakClass.SKIPPED, BreakClass.COMMIT_STALE)
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
     BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
+    BreakClass.COMMIT_STALE: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
+    BreakClass.SKIPPED: SKIPPED_NEEDS,
     BreakClass.COMMIT_OUT_OF_RANGE: (
         (Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),
         (Ledger.LOG, ("end_offset", "observed_at")),
@@ -95,7 +96,8 @@ _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ..
 }
 
 
-def _missing_for(scope: Scope, needs: Sequence[tuple[Ledger, tuple[str, ...]]]) -> str | None:
+def missing_for(scope: Scope, needs: Sequence[tuple[Ledger, tuple[str, ...]]]) -> str | None:
+    """Return the ledgers and columns of `needs` that the evidence does not have, None where it has all."""
     lacking = [
         ledger.value + (f": {', '.join(columns)}" if columns else "")
         for ledger, columns in needs

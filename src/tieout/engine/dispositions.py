@@ -30,7 +30,8 @@ def disposed(
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
     Position facts are worked out only for messages without effect: `is_passed`, `is_committed` (the commits cover it),
-    `cover` (the first commit that does), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
+    `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`, `is_missing_in_log`,
+    `is_compacted`.
     """
     without_effect = messages.filter(
         (F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven")
@@ -54,8 +55,7 @@ def _is_committed_ahead(scope: Scope) -> Column:
     committed_at = F.col("cover.committed_at")
     is_open = F.col("disposition").isin("lost", "in_flight")
     is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
-    is_record = (F.size("visible") > 0) | F.lit(Ledger.LOG not in scope.evidence)
-    return F.coalesce(is_open & is_record & is_complete, F.lit(False))
+    return F.coalesce(is_open & is_complete, F.lit(False))
 
 
 def position_facts(
@@ -74,8 +74,11 @@ def position_facts(
         "done_at",
         F.array_max("sent_key_hash").alias("key_hash"),
         F.size("visible").alias("visible_count"),
+        "visible",
     ).select("*", "position.topic", "position.partition", "position.offset")
-    positions = with_first_cover(positions.drop("position"), commits)
+    is_visible = F.array_contains("visible", F.col("position")) | F.lit(Ledger.LOG not in scope.evidence)
+    positions = positions.withColumn("is_visible", is_visible).drop("position", "visible")
+    positions = with_first_cover(positions, commits)
     reached = frontier_of(progress).select(
         F.col("topic").alias("f_topic"), F.col("partition").alias("f_partition"), "passed", "committed"
     )
@@ -91,7 +94,7 @@ def position_facts(
         F.bool_and("is_compacted").alias("is_compacted"),
         F.min(
             F.when(
-                F.col("cover").isNotNull(),
+                F.col("cover").isNotNull() & F.col("is_visible"),
                 F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"),
             )
         ).alias("cover"),
@@ -99,7 +102,11 @@ def position_facts(
 
 
 def with_first_records(
-    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None, bounds: DataFrame | None
+    scope: Scope,
+    messages: DataFrame,
+    attempts: DataFrame,
+    records: DataFrame | None,
+    bounds: DataFrame | None,
 ) -> DataFrame:
     """Return the messages with `has_first_record`: `produced` covers the first record of their topic, or partition.
 
@@ -124,9 +131,7 @@ def with_first_records(
     has_first = F.coalesce("has_first_of_partition", F.lit(False)) | F.coalesce(
         "has_first_of_topic", F.lit(False)
     )
-    return both.withColumn("has_first_record", has_first).drop(
-        "has_first_of_partition", "has_first_of_topic"
-    )
+    return both.withColumn("has_first_record", has_first).drop("has_first_of_partition", "has_first_of_topic")
 
 
 def _covers_first(
@@ -269,9 +274,9 @@ def _with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
 def with_ambiguity(messages: DataFrame) -> DataFrame:
     """Return the messages with what else in their topic, or under their id, could be theirs.
 
-    `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or no
-    position, and an effect that shows nothing else, may be one and the same; while a topic has both, neither proves a
-    loss nor a phantom. `shares_ambiguous_id`: an effect of the id fits none of its contents.
+    `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or
+    no position, and an effect that shows nothing else, may be one and the same; while a topic has both, neither proves
+    a loss nor a phantom. `shares_ambiguous_id`: an effect of the id fits none of its contents.
     """
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
     is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)

@@ -74,7 +74,8 @@ def _first_reads(rows: DataFrame) -> DataFrame:
 def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
     """Return per position the key of the message with the best claim on it, null where two claim it alike.
 
-    `records` are the log's data records with their keys. `held_state` is the transaction state of what lies there, `open_until` when it was still open.
+    `records` are the log's data records with their keys. `held_state` is the transaction state of what lies there,
+    `open_until` when it was still open.
     """
     sent = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
     claims = sent.select(

@@ -46,8 +46,8 @@ class LedgerCoverage:
 class Evidence:
     """One ledger as the rules see it: rows in the canonical schema, and which of its columns the source has.
 
-    `may_lack_id`, `may_lack_position`, `may_lack_identity`: some row may be without `message_id`, without an offset, without
-    both. Steps that only such rows need are left out where there are none.
+    `may_lack_id`, `may_lack_position`, `may_lack_identity`: some row may be without `message_id`, without an offset,
+    without both. Steps that only such rows need are left out where there are none.
     """
 
     ledger: Ledger

@@ -48,6 +48,7 @@ class Matched:
     log: DataFrame | None
     bounds: DataFrame | None
     commits: DataFrame | None
+    progress: DataFrame
 
 
 def matched(scope: Scope) -> Matched:
@@ -76,11 +77,11 @@ def matched(scope: Scope) -> Matched:
         gathered = materialised(gathered)
     gathered = materialised(placed(scope, gathered))
     commits = commits_of(scope)
-    consumer_rows = [keyed[ledger] for ledger in _CONSUMER_SIDE if ledger in keyed]
-    progress = progress_of(gathered, consumer_rows, commits)
+    reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)
+    progress = progress_of(gathered, keyed[scope.effect_ledger], reads, commits)
     messages = disposed(scope, gathered, bounds, records, commits, progress)
     messages = with_first_records(scope, messages, attempts, records, bounds)
-    return Matched(messages, keyed, log, bounds, commits)
+    return Matched(messages, keyed, log, bounds, commits, progress)
 
 
 def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:

@@ -216,7 +216,8 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
 def _content_facts(scope: Scope) -> dict[str, Column]:
     """Return per side the distinct hashes of each content that two sides show, and none where nothing can differ."""
     is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
-    sides = {"sent": _is(ATTEMPT), "logged": _is(RECORD) & F.col("state").isin("none", "committed"), "output": is_output}
+    is_written = _is(RECORD) & F.col("state").isin("none", "committed")
+    sides = {"sent": _is(ATTEMPT), "logged": is_written, "output": is_output}
     nothing = F.array().cast("array<string>")
     facts: dict[str, Column] = {}
     for name in CONTENTS:

@@ -61,7 +61,7 @@ def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
         return gathered.withColumn("is_proven", own)
     is_told = (F.size("transactions") == 1) & ((F.col("committed") > 0) | by_committed_read)
     told = gathered.filter(is_told).select(F.to_json(F.col("transactions")[0]).alias("told")).distinct()
-    as_text = F.transform("unknown_transactions", lambda transaction: F.to_json(transaction))
+    as_text = F.transform("unknown_transactions", lambda transaction: F.to_json(transaction))  # noqa: PLW0108 - a second argument would be the index
     doubtful = gathered.select(F.col("key").alias("proven_key"), F.explode(as_text).alias("doubtful"))
     proven = doubtful.join(told, F.col("doubtful") == F.col("told"), how="left_semi")
     joined = gathered.join(

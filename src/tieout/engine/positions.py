@@ -29,31 +29,32 @@ def commits_of(scope: Scope) -> DataFrame | None:
     )
 
 
-def progress_of(messages: DataFrame, consumer_rows: list[DataFrame], commits: DataFrame | None) -> DataFrame:
+def progress_of(
+    messages: DataFrame, effects: DataFrame, reads: DataFrame | None, commits: DataFrame | None
+) -> DataFrame:
     """Return every proof that the group went past a position: an effect, a read or a commit, and when.
 
-    Columns: `topic`, `partition`, `offset` (passed, inclusive), `at`, `is_commit`. An effect that names no position counts
-    at the lowest of its message.
+    Columns: `topic`, `partition`, `offset` (passed, inclusive), `at`, `by` in {effect, read, commit}. An effect that
+    names no position counts at the lowest of its message. `effects` and `reads` are keyed rows of the group's output
+    and reads.
     """
     unplaced = messages.filter(
         (F.col("effect_rows") > 0) & (F.size("effect_positions") == 0) & F.col("first_offset").isNotNull()
     )
-    is_commit = F.lit(False).alias("is_commit")
+    by = {name: F.lit(name).alias("by") for name in ("effect", "read", "commit")}
     parts = [
         unplaced.select(
-            *PLACE, F.col("first_offset").alias("offset"), F.col("first_effect_at").alias("at"), is_commit
+            *PLACE, F.col("first_offset").alias("offset"), F.col("first_effect_at").alias("at"), by["effect"]
         )
     ]
-    for rows in consumer_rows:
-        is_passing = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
-        parts.append(
-            rows.filter(is_passing).select(*PLACE, "offset", F.col("processed_at").alias("at"), is_commit)
-        )
+    is_passing = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
+    at = F.col("processed_at").alias("at")
+    parts.append(effects.filter(is_passing).select(*PLACE, "offset", at, by["effect"]))
+    if reads is not None:
+        parts.append(reads.filter(is_passing).select(*PLACE, "offset", at, by["read"]))
     if commits is not None:
         last = (F.col("committed_offset") - 1).alias("offset")
-        parts.append(
-            commits.select(*PLACE, last, F.col("committed_at").alias("at"), F.lit(True).alias("is_commit"))
-        )
+        parts.append(commits.select(*PLACE, last, F.col("committed_at").alias("at"), by["commit"]))
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -63,7 +64,7 @@ def frontier_of(progress: DataFrame) -> DataFrame:
     Columns: `topic`, `partition`, `passed` (inclusive offset), `committed` (exclusive, highest ever). Holes below are
     ignored; a partition without any proof has no row.
     """
-    committed = F.max(F.when(F.col("is_commit"), F.col("offset") + 1))
+    committed = F.max(F.when(F.col("by") == "commit", F.col("offset") + 1))
     return progress.groupBy(*PLACE).agg(F.max("offset").alias("passed"), committed.alias("committed"))
 
 

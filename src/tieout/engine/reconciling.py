@@ -19,8 +19,9 @@ from tieout.engine.balance import balanced
 from tieout.engine.breaks import all_breaks, lined_up, message_breaks, with_causes, with_runs
 from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer
 from tieout.engine.classes.standing import standing_breaks
+from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
-from tieout.engine.coverage import coverage_of, not_judged_of
+from tieout.engine.coverage import coverage_of, missing_for, not_judged_of
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
@@ -97,7 +98,11 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     if not of_messages.isEmpty():
         of_messages = with_runs(of_messages, lined_up(messages, of_messages))
         of_messages = materialised(with_causes(of_messages, found.commits))
-    standing = standing_breaks(scope, messages, found) + _reorders(scope, messages, found)
+    standing = [
+        *standing_breaks(scope, messages, found),
+        *_reorders(scope, messages, found),
+        *_stretches(scope, found),
+    ]
     named = materialised(all_breaks(scope, of_messages, standing))
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
@@ -121,6 +126,16 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
     if scope.has(Ledger.PRODUCED, "key_hash"):
         found.append(reorder_output(scope, messages))
     return found
+
+
+def _stretches(scope: Scope, found: Matched) -> list[DataFrame]:
+    """Return the stretches of reads and commits that the evidence allows to judge."""
+    stretches = []
+    if not missing_for(scope, SKIPPED_NEEDS):
+        stretches.append(skipped(scope, found.keyed[Ledger.READ], found.keyed[Ledger.LOG]))
+    if found.commits is not None and scope.evidence[Ledger.COMMITTED].coverage.is_sound:
+        stretches.append(commit_stale(scope, found.commits, found.progress))
+    return stretches
 
 
 def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: DataFrame) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def is_visible() -> Column:
 
 
 def _with_ends(log: DataFrame) -> DataFrame:
-    """Return the log with `ended_at`, the time of the marker that ended a record's transaction, null where none is known.
+    """Return the log with `ended_at`, the time of the marker that ended a record's transaction, null where not known.
 
     A producer has one transaction at a time, so its next control record in the partition is the marker.
     """

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.classes.standing import standing
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger, Locus
+from tieout.model import BreakClass, Locus
 
 
 def _grouping(scope: Scope, *names: str) -> list[Column]:
@@ -24,9 +24,7 @@ def _grouping(scope: Scope, *names: str) -> list[Column]:
 def _ordered(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return messages that have a position, with `order_key`; under `ordering: key` those with a key."""
     is_placed = F.col("first_offset").isNotNull() & (F.col("acceptance") == "accepted")
-    keyed = messages.filter(is_placed).withColumn(
-        "order_key", F.array_min("sent_key_hash")
-    )
+    keyed = messages.filter(is_placed).withColumn("order_key", F.array_min("sent_key_hash"))
     return keyed.filter(F.col("order_key").isNotNull()) if scope.contract.ordering == "key" else keyed
 
 
@@ -86,7 +84,9 @@ def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
         .withColumn("upper", F.struct("offset", "first.*"))
     )
     by_position = Window.partitionBy(*reader).orderBy("offset")
-    pairs = firsts.withColumn("lower", F.lag("upper").over(by_position)).filter(_came_before("upper", "lower"))
+    pairs = firsts.withColumn("lower", F.lag("upper").over(by_position)).filter(
+        _came_before("upper", "lower")
+    )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
     return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER)
 

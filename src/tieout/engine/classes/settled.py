@@ -63,7 +63,10 @@ def _unverifiable(scope: Scope) -> Column:
     return (
         (F.col("disposition") == "unverifiable")
         | _is_undecided(scope)
-        | (is_orphan() & ~((F.col("effect_rows_in") > 0) & F.coalesce(origin_is_covered(scope), F.lit(False))))
+        | (
+            is_orphan()
+            & ~((F.col("effect_rows_in") > 0) & F.coalesce(origin_is_covered(scope), F.lit(False)))
+        )
     )
 
 

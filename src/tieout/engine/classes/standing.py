@@ -209,9 +209,7 @@ def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
     )
     locus = F.lit(Locus.UNKNOWN.value)
     subject = F.to_json("transaction")
-    return standing(
-        rows, BreakClass.TORN_TRANSACTION, "transaction", locus, subject=subject, flags=F.array()
-    )
+    return standing(rows, BreakClass.TORN_TRANSACTION, "transaction", locus, subject=subject, flags=F.array())
 
 
 def standing_breaks(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:

@@ -1,5 +1,6 @@
 """The engine against the oracle, on histories that nobody picked.
 
+The histories are those of the simulated pipeline; rows that contradict each other are not held against it.
 `TIEOUT_RANDOM_SEED` and `TIEOUT_RANDOM_FAMILIES` choose other histories, and more of them; a failure names its own.
 """
 
@@ -18,9 +19,8 @@ from tests.oracle.random_histories import RandomHistory, families
 from tieout.model import BreakClass, Identity
 
 SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
-FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "12"))
-SIZE = 40
-NOT_JUDGED_YET = frozenset({BreakClass.COMMIT_STALE, BreakClass.SKIPPED})
+FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "5"))
+SIZE = 60
 OF_NO_MESSAGE = frozenset(
     {
         BreakClass.TORN_TRANSACTION,
@@ -28,6 +28,8 @@ OF_NO_MESSAGE = frozenset(
         BreakClass.COMMIT_AHEAD,
         BreakClass.COMMIT_REGRESSION,
         BreakClass.COMMIT_OUT_OF_RANGE,
+        BreakClass.COMMIT_STALE,
+        BreakClass.SKIPPED,
     }
 )
 """Classes whose breaks name a message only by the way."""
@@ -35,9 +37,8 @@ OF_NO_MESSAGE = frozenset(
 
 def expected_of(history: RandomHistory) -> dict[str, Any]:
     """Return the oracle's statement in the words of a golden history's `expect`."""
-    judged = frozenset(BreakClass) - NOT_JUDGED_YET
     statement = judge_history(
-        history.contract, history.window, history.rows, history.coverage, history.present, only=judged
+        history.contract, history.window, history.rows, history.coverage, history.present
     )
     totals: dict[str, int] = {}
     offsets: dict[str, int] = {}
@@ -69,7 +70,7 @@ def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
 @pytest.mark.timeout(1200)
 def test_the_engine_agrees_with_the_oracle(spark: SparkSession) -> None:
     """Verdict, classes, flags, sums, offset balance and every break are the oracle's, in every random history."""
-    histories = [history for family in families(SEED, FAMILIES, SIZE) for history in family]
+    histories = [history for family in families(SEED, FAMILIES, SIZE, wild_share=0) for history in family]
     found = engine_statements(spark, histories)
 
     wrong = {}

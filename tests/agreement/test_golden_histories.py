@@ -11,9 +11,6 @@ from tests.engine.judging import engine_statements
 from tieout.engine.supported import refuse_unsupported
 from tieout.errors import UsageError
 
-NOT_JUDGED_YET = frozenset({"COMMIT_STALE", "SKIPPED"})
-"""Classes that the engine lists as not judged; whatever else these cases expect is compared."""
-
 
 def _is_supported(case: Case) -> bool:
     try:
@@ -42,7 +39,7 @@ def test_the_engine_agrees_with_the_taxonomy(spark: SparkSession) -> None:
     found = engine_statements(spark, SUPPORTED)
 
     wrong = {
-        str(case): differences(case.expect, statement, statement["breaks"], unjudged=NOT_JUDGED_YET)
+        str(case): differences(case.expect, statement, statement["breaks"])
         for case, statement in zip(SUPPORTED, found, strict=True)
     }
     assert {name: told for name, told in wrong.items() if told} == {}

@@ -1,0 +1,28 @@
+"""A Spark Connect session: the engine is the same there, and its thousands of columns cost no call into the JVM each.
+
+A process has either a classic session or one of Spark Connect, so these tests run in a process of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tieout.engine.session import SETTINGS
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A session of a Spark Connect server on this machine's loopback."""
+    if SparkSession.getActiveSession() is not None:
+        pytest.fail("a classic Spark session runs in this process; run `pytest tests/agreement` by itself")
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.remote("local[2]")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
