@@ -154,7 +154,7 @@ def _marked(row: Mapping[str, Any], number: int) -> dict[str, Any]:
     """Return the row as history `number`'s own."""
     mark = f"{_MARK}{number}"
     marked = dict(row) | {"topic": (row.get("topic") or _NO_TOPIC) + mark}
-    for name in ("message_id", "transaction_id"):
+    for name in ("message_id", "transaction_id", "consumer_id"):
         if row.get(name) is not None:
             marked[name] = row[name] + mark
     if row.get("partitions"):

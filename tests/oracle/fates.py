@@ -248,12 +248,18 @@ class Fates:
         if not self.is_unplaced(message) or self.history.contract.identity is Identity.CONTENT:
             return False
         return any(
-            (message.message_id is None or row.get("message_id") is None)
+            (message.message_id is None or self._name_of(row) is None)
             and any(
                 not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts
             )
             for row, _ in self.matched.unmatched_effects
         )
+
+    def _name_of(self, row: Row) -> Any:
+        """Return the id that the row, or the record at its position, shows."""
+        at = position(row)
+        record = self.history.records.get(at) if at else None
+        return row.get("message_id") or (record or {}).get("message_id")
 
     def disposition(self, message: Message) -> str:
         """Return the accepted message's one disposition, the first that holds."""

@@ -101,8 +101,16 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
         partition=first[1] if first else place[1],
         offset=first[2] if first else None,
         locus=locus_of(primary, fates, message),
-        shown_by={str(name): rows for name, rows in shown.items()},
+        shown_by={
+            str(BreakClass.PHANTOM_ABORTED): _effects_and_attempts(fates, message),
+            **{str(name): rows for name, rows in shown.items()},
+        },
     )
+
+
+def _effects_and_attempts(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
+    effects = [(fates.history.output, row.get("processed_at")) for row in message.effects]
+    return effects + [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
 
 
 def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:

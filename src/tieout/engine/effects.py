@@ -14,7 +14,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 # Whose claim on a position comes first when rows are matched by it: the lower rank wins.
-RANK_VISIBLE, RANK_ACCEPTED, RANK_SHADOW = 0, 1, 2
+RANK_VISIBLE, RANK_READ, RANK_ACCEPTED, RANK_SHADOW = 0, 1, 2, 3
 
 
 def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
@@ -71,11 +71,11 @@ def _first_reads(rows: DataFrame) -> DataFrame:
     return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
 
 
-def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
+def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None = None) -> DataFrame:
     """Return per position the key of the message with the best claim on it, null where two claim it alike.
 
-    `records` are the log's data records with their keys. `held_state` is the transaction state of what lies there,
-    `open_until` when it was still open.
+    `records` are the log's data records with their keys, `reads` the group's reads with theirs; a read of what nobody
+    attempted claims nothing. `held_state` is the transaction state of what lies there, `open_until` when it was open.
     """
     sent = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
     claims = sent.select(
@@ -92,10 +92,23 @@ def owners_of(attempts: DataFrame, records: DataFrame | None) -> DataFrame:
             records.select(
                 *POSITION,
                 "key",
-                "message_id",
+                F.col("named_id").alias("message_id"),
                 rank.alias("rank"),
                 F.col("transaction_state").alias("state"),
                 "open_until",
+            )
+        )
+    if reads is not None:
+        is_claim = F.col("offset").isNotNull() & F.col("has_identity") & ~F.col("is_ambiguous")
+        ours = reads.filter(is_claim & F.col("effect_state").isin("ok", "again"))
+        claims = claims.unionByName(
+            ours.join(attempts.select("key").distinct(), "key", how="left_semi").select(
+                *POSITION,
+                "key",
+                "message_id",
+                F.lit(RANK_READ).alias("rank"),
+                F.lit(None).cast("string").alias("state"),
+                F.lit(None).cast("timestamp").alias("open_until"),
             )
         )
     same_rank = claims.groupBy(*POSITION, "rank").agg(
@@ -167,9 +180,12 @@ def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
 def with_record_keys(
     scope: Scope, records: DataFrame, attempts: DataFrame, reused: DataFrame | None
 ) -> DataFrame:
-    """Return log records with the `key` of their message: by their id where the log carries ids, else by position."""
+    """Return log records with the `key` of their message: by their id where the log carries ids, else by position.
+
+    `named_id` is the message's id, the record's own or that of who sent it there.
+    """
     if scope.contract.identity == Identity.POSITION:
-        return records.withColumn("key", position_key())
+        return records.withColumns({"key": position_key(), "named_id": F.col("message_id")})
     by_id = with_id_key(_with_session(records), reused).drop("producer_session")
     claims = attempts.filter(
         F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
@@ -178,7 +194,7 @@ def with_record_keys(
         F.col("topic").alias("at_topic"),
         F.col("partition").alias("at_partition"),
         F.col("offset").alias("at_offset"),
-    ).agg(F.min("key").alias("low"), F.max("key").alias("high"))
+    ).agg(F.min("key").alias("low"), F.max("key").alias("high"), F.min("message_id").alias("sent_id"))
     same = (
         F.col("topic").eqNullSafe(F.col("at_topic"))
         & F.col("partition").eqNullSafe(F.col("at_partition"))
@@ -192,8 +208,9 @@ def with_record_keys(
             "key",
             F.when(F.col("message_id").isNotNull(), F.coalesce("by_id", by_position)).otherwise(by_position),
         )
+        .withColumn("named_id", F.coalesce("message_id", F.when(by_position.isNotNull(), F.col("sent_id"))))
         .withColumn("key", F.coalesce("key", unowned))
-        .drop("by_id", "low", "high", "at_topic", "at_partition", "at_offset")
+        .drop("sent_id", "by_id", "low", "high", "at_topic", "at_partition", "at_offset")
     )
 
 
@@ -225,7 +242,8 @@ def with_message_keys(
     else:
         matched = with_id_key(_with_session(placed), reused)
         has_id = F.col("message_id").isNotNull()
-        is_ambiguous = has_id & F.col("by_id").isNull() & F.col("owner").isNull()
+        is_denied = F.coalesce(F.col("owner_id") != F.col("message_id"), F.col("owner").isNull())
+        is_ambiguous = has_id & F.col("by_id").isNull() & is_denied
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
     digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
     alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))

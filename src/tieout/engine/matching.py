@@ -33,7 +33,6 @@ _ASIDE = {
     Ledger.DEAD_LETTERS: gathering.DEAD_LETTER,
     Ledger.STAGED: gathering.STAGED,
 }
-_CONSUMER_SIDE = (Ledger.DELIVERED, Ledger.READ)
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,13 @@ def matched(scope: Scope) -> Matched:
         records = materialised(with_record_keys(scope, records, attempts, reused))
         keyed[Ledger.LOG] = records
     owners = owners_of(attempts, records)
-    for ledger in _CONSUMER_SIDE:
+    # What a read shows at a position says whose an output row of that position is, so reads come first.
+    for ledger in (Ledger.READ, Ledger.DELIVERED):
         if ledger in scope.evidence:
-            keyed[ledger] = materialised(
-                with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
-            )
+            rows = with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
+            keyed[ledger] = materialised(rows)
+        if ledger == Ledger.READ and ledger in keyed:
+            owners = owners_of(attempts, records, keyed[ledger])
     for ledger in _ASIDE:
         if ledger in scope.evidence:
             keyed[ledger] = materialised(
