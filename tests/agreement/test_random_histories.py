@@ -63,7 +63,9 @@ def expected_of(history: RandomHistory) -> dict[str, Any]:
 
 def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
     """Return what is compared of a break; one of a position, commit or transaction belongs to no one message."""
-    named = {} if row["class"] in OF_NO_MESSAGE or not has_ids else {"id": row["message_id"]}
+    # Where a row shows no id, the engine may know it from the record at its position.
+    is_named = has_ids and row["class"] not in OF_NO_MESSAGE and row["message_id"] is not None
+    named = {"id": row["message_id"]} if is_named else {}
     # Whether a log that lacks an effect's record would have shown it, the two tell differently at the log's edges.
     placed = {} if row["class"] == BreakClass.PHANTOM_UNKNOWN else {"locus": row["locus"]}
     return {**named, **placed, "class": row["class"], "flags": row["flags"]}

@@ -48,7 +48,8 @@ def _is_undecided(scope: Scope) -> Column:
     is_unproven = (F.col("acceptance") == "unproven") & (
         F.col("shares_ambiguous_id") | may_have_effect | lacks_evidence(scope)
     )
-    return (is_unproven | ((F.col("acceptance") == "failed") & may_have_effect)) & ~_is_set_aside()
+    may_be_meant = may_have_effect | (F.col("shares_ambiguous_id") & (F.col("effect_rows") == 0))
+    return (is_unproven | ((F.col("acceptance") == "failed") & may_be_meant)) & ~_is_set_aside()
 
 
 def _in_flight(scope: Scope) -> Column:
@@ -79,7 +80,7 @@ def _not_sent(scope: Scope) -> Column:
     failed = (
         (F.col("acceptance") == "failed") & (F.col("effect_rows") == 0) & (F.col("possible_effects") == 0)
     )
-    return (failed | absent) & ~_is_set_aside()
+    return (failed | absent) & ~_is_set_aside() & ~_is_undecided(scope)
 
 
 def _misrouted(_scope: Scope) -> Column:
