@@ -73,7 +73,8 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]]) -> Line:
 def _offsets(partitions: Sequence[Mapping[str, Any]]) -> Account:
     """Return the log's positions by state; a partition without a log has none."""
     known = [row["offsets"] or {} for row in partitions]
-    states = dict.fromkeys(name for found in known for name in found if name not in ("from", "to"))
+    aside = ("from", "to", "unexplained")
+    states = dict.fromkeys(name for found in known for name in found if name not in aside)
     whole = Line("log offsets", tuple(found.get("to", 0) - found.get("from", 0) for found in known))
     terms = [Line(state, tuple(found.get(state, 0) for found in known)) for state in states]
     return Account(whole, (*terms, _line("unexplained", partitions)))
