@@ -17,7 +17,7 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""What a run sets: UTC, ANSI arithmetic, plain upper and lower case, and no web page of its own."""
+"""What a run sets: UTC, ANSI arithmetic, plain upper and lower case; no web page, no call site noted per column."""
 
 _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
