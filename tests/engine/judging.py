@@ -196,8 +196,15 @@ def _scope(
             rows=spark.createDataFrame(values, SCHEMAS[ledger]),
             present=present.get(ledger, frozenset()),
             coverage=_coverage(ledger, history.coverage.get(ledger), found),
+            may_lack_id=any(row.get("message_id") is None for row in found),
+            may_lack_position=any(_is_unplaced(row) for row in found),
+            may_lack_identity=any(row.get("message_id") is None and _is_unplaced(row) for row in found),
         )
     return Scope(history.contract, history.window, evidence)
+
+
+def _is_unplaced(row: Mapping[str, Any]) -> bool:
+    return row.get("offset") is None or row["offset"] < 0
 
 
 def _coverage(

@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -17,6 +18,7 @@ from tieout.model import Identity, Ledger
 POSITION = ("topic", "partition", "offset")
 _STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
 _TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
+_ID_SESSION: Final = ("message_id", "producer_id", "producer_session")
 NEVER: Final = "9999-12-31 00:00:00"
 """Stands for a time that is not known where the earliest is looked for."""
 
@@ -26,11 +28,11 @@ def placed_offset(offset: Column) -> Column:
     return F.when(offset >= 0, offset)
 
 
-def attempts_of(scope: Scope, log: DataFrame | None) -> DataFrame:
+def attempts_of(scope: Scope, log: DataFrame | None, contested: DataFrame | None) -> DataFrame:
     """Return one row per send attempt: canonical columns, `key`, `log_state` and the resolved `outcome`.
 
-    `log` holds the log's data records or None. `log_state` is the transaction state of the record at the attempt's
-    position where that record is this attempt's.
+    `log` holds the log's data records or None, `contested` is `contested_ids_of`. `log_state` is the transaction state
+    of the record at the attempt's position where that record is this attempt's.
     """
     produced = scope.rows(Ledger.PRODUCED)
     rows = produced.select(
@@ -38,7 +40,7 @@ def attempts_of(scope: Scope, log: DataFrame | None) -> DataFrame:
         placed_offset(F.col("offset")).alias("offset"),
         F.coalesce(F.lower("outcome"), F.lit("unknown")).alias("claimed"),
     )
-    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log)))
+    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log)), contested)
 
 
 def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> DataFrame:
@@ -50,10 +52,7 @@ def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> Data
         F.col("transaction_state").alias("held_state"),
         F.col("message_id").alias("held_id"),
     )
-    same_place = F.lit(True)
-    for name in POSITION:
-        same_place = same_place & F.col(name).eqNullSafe(F.col(f"held_{name}"))
-    joined = rows.join(held, same_place & F.col("offset").isNotNull(), how="left")
+    joined = rows.join(held, same(POSITION, "held_") & F.col("offset").isNotNull(), how="left")
     is_other = F.coalesce(F.col("held_id") != F.col("message_id"), F.lit(False))
     own = joined.select(*rows.columns, F.when(~is_other, F.col("held_state")).alias("log_state"))
     is_by_id = scope.contract.identity == Identity.MESSAGE_ID and scope.has(Ledger.LOG, "message_id")
@@ -66,14 +65,11 @@ def _with_state_by_id(rows: DataFrame, held: DataFrame) -> DataFrame:
     """Return the attempts; those without an offset take the state of their id's records that nobody else names."""
     place = [f"held_{name}" for name in POSITION]
     named = rows.filter(F.col("offset").isNotNull()).select(*POSITION).distinct()
-    same_place = F.lit(True)
-    for name in POSITION:
-        same_place = same_place & F.col(name).eqNullSafe(F.col(f"held_{name}"))
     ranks = F.create_map(*[F.lit(word) for pair in _STATE_RANKS.items() for word in pair])
     best = F.min(F.struct(ranks[F.col("held_state")].alias("rank"), F.col("held_state").alias("state")))
     by_id = (
         held.filter(F.col("held_id").isNotNull())
-        .join(named, same_place, how="left_anti")
+        .join(named, same(POSITION, "held_"), how="left_anti")
         .drop(*place)
         .groupBy("held_id")
         .agg(best["state"].alias("state_by_id"))
@@ -97,10 +93,8 @@ def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:
     own_state = F.coalesce("log_state", F.when(stated != "none", stated))
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
         return _resolved(rows, own_state)
-    same = F.lit(True)
-    for name in _TRANSACTION:
-        same = same & F.col(name).eqNullSafe(F.col(f"of_{name}"))
-    joined = rows.join(_told_states(scope), same & F.col("transaction_id").isNotNull(), how="left")
+    is_member = same(_TRANSACTION, "of_") & F.col("transaction_id").isNotNull()
+    joined = rows.join(_told_states(scope), is_member, how="left")
     told = F.coalesce("log_state", "told_state")
     state = F.when(F.col("transaction_id").isNotNull(), told).otherwise(own_state)
     return _resolved(joined, state).drop("told_state", *(f"of_{name}" for name in _TRANSACTION))
@@ -115,11 +109,14 @@ def _told_states(scope: Scope) -> DataFrame:
         .groupBy(*[F.col(name).alias(f"of_{name}") for name in _TRANSACTION])
     )
     if scope.has(Ledger.PRODUCED, "transaction_state"):
-        state = F.when(F.bool_or(stated == "committed"), "committed").when(
-            F.bool_or(stated == "aborted"), "aborted"
-        )
-        return by_transaction.agg(F.coalesce(state, F.lit("open")).alias("told_state"))
+        return by_transaction.agg(told_state(stated).alias("told_state"))
     return by_transaction.agg(F.when(F.min(claimed) != F.max(claimed), "open").alias("told_state"))
+
+
+def told_state(stated: Column) -> Column:
+    """Return the state of a transaction from what its rows state: one that ended it decides, else it is open."""
+    committed, aborted = F.bool_or(stated == "committed"), F.bool_or(stated == "aborted")
+    return F.when(committed, "committed").when(aborted, "aborted").otherwise("open")
 
 
 def _resolved(rows: DataFrame, state: Column) -> DataFrame:
@@ -133,7 +130,7 @@ def _resolved(rows: DataFrame, state: Column) -> DataFrame:
     return rows.withColumn("outcome", outcome).drop("claimed")
 
 
-def with_keys(scope: Scope, rows: DataFrame) -> DataFrame:
+def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> DataFrame:
     """Return the attempts with `key`, one value per message, and `has_identity`.
 
     A row without an id is the message of its position; one without position either is a message of its own.
@@ -147,10 +144,10 @@ def with_keys(scope: Scope, rows: DataFrame) -> DataFrame:
         has_identity = has_id | is_placed
         may_lack_identity = scope.evidence[Ledger.PRODUCED].may_lack_identity
         by_position = rows.filter(~has_id & is_placed).withColumn("key", position_key())
-        known = _with_id_keys(scope, rows.filter(has_id)).unionByName(by_position)
+        known = _with_id_keys(scope, rows.filter(has_id), contested).unionByName(by_position)
     else:
         has_identity, may_lack_identity = has_id, False
-        known = _with_id_keys(scope, rows)
+        known = _with_id_keys(scope, rows, contested)
     named = known.withColumn("has_identity", F.lit(True))
     if not may_lack_identity:
         return named
@@ -177,7 +174,7 @@ def _own_messages(rows: DataFrame) -> DataFrame:
     return keyed.withColumn("key", F.concat(F.lit("r:"), "row_digest", F.lit("#"), number)).drop("row_digest")
 
 
-def _with_id_keys(scope: Scope, rows: DataFrame) -> DataFrame:
+def _with_id_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> DataFrame:
     """Return attempts keyed by id: with the session where ids are scoped by it, with the content where ids are reused.
 
     Sessions of one id that share a payload are one message, and a session without any payload joins the earliest; what
@@ -187,39 +184,40 @@ def _with_id_keys(scope: Scope, rows: DataFrame) -> DataFrame:
         return rows.withColumn(
             "key", F.concat(F.lit("s:"), F.to_json(F.struct("producer_id", "producer_session", "message_id")))
         )
-    if not scope.has(Ledger.PRODUCED, "payload_hash"):
+    if contested is None:
         return rows.withColumn("key", id_key())
-    several = (
-        rows.groupBy("message_id")
-        .agg(F.min("payload_hash").alias("low"), F.max("payload_hash").alias("high"))
-        .filter(F.col("low") != F.col("high"))
-        .select(F.col("message_id").alias("several_id"))
-    )
-    several = materialised(several)
-    if several.isEmpty():
-        return rows.withColumn("key", id_key())
-    named = _contents_of(rows, several)
-    same = (
-        (F.col("message_id") == F.col("content_id"))
-        & F.col("producer_id").eqNullSafe(F.col("content_producer"))
-        & F.col("producer_session").eqNullSafe(F.col("content_session"))
-    )
     by_content = F.concat(F.lit("c:"), F.to_json(F.struct("message_id", "content")))
     return (
-        rows.join(named, same, how="left")
+        rows.join(_contents_of(rows, contested), same(_ID_SESSION, "of_"), how="left")
         .withColumn("key", F.when(F.col("content").isNotNull(), by_content).otherwise(id_key()))
-        .drop("content_id", "content_producer", "content_session", "content")
+        .drop("content", *(f"of_{name}" for name in _ID_SESSION))
     )
 
 
-def _contents_of(rows: DataFrame, several: DataFrame) -> DataFrame:
+def contested_ids_of(scope: Scope) -> DataFrame | None:
+    """Return the ids that were attempted with more than one payload, as `contested_id`, or None where none was."""
+    is_by_id = scope.contract.identity == Identity.MESSAGE_ID and scope.contract.id_scope == "global"
+    if not is_by_id or not scope.has(Ledger.PRODUCED, "payload_hash"):
+        return None
+    found = materialised(
+        scope.rows(Ledger.PRODUCED)
+        .filter(F.col("message_id").isNotNull())
+        .groupBy(F.col("message_id").alias("contested_id"))
+        .agg(F.min("payload_hash").alias("low"), F.max("payload_hash").alias("high"))
+        .filter(F.col("low") != F.col("high"))
+        .select("contested_id")
+    )
+    return None if found.isEmpty() else found
+
+
+def _contents_of(rows: DataFrame, contested: DataFrame) -> DataFrame:
     """Return per session of a reused id the content that names its message; ids that are one message are left out.
 
-    Columns: `content_id`, `content_producer`, `content_session`, `content`, the least payload of the message.
+    Columns: those of `_ID_SESSION` with the prefix `of_`, and `content`, the least payload of the message.
     """
     sessions = (
-        rows.join(several, F.col("message_id") == F.col("several_id"), how="left_semi")
-        .groupBy("message_id", "producer_id", "producer_session")
+        rows.join(contested, F.col("message_id") == F.col("contested_id"), how="left_semi")
+        .groupBy(*_ID_SESSION)
         .agg(F.min("attempted_at").alias("began_at"), F.collect_set("payload_hash").alias("payloads"))
     )
     nothing = F.array().cast("array<array<string>>")
@@ -239,8 +237,5 @@ def _contents_of(rows: DataFrame, several: DataFrame) -> DataFrame:
     shown = F.when(known, F.col("payloads")).otherwise(F.col("earliest"))
     group = F.filter("groups", lambda group: F.arrays_overlap(group, shown))[0]
     return sessions.join(reused, F.col("message_id") == F.col("reused_id"), how="inner").select(
-        F.col("message_id").alias("content_id"),
-        F.col("producer_id").alias("content_producer"),
-        F.col("producer_session").alias("content_session"),
-        F.array_min(group).alias("content"),
+        *[F.col(name).alias(f"of_{name}") for name in _ID_SESSION], F.array_min(group).alias("content")
     )

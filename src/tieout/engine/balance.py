@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.phantoms import origin_is_covered
+from tieout.engine.joining import same
 from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import OFFSET_STATES
@@ -62,8 +63,7 @@ def balanced(
 def _at_place(left: DataFrame, right: DataFrame) -> DataFrame:
     """Return the left rows with the right columns of the same topic partition, null where it has none."""
     named = right.withColumnsRenamed({"topic": "r_topic", "partition": "r_partition"})
-    same = F.col("topic").eqNullSafe(F.col("r_topic")) & F.col("partition").eqNullSafe(F.col("r_partition"))
-    return left.join(named, same, how="left").drop("r_topic", "r_partition")
+    return left.join(named, same(PLACE, "r_"), how="left").drop("r_topic", "r_partition")
 
 
 def _in_range(rows: DataFrame, ranges: DataFrame) -> DataFrame:
@@ -125,10 +125,8 @@ def _absent_states(log: DataFrame, messages: DataFrame, ranges: DataFrame) -> Da
     )
     one_each = asserted.groupBy(*PLACE, "offset").agg(F.min("disposition").alias("state"))
     held = log.select(*[F.col(name).alias(f"held_{name}") for name in (*PLACE, "offset")])
-    same = F.lit(True)
-    for name in (*PLACE, "offset"):
-        same = same & F.col(name).eqNullSafe(F.col(f"held_{name}"))
-    absent = _in_range(one_each.join(held, same, how="left_anti"), ranges)
+    missing = one_each.join(held, same((*PLACE, "offset"), "held_"), how="left_anti")
+    absent = _in_range(missing, ranges)
     counted = absent.groupBy(*PLACE, "is_below_start", "state").agg(F.count("*").alias("positions"))
     return counted.withColumn("is_present", F.lit(False))
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.classes.standing import COMMIT_ROWS
 from tieout.engine.classifying import NO_BREAK
+from tieout.engine.joining import same
 from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
@@ -89,11 +90,8 @@ def lined_up(messages: DataFrame, breaks: DataFrame) -> DataFrame:
     Columns: `key`, `rank`, `previous_offset`, `next_offset`, `reader_before`, `reader_after`.
     """
     places = breaks.select(*[F.col(name).alias(f"broken_{name}") for name in PLACE]).distinct()
-    same = F.col("topic").eqNullSafe(F.col("broken_topic")) & F.col("partition").eqNullSafe(
-        F.col("broken_partition")
-    )
     placed = messages.filter(F.col("first_offset").isNotNull()).join(
-        F.broadcast(places), same, how="left_semi"
+        F.broadcast(places), same(PLACE, "broken_"), how="left_semi"
     )
     upwards = Window.partitionBy(*PLACE).orderBy("first_offset", "key")
     downwards = Window.partitionBy(*PLACE).orderBy(F.col("first_offset").desc(), F.col("key").desc())

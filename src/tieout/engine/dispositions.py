@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.attempts import NEVER
+from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
 from tieout.engine.positions import PLACE, frontier_of, with_first_cover
 from tieout.engine.scope import Scope
@@ -80,10 +81,10 @@ def position_facts(
     positions = positions.withColumn("is_visible", is_visible).drop("position", "visible")
     positions = with_first_cover(positions, commits)
     reached = frontier_of(progress).select(
-        F.col("topic").alias("f_topic"), F.col("partition").alias("f_partition"), "passed", "committed"
+        *[F.col(name).alias(f"f_{name}") for name in PLACE], "passed", "committed"
     )
-    same = F.col("topic").eqNullSafe(F.col("f_topic")) & F.col("partition").eqNullSafe(F.col("f_partition"))
-    positions = positions.join(F.broadcast(reached), same, how="left").drop("f_topic", "f_partition")
+    positions = positions.join(F.broadcast(reached), same(PLACE, "f_"), how="left")
+    positions = positions.drop("f_topic", "f_partition")
     positions = _with_log_facts(scope, positions, bounds, records, progress)
     return positions.groupBy("key").agg(
         F.bool_and(F.coalesce(F.col("offset") <= F.col("passed"), F.lit(False))).alias("is_passed"),
@@ -142,10 +143,8 @@ def _covers_first(
         *[F.col(column).alias(f"p_{column}") for column in place],
         scope.covered_from(Ledger.PRODUCED, F.col("at") - skew).alias(name),
     )
-    same = F.lit(True)
-    for column in place:
-        same = same & F.col(column).eqNullSafe(F.col(f"p_{column}"))
-    return messages.join(F.broadcast(covered), same, how="left").drop(*(f"p_{column}" for column in place))
+    joined = messages.join(F.broadcast(covered), same(place, "p_"), how="left")
+    return joined.drop(*(f"p_{column}" for column in place))
 
 
 def _with_log_facts(
@@ -183,11 +182,8 @@ def absent_positions(
 ) -> DataFrame:
     """Return the acked positions at which the log has no record, with `is_covered`, `is_expired`, `is_superseded`."""
     held = log.select(*[F.col(name).alias(f"held_{name}") for name in (*PLACE, "offset")])
-    same = F.lit(True)
-    for name in (*PLACE, "offset"):
-        same = same & F.col(name).eqNullSafe(F.col(f"held_{name}"))
     acked = attempts.filter((F.col("outcome") == "acked") & F.col("offset").isNotNull())
-    absent = acked.join(held, same, how="left_anti").select(
+    absent = acked.join(held, same((*PLACE, "offset"), "held_"), how="left_anti").select(
         *PLACE,
         "offset",
         "message_id",
@@ -196,7 +192,7 @@ def absent_positions(
         F.coalesce("completed_at", "attempted_at").alias("done_at"),
         F.lit(0).alias("visible_count"),
     )
-    return _with_log_facts(scope, with_first_cover(absent, None), bounds, records, None)
+    return _with_log_facts(scope, absent, bounds, records, None)
 
 
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
@@ -214,8 +210,7 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
         *[F.col(name).alias(f"b_{name}") for name in (*PLACE, "log_start", "log_end", "observed_at")],
         "cleanup_policy",
     )
-    same = F.col("topic").eqNullSafe(F.col("b_topic")) & F.col("partition").eqNullSafe(F.col("b_partition"))
-    known = positions.join(F.broadcast(limits), same, how="left")
+    known = positions.join(F.broadcast(limits), same(PLACE, "b_"), how="left")
     settled_at = F.col("done_at") + F.lit(scope.contract.clock_skew)
     was_observed = F.when(F.col("b_observed_at").isNotNull(), F.col("b_observed_at") >= settled_at).otherwise(
         scope.covered_until(Ledger.LOG, settled_at)
@@ -289,8 +284,7 @@ def with_ambiguity(messages: DataFrame) -> DataFrame:
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
     known = known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
-    same = F.col("topic").eqNullSafe(F.col("in_topic"))
-    return known.join(F.broadcast(by_topic), same, how="left").drop("in_topic")
+    return known.join(F.broadcast(by_topic), same(("topic",), "in_"), how="left").drop("in_topic")
 
 
 def is_unplaced() -> Column:

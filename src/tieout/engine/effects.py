@@ -8,7 +8,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.attempts import POSITION, id_key, placed_offset, position_key
+from tieout.engine.attempts import POSITION, id_key, placed_offset, position_key, told_state
+from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -23,7 +24,6 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
     Rows that name another group are somebody else's output and are set aside; rows that name none are the group's.
     """
     rows = scope.rows(ledger)
-    is_ours = F.col("consumer_group").isNull() | (F.col("consumer_group") == scope.contract.group)
     outcome = F.coalesce(F.lower("outcome"), F.lit("ok"))
     sink_state = F.col("sink_state")
     state = (
@@ -32,7 +32,7 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
         .otherwise("ok")
     )
     ours = (
-        _with_sink_states(scope, ledger, rows.filter(is_ours))
+        _with_sink_states(scope, ledger, rows.filter(scope.is_ours()))
         .withColumns({"offset": placed_offset(F.col("offset")), "effect_state": state})
         .drop("sink_state")
     )
@@ -47,11 +47,10 @@ def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFram
     own = F.coalesce(F.lower("transaction_state"), F.lit("none"))
     if not scope.has(ledger, "transaction_id", "transaction_state"):
         return rows.withColumn("sink_state", own)
-    told = F.when(F.bool_or(own == "committed"), "committed").when(F.bool_or(own == "aborted"), "aborted")
     transactions = (
         rows.filter(F.col("transaction_id").isNotNull())
         .groupBy(F.col("transaction_id").alias("told_id"))
-        .agg(F.coalesce(told, F.lit("open")).alias("told"))
+        .agg(told_state(own).alias("told"))
     )
     joined = rows.join(transactions, F.col("transaction_id") == F.col("told_id"), how="left")
     is_told = F.col("told").isNull() | own.isin("committed", "aborted")
@@ -132,28 +131,21 @@ def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame |
     )
 
 
-def reused_ids_of(scope: Scope, attempts: DataFrame) -> DataFrame | None:
+def reused_ids_of(scope: Scope, attempts: DataFrame, contested: DataFrame | None) -> DataFrame | None:
     """Return the ids that alone do not say which message or content is meant, or None where all ids do.
 
-    Columns: `reused_id`, `candidates` (array of `key`, `payload_hash`, `producer_session`).
+    `contested` is `attempts.contested_ids_of`; ids that are scoped by session never say it alone. Columns: `reused_id`,
+    `candidates` (array of `key`, `payload_hash`, `producer_session`).
     """
-    can_reuse = scope.contract.id_scope == "session" or scope.has(Ledger.PRODUCED, "payload_hash")
-    if scope.contract.identity != Identity.MESSAGE_ID or not can_reuse:
+    named = attempts.filter(F.col("message_id").isNotNull())
+    if scope.contract.identity == Identity.MESSAGE_ID and scope.contract.id_scope == "session":
+        reused = named
+    elif contested is not None:
+        reused = named.join(contested, F.col("message_id") == F.col("contested_id"), how="left_semi")
+    else:
         return None
-    several = (F.min("payload_hash") != F.max("payload_hash")) | (F.min("key") != F.max("key"))
-    candidates = (
-        attempts.filter(F.col("message_id").isNotNull())
-        .groupBy(F.col("message_id").alias("reused_id"))
-        .agg(
-            several.alias("is_several"),
-            F.min("key").alias("one_key"),
-            F.collect_set(F.struct("key", "payload_hash", "producer_session")).alias("candidates"),
-        )
-        .filter(F.coalesce("is_several", F.lit(False)) | ~F.col("one_key").startswith("m:"))
-        .select("reused_id", "candidates")
-    )
-    found = materialised(candidates)
-    return None if found.isEmpty() else found
+    candidates = F.collect_set(F.struct("key", "payload_hash", "producer_session")).alias("candidates")
+    return materialised(reused.groupBy(F.col("message_id").alias("reused_id")).agg(candidates))
 
 
 def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
@@ -190,27 +182,19 @@ def with_record_keys(
     claims = attempts.filter(
         F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
     )
-    at = claims.groupBy(
-        F.col("topic").alias("at_topic"),
-        F.col("partition").alias("at_partition"),
-        F.col("offset").alias("at_offset"),
-    ).agg(F.min("key").alias("low"), F.max("key").alias("high"), F.min("message_id").alias("sent_id"))
-    same = (
-        F.col("topic").eqNullSafe(F.col("at_topic"))
-        & F.col("partition").eqNullSafe(F.col("at_partition"))
-        & F.col("offset").eqNullSafe(F.col("at_offset"))
+    at = claims.groupBy(*[F.col(name).alias(f"at_{name}") for name in POSITION]).agg(
+        F.min("key").alias("low"), F.max("key").alias("high"), F.min("message_id").alias("sent_id")
     )
     by_position = F.when(F.col("low") == F.col("high"), F.col("low"))
-    unowned = F.concat(F.lit("p:"), F.to_json(F.struct("topic", "partition", "offset")))
     return (
-        by_id.join(at, same, how="left")
+        by_id.join(at, same(POSITION, "at_"), how="left")
         .withColumn(
             "key",
             F.when(F.col("message_id").isNotNull(), F.coalesce("by_id", by_position)).otherwise(by_position),
         )
         .withColumn("named_id", F.coalesce("message_id", F.when(by_position.isNotNull(), F.col("sent_id"))))
-        .withColumn("key", F.coalesce("key", unowned))
-        .drop("sent_id", "by_id", "low", "high", "at_topic", "at_partition", "at_offset")
+        .withColumn("key", F.coalesce("key", position_key()))
+        .drop("sent_id", "by_id", "low", "high", *(f"at_{name}" for name in POSITION))
     )
 
 
@@ -230,12 +214,7 @@ def with_message_keys(
     to another. A row that is tied to no message keeps a key of its own; one that could belong to several, or shows
     neither id nor position, has `has_identity` false.
     """
-    same = (
-        F.col("topic").eqNullSafe(F.col("owned_topic"))
-        & F.col("partition").eqNullSafe(F.col("owned_partition"))
-        & F.col("offset").eqNullSafe(F.col("owned_offset"))
-    )
-    placed = rows.join(owners, same & F.col("offset").isNotNull(), how="left")
+    placed = rows.join(owners, same(POSITION, "owned_") & F.col("offset").isNotNull(), how="left")
     if scope.contract.identity == Identity.POSITION:
         by_id: Column = F.when(F.col("offset").isNotNull(), position_key())
         matched = placed.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)})

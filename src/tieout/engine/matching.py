@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine import messages as gathering
-from tieout.engine.attempts import attempts_of
+from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
 from tieout.engine.effects import (
     consumer_rows_of,
@@ -53,9 +53,10 @@ class Matched:
 def matched(scope: Scope) -> Matched:
     """Return the scope's evidence matched: keys first, then one row a message, then its disposition."""
     log, bounds = log_of(scope)
-    records = None if log is None or bounds is None else data_records_of(log, bounds)
-    attempts = materialised(attempts_of(scope, records))
-    reused = reused_ids_of(scope, attempts)
+    records = None if log is None or bounds is None else data_records_of(scope, log, bounds)
+    contested = contested_ids_of(scope)
+    attempts = materialised(attempts_of(scope, records, contested))
+    reused = reused_ids_of(scope, attempts, contested)
     keyed: dict[Ledger, DataFrame] = {Ledger.PRODUCED: attempts}
     if records is not None:
         records = materialised(with_record_keys(scope, records, attempts, reused))

@@ -128,7 +128,6 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
         "last_failed": F.max(_when(attempt & (outcome == "failed"), F.struct("at", "done_at"))),
-        "sessions": F.size(F.collect_set(_when(attempt, F.struct("producer_id", "producer_session")))),
         "transactions": F.collect_set(_when(in_transaction & (outcome != "failed"), transaction)),
         "unknown_transactions": F.collect_set(_when(in_transaction & (outcome == "unknown"), transaction)),
         "acked_place": F.min(
@@ -142,7 +141,6 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
         "uncovered_copies": F.collect_set(_when(asserts & ~F.col("is_log_covered"), _position())),
         "asserted": F.collect_set(_when(asserts, _position())),
-        "acked_positions": F.collect_set(_when(attempt & placed & (outcome == "acked"), _position())),
     }
 
 

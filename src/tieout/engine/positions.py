@@ -20,10 +20,9 @@ def commits_of(scope: Scope) -> DataFrame | None:
     """Return the group's commits, one row a distinct commit, or None where no offset table is declared."""
     if Ledger.COMMITTED not in scope.evidence:
         return None
-    is_ours = F.col("consumer_group").isNull() | (F.col("consumer_group") == scope.contract.group)
     return (
         scope.rows(Ledger.COMMITTED)
-        .filter(is_ours & F.col("committed_offset").isNotNull())
+        .filter(scope.is_ours() & F.col("committed_offset").isNotNull())
         .select(*PLACE, "committed_offset", "committed_at", "generation", "leader_epoch", "consumer_group")
         .distinct()
     )

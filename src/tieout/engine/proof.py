@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.joining import same
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.model import Ledger
 
@@ -56,11 +57,9 @@ def _found_by(wanted: DataFrame, rows: DataFrame) -> DataFrame:
     """Return the rows that a break asks for, with its `proof_id`."""
     by_key = wanted.filter(F.col("wanted_key").isNotNull())
     by_position = wanted.filter(F.col("wanted_key").isNull())
-    same = F.lit(True)
-    for name in _POSITION:
-        same = same & F.col(name).eqNullSafe(F.col(f"wanted_{name}"))
     of_key = rows.join(by_key, F.col("key") == F.col("wanted_key"), how="inner")
-    return of_key.unionByName(rows.join(by_position, same & F.col("offset").isNotNull(), how="inner"))
+    is_there = same(_POSITION, "wanted_") & F.col("offset").isNotNull()
+    return of_key.unionByName(rows.join(by_position, is_there, how="inner"))
 
 
 def _rows_of(ledger: Ledger, rows: DataFrame, wanted: DataFrame) -> DataFrame:

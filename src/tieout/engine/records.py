@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.joining import same
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
@@ -87,11 +88,14 @@ def is_visible() -> Column:
     return ~F.col("is_control") & F.col("transaction_state").isin("none", "committed") & is_stable
 
 
-def _with_ends(log: DataFrame) -> DataFrame:
+def _with_ends(scope: Scope, log: DataFrame) -> DataFrame:
     """Return the log with `ended_at`, the time of the marker that ended a record's transaction, null where not known.
 
-    A producer has one transaction at a time, so its next control record in the partition is the marker.
+    A producer has one transaction at a time, so its next control record in the partition is the marker. A source that
+    does not name producers or markers shows no end, and its log is not sorted for one.
     """
+    if not scope.has(Ledger.LOG, "broker_producer_id", "is_control"):
+        return log.withColumn("ended_at", F.lit(None).cast("timestamp"))
     onwards = Window.partitionBy("topic", "partition", "broker_producer_id").orderBy("offset")
     marker = F.when(F.col("is_control"), F.col("record_timestamp"))
     following = onwards.rowsBetween(1, Window.unboundedFollowing)
@@ -109,19 +113,18 @@ def _open_until() -> Column:
     )
 
 
-def data_records_of(log: DataFrame, bounds: DataFrame) -> DataFrame:
+def data_records_of(scope: Scope, log: DataFrame, bounds: DataFrame) -> DataFrame:
     """Return the log's data records with `is_visible` and `open_until`, when their transaction was still open."""
+    place = ("topic", "partition")
     limits = bounds.select(
-        F.col("topic").alias("at_topic"),
-        F.col("partition").alias("at_partition"),
+        *[F.col(name).alias(f"at_{name}") for name in place],
         "first_unstable",
         F.col("observed_at").alias("bounds_observed_at"),
     )
-    same = F.col("topic").eqNullSafe(F.col("at_topic")) & F.col("partition").eqNullSafe(F.col("at_partition"))
     return (
-        _with_ends(log)
+        _with_ends(scope, log)
         .filter(~F.col("is_control"))
-        .join(F.broadcast(limits), same, how="left")
+        .join(F.broadcast(limits), same(place, "at_"), how="left")
         .withColumn("is_visible", is_visible())
         .withColumn("open_until", _open_until())
         .drop("at_topic", "at_partition", "first_unstable", "bounds_observed_at", "ended_at")

@@ -50,6 +50,10 @@ class Scope:
         """How long after its acknowledgement a message may stay without effect."""
         return self.contract.max_latency + self.contract.clock_skew
 
+    def is_ours(self) -> Column:
+        """Return whether a row of the consumer's side is the judged group's; one that names no group is."""
+        return F.col("consumer_group").isNull() | (F.col("consumer_group") == self.contract.group)
+
     def in_window(self, time: Column) -> Column:
         """Return whether the time lies in `[start, end)`; false, never null, without a time."""
         inside = (time >= F.lit(self.window.start)) & (time < F.lit(self.window.end))

@@ -65,16 +65,14 @@ def _unknown_locus(scope: Scope) -> Column:
     return F.when(_is_recorded(), Locus.PRODUCER.value).otherwise(absent)
 
 
-def _aborted(_scope: Scope) -> Column:
-    return is_aborted_effect()
-
-
 def _uncommitted(_scope: Scope) -> Column:
     return F.col("is_from_open")
 
 
 PHANTOM_UNKNOWN = MessageRule(BreakClass.PHANTOM_UNKNOWN, _unknown, _unknown_locus)
-PHANTOM_ABORTED = MessageRule(BreakClass.PHANTOM_ABORTED, _aborted, at(Locus.CONSUMER_ISOLATION))
+PHANTOM_ABORTED = MessageRule(
+    BreakClass.PHANTOM_ABORTED, lambda _scope: is_aborted_effect(), at(Locus.CONSUMER_ISOLATION)
+)
 PHANTOM_UNCOMMITTED = MessageRule(
     BreakClass.PHANTOM_UNCOMMITTED,
     _uncommitted,

@@ -107,16 +107,12 @@ def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
     seen = F.struct(
         F.col("first_offset").alias("offset"),
         "message_id",
-        F.col("first_effect.at").alias("at"),
-        F.col("first_effect.delivery_sequence").alias("delivery_sequence"),
-        F.col("first_effect.consumer_id").alias("consumer_id"),
+        "first_effect.at",
+        "first_effect.delivery_sequence",
+        "first_effect.consumer_id",
     )
-    is_placed = F.col("first_offset").isNotNull() & (F.col("acceptance") == "accepted")
-    rows = (
-        messages.filter(is_placed & (F.size("sent_key_hash") == 1) & F.col("first_effect.at").isNotNull())
-        .withColumn("order_key", F.array_min("sent_key_hash"))
-        .withColumn("upper", seen)
-    )
+    is_seen = (F.size("sent_key_hash") == 1) & F.col("first_effect.at").isNotNull()
+    rows = _ordered(scope, messages).filter(is_seen).withColumn("upper", seen)
     by_position = Window.partitionBy("topic", "partition", "order_key").orderBy("first_offset")
     is_same_consumer = F.col("upper.consumer_id").eqNullSafe(F.col("lower.consumer_id"))
     is_far = F.col("upper.at") + F.lit(scope.contract.clock_skew) < F.col("lower.at")

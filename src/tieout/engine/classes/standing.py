@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.dispositions import absent_positions
+from tieout.engine.joining import same
 from tieout.engine.matching import Matched
 from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
@@ -126,18 +127,12 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
 def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> DataFrame:
     """Return one break a partition whose latest commit lies outside log bounds observed no earlier than it."""
     latest = commits.groupBy(*PLACE).agg(F.max(F.struct("committed_at", "committed_offset")).alias("latest"))
-    limits = bounds.select(
-        F.col("topic").alias("b_topic"),
-        F.col("partition").alias("b_partition"),
-        "log_start",
-        "log_end",
-        "observed_at",
-    )
-    same = F.col("topic").eqNullSafe(F.col("b_topic")) & F.col("partition").eqNullSafe(F.col("b_partition"))
+    place = [F.col(name).alias(f"b_{name}") for name in PLACE]
+    limits = bounds.select(*place, "log_start", "log_end", "observed_at")
     committed, committed_at = F.col("latest.committed_offset"), F.col("latest.committed_at")
     is_outside = (committed > F.col("log_end")) | (committed < F.col("log_start"))
     rows = (
-        latest.join(F.broadcast(limits), same, how="inner")
+        latest.join(F.broadcast(limits), same(PLACE, "b_"), how="inner")
         .filter(is_outside & (F.col("observed_at") >= committed_at) & scope.in_window(committed_at))
         .withColumn("offset", committed)
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))

@@ -69,10 +69,9 @@ def skipped(scope: Scope, reads: DataFrame, records: DataFrame) -> DataFrame:
 
 def _changes(scope: Scope) -> DataFrame:
     """Return when the group's consumers were assigned, lost or moved their partitions."""
-    is_ours = F.col("consumer_group").isNull() | (F.col("consumer_group") == scope.contract.group)
     return (
         scope.rows(Ledger.ASSIGNED)
-        .filter(is_ours)
+        .filter(scope.is_ours())
         .select(F.col("consumer_id").alias("changed_id"), F.col("assigned_at").alias("changed_at"))
     )
 
