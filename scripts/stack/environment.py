@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from scripts.stack import spark
 from scripts.stack.database import Databases
 from scripts.stack.layout import ROOT, Layout
 from scripts.stack.processes import MARK
@@ -83,13 +84,12 @@ def _machine(layout: Layout) -> dict[str, str]:
 
 def _tieout(layout: Layout, databases: Databases, contracts: Iterable[Path]) -> dict[str, str]:
     """Return what Tieout's settings and its connections are in this stack."""
-    spark = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
+    master = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
     return {
         "TIEOUT_DATABASE_URL": databases.tieout,
         "TIEOUT_CONTRACTS": os.pathsep.join(str(folder) for folder in contracts),
         "TIEOUT_HOME": str(layout.home),
         "TIEOUT_PRELOAD_CHECKS": "1",
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
-        "SPARK_LOCAL_IP": _LOCAL,
-        "SPARK_CONF_DIR": str(layout.spark),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(master),
+        **spark.environment(),
     }

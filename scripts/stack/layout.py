@@ -26,11 +26,6 @@ class Layout:
         return self.home / "airflow"
 
     @property
-    def spark(self) -> Path:
-        """Spark's configuration."""
-        return self.home / "spark"
-
-    @property
     def logs(self) -> Path:
         """What the processes print, one file each."""
         return self.home / "logs"

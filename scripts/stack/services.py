@@ -58,12 +58,12 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
     """
     stop(layout)
     port = chosen_port(layout)
-    spark.configure(layout)
     with steps.step("starting PostgreSQL and creating the schemas"):
         databases = database.provide(layout, is_fresh=is_fresh)
         environment = airflow_environment(
             layout, databases, port=port, secrets=state.shared_secrets(layout), contracts=plan.contracts
         )
+        archiving = spark.start_archiving(environment, layout.logs / "class-archive.log")
         receiver_port = free_port()
         for name in plan.webhooks:
             environment[f"AIRFLOW_CONN_{name.upper()}"] = webhook(receiver_port)
@@ -88,6 +88,9 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
             started = Started(port, databases.tieout, (*started.processes, process))
             state.remember(layout, started)
         await_ready(started, plan.dags, layout.logs)
+    if archiving is not None:
+        with steps.step("archiving Spark's classes, once an installation"):
+            _finish_archiving(archiving, layout.logs / "class-archive.log")
     return started
 
 
@@ -206,6 +209,14 @@ def _migrate_airflow(layout: Layout, environment: Mapping[str, str]) -> None:
     _, status = os.waitpid(process.pid, 0)
     if os.waitstatus_to_exitcode(status) != 0:
         raise StackError(f"Airflow's schema could not be created: {_last_words(log)}")
+
+
+def _finish_archiving(process: Process, log: Path) -> None:
+    """Wait for the class archive; without it jobs only start slower, and the next start tries again."""
+    while processes.is_alive(process):
+        time.sleep(0.2)
+    if not spark.finish_archiving():
+        say(f"    no class archive, so jobs take longer to start: {_last_words(log)}")
 
 
 def _last_words(log: Path) -> str:
