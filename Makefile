@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test check requirements record install install-dev
+.PHONY: help demo up down test mutate check requirements record install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -24,8 +24,11 @@ down: ## Stop what `make up` started in this checkout
 	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
 
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest --ignore tests/agreement $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest tests/agreement $(PYTEST_ARGS)
+
+mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
+	@$(BIN)/python -m pytest tests/mutations $(PYTEST_ARGS)
 
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
 	@$(BIN)/ruff check --quiet $(CODE)

@@ -20,7 +20,7 @@ from tieout.store import Store
 from tieout.store.results import Run
 
 PATIENCE_SECONDS = 1800.0
-_LOOK_EVERY_SECONDS = 1.5
+_LOOK_EVERY_SECONDS = 3.0
 _TOLD_EVERY_SECONDS = 10.0
 _ENDED = ("success", "failed")
 _SIGNS = {"success": "✓", "failed": "✗", "upstream_failed": "·", "running": "…", "up_for_retry": "↻"}

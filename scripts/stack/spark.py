@@ -26,7 +26,8 @@ FOLDER = ROOT / ".tieout" / "spark"
 
 _JAVA_OPTIONS = (
     # The optimising compiler's work does not pay in a job of half a minute: half the time without it.
-    "-XX:TieredStopAtLevel=1",
+    # Its code cache is small by default, and sweeping it costs more than the memory.
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m",
     # Memory taken at once is memory not collected: 12 short collections instead of 48 and no full one.
     "-XX:+UseSerialGC -Xms1g -Xmn512m -XX:MetaspaceSize=256m",
 )

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from tieout.engine.session import SETTINGS
@@ -20,8 +21,11 @@ def spark() -> Iterator[SparkSession]:
     if SparkSession.getActiveSession() is not None:
         pytest.fail("a classic Spark session runs in this process; run `pytest tests/agreement` by itself")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    SparkContext._ensure_initialized()
+    # PySpark takes a free port where this is set, else always 15002; Java, which started above, does not see it.
+    os.environ["SPARK_TESTING"] = "1"
     builder = SparkSession.builder.remote("local[2]")
-    for name, value in SETTINGS.items():
+    for name, value in (SETTINGS | {"spark.connect.grpc.binding.address": "127.0.0.1"}).items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session
