@@ -122,6 +122,27 @@ class Locus(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Cause(StrEnum):
+    """Why a break happened, as far as the engine tells it or leaves it open; the value is printed."""
+
+    UNKNOWN = "unknown"
+    RETRY_WITHOUT_IDEMPOTENCE = "retry without idempotence"
+    RESEND = "producer restart or application resend"
+    SEVERAL_IN_FLIGHT = "several requests in flight without idempotence"
+    COMMIT_BEFORE_PROCESS = "commit before process"
+    PROCESS_BEFORE_COMMIT = "process before commit"
+    ZOMBIE = "zombie after rebalance"
+    ABORTED_READ = "aborted transaction read"
+    RETENTION_OVERRUN = "retention overrun"
+    OFFSET_RESET = "offset reset to earliest or latest"
+    OFFSETS_EXPIRED = "group offsets expired"
+    TOPIC_RECREATED = "topic recreated"
+    UNCLEAN_ELECTION = "leader failover or unclean election"
+    COMMIT_AFTER_TRUNCATION = "commit after truncation"
+    PARALLEL_COMMITS = "parallel commits out of order"
+    POISON = "swallowed poison record"
+
+
 @dataclass(frozen=True)
 class Window:
     """A half-open interval `[start, end)` of aware UTC times."""

@@ -13,6 +13,8 @@ _FIXED = {
     BreakClass.PHANTOM_ABORTED: Locus.CONSUMER_ISOLATION,
     BreakClass.PHANTOM_UNCOMMITTED: Locus.CONSUMER_ISOLATION,
     BreakClass.MISROUTED: Locus.PRODUCER,
+    BreakClass.REDELIVERY: Locus.BROKER_TO_CONSUMER,
+    BreakClass.LATE: Locus.AFTER_ACKNOWLEDGEMENT,
 }
 _COLUMNS = {
     BreakClass.CORRUPTED_VALUE: "payload_hash",

@@ -163,7 +163,7 @@ def _with_log_facts(
     superseded = _with_superseding(covered, records)
     passed = superseded.withColumn("passed_at", F.lit(None).cast("timestamp"))
     if progress is not None:
-        passed = _with_first_passing(superseded, progress)
+        passed = with_first_passing(superseded, progress)
     was_passed = F.coalesce(F.col("passed_at") <= F.col("superseded_at"), F.lit(False))
     return passed.withColumn("is_compacted", F.col("is_superseded") & ~was_passed).drop(
         "passed_at", "superseded_at"
@@ -252,7 +252,7 @@ def _with_superseding(positions: DataFrame, records: DataFrame) -> DataFrame:
     )
 
 
-def _with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
+def with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
     """Return positions with `passed_at`, when a commit, a read or an effect first showed the group at or beyond them.
 
     What had been passed before compaction could take it was there to be read: compaction excuses nothing.

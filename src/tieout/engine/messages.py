@@ -179,7 +179,7 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         ),
         "is_ambiguous": F.coalesce(F.bool_or("is_ambiguous"), F.lit(False)),
         "first_effect_at": F.min(_when(effect, at)),
-        "last_effect_at": F.max(_when(effect, at)),
+        "last_effect": F.max(_when(effect & at.isNotNull(), F.struct("at", "generation", "consumer_id"))),
         "first_effect": F.min(
             _when(
                 effect & at.isNotNull(),

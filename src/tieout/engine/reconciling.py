@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,8 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.balance import balanced
-from tieout.engine.breaks import all_breaks, lined_up, message_breaks, with_causes, with_runs
+from tieout.engine.breaks import all_breaks, lined_up, message_breaks, with_runs
+from tieout.engine.causes import with_causes, with_standing_causes
 from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer
 from tieout.engine.classes.standing import standing_breaks
 from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
@@ -97,13 +99,16 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     of_messages = materialised(message_breaks(messages))
     if not of_messages.isEmpty():
         of_messages = with_runs(of_messages, lined_up(messages, of_messages))
-        of_messages = materialised(with_causes(of_messages, found.commits))
+        of_messages = materialised(with_causes(scope, of_messages, found))
     standing = [
         *standing_breaks(scope, messages, found),
         *_reorders(scope, messages, found),
         *_stretches(scope, found),
     ]
-    named = materialised(all_breaks(scope, of_messages, standing))
+    by_themselves = materialised(reduce(DataFrame.unionByName, standing))
+    if not by_themselves.isEmpty():
+        by_themselves = materialised(with_standing_causes(scope, by_themselves, found))
+    named = materialised(all_breaks(scope, of_messages, by_themselves))
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
     proved = with_proof_rows(named, {} if named.isEmpty() else found.keyed)

@@ -61,7 +61,7 @@ def is_confirmed(scope: Scope) -> Column:
     Effects must lie in their ledger's coverage; that all attempts failed takes a sound `produced` as well.
     """
     ledger = scope.effect_ledger
-    first, last = F.col("first_effect_at"), F.col("last_effect_at")
+    first, last = F.col("first_effect_at"), F.col("last_effect.at")
     is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
     produced_is_sound = F.lit(scope.evidence[Ledger.PRODUCED].coverage.is_sound)
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))

@@ -52,6 +52,6 @@ OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, _output_twice, _outp
 REDELIVERY = MessageRule(
     BreakClass.REDELIVERY,
     _read_again,
-    at(Locus.UNKNOWN),
+    at(Locus.BROKER_TO_CONSUMER),
     needs=(Need(Ledger.READ, ("partition", "offset")),),
 )

@@ -30,7 +30,9 @@ def _ordered(scope: Scope, messages: DataFrame) -> DataFrame:
 
 def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> DataFrame:
     """Return one break a pair in the wrong order, at its later row; both hold id, time and position."""
+    clues = [name for name in ("is_plain_overlap",) if name in rows.columns]
     placed = rows.select(
+        *clues,
         "topic",
         "partition",
         F.col("later.offset").alias("offset"),
@@ -47,9 +49,17 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> 
 
 
 def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the pairs whose sequence rises and whose first position falls, per session and partition."""
+    """Return the pairs whose sequence rises and whose first position falls, per session and partition.
+
+    `is_plain_overlap`: the second was sent before the first was acknowledged, both without a producer id.
+    """
     sent = F.struct(
-        F.col("first_offset").alias("offset"), "message_id", "first_attempt.at", "first_attempt.sequence"
+        F.col("first_offset").alias("offset"),
+        "message_id",
+        "first_attempt.at",
+        "first_attempt.sequence",
+        "first_acked.done_at",
+        (F.col("has_plain_record") & ~F.col("has_idempotent_record")).alias("is_plain"),
     )
     rows = (
         _ordered(scope, messages)
@@ -64,7 +74,11 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
         (F.col("earlier.offset") > F.col("later.offset"))
         & (F.col("earlier.sequence") < F.col("later.sequence"))
     )
-    return _descents(pairs, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
+    is_overlap = F.col("later.at") < F.col("earlier.done_at")
+    clued = pairs.withColumn(
+        "is_plain_overlap", is_overlap & F.col("later.is_plain") & F.col("earlier.is_plain")
+    )
+    return _descents(clued, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
 
 
 def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:

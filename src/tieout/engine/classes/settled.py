@@ -94,7 +94,7 @@ def is_overdue() -> Column:
     return F.col("is_old_enough")
 
 
-LATE = MessageRule(BreakClass.LATE, _late, at(Locus.UNKNOWN))
+LATE = MessageRule(BreakClass.LATE, _late, at(Locus.AFTER_ACKNOWLEDGEMENT))
 IN_FLIGHT = MessageRule(BreakClass.IN_FLIGHT, _in_flight, at(Locus.UNKNOWN))
 UNVERIFIABLE = MessageRule(BreakClass.UNVERIFIABLE, _unverifiable, at(Locus.UNKNOWN))
 MISROUTED = MessageRule(

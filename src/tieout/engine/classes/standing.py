@@ -24,6 +24,17 @@ STANDING_COLUMNS: Final[tuple[str, ...]] = (
 COMMIT_ROWS: Final = (
     "array<struct<topic:string,partition:int,committed_offset:bigint,committed_at:timestamp>>"
 )
+CLUES: Final = {
+    "acked_at": "timestamp",
+    "is_plain_overlap": "boolean",
+    "leader_epoch": "int",
+    "generation_before": "bigint",
+    "generation": "bigint",
+    "before_at": "timestamp",
+    "committed_at": "timestamp",
+    "is_beyond_end": "boolean",
+}
+"""What the rows behind a standing break say about its cause; null where its class has none of it."""
 POSITIONS_KEPT: Final = 20
 """How many positions a break of many lists; the rest is behind its count."""
 
@@ -48,7 +59,13 @@ def standing(
         (F.col("commit_rows") if "commit_rows" in rows.columns else F.lit(None))
         .cast(COMMIT_ROWS)
         .alias("commit_rows"),
+        _clues(rows).alias("clues"),
     )
+
+
+def _clues(rows: DataFrame) -> Column:
+    given = {name: F.col(name) if name in rows.columns else F.lit(None) for name in CLUES}
+    return F.struct(*[value.cast(CLUES[name]).alias(name) for name, value in given.items()])
 
 
 def _commit_row(offset: str, at: str) -> Column:
@@ -96,11 +113,18 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
     instants = (
         commits.filter(F.col("committed_at").isNotNull())
         .groupBy(*PLACE, "committed_at")
-        .agg(F.min("committed_offset").alias("low"))
+        .agg(
+            F.min("committed_offset").alias("low"),
+            F.when(F.min("generation") == F.max("generation"), F.max("generation")).alias("generation"),
+        )
     )
     by_time = Window.partitionBy(*PLACE).orderBy("committed_at")
     pairs = instants.withColumns(
-        {"before": F.lag("low").over(by_time), "before_at": F.lag("committed_at").over(by_time)}
+        {
+            "before": F.lag("low").over(by_time),
+            "before_at": F.lag("committed_at").over(by_time),
+            "generation_before": F.lag("generation").over(by_time),
+        }
     ).filter((F.col("low") < F.col("before")) & scope.in_window(F.col("committed_at")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
     pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
@@ -126,7 +150,8 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
 
 def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> DataFrame:
     """Return one break a partition whose latest commit lies outside log bounds observed no earlier than it."""
-    latest = commits.groupBy(*PLACE).agg(F.max(F.struct("committed_at", "committed_offset")).alias("latest"))
+    last = F.max(F.struct("committed_at", "committed_offset", "leader_epoch"))
+    latest = commits.groupBy(*PLACE).agg(last.alias("latest"))
     place = [F.col(name).alias(f"b_{name}") for name in PLACE]
     limits = bounds.select(*place, "log_start", "log_end", "observed_at")
     committed, committed_at = F.col("latest.committed_offset"), F.col("latest.committed_at")
@@ -137,6 +162,8 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
         .withColumn("offset", committed)
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn("committed_at", committed_at)
+        .withColumn("leader_epoch", F.col("latest.leader_epoch"))
+        .withColumn("is_beyond_end", committed > F.col("log_end"))
         .withColumn("commit_rows", F.array(_commit_row("offset", "committed_at")))
     )
     locus = F.lit(Locus.OFFSET_STORE.value)
@@ -152,7 +179,9 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     """
     rows = absent.filter(
         F.col("is_covered") & ~F.col("is_superseded") & scope.in_window(F.col("sent_at"))
-    ).withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+    ).withColumns(
+        {"positions": F.array(F.struct("topic", "partition", "offset")), "acked_at": F.col("done_at")}
+    )
     locus, subject = F.lit(Locus.BROKER.value), _at_place("offset", "message_id")
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
@@ -160,17 +189,25 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
 def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
     """Return one break a position that two identities, or two accepted attempts that differ, claim."""
     claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") == "acked")).select(
-        *PLACE, "offset", "key", "attempted_at"
+        *PLACE, "offset", "key", "attempted_at", F.coalesce("completed_at", "attempted_at").alias("done_at")
     )
     if records is not None:
         claims = claims.unionByName(
             records.filter(F.col("message_id").isNotNull()).select(
-                *PLACE, "offset", "key", F.lit(None).cast("timestamp").alias("attempted_at")
+                *PLACE,
+                "offset",
+                "key",
+                *[F.lit(None).cast("timestamp").alias(at) for at in ("attempted_at", "done_at")],
             )
         )
     rows = (
         claims.groupBy(*PLACE, "offset")
-        .agg(F.min("key").alias("low"), F.max("key").alias("high"), F.max("attempted_at").alias("at"))
+        .agg(
+            F.min("key").alias("low"),
+            F.max("key").alias("high"),
+            F.max("attempted_at").alias("at"),
+            F.min("done_at").alias("acked_at"),
+        )
         .filter((F.col("low") != F.col("high")) & scope.in_window(F.col("at")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     )
