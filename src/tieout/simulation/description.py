@@ -10,14 +10,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from tieout.contracts.contract import PIPELINE_PATTERN
 from tieout.contracts.loading import load_model
 from tieout.contracts.rules import Problem, did_you_mean, rules_error
 from tieout.contracts.scalars import Duration, Instant, Model, Ratio, Text
+from tieout.errors import UsageError
 from tieout.model import Guarantee
-from tieout.simulation.faults import FAULTS
+from tieout.simulation.faults import FAULTS, Fault
 
 ALL_FAULTS: Final = "all"
 """Under `faults`, the rate of every fault that is not named beside it."""
@@ -48,7 +49,7 @@ class Description(Model):
 
     `rate` is in messages a second over all partitions; `keys` counts the distinct keys, `keyless` is the share of
     messages without one (none in a compacted topic, as in Kafka). A fault's rate is the share of batches that it
-    strikes, and each named fault strikes at least once.
+    strikes, and each chosen fault strikes at least once; `all` chooses every fault that the pipeline can have.
     """
 
     version: Literal[1]
@@ -75,6 +76,17 @@ class Description(Model):
             raise rules_error(problems)
         return self
 
+    def with_messages(self, messages: int) -> Description:
+        """Return the same description of another number of messages.
+
+        Raises:
+            UsageError: where the pipeline cannot have so many, or so few.
+        """
+        try:
+            return Description.model_validate(self.model_dump() | {"messages": messages})
+        except ValidationError as error:
+            raise UsageError(f"--messages {messages}: {error.errors()[0]['msg']}") from error
+
     @property
     def partitions(self) -> int:
         """How many partitions there are over all topics."""
@@ -94,8 +106,19 @@ class Description(Model):
     def rates(self) -> dict[str, float]:
         """The chosen faults and their rates, in the order of the catalogue; those of rate 0 are left out."""
         fallback = self.faults.get(ALL_FAULTS, 0.0)
-        rates = {name: self.faults.get(name, fallback) for name in FAULTS}
+        rates = {
+            name: self.faults.get(name, fallback if self.lacks(fault) is None else 0.0)
+            for name, fault in FAULTS.items()
+        }
         return {name: rate for name, rate in rates.items() if rate > 0}
+
+    def lacks(self, fault: Fault) -> str | None:
+        """Return what the pipeline would need for the fault, None where it has it."""
+        if not any(producer.kind in fault.producers for producer in self.producers):
+            return f"a producer of kind {' or '.join(fault.producers)}"
+        if fault.policy and not any(topic.cleanup_policy == fault.policy for topic in self.topics):
+            return f"a topic with cleanup_policy: {fault.policy}"
+        return None
 
 
 def load_description(path: Path) -> Description:
@@ -128,3 +151,5 @@ def _problems(description: Description) -> Iterator[Problem]:
     for name in description.faults:
         if name != ALL_FAULTS and name not in FAULTS:
             yield Problem(("faults", name), f"unknown fault{did_you_mean(name, (ALL_FAULTS, *FAULTS))}")
+        elif name != ALL_FAULTS and (lacking := description.lacks(FAULTS[name])):
+            yield Problem(("faults", name), f"cannot strike this pipeline: it takes {lacking}")

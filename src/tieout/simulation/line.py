@@ -6,44 +6,32 @@ The steps write evidence and know no faults; a fault is a sequence of steps that
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tieout.model import BreakClass, Ledger
-from tieout.simulation.records import Content, Message, Reader, Record, Session, Transaction
+from tieout.simulation.log import PartitionLog, content_columns
+from tieout.simulation.records import Message, Reader, Record, Session, Transaction
 from tieout.simulation.truth import Finding, Place
-from tieout.simulation.world import ProducerKind, Row, World, digest
+from tieout.simulation.world import ProducerKind, Row, digest
 
 
-@dataclass
-class Line:
-    """One partition's log, its reader and its clock; `tail` are the records not yet written to the ledger `log`."""
+@dataclass(kw_only=True)
+class Line(PartitionLog):
+    """One partition with its reader, and the fault that it is going through.
 
-    world: World
-    topic: str
-    partition: int
-    cleanup_policy: str
-    clock: int
+    `allotted` is how many messages this round has still to send; `seat` decides which member of the group reads.
+    """
+
     seat: int
     reader: Reader
     allotted: int = 0
     fault: str = ""
-    epoch: int = 0
-    log_start: int = 0
-    log_end: int = 0
     position: int = 0
     committed: int = 0
     polls: int = 0
     wants_rebalance: bool = False
-    tail: list[Record] = field(default_factory=list)
     turn: int = 0
     round_began_at: int = 0
-
-    # -- time -------------------------------------------------------------------------------------------------------
-
-    def tick(self, milliseconds: int = 1) -> int:
-        """Return the clock, moved on."""
-        self.clock += milliseconds
-        return self.clock
 
     def some(self, count: int) -> int:
         """Return how many of `count` in a row a fault strikes: from one to a quarter of them."""
@@ -56,9 +44,7 @@ class Line:
         wanted = self.allotted if count is None else min(count, self.allotted)
         self.allotted -= wanted
         needs_key = has_key or self.cleanup_policy == "compact"
-        return [
-            self.world.message(self.topic, self.partition, has_key=needs_key) for _ in range(wanted)
-        ]
+        return [self.world.message(self.topic, self.partition, has_key=needs_key) for _ in range(wanted)]
 
     def session(self, *kinds: ProducerKind) -> Session:
         """Return the session that sends next, of one of the kinds; the producers take turns."""
@@ -66,7 +52,9 @@ class Line:
         self.turn += 1
         return self.world.producers.session(names[(self.partition + self.turn) % len(names)])
 
-    def send(self, messages: Iterable[Message], session: Session, transaction: Transaction | None = None) -> list[Record]:
+    def send(
+        self, messages: Iterable[Message], session: Session, transaction: Transaction | None = None
+    ) -> list[Record]:
         """Send messages that are written and acknowledged; return their records."""
         return [self.attempt(message, session, transaction=transaction) for message in messages]
 
@@ -120,88 +108,6 @@ class Line:
             "outcome": outcome,
         }
         session.next_sequence += 1
-        return row
-
-    # -- the log ----------------------------------------------------------------------------------------------------
-
-    def append(
-        self, message: Message | None, session: Session, transaction: Transaction | None = None, *, at: int
-    ) -> Record:
-        """Return a record written at the log's end; a control record where there is no message."""
-        record = Record(self.log_end, self.epoch, message, session, transaction, at)
-        self.log_end += 1
-        self.tail.append(record)
-        return record
-
-    def end(self, transaction: Transaction, session: Session) -> None:
-        """End a transaction as it was fated to: its marker makes its records committed or aborted."""
-        transaction.state = transaction.fate
-        self.append(None, session, transaction, at=self.tick())
-
-    def elect_leader(self, *, keep_below: int) -> list[Record]:
-        """Elect an out-of-sync leader, whose log ends at `keep_below`; return the records that are gone."""
-        gone = [record for record in self.tail if record.offset >= keep_below]
-        self.tail = [record for record in self.tail if record.offset < keep_below]
-        self.log_end = keep_below
-        self.epoch += 1
-        return gone
-
-    def remove(self, records: Sequence[Record]) -> None:
-        """Take records out of the log and leave holes: what a cleaner does, or a broken disk."""
-        offsets = {record.offset for record in records}
-        self.tail = [record for record in self.tail if record.offset not in offsets]
-
-    def expire(self) -> None:
-        """Let retention take everything that is in the log, and observe that it did."""
-        self.tail.clear()
-        self.log_start = self.log_end
-        self.observe()
-
-    @property
-    def stable_end(self) -> int:
-        """The last stable offset: that of the first record whose transaction is open, else the log's end."""
-        return next((record.offset for record in self.tail if record.state == "open"), self.log_end)
-
-    def observe(self) -> None:
-        """Write the log's bounds as they are now."""
-        self.world.write(
-            Ledger.LOG,
-            {
-                "topic": self.topic,
-                "partition": self.partition,
-                "log_start_offset": self.log_start,
-                "last_stable_offset": self.stable_end,
-                "end_offset": self.log_end,
-                "observed_at": self.clock,
-                "cleanup_policy": self.cleanup_policy,
-            },
-        )
-
-    def settle(self, below: int | None = None) -> None:
-        """Write the records below an offset, which nothing will change any more; all of them without one."""
-        kept = []
-        for record in self.tail:
-            if below is not None and record.offset >= below:
-                kept.append(record)
-            else:
-                self.world.write(Ledger.LOG, self._log_row(record))
-        self.tail = kept
-
-    def _log_row(self, record: Record) -> Row:
-        row: Row = {
-            "topic": self.topic,
-            "partition": self.partition,
-            "offset": record.offset,
-            "leader_epoch": record.epoch,
-            "broker_producer_id": record.session.broker_id,
-            "producer_epoch": -1 if record.session.broker_id < 0 else record.session.number - 1,
-            "timestamp_type": "CreateTime",
-            "record_timestamp": record.content.timestamp,
-            "transaction_state": record.state,
-            "is_control": record.message is None,
-        }
-        if record.message is not None:
-            row |= {"message_id": record.id, **content_columns(record.content)}
         return row
 
     # -- the consumer -----------------------------------------------------------------------------------------------
@@ -277,9 +183,7 @@ class Line:
 
     def set_aside(self, ledger: Ledger, record: Record, reason: str) -> None:
         """Account for a record in `filtered`, `dead_letters` or `staged`."""
-        self.world.write(
-            ledger, {**self._place_columns(record), "at": self.tick(), "reason": reason}
-        )
+        self.world.write(ledger, {**self._place_columns(record), "at": self.tick(), "reason": reason})
 
     def commit(self, offset: int | None = None) -> None:
         """Commit an offset, the next to be read: by default the position."""
@@ -367,31 +271,25 @@ class Line:
         self.world.truth.standing(self.fault, kind, finding, self.place(offset))
 
 
-def content_columns(content: Content) -> Row:
-    """Return the content in the ledgers' columns."""
-    return {
-        "key_hash": content.key,
-        "payload_hash": content.value,
-        "header_hash": content.header,
-        "record_timestamp": content.timestamp,
-    }
-
-
 def own_key(*messages: Message) -> None:
     """Give messages one key that no other message has."""
     for message in messages:
         message.key = digest(f"{messages[0].id}/key")
 
 
+def send_batch(line: Line, messages: Sequence[Message]) -> list[Record]:
+    """Send messages as the producer whose turn it is does, in a transaction where it has them; return their records."""
+    session = line.session()
+    if session.kind != "transactional":
+        return line.send(messages, session)
+    transaction = session.begin()
+    records = line.send(messages, session, transaction)
+    line.end(transaction, session)
+    return records
+
+
 def ordinary(line: Line) -> None:
     """Run one round without a fault: some producer sends, the consumer processes and commits."""
-    session = line.session()
-    messages = line.draw()
-    if session.kind == "transactional":
-        transaction = session.begin()
-        line.send(messages, session, transaction)
-        line.end(transaction, session)
-    else:
-        line.send(messages, session)
+    sent = send_batch(line, line.draw())
     line.consume()
-    line.delivered(messages)
+    line.delivered(sent)

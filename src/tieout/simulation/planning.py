@@ -64,8 +64,8 @@ def planned(
 ) -> Plan:
     """Return a plan in which each fault strikes its share of the batches, and at least once.
 
-    `faults` are rates by fault, `policies` the cleanup policy of each line's topic, `patience` how many rounds a message
-    may stay without effect. A fault that begins or ends a partition strikes its share of the partitions.
+    `faults` are rates by fault, `policies` the cleanup policy of each line's topic, `patience` how many rounds a
+    message may stay without effect. A fault that begins or ends a partition strikes its share of the partitions.
 
     Raises:
         UsageError: where there is no room for all of them; it says what would make room.

@@ -29,7 +29,7 @@ STANDING: Final = frozenset(
         BreakClass.COMMIT_STALE,
     }
 )
-"""Classes whose breaks stand by themselves (docs/reference/taxonomy.md, section 3): position, commit, order, transaction."""
+"""Classes whose breaks stand by themselves, each at a position (docs/reference/taxonomy.md, section 3)."""
 
 NAMED: Final = 5
 """How many differing breaks are kept to be named."""

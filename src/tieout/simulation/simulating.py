@@ -83,12 +83,21 @@ def window_of(description: Description) -> Window:
 
 
 def _lines(description: Description, world: World) -> list[Line]:
-    start, lines = _ms(description.start), []
+    start = _ms(description.start)
+    lines: list[Line] = []
     for topic in description.topics:
         for partition in range(topic.partitions):
             seat = len(lines)
             lines.append(
-                Line(world, topic.name, partition, topic.cleanup_policy, start, seat, world.group.reader(seat))
+                Line(
+                    world=world,
+                    topic=topic.name,
+                    partition=partition,
+                    cleanup_policy=topic.cleanup_policy,
+                    clock=start,
+                    seat=seat,
+                    reader=world.group.reader(seat),
+                )
             )
     return lines
 

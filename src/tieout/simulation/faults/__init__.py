@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.simulation.faults import consuming, broker, producing, transactions, writing
+from tieout.simulation.faults import broker, consuming, producing, transactions, writing
 from tieout.simulation.faults.fault import CATALOGUE, Fault
 
-__all__ = ["FAULTS", "Fault", "consuming", "broker", "producing", "transactions", "writing"]
+__all__ = ["FAULTS", "Fault", "broker", "consuming", "producing", "transactions", "writing"]
 
 FAULTS: Final[dict[str, Fault]] = CATALOGUE.faults
-"""Every fault by its name, in the order in which `faults: {all: ...}` tries them."""
+"""Every fault by its name."""

@@ -65,9 +65,7 @@ def commit_before_acknowledgement(line: Line) -> Story:
     session, messages = line.session(*SINGLE), line.draw()
     done = line.world.rng.randrange(1, len(messages))
     line.send(messages[:done], session)
-    hanging = [
-        line.attempt(message, session, answered_at=line.world.horizon) for message in messages[done:]
-    ]
+    hanging = [line.attempt(message, session, answered_at=line.world.horizon) for message in messages[done:]]
     polled = line.poll()
     line.commit()
     line.output(polled[:done])

@@ -51,7 +51,9 @@ class Catalogue:
         """Return a decorator that enters a story under its function's name, its docstring's first line as purpose."""
 
         def entered(tell: Callable[[Line], Story]) -> Callable[[Line], Story]:
-            self.enter(tell.__name__, tell.__doc__ or "", tell, rounds, producers=producers, policy=policy, when=when)
+            self.enter(
+                tell.__name__, tell.__doc__ or "", tell, rounds, producers=producers, policy=policy, when=when
+            )
             return tell
 
         return entered

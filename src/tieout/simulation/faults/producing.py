@@ -186,9 +186,7 @@ def partitioner_goes_wrong(line: Line) -> Story:
     """An application's partitioner sends some messages to another partition than their key's."""
     session, messages = line.session(*SINGLE), line.draw()
     count = line.some(len(messages))
-    astray = [
-        line.attempt(message, session, intended=line.partition + 1) for message in messages[:count]
-    ]
+    astray = [line.attempt(message, session, intended=line.partition + 1) for message in messages[:count]]
     line.send(messages[count:], session)
     line.consume()
     line.broken(astray, Finding(BreakClass.MISROUTED, Locus.PRODUCER))
@@ -266,5 +264,7 @@ def _rotting(name: BreakClass, rot: Callable[[Record], None]) -> Callable[[Line]
 
 for _part, (_name, _rot) in ROTS.items():
     CATALOGUE.enter(
-        f"{_part}_changed_before_log", f"The {_part} of some records changes on the way to the log.", _rotting(_name, _rot)
+        f"{_part}_changed_before_log",
+        f"The {_part} of some records changes on the way to the log.",
+        _rotting(_name, _rot),
     )

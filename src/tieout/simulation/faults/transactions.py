@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tieout.model import BreakClass, Locus
 from tieout.simulation.faults.fault import CATALOGUE, Story
-from tieout.simulation.line import Line
+from tieout.simulation.line import Line, send_batch
 from tieout.simulation.records import Message, Record, Session, State
 from tieout.simulation.truth import UNPROVEN, Cause, Finding
+from tieout.simulation.world import ProducerKind
 
 fault = CATALOGUE.fault
-ONLY = ("transactional",)
+ONLY: Final[tuple[ProducerKind, ...]] = ("transactional",)
 
 
 def _transaction(line: Line, session: Session, messages: list[Message], fate: State) -> list[Record]:
@@ -52,7 +55,7 @@ def transaction_left_open(line: Line) -> Story:
     line.consume()
     line.settled(BreakClass.IN_FLIGHT, len(messages), disposition=UNPROVEN)
     yield
-    waiting = line.send(line.draw(), line.session("plain", "idempotent"))
+    waiting = send_batch(line, line.draw())
     line.consume()
     line.broken(waiting, Finding(BreakClass.IN_FLIGHT, flags=("OVERDUE",)))
     yield

@@ -182,5 +182,7 @@ def _rotting(name: BreakClass, rot: Callable[[Record], None]) -> Callable[[Line]
 
 for _part, (_name, _rot) in ROTS.items():
     CATALOGUE.enter(
-        f"{_part}_changed_after_log", f"The {_part} of some records changes on the way to the output.", _rotting(_name, _rot)
+        f"{_part}_changed_after_log",
+        f"The {_part} of some records changes on the way to the output.",
+        _rotting(_name, _rot),
     )
