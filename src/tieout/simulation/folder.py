@@ -89,16 +89,17 @@ def _write(description: Description, seed: int, folder: Path, progress: Progress
         ledgers = [ledger for ledger in Ledger if f"{ledger.value}.jsonl" in files.streams]
     (folder / CONTRACT).write_text(contract_of(description, simulated, ledgers), encoding="utf-8")
     contract = load_contract(folder / CONTRACT)
-    summary = _summary(description, seed, simulated, truth, contract)
+    summary = summary_of(description, seed, simulated, truth, contract)
     (folder / SUMMARY).write_text(json.dumps(summary, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     window = summary["window"]
     (folder / WINDOW).write_text(f"--from {window['start']} --to {window['end']}\n", encoding="utf-8")
     return summary
 
 
-def _summary(
+def summary_of(
     description: Description, seed: int, simulated: Simulated, truth: Truth, contract: Contract
 ) -> dict[str, Any]:
+    """Return what `truth.json` holds: every count that a right statement has, and what struck how often."""
     window = simulated.window
     return {
         "schema_version": SCHEMA_VERSION,
