@@ -21,7 +21,10 @@ from tieout.simulation.truth import Truth
 Row = dict[str, Any]
 
 TIMES = frozenset(
-    {"attempted_at", "completed_at", "processed_at", "committed_at", "assigned_at", "at", "observed_at", "record_timestamp"}
+    {
+        "attempted_at", "completed_at", "processed_at", "committed_at", "assigned_at", "at", "observed_at",
+        "record_timestamp",
+    }
 )  # fmt: skip
 
 

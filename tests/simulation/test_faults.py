@@ -16,7 +16,13 @@ def judged(made: Run) -> Score:
     """Return the score of the oracle, which tells no causes."""
     statement = judge_history(made.contract, made.window, made.dated(), made.coverage())
     breaks = [row | {"cause": None, "admissible": []} for row in statement["breaks"]]
-    return score(made.truth, breaks, made.summary, statement)
+    flags = {name: count for name, count in made.summary["flags"].items() if name != _ANNOTATED}
+    truth = [row | {"flags": [flag for flag in row["flags"] if flag != _ANNOTATED]} for row in made.truth]
+    return score(truth, breaks, made.summary | {"flags": flags}, statement)
+
+
+_ANNOTATED = "annotated"
+"""The oracle knows it, and does not call it a flag."""
 
 
 def test_there_are_faults() -> None:
@@ -38,10 +44,10 @@ def test_the_truth_of_a_fault_is_what_the_oracle_finds(tmp_path: Path, name: str
     assert found.flags.differences == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_all_faults_together_leave_each_other_alone(tmp_path: Path, seed: int) -> None:
     """Every fault has a place of its own, so that the truth of each stays true beside the others."""
-    made = run(tmp_path, described(messages=4_000, topics=_WIDE, faults={"all": 0.001}), seed)
+    made = run(tmp_path, described(messages=3_500, topics=_WIDE, faults={"all": 0.001}), seed)
 
     found = judged(made)
 

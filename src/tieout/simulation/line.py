@@ -39,10 +39,9 @@ class Line(PartitionLog):
 
     # -- producers --------------------------------------------------------------------------------------------------
 
-    def draw(self, count: int | None = None, *, has_key: bool = False) -> list[Message]:
-        """Return new messages to send: all that are allotted to this round, or some of them."""
-        wanted = self.allotted if count is None else min(count, self.allotted)
-        self.allotted -= wanted
+    def draw(self, *, has_key: bool = False) -> list[Message]:
+        """Return new messages to send: all that are allotted to this round."""
+        wanted, self.allotted = self.allotted, 0
         needs_key = has_key or self.cleanup_policy == "compact"
         return [self.world.message(self.topic, self.partition, has_key=needs_key) for _ in range(wanted)]
 
