@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from tieout.contracts.contract import PIPELINE_PATTERN
+from tieout.contracts.durations import format_duration
 from tieout.contracts.loading import load_model
 from tieout.contracts.rules import Problem, did_you_mean, rules_error
 from tieout.contracts.scalars import Duration, Instant, Model, Ratio, Text
@@ -142,6 +143,13 @@ def _problems(description: Description) -> Iterator[Problem]:
             ("rate",),
             f"expected at most {BUSIEST_PARTITION} messages a second and partition, which is {busiest} for "
             f"{description.partitions}; found {description.rate:g}",
+        )
+    longest = timedelta(milliseconds=2 * description.round_ms)
+    if description.max_latency < longest:
+        yield Problem(
+            ("max_latency",),
+            f"expected at least two rounds of {description.round_ms} ms, or a consumer that only begins anew would be "
+            f"late; found {format_duration(description.max_latency)}; raise it or the rate, or lower the batch",
         )
     if description.messages < 8 * description.partitions:
         yield Problem(

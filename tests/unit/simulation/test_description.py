@@ -60,6 +60,7 @@ def test_a_fault_may_be_left_out_of_all(tmp_path: Path) -> None:
         ("all: 0.01", "output_late: 2", "payments.yml:10: faults.output_late: "),
         ("rate: 100", "rate: 10000", ":5: rate: expected at most 200 messages a second and partition, which is 800"),
         ("messages: 1000", "messages: 10", "payments.yml:4: messages: expected at least 8 a partition, which is 32"),
+        ("rate: 100", "rate: 1", "payments.yml: max_latency: expected at least two rounds of "),
         ("kind: idempotent", "kind: idempotant", "did you mean idempotent?"),
         (
             "all: 0.01",
