@@ -39,7 +39,7 @@ def described(**fields: Any) -> Description:
             "rate": 24,
             "batch": 8,
             "keys": 40,
-            "max_latency": "2s",
+            "max_latency": "3s",
             "topics": [
                 {"name": "orders", "partitions": 2},
                 {"name": "prices", "partitions": 1, "cleanup_policy": "compact"},

@@ -32,7 +32,7 @@ def score_page(score: Score, summary: Mapping[str, Any], about: Mapping[str, str
         "",
         "Written by `tieout score --report`; do not edit. `make score` writes it anew, from a million messages.",
         "",
-        "A pipeline with faults of [the simulation](simulation.md) was judged; what was found is held against what was done.",
+        "A run over a pipeline with faults of [the simulation](simulation.md), held against what was done to it.",
         "",
         "| | |",
         "|---|---|",

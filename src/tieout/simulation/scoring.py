@@ -31,8 +31,8 @@ STANDING: Final = frozenset(
 )
 """Classes whose breaks stand by themselves, each at a position (docs/reference/taxonomy.md, section 3)."""
 
-NAMED: Final = 5
-"""How many differing breaks are kept to be named."""
+NAMED: Final = 10
+"""How many kinds of differences are kept, each with one break as its example."""
 
 Subject = tuple[object, ...]
 Row = Mapping[str, Any]
@@ -91,8 +91,15 @@ class Section:
             line.truth += expected[name]
             line.found += told[name]
             line.matched += min(expected[name], told[name])
-        if expected != told and len(self.differences) < NAMED:
-            self.differences.append(Difference(subject, _words(expected), _words(told)))
+        if expected != told:
+            self._note(Difference(subject, _words(expected), _words(told)))
+
+    def _note(self, difference: Difference) -> None:
+        """Keep the first difference of each kind, so that many of one do not hide another."""
+        kind = (difference.truth, difference.found)
+        is_new = kind not in {(known.truth, known.found) for known in self.differences}
+        if is_new and len(self.differences) < NAMED:
+            self.differences.append(difference)
 
     def total(self) -> Line:
         """Return the score over all names."""

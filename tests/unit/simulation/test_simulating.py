@@ -24,7 +24,7 @@ def quiet(_step: str) -> None:
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
     """And another seed does not."""
-    description = described(messages=4_000, topics=WIDE, faults=ALL)
+    description = described(messages=4_000, rate=80, topics=WIDE, faults=ALL)
 
     for name, seed in (("one", 7), ("again", 7), ("other", 8)):
         write_simulation(description, seed, tmp_path / name, quiet)
@@ -41,7 +41,9 @@ def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_contract_and_the_summary_fit_the_ledgers(tmp_path: Path) -> None:
     """The contract loads and names each ledger that has rows; the truth has as many lines as breaks."""
-    summary = write_simulation(described(messages=4_000, topics=WIDE, faults=ALL), 1, tmp_path / "out", quiet)
+    summary = write_simulation(
+        described(messages=4_000, rate=80, topics=WIDE, faults=ALL), 1, tmp_path / "out", quiet
+    )
 
     contract = load_contract(tmp_path / "out" / "contract.yml")
 
