@@ -1,11 +1,13 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test mutate check requirements record install install-dev
+.PHONY: help demo up down test mutate check requirements record score install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STACK := $(BIN)/python -m scripts.stack
+# Where `make score` keeps what it judges.
+SCORED := .tieout/score
 # What the quick gate looks at beside the package itself.
 CODE := src spark_apps dags plugins scripts tests
 
@@ -42,6 +44,14 @@ requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
 	@for name in tools runtime dev build record; do \
 	  .tieout/tools/bin/uv pip compile --quiet --generate-hashes --no-header --python-version 3.11 \
 	    requirements/$$name.in -o requirements/$$name.txt || exit; done
+
+score: ## Simulate a million messages with every fault, judge them, and write docs/reference/score.md
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(BIN)/tieout simulate examples/simulated/payments.yml --output $(SCORED)/simulated
+	@SPARK_DRIVER_MEMORY=5g $(BIN)/tieout reconcile $(SCORED)/simulated/contract.yml \
+	  $$(cat $(SCORED)/simulated/window.args) --output $(SCORED)/statement >$(SCORED)/statement.txt; \
+	  code=$$?; [ $$code -ne 2 ] || exit $$code
+	@$(BIN)/tieout score $(SCORED)/statement --truth $(SCORED)/simulated --report docs/reference/score.md
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -25,6 +26,11 @@ from tieout.reporting.alerts import plain
 from tieout.reporting.page import render_html
 from tieout.reporting.schema import statement_schema
 from tieout.reporting.text import render_text
+from tieout.simulation.description import load_description
+from tieout.simulation.folder import CONTRACT, FILES, WINDOW, write_simulation
+from tieout.simulation.reading import read_run, read_truth
+from tieout.simulation.score_report import score_page, score_text
+from tieout.simulation.scoring import score as scored
 
 _POSITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<offset>\d{1,18})")
 
@@ -96,10 +102,36 @@ def schema(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     return ExitCode.KEPT
 
 
+def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Write a simulated pipeline's ledgers, contract and truth, and say how to judge them."""
+    description = load_description(arguments.description)
+    if arguments.messages is not None:
+        description = description.with_messages(arguments.messages)
+    output = checked_output(arguments.output, FILES, "simulation")
+    summary = write_simulation(description, arguments.seed, output, around.progress)
+    _print(_simulated(summary, output), around.out)
+    return ExitCode.KEPT
+
+
+def score(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Print how well a run found what a simulation did; a break missed, invented or misplaced is not passed."""
+    summary, truth = read_truth(arguments.truth)
+    statement, breaks = read_run(arguments.statement)
+    result = scored(truth, breaks, summary, statement)
+    if arguments.report is not None:
+        page = score_page(result, summary, {"judged": statement["generated_at"], "machine": _machine()})
+        arguments.report.write_text(page, encoding="utf-8")
+        around.progress(f"written: {arguments.report}")
+    _print(score_text(result), around.out)
+    return ExitCode.KEPT if result.is_passed else ExitCode.BROKEN
+
+
 COMMANDS: Final[Mapping[str, Command]] = {
     "reconcile": reconcile,
     "check": check,
     "trace": trace,
+    "simulate": simulate,
+    "score": score,
     "schema": schema,
 }
 
@@ -165,6 +197,22 @@ def _traced(seen: Mapping[Ledger, Sighting]) -> str:
         if sighting.total > len(sighting.rows):
             lines.append(f"  and {sighting.total - len(sighting.rows)} more")
     return "\n".join(lines) + "\n"
+
+
+def _simulated(summary: Mapping[str, Any], output: Path) -> str:
+    struck = sum(summary["faults"].values())
+    return (
+        f"{summary['pipeline']}: {summary['messages']} messages, {len(summary['faults'])} faults that struck "
+        f"{struck} times, {summary['breaks']} breaks; expected verdict: {summary['verdict']}\n"
+        f"  judge: tieout reconcile {output / CONTRACT} $(cat {output / WINDOW}) --output STATEMENT_DIR\n"
+        f"  score: tieout score STATEMENT_DIR --truth {output}\n"
+    )
+
+
+def _machine() -> str:
+    """Return this machine in words."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory"
 
 
 def _json(value: Any) -> str:

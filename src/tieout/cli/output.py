@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Set
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +12,8 @@ from tieout.errors import UsageError
 OURS: Final = frozenset({"statement.json", "statement.html", "breaks", "breaks.jsonl"})
 
 
-def checked_output(directory: Path) -> Path:
-    """Return the absolute directory where replacing it loses nothing but an earlier statement.
+def checked_output(directory: Path, ours: Set[str] = OURS, what: str = "statement") -> Path:
+    """Return the absolute directory where replacing it loses nothing but an earlier result of the same kind.
 
     Raises:
         UsageError: where it is no folder, holds other files, or cannot be created or replaced.
@@ -21,11 +22,11 @@ def checked_output(directory: Path) -> Path:
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
         raise UsageError(f"--output {directory}: expected a folder, or nothing yet")
     if directory.is_dir():
-        others = sorted(entry.name for entry in directory.iterdir() if entry.name not in OURS)
+        others = sorted(entry.name for entry in directory.iterdir() if entry.name not in ours)
         if others:
             raise UsageError(
                 f"--output {directory}: it is replaced as a whole, but holds {others[0]!r}, which is no part "
-                "of a statement; give a folder of its own"
+                f"of a {what}; give a folder of its own"
             )
     parent = next(folder for folder in directory.parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):

@@ -71,6 +71,39 @@ def _schema(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _simulate(command: argparse.ArgumentParser) -> None:
+    command.add_argument("description", metavar="DESCRIPTION", type=Path, help="the pipeline and its faults")
+    command.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="folder for ledgers, contract and truth; replaced as a whole",
+    )
+    command.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        default=1,
+        help="what chance begins with: the same seed gives the same ledgers (default: 1)",
+    )
+    command.add_argument(
+        "--messages", metavar="N", type=int, help="how many messages, instead of the description's number"
+    )
+
+
+def _score(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "statement", metavar="STATEMENT_DIR", type=Path, help="folder that `tieout reconcile` wrote"
+    )
+    command.add_argument(
+        "--truth", metavar="DIR", type=Path, required=True, help="folder that `tieout simulate` wrote"
+    )
+    command.add_argument(
+        "--report", metavar="FILE", type=Path, help="write the score as a Markdown page, too"
+    )
+
+
 def _contract_and_window(command: argparse.ArgumentParser) -> None:
     command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file")
     _window(command)
@@ -112,5 +145,7 @@ _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
     "check": ("Check contracts without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
+    "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),
+    "score": ("Compare what a run found with the truth of a simulation.", _score),
     "schema": ("Print a JSON Schema: a contract's, for editors, or a statement's.", _schema),
 }

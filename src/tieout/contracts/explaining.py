@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tieout.contracts.rules import RULES_ERROR, Problem, did_you_mean
@@ -33,19 +33,23 @@ _LONGEST_REASON: Final = 600
 FieldPath = tuple[str | int, ...]
 
 
-def problems_of(error: ValidationError, document: dict[str, Any]) -> tuple[Problem, ...]:
+def problems_of(
+    error: ValidationError, document: dict[str, Any], model: type[BaseModel]
+) -> tuple[Problem, ...]:
     """Return the problems behind a validation error, each with the path of its field in the document."""
-    return tuple(problem for detail in error.errors() for problem in _problems(detail, document))
+    return tuple(problem for detail in error.errors() for problem in _problems(detail, document, model))
 
 
-def _problems(detail: ErrorDetails, document: dict[str, Any]) -> Iterator[Problem]:
+def _problems(detail: ErrorDetails, document: dict[str, Any], model: type[BaseModel]) -> Iterator[Problem]:
     kind = detail["type"]
     if kind == RULES_ERROR:
         yield from detail["ctx"]["problems"]
     elif kind != _FOLLOWS_FROM_ANOTHER:
         path = _document_path(detail, document)
-        explain = _EXPLAINERS.get(kind, _of_wrong_type)
-        reason = explain(detail, path, document)
+        if kind == "extra_forbidden":
+            reason = f"unknown field{did_you_mean(str(path[-1]), known_fields(path[:-1], document, model))}"
+        else:
+            reason = _EXPLAINERS.get(kind, _of_wrong_type)(detail, path)
         if is_secret(reason):
             reason = SECRET_FOUND
         yield Problem(path, reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…")
@@ -68,36 +72,31 @@ def _document_path(detail: ErrorDetails, document: object) -> FieldPath:
     return tuple(path)
 
 
-def _missing(_detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+def _missing(_detail: ErrorDetails, _path: FieldPath) -> str:
     return "this field is required"
 
 
-def _unknown_field(_detail: ErrorDetails, path: FieldPath, document: dict[str, Any]) -> str:
-    return f"unknown field{did_you_mean(str(path[-1]), known_fields(path[:-1], document))}"
-
-
-def _refused_value(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+def _refused_value(detail: ErrorDetails, _path: FieldPath) -> str:
     return str(detail["ctx"]["error"])
 
 
-def _none_of_the_words(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+def _none_of_the_words(detail: ErrorDetails, _path: FieldPath) -> str:
     words = _words(detail["ctx"].get("expected", detail["ctx"].get("expected_tags")))
     found = detail["ctx"].get("tag", detail["input"])
     return f"found {_shown(found)}{did_you_mean(str(found), words)}"
 
 
-def _no_match(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+def _no_match(detail: ErrorDetails, _path: FieldPath) -> str:
     return f"expected text that matches {detail['ctx']['pattern']}, found {_shown(detail['input'])}"
 
 
-def _of_wrong_type(detail: ErrorDetails, _path: FieldPath, _document: dict[str, Any]) -> str:
+def _of_wrong_type(detail: ErrorDetails, _path: FieldPath) -> str:
     kind, said = detail["type"], detail["msg"].removeprefix("Input should be ")
     return f"expected {_EXPECTED.get(kind, said)}, found {_shown(detail['input'])}"
 
 
-_EXPLAINERS: Final[dict[str, Callable[[ErrorDetails, FieldPath, dict[str, Any]], str]]] = {
+_EXPLAINERS: Final[dict[str, Callable[[ErrorDetails, FieldPath], str]]] = {
     "missing": _missing,
-    "extra_forbidden": _unknown_field,
     "value_error": _refused_value,
     "enum": _none_of_the_words,
     "literal_error": _none_of_the_words,

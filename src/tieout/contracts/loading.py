@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tieout.contracts.contract import Contract
 from tieout.contracts.document import read_document
@@ -15,6 +15,7 @@ from tieout.contracts.explaining import problems_of
 from tieout.errors import ContractError
 
 SUFFIXES: Final = (".yml", ".yaml")
+Loaded = TypeVar("Loaded", bound=BaseModel)
 
 
 def load_contract(path: Path | str) -> Contract:
@@ -25,11 +26,20 @@ def load_contract(path: Path | str) -> Contract:
             line; the others follow in its reason, a line each.
     """
     file = Path(path)
+    return load_model(file, Contract).located_in(file.absolute().parent)
+
+
+def load_model(file: Path, model: type[Loaded]) -> Loaded:
+    """Return the value of the model that the YAML file holds; other files are read as contracts are.
+
+    Raises:
+        ContractError: where the file cannot be read or holds no such value, as `load_contract` says.
+    """
     document = read_document(file)
     try:
-        contract = Contract.model_validate_json(json.dumps(document.value), strict=True)
+        return model.model_validate_json(json.dumps(document.value), strict=True)
     except ValidationError as error:
-        problems = problems_of(error, document.value)
+        problems = problems_of(error, document.value, model)
         lines = [(document.line_of(problem.path), problem) for problem in problems]
         lines.sort(key=lambda item: item[0] or 0)
         first, *others = [
@@ -37,7 +47,6 @@ def load_contract(path: Path | str) -> Contract:
         ]
         rest = [f"\n{file}:{line}: {text}" for (line, _), text in zip(lines[1:], others, strict=True)]
         raise ContractError(str(file), lines[0][0], "".join([first, *rest])) from error
-    return contract.located_in(file.absolute().parent)
 
 
 def load_contracts(*folders: Path | str) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:

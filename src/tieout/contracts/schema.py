@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from tieout.contracts.contract import Contract
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 @cache
-def _schema() -> dict[str, Any]:
-    return Contract.model_json_schema(mode="validation", by_alias=True)
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema(mode="validation", by_alias=True)
 
 
 def json_schema() -> dict[str, Any]:
@@ -21,17 +23,23 @@ def json_schema() -> dict[str, Any]:
 
     It says which fields there are and what each holds; what must hold between them `load_contract` knows.
     """
-    return {"$schema": DIALECT, **_schema(), "title": "Tieout contract"}
+    return {"$schema": DIALECT, **_schema(Contract), "title": "Tieout contract"}
 
 
-def known_fields(path: tuple[str | int, ...], document: dict[str, Any]) -> tuple[str, ...]:
+def known_fields(
+    path: tuple[str | int, ...], document: dict[str, Any], model: type[BaseModel]
+) -> tuple[str, ...]:
     """Return the names of the fields that may stand in the document's mapping at the path, in their order."""
-    nodes = list(_branches(_schema(), document))
+    schema = _schema(model)
+    nodes = list(_branches(schema, document, schema))
     value: Any = document
     for step in path:
         value = value[step]
         nodes = [
-            branch for node in nodes for child in _children(node, step) for branch in _branches(child, value)
+            branch
+            for node in nodes
+            for child in _children(node, step)
+            for branch in _branches(child, value, schema)
         ]
     return tuple(dict.fromkeys(name for node in nodes for name in node.get("properties", ())))
 
@@ -46,12 +54,12 @@ def _children(node: dict[str, Any], step: str | int) -> Iterator[dict[str, Any]]
         yield child
 
 
-def _branches(node: dict[str, Any], value: object) -> Iterator[dict[str, Any]]:
+def _branches(node: dict[str, Any], value: object, schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the schemas without references or alternatives that may apply to the value."""
     if "$ref" in node:
-        yield from _branches(_schema()["$defs"][node["$ref"].rsplit("/", 1)[-1]], value)
+        yield from _branches(schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], value, schema)
     for choice in (*node.get("anyOf", ()), *node.get("oneOf", ())):
-        yield from _branches(choice, value)
+        yield from _branches(choice, value, schema)
     kind = node.get("properties", {}).get("kind", {}).get("const")
     is_of_another_kind = kind is not None and isinstance(value, dict) and value.get("kind") != kind
     if not is_of_another_kind and {"properties", "additionalProperties", "items"} & node.keys():
