@@ -42,7 +42,7 @@ def message_breaks(messages: DataFrame) -> DataFrame:
         admissible().alias("admissible"),
         "effect_readers",
         "last_effect",
-        F.coalesce("first_acked.done_at", "first_acked.at").alias("acked_at"),
+        F.col("first_attempt.at").alias("sent_at"),
         F.lit(None).cast("bigint").alias("run"),
         F.lit(Cause.UNKNOWN.value).alias("cause"),
     )

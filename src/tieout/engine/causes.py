@@ -181,27 +181,32 @@ def _with_restart_position(breaks: DataFrame, commits: DataFrame | None) -> Data
 
 
 def _with_election(scope: Scope, breaks: DataFrame, log: DataFrame | None) -> DataFrame:
-    """Return breaks with `is_after_election`, given their `offset` and `acked_at`.
+    """Return breaks with `is_after_election`, given their `offset` and `sent_at`.
 
-    It holds where the position lies beyond everything the former leaders left in the log, what is there or next above
-    it is of a newer epoch, and the acknowledgement came before that epoch's first record: the tail of a leader that
-    the next one did not have (KIP-101, "Alter Replication Protocol to use Leader Epoch rather than High Watermark").
+    It holds where a newer epoch holds the position, beyond everything that former leaders left in the log, and the
+    message was sent before that epoch's first record: the tail of a leader that its successor did not have, and wrote
+    over (KIP-101, "Alter Replication Protocol to use Leader Epoch rather than High Watermark for Truncation").
     """
     if log is None or not scope.has(Ledger.LOG, "leader_epoch"):
         return breaks.withColumn("is_after_election", F.lit(False))
     epochs = (
         log.filter(F.col("leader_epoch").isNotNull())
         .groupBy(*PLACE, "leader_epoch")
-        .agg(F.max("offset").alias("last"), F.min("record_timestamp").alias("began_at"))
+        .agg(
+            F.min("offset").alias("first"),
+            F.max("offset").alias("last"),
+            F.min("record_timestamp").alias("began_at"),
+        )
         .groupBy(*[F.col(name).alias(f"e_{name}") for name in PLACE])
-        .agg(F.collect_list(F.struct("leader_epoch", "last", "began_at")).alias("epochs"))
+        .agg(F.collect_list(F.struct("leader_epoch", "first", "last", "began_at")).alias("epochs"))
     )
     known = breaks.join(F.broadcast(epochs), same(PLACE, "e_"), how="left").drop("e_topic", "e_partition")
     newer = F.array_min(F.filter("epochs", lambda epoch: epoch["last"] >= F.col("offset")))
     older = F.filter("epochs", lambda epoch: epoch["leader_epoch"] < F.col("newer.leader_epoch"))
     began_at = F.col("newer.began_at") + F.lit(scope.contract.clock_skew)
+    is_there = F.col("newer.first") <= F.col("offset")
     is_tail = (F.size("older") > 0) & F.forall("older", lambda epoch: epoch["last"] < F.col("offset"))
-    holds = F.coalesce(is_tail & (F.col("acked_at") <= began_at), F.lit(False))
+    holds = F.coalesce(is_there & is_tail & (F.col("sent_at") <= began_at), F.lit(False))
     return (
         known.withColumn("newer", newer)
         .withColumn("older", older)
@@ -246,7 +251,7 @@ def _with_retention(scope: Scope, breaks: DataFrame, progress: DataFrame) -> Dat
 
 def with_standing_causes(scope: Scope, breaks: DataFrame, found: Matched) -> DataFrame:
     """Return standing breaks with `cause` and `admissible`, from their `clues` and from log and assignments."""
-    clued = breaks.withColumn("acked_at", F.col("clues.acked_at"))
+    clued = breaks.withColumn("sent_at", F.col("clues.sent_at"))
     known = _with_moves(scope, _with_election(scope, clued, found.log))
     known = _with_last_epoch(scope, known, found.log)
     name, clues = F.col("class"), F.col("clues")

@@ -25,7 +25,7 @@ COMMIT_ROWS: Final = (
     "array<struct<topic:string,partition:int,committed_offset:bigint,committed_at:timestamp>>"
 )
 CLUES: Final = {
-    "acked_at": "timestamp",
+    "sent_at": "timestamp",
     "is_plain_overlap": "boolean",
     "leader_epoch": "int",
     "generation_before": "bigint",
@@ -179,9 +179,7 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     """
     rows = absent.filter(
         F.col("is_covered") & ~F.col("is_superseded") & scope.in_window(F.col("sent_at"))
-    ).withColumns(
-        {"positions": F.array(F.struct("topic", "partition", "offset")), "acked_at": F.col("done_at")}
-    )
+    ).withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     locus, subject = F.lit(Locus.BROKER.value), _at_place("offset", "message_id")
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
@@ -189,15 +187,12 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
 def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
     """Return one break a position that two identities, or two accepted attempts that differ, claim."""
     claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") == "acked")).select(
-        *PLACE, "offset", "key", "attempted_at", F.coalesce("completed_at", "attempted_at").alias("done_at")
+        *PLACE, "offset", "key", "attempted_at"
     )
     if records is not None:
         claims = claims.unionByName(
             records.filter(F.col("message_id").isNotNull()).select(
-                *PLACE,
-                "offset",
-                "key",
-                *[F.lit(None).cast("timestamp").alias(at) for at in ("attempted_at", "done_at")],
+                *PLACE, "offset", "key", F.lit(None).cast("timestamp").alias("attempted_at")
             )
         )
     rows = (
@@ -206,7 +201,7 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
             F.min("key").alias("low"),
             F.max("key").alias("high"),
             F.max("attempted_at").alias("at"),
-            F.min("done_at").alias("acked_at"),
+            F.min("attempted_at").alias("sent_at"),
         )
         .filter((F.col("low") != F.col("high")) & scope.in_window(F.col("at")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
