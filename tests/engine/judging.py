@@ -30,7 +30,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, tallied
-from tieout.model import Ledger, Window
+from tieout.model import Identity, Ledger, Window
 from tieout.verdicts import judge
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -81,9 +81,10 @@ def _batches(histories: Sequence[History]) -> list[_Batch]:
 def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
     first = histories[0]
     marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
+    by_content = first.contract.identity is Identity.CONTENT
     for number, history in enumerate(histories):
         for ledger, rows in history.rows.items():
-            marked[ledger] += [_marked(row, number) for row in rows]
+            marked[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
     present = {
         ledger: frozenset().union(*(history.present[ledger] for history in histories))
         for ledger in first.rows
@@ -150,11 +151,11 @@ def _place_of(line: Mapping[str, Any]) -> str | None:
     return line["positions"][0].get("topic") if line["positions"] else None
 
 
-def _marked(row: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """Return the row as history `number`'s own."""
+def _marked(row: Mapping[str, Any], number: int, *, by_content: bool) -> dict[str, Any]:
+    """Return the row as history `number`'s own; where payloads are identities, they are its own, too."""
     mark = f"{_MARK}{number}"
     marked = dict(row) | {"topic": (row.get("topic") or _NO_TOPIC) + mark}
-    for name in ("message_id", "transaction_id", "consumer_id"):
+    for name in ("message_id", "transaction_id", "consumer_id", *(("payload_hash",) if by_content else ())):
         if row.get(name) is not None:
             marked[name] = row[name] + mark
     if row.get("partitions"):

@@ -8,7 +8,7 @@ from typing import Any
 from tests.oracle.fates import Fates
 from tests.oracle.history import Place, Position, state_of
 from tests.oracle.messages import Message
-from tests.oracle.phantoms import could_be_an_unplaced_send, is_phantom, origin_is_covered
+from tests.oracle.phantoms import could_be_an_unplaced_send, is_phantom, origin_is_covered, record_of
 
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -125,7 +125,7 @@ def state_at(fates: Fates, at: Position) -> str:
     if message is None:
         is_nameless = fates.history.contract.identity is Identity.POSITION or record.get("message_id") is None
         is_doubtful = could_be_an_unplaced_send(fates, record, is_nameless)
-        is_certain = not is_doubtful and origin_is_covered(fates, record, record)
+        is_certain = not is_doubtful and origin_is_covered(fates, record, record_of(fates, record))
         return "unattempted" if is_certain else "unverifiable"
     if fates.first_position(message) != at:
         return "duplicate"

@@ -21,6 +21,7 @@ from tests.oracle.history import (
 )
 from tests.oracle.matching import Matched
 from tests.oracle.messages import Attempt, Message
+from tests.oracle.pairing import payload_of
 
 from tieout.model import Identity, Ledger
 
@@ -245,7 +246,13 @@ class Fates:
 
     def may_have_nameless_effect(self, message: Message) -> bool:
         """Return whether an effect that nobody sent may be this message's: one of them does not say who it is (20)."""
-        if not self.is_unplaced(message) or self.history.contract.identity is Identity.CONTENT:
+        if self.history.contract.identity is Identity.CONTENT:
+            return any(
+                None in (payload_of(message), row.get("payload_hash"))
+                and not contradict(message.attempts[0].row.get("topic"), row.get("topic"))
+                for row, _ in self.matched.unmatched_effects
+            )
+        if not self.is_unplaced(message):
             return False
         return any(
             (message.message_id is None or self._name_of(row) is None)

@@ -136,12 +136,15 @@ def _holding(fates: Fates, message: Message) -> Shown:
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
         holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted
+    by_content = fates.history.contract.identity is Identity.CONTENT
     for name, column in HASHES.items():
+        if by_content and name is not BreakClass.CORRUPTED_VALUE:
+            continue
         if _is_corrupted(fates, message, column):
             holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:
         holding[BreakClass.OUTPUT_DUPLICATE] = effects
-    if fates.history.contract.identity is Identity.MESSAGE_ID and len(fates.copies(message)) > 1:
+    if fates.history.contract.identity is not Identity.POSITION and len(fates.copies(message)) > 1:
         holding[BreakClass.LOG_DUPLICATE] = attempts
     if _is_read_again(message):
         holding[BreakClass.REDELIVERY] = [(Ledger.READ, row.get("processed_at")) for row in message.reads]
@@ -218,6 +221,8 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
     for ledger, row in rows:
         at = position(row)
         candidates = [record for record in message.records if at is None or position(record) == at]
+        if fates.history.contract.identity is Identity.CONTENT and at is not None:
+            candidates = [fates.history.records[at]] if at in fates.history.records else []
         if at is None and any(fates.history.is_written(record) for record in candidates):
             candidates = candidates if len(candidates) == 1 else []
         is_open = any(_was_open(fates, record, row.get("processed_at")) for record in candidates)

@@ -76,6 +76,8 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     missing[BreakClass.REORDER_CONSUMER] = missing_for(scope, ordered)
     if scope.contract.identity == Identity.POSITION:
         missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
+    if scope.contract.identity == Identity.CONTENT:
+        missing[BreakClass.REORDER_OUTPUT] = "identity: message_id or position"
     return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
 
 

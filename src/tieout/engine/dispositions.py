@@ -15,7 +15,7 @@ from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
 from tieout.engine.positions import PLACE, frontier_of, with_first_cover
 from tieout.engine.scope import Scope
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 _LOG_FACTS: Final = ("is_expired", "is_covered", "is_superseded", "is_compacted")
 
@@ -41,7 +41,7 @@ def disposed(
     together = messages.join(
         facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
     )
-    known = with_ambiguity(together.drop("facts_key"))
+    known = with_ambiguity(scope, together.drop("facts_key"))
     due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn(
         "is_missing_in_log", _is_missing(scope)
     )
@@ -266,7 +266,7 @@ def _with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
     return together.filter(F.col("turn") == 1).select(*names, "passed_at")
 
 
-def with_ambiguity(messages: DataFrame) -> DataFrame:
+def with_ambiguity(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the messages with what else in their topic, or under their id, could be theirs.
 
     `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or
@@ -275,11 +275,14 @@ def with_ambiguity(messages: DataFrame) -> DataFrame:
     """
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
     is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
+    by_content = scope.contract.identity == Identity.CONTENT
+    is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull()
+    is_unnamed = ~F.col("has_identity") if by_content else ~F.col("has_identity") & is_unplaced()
     by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
-        _any(is_sent & ~F.col("has_identity") & is_unplaced()).alias("has_unnamed_sends"),
-        _any(is_sent & is_unplaced()).alias("has_unplaced_sends"),
+        _any(is_sent & is_unnamed).alias("has_unnamed_sends"),
+        _any(is_sent & is_unplaced() & F.lit(not by_content)).alias("has_unplaced_sends"),
         _any(is_orphan).alias("has_orphans"),
-        _any(is_orphan & F.col("message_id").isNull()).alias("has_nameless_orphans"),
+        _any(is_orphan & is_nameless).alias("has_nameless_orphans"),
     )
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
@@ -344,11 +347,12 @@ def lacks_evidence(scope: Scope) -> Column:
     return F.lit(is_untold) | is_cut | ends_early | is_unattested
 
 
-def _is_ambiguous() -> Column:
+def _is_ambiguous(scope: Scope) -> Column:
     """Return whether an effect or a record that is tied to nobody could be this message's."""
+    may_be_any = F.lit(True) if scope.contract.identity == Identity.CONTENT else is_unplaced()
     return (
         (~F.col("has_identity") & F.col("has_orphans"))
-        | (is_unplaced() & F.col("has_nameless_orphans"))
+        | (may_be_any & F.col("has_nameless_orphans"))
         | F.coalesce("shares_ambiguous_id", F.lit(False))
     )
 
@@ -359,7 +363,7 @@ def _disposition(scope: Scope) -> Column:
         F.when(F.col("effect_rows") > 0, "delivered")
         .when(F.coalesce("is_dead_lettered", F.lit(False)), "dead_lettered")
         .when(F.coalesce("is_filtered", F.lit(False)), "filtered")
-        .when((F.col("possible_effects") > 0) | lacks_evidence(scope) | _is_ambiguous(), "unverifiable")
+        .when((F.col("possible_effects") > 0) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
         .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
         .when(F.col("is_due"), "lost")
         .otherwise("in_flight")

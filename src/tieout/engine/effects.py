@@ -70,7 +70,9 @@ def _first_reads(rows: DataFrame) -> DataFrame:
     return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
 
 
-def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None = None) -> DataFrame:
+def owners_of(
+    scope: Scope, attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None = None
+) -> DataFrame:
     """Return per position the key of the message with the best claim on it, null where two claim it alike.
 
     `records` are the log's data records with their keys, `reads` the group's reads with theirs; a read of what nobody
@@ -80,7 +82,7 @@ def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame |
     claims = sent.select(
         *POSITION,
         "key",
-        "message_id",
+        F.col(scope.identity_column).alias("message_id"),
         F.lit(RANK_ACCEPTED).alias("rank"),
         F.lit(None).cast("string").alias("state"),
         F.lit(None).cast("timestamp").alias("open_until"),
@@ -104,7 +106,7 @@ def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame |
             ours.join(attempts.select("key").distinct(), "key", how="left_semi").select(
                 *POSITION,
                 "key",
-                "message_id",
+                F.col(scope.identity_column).alias("message_id"),
                 F.lit(RANK_READ).alias("rank"),
                 F.lit(None).cast("string").alias("state"),
                 F.lit(None).cast("timestamp").alias("open_until"),
@@ -215,8 +217,9 @@ def with_message_keys(
     neither id nor position, has `has_identity` false.
     """
     placed = rows.join(owners, same(POSITION, "owned_") & F.col("offset").isNotNull(), how="left")
-    if scope.contract.identity == Identity.POSITION:
-        by_id: Column = F.when(F.col("offset").isNotNull(), position_key())
+    if scope.contract.identity != Identity.MESSAGE_ID:
+        by_position = scope.contract.identity == Identity.POSITION
+        by_id: Column = F.when(F.col("offset").isNotNull() & F.lit(by_position), position_key())
         matched = placed.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)})
     else:
         matched = with_id_key(_with_session(placed), reused)
@@ -226,7 +229,7 @@ def with_message_keys(
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
     digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
     alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))
-    contradicts = F.coalesce(F.col("owner_id") != F.col("message_id"), F.lit(False))
+    contradicts = F.coalesce(F.col("owner_id") != F.col(scope.identity_column), F.lit(False))
     owner_fits = F.col("owner").isNotNull() & ~contradicts
     # A record that shows no id and that nobody claims says less about a row than the row's own id does.
     is_nameless = F.col("owner_id").isNull() & F.col("owner").startswith("p:") & F.col("by_id").isNotNull()

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.scope import Scope
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 ATTEMPT, RECORD, EFFECT, READ = "attempt", "record", "effect", "read"
 FILTERED, DEAD_LETTER, STAGED = "filtered", "dead_letter", "staged"
@@ -160,7 +160,8 @@ def _record_facts() -> dict[str, Column]:
 
 
 def _effect_facts(scope: Scope) -> dict[str, Column]:
-    kind = EFFECT if scope.effect_ledger == Ledger.DELIVERED else READ
+    has_effects = scope.effect_ledger == Ledger.DELIVERED or scope.contract.identity == Identity.CONTENT
+    kind = EFFECT if has_effects else READ
     row, ok = _is(kind), F.col("state") == "ok"
     effect, at = row & ok, F.col("at")
     inside = scope.in_window(at)

@@ -31,7 +31,7 @@ from tieout.engine.session import SMALL_ROWS, suited_to
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
 from tieout.engine.supported import refuse_unsupported
-from tieout.model import Ledger, Window
+from tieout.model import Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge, severities
 
@@ -123,7 +123,7 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
         found.append(reorder_producer(scope, messages))
     if scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at"):
         found.append(reorder_consumer(scope, known.keyed[scope.reader_ledger]))
-    if scope.has(Ledger.PRODUCED, "key_hash"):
+    if scope.has(Ledger.PRODUCED, "key_hash") and scope.contract.identity != Identity.CONTENT:
         found.append(reorder_output(scope, messages))
     return found
 

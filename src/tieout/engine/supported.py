@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tieout.contracts import Contract
 from tieout.errors import UsageError
-from tieout.model import Identity
 
 
 def refuse_unsupported(contract: Contract) -> None:
@@ -14,11 +13,6 @@ def refuse_unsupported(contract: Contract) -> None:
         UsageError: naming the field, what is supported, and what was found.
     """
     unsupported = {
-        "identity": (
-            contract.identity == Identity.CONTENT,
-            "message_id or position",
-            contract.identity.value,
-        ),
         "windows": (contract.windows != "time", "time", contract.windows),
         "multiplicity.kind": (
             contract.multiplicity.kind != "one_to_one",
