@@ -24,6 +24,7 @@ DISPOSITIONS = (
 ROW_COUNTS = ("attempts", "acked_attempts", "failed_attempts", "unknown_attempts", "resends")
 MESSAGE_COUNTS = ("messages", "accepted", "unproven", "failed", *DISPOSITIONS)
 EFFECT_COUNTS = ("effects", "first_effects", "further_effects", "phantom_effects", "unverifiable_effects")
+FAN_OUT_COUNTS = ("expected_effects", "met_effects", "missing_effects")
 OFFSET_STATES = (
     "control",
     "aborted",
@@ -43,6 +44,9 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
         _count_message(fates, message, counts.setdefault(fates.place(message), Counter()))
     _count_unmatched(fates, counts, judged)
     logged = fates.history.bounds if fates.history.has(Ledger.LOG) else {}
+    names = (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)
+    if fates.history.contract.multiplicity.kind == "one_to_many":
+        names += FAN_OUT_COUNTS
     found = []
     for place in sorted({*counts, *logged}, key=lambda key: (str(key[0]), -1 if key[1] is None else key[1])):
         numbers = counts.get(place, Counter())
@@ -53,7 +57,7 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
             {
                 "topic": place[0],
                 "partition": place[1],
-                **{name: numbers[name] for name in (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)},
+                **{name: numbers[name] for name in names},
                 "offsets": offsets,
                 "unexplained": offsets["unexplained"] if offsets else 0,
             }
@@ -73,6 +77,10 @@ def _count_message(fates: Fates, message: Message, numbers: Counter[str]) -> Non
         fate = fates.fate(message)
         numbers[fate] += 1
         numbers["accepted"] += message.is_accepted
+        if message.is_accepted and history.contract.multiplicity.kind == "one_to_many":
+            numbers["expected_effects"] += fates.expected_effects(message)
+            numbers["met_effects"] += len(fates.first_effects(message))
+            numbers["missing_effects"] += fates.expected_effects(message) - len(fates.first_effects(message))
     further = {id(row) for row in fates.further_effects(message)}
     for row in message.effects:
         if history.in_window(row.get("processed_at")):

@@ -107,6 +107,34 @@ class Fates:
             first.setdefault(row.get("effect_key"), row)
         return list(first.values())
 
+    def expected_effects(self, message: Message) -> int:
+        """Return how many effects the message of a fan-out has to have (72)."""
+        multiplicity = self.history.contract.multiplicity
+        if multiplicity.count is not None:
+            return multiplicity.count
+        keys = message.values("effect_key") | known(row.get("effect_key") for row in message.effects)
+        return max(len(keys), 1)
+
+    def repeats(self, message: Message) -> int:
+        """Return how many times over the message has the effects that it may have once."""
+        effects, multiplicity = message.effects, self.history.contract.multiplicity
+        if multiplicity.kind != "one_to_many":
+            return len(effects)
+        if multiplicity.count is not None:
+            return -(-len(effects) // multiplicity.count)
+        keys = [row.get("effect_key") for row in effects]
+        return max((keys.count(key) for key in keys), default=0)
+
+    def lone_uncertain(self, message: Message) -> list[Row]:
+        """Return the uncertain rows that may be an effect which the message lacks, rather than one too many (71)."""
+        multiplicity = self.history.contract.multiplicity
+        if multiplicity.kind == "one_to_many" and multiplicity.count is not None:
+            return message.uncertain if len(message.effects) < multiplicity.count else []
+        if multiplicity.kind == "one_to_many":
+            got = known(row.get("effect_key") for row in message.effects)
+            return [row for row in message.uncertain if row.get("effect_key") not in got]
+        return [] if message.effects else message.uncertain
+
     def further_effects(self, message: Message) -> list[Row]:
         """Return the effects beyond those that the multiplicity asks for."""
         first = {id(row) for row in self.first_effects(message)}
@@ -120,7 +148,7 @@ class Fates:
         if multiplicity.kind == "one_to_many":
             wanted = message.values("effect_key")
             got = known(row.get("effect_key") for row in message.effects)
-            return bool(message.effects) and wanted <= got
+            return bool(message.effects) and wanted <= got and not self.lone_uncertain(message)
         return bool(message.effects)
 
     # -- deadline and coverage ---------------------------------------------------------------------------------
@@ -276,7 +304,7 @@ class Fates:
             return "dead_lettered"
         if Ledger.FILTERED in message.accounted:
             return "filtered"
-        is_doubtful = bool(message.uncertain) or message.has_ambiguous_effect
+        is_doubtful = bool(self.lone_uncertain(message)) or message.has_ambiguous_effect
         is_doubtful = is_doubtful or self.may_have_nameless_effect(message)
         if is_doubtful or self.evidence_is_missing(message):
             return "unverifiable"

@@ -136,12 +136,8 @@ def _holding(fates: Fates, message: Message) -> Shown:
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
         holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted
-    by_content = fates.history.contract.identity is Identity.CONTENT
-    for name, column in HASHES.items():
-        if by_content and name is not BreakClass.CORRUPTED_VALUE:
-            continue
-        if _is_corrupted(fates, message, column):
-            holding[name] = effects + attempts
+    for name in _corruptions(fates, message):
+        holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:
         holding[BreakClass.OUTPUT_DUPLICATE] = effects
     if fates.history.contract.identity is not Identity.POSITION and len(fates.copies(message)) > 1:
@@ -151,7 +147,7 @@ def _holding(fates: Fates, message: Message) -> Shown:
     if _is_misrouted(fates, message):
         holding[BreakClass.MISROUTED] = attempts
     if message.is_accepted and _late_effect(fates, message):
-        holding[BreakClass.LATE] = effects[:1]
+        holding[BreakClass.LATE] = effects
     holding[_outcome_class(fates, message)] = []
     return holding
 
@@ -195,9 +191,9 @@ def _plain_flags(
         flags.add("EXPIRED")
     if fate == "lost" and message.effects:
         flags.add("partial")
-    if message.effects and message.uncertain:
+    if message.effects and len(message.uncertain) > len(fates.lone_uncertain(message)):
         flags.add("POSSIBLE_DUPLICATE")
-    if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= len(message.effects):
+    if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= fates.repeats(message):
         flags.add("inherited")
     if primary is not BreakClass.PHANTOM_ABORTED and _has_aborted_effect(fates, message):
         flags |= {str(BreakClass.PHANTOM_ABORTED)} & {str(name) for name in judged}
@@ -254,6 +250,13 @@ def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:
     return ended is not None and when < ended - fates.history.skew
 
 
+def _corruptions(fates: Fates, message: Message) -> list[BreakClass]:
+    """Return what was changed; of several equal payloads nobody can tell which key or header is whose."""
+    by_content = fates.history.contract.identity is Identity.CONTENT
+    columns = {BreakClass.CORRUPTED_VALUE: "payload_hash"} if by_content else HASHES
+    return [name for name, column in columns.items() if _is_corrupted(fates, message, column)]
+
+
 def _is_corrupted(fates: Fates, message: Message, column: str) -> bool:
     attempted = message.values(column)
     records = [record for record in message.records if fates.history.is_written(record)]
@@ -284,11 +287,14 @@ def _is_misrouted(fates: Fates, message: Message) -> bool:
         contradict(attempt.row.get("partition"), attempt.row.get("intended_partition"))
         for attempt in message.attempts
     )
+    if fates.history.contract.identity is Identity.CONTENT:
+        return claimed  # which of several equal records is the message's, nobody can tell
     return claimed or (bool(intended) and bool(taken - intended))
 
 
 def _late_effect(fates: Fates, message: Message) -> bool:
-    effects, deadline = fates.ordered_effects(message), fates.deadline(message)
-    if not effects or effects[0].get("processed_at") is None or deadline is None:
-        return False
-    return bool(effects[0]["processed_at"] > deadline)
+    deadline, times = (
+        fates.deadline(message),
+        [row.get("processed_at") for row in fates.first_effects(message)],
+    )
+    return deadline is not None and any(time is not None and time > deadline for time in times)

@@ -27,7 +27,7 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
     if primary is BreakClass.LOST:
         return _of_loss(fates, message)
     if primary is BreakClass.OUTPUT_DUPLICATE:
-        is_inherited = len(fates.copies(message)) >= len(message.effects)
+        is_inherited = len(fates.copies(message)) >= fates.repeats(message)
         return Locus.PRODUCER_TO_BROKER if is_inherited else Locus.CONSUMER_OR_SINK
     if primary in _COLUMNS:
         return _of_corruption(fates, message, _COLUMNS[primary])

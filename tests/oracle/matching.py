@@ -22,7 +22,7 @@ class Matched:
     messages: list[Message]
     unattempted_records: list[Row] = field(default_factory=list)
     unmatched_effects: list[tuple[Row, Unmatched]] = field(default_factory=list)
-    unmatched_uncertain: list[Row] = field(default_factory=list)
+    unmatched_uncertain: list[tuple[Row, Unmatched]] = field(default_factory=list)
     message_at: dict[Position, Message] = field(default_factory=dict)
     conflicts: list[tuple[Position, Message | None, Attempt]] = field(default_factory=list)
 
@@ -157,10 +157,11 @@ def _match_reads(matched: Matched) -> None:
                 found.reads.append(row)
 
 
-def certainty(row: Row, rows: list[Row], is_told: bool) -> str:
+def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
     """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects).
 
-    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved.
+    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved. `needs_key`: an
+    effect has a key, and one that does not say it may be any (70).
     """
     outcome = row.get("outcome") or "ok"
     state = row.get("transaction_state")
@@ -172,7 +173,8 @@ def certainty(row: Row, rows: list[Row], is_told: bool) -> str:
         state = next((one for one in ("committed", "aborted") if one in stated), "open")
     if outcome == "failed" or state == "aborted":
         return "failed"
-    return "unknown" if outcome == "unknown" or state == "open" else "ok"
+    is_keyless = needs_key and row.get("effect_key") is None
+    return "unknown" if outcome == "unknown" or state == "open" or is_keyless else "ok"
 
 
 def _match_output(matched: Matched) -> None:
@@ -180,11 +182,12 @@ def _match_output(matched: Matched) -> None:
     matcher = Matcher(history, matched.messages, _owners(matched))
     rows = history.rows(history.output)
     is_told = history.has_column(history.output, "transaction_state")
+    needs_key = history.contract.multiplicity.effect_key is not None
     if history.contract.identity is Identity.CONTENT:
         _pair_output(matched, rows, is_told)
     else:
         for row in rows:
-            _place(matched, matcher, row, certainty(row, rows, is_told))
+            _place(matched, matcher, row, certainty(row, rows, is_told, needs_key))
         if history.output is Ledger.READ:
             for message in matched.messages:
                 message.effects = _one_a_position(message.effects)
@@ -208,14 +211,13 @@ def _match_set_aside(matched: Matched, matcher: Matcher, ledger: Ledger) -> None
 def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:
     """Give the output's rows to the messages of their payload; of several reads of a position the first is one."""
     history, messages = matched.history, matched.messages
-    certain = [row for row in rows if certainty(row, rows, is_told) == "ok"]
+    certain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "ok"]
     if history.output is Ledger.READ:
         placed = [row for row in certain if position(row) is not None]
         certain = _one_a_position(placed) + [row for row in certain if position(row) is None]
     matched.unmatched_effects = effects_by_payload(history, messages, certain, lambda one: one.effects)
-    uncertain = [row for row in rows if certainty(row, rows, is_told) == "unknown"]
-    alone = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
-    matched.unmatched_uncertain = [row for row, _ in alone]
+    uncertain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "unknown"]
+    matched.unmatched_uncertain = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
 
 
 def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
@@ -231,7 +233,7 @@ def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
     if certain == "ok":
         matched.unmatched_effects.append((row, found))
     else:
-        matched.unmatched_uncertain.append(row)
+        matched.unmatched_uncertain.append((row, found))
 
 
 def _first_rows(rows: list[Row]) -> list[Row]:

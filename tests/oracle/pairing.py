@@ -60,8 +60,10 @@ def records_by_payload(history: History, messages: list[Message], records: list[
 
 def _record_is_covered(history: History, record: Row) -> bool:
     at: datetime | None = record.get("record_timestamp")
-    return _names_all(history) and at is not None and history.covers(
-        Ledger.PRODUCED, at - history.skew, at + history.skew
+    return (
+        _names_all(history)
+        and at is not None
+        and history.covers(Ledger.PRODUCED, at - history.skew, at + history.skew)
     )
 
 

@@ -16,19 +16,22 @@ from tieout.model import BreakClass, Identity, Ledger, Locus
 
 def phantom_findings(fates: Fates) -> list[Finding]:
     """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
-    history = fates.history
-    units: dict[Any, list[tuple[Row, Unmatched]]] = {}
-    rows = fates.matched.unmatched_effects
-    for number, (row, why) in enumerate(rows):
-        name = _identity_of(fates, row)
-        unit = ("row", number) if name is None else (name, why)
-        if history.in_window(row.get("processed_at")):
-            units.setdefault(unit, []).append((row, why))
+    units = _units(fates, fates.matched.unmatched_effects)
+    doubtful = _units(fates, fates.matched.unmatched_uncertain)
     found = [_phantom(fates, effects) for effects in units.values()]
-    for row in fates.matched.unmatched_uncertain:
-        if history.in_window(row.get("processed_at")):
-            found.append(_unverifiable(fates, row))
-    return found
+    return found + [_unverifiable(fates, rows[0][0]) for unit, rows in doubtful.items() if unit not in units]
+
+
+def _units(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tuple[Row, Unmatched]]]:
+    """Return the rows of the window by what they show: their identity, else each row by itself."""
+    by_content = fates.history.contract.identity is Identity.CONTENT
+    units: dict[Any, list[tuple[Row, Unmatched]]] = {}
+    for row, why in rows:
+        name = _identity_of(fates, row)
+        unit: Any = ("row", id(row)) if name is None else (name, why) if by_content else name
+        if fates.history.in_window(row.get("processed_at")):
+            units.setdefault(unit, []).append((row, why))
+    return units
 
 
 def _identity_of(fates: Fates, row: Row) -> Any:

@@ -185,6 +185,12 @@ def _output_beyond(
                 continue
             if at[:2] == place and at[2] >= committed and after <= when < before:
                 found.append((when, at[2]))
+    for row, _ in fates.matched.unmatched_effects:
+        at, when = position(row), row.get("processed_at")
+        if at is None or when is None or before is None:
+            continue
+        if at[:2] == place and at[2] >= committed and after <= when < before:
+            found.append((when, at[2]))
     return sorted(found)
 
 

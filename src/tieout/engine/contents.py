@@ -50,7 +50,9 @@ def sent_by_content(scope: Scope, log: DataFrame | None) -> tuple[DataFrame, Dat
 def _with_states(rows: DataFrame, records: DataFrame) -> DataFrame:
     """Return attempts with `log_state`, that of the record at their position or else of theirs, and `is_written`."""
     ranks = F.create_map(*[F.lit(word) for pair in STATE_RANKS.items() for word in pair])
-    state = F.struct(ranks[F.col("transaction_state")].alias("rank"), F.col("transaction_state").alias("state"))
+    state = F.struct(
+        ranks[F.col("transaction_state")].alias("rank"), F.col("transaction_state").alias("state")
+    )
     of_key = records.groupBy(F.col("key").alias("record_key")).agg(
         F.min(F.when(F.col("is_claimed"), state))["state"].alias("state_there"),
         F.min(state)["state"].alias("best_state"),
@@ -63,20 +65,26 @@ def _with_states(rows: DataFrame, records: DataFrame) -> DataFrame:
 
 
 def _with_record_keys(scope: Scope, log: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return records with `key`, `named_id` (their payload) and `is_claimed`: an attempt names their position.
+    """Return records with `key`, `named_id` (their payload, else their sender's) and `is_claimed`: by position.
 
     A record of another payload than the attempt that names its position is not that attempt's. Records that no attempt
-    names are, in the order of the log, those of the attempts of their payload without position; one more than these is a
-    copy of the payload's latest attempt, unless it may be somebody else's.
+    names are, in the order of the log, those of the attempts of their payload without position; one more than these is
+    a copy of the payload's latest attempt, unless it may be somebody else's.
     """
-    claimed = log.join(_claims_of(log, rows), same(POSITION, "at_"), how="left").drop(*(f"at_{name}" for name in POSITION))
-    named = claimed.withColumns({"is_claimed": F.col("key").isNotNull(), "named_id": F.col("payload_hash")})
+    joined = log.join(_claims_of(log, rows), same(POSITION, "at_"), how="left")
+    claimed = joined.drop(*(f"at_{name}" for name in POSITION))
+    named_id = F.coalesce("payload_hash", "sent_hash")
+    named = claimed.withColumns({"is_claimed": F.col("key").isNotNull(), "named_id": named_id}).drop(
+        "sent_hash"
+    )
     free = named.filter(~F.col("is_claimed")).drop("key")
-    return named.filter("is_claimed").unionByName(_with_payload_keys(scope, free, rows), allowMissingColumns=True)
+    return named.filter("is_claimed").unionByName(
+        _with_payload_keys(scope, free, rows), allowMissingColumns=True
+    )
 
 
 def _claims_of(log: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return per position of the log the `key` of the attempt that names it: of equal payload first, then the latest."""
+    """Return per position `key` and `sent_hash` of who names it: the attempt of equal payload, else the latest."""
     held = log.select(
         *[F.col(name).alias(f"held_{name}") for name in POSITION], F.col("payload_hash").alias("held_hash")
     )
@@ -85,15 +93,24 @@ def _claims_of(log: DataFrame, rows: DataFrame) -> DataFrame:
     is_equal = F.coalesce(F.col("payload_hash") == F.col("held_hash"), F.lit(False))
     differs = F.coalesce(F.col("payload_hash") != F.col("held_hash"), F.lit(False))
     done_at = F.coalesce("completed_at", "attempted_at", F.lit(NEVER).cast("timestamp"))
-    latest = F.struct(is_equal.alias("equal"), (F.col("claimed") == "acked").alias("acked"), done_at.alias("at"), "key")
+    latest = F.struct(
+        is_equal.alias("equal"),
+        (F.col("claimed") == "acked").alias("acked"),
+        done_at.alias("at"),
+        "key",
+        "payload_hash",
+    )
     by_position = joined.filter(~differs).groupBy(*[F.col(name).alias(f"at_{name}") for name in POSITION])
-    return by_position.agg(F.max(latest)["key"].alias("key"))
+    best = by_position.agg(F.max(latest).alias("best"))
+    return best.select(
+        "*", F.col("best.key").alias("key"), F.col("best.payload_hash").alias("sent_hash")
+    ).drop("best")
 
 
 def _with_payload_keys(scope: Scope, records: DataFrame, rows: DataFrame) -> DataFrame:
     """Return the records that no attempt names by position, with the `key` that their payload gives them."""
     at = F.coalesce("attempted_at", F.lit(NEVER).cast("timestamp"))
-    in_time = (at, *[F.col(name).asc_nulls_last() for name in (*POSITION, "sequence")], "key")
+    in_time = (at, *[F.col(name).asc_nulls_last() for name in (*POSITION, "sequence")], F.col("key"))
     ranks = F.create_map(*[F.lit(word) for pair in _OUTCOME_RANKS.items() for word in pair])
     by_outcome = Window.partitionBy("payload_hash").orderBy(ranks[F.col("claimed")], *in_time)
     known = rows.filter(F.col("payload_hash").isNotNull())

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from tieout.engine.attempts import NEVER
 from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
+from tieout.engine.multiplicity import is_in_doubt, is_whole
 from tieout.engine.positions import PLACE, frontier_of, with_first_cover
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -34,9 +35,7 @@ def disposed(
     `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`, `is_missing_in_log`,
     `is_compacted`.
     """
-    without_effect = messages.filter(
-        (F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven")
-    )
+    without_effect = messages.filter(~is_whole(scope) & F.col("acceptance").isin("accepted", "unproven"))
     facts = materialised(position_facts(scope, without_effect, bounds, records, commits, progress))
     together = messages.join(
         facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
@@ -54,7 +53,7 @@ def disposed(
 def _is_committed_ahead(scope: Scope) -> Column:
     """Return whether a commit covered a record without effect while `delivered` is complete beyond what it may take."""
     committed_at = F.col("cover.committed_at")
-    is_open = F.col("disposition").isin("lost", "in_flight")
+    is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
     is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
     return F.coalesce(is_open & is_complete, F.lit(False))
 
@@ -287,7 +286,21 @@ def with_ambiguity(scope: Scope, messages: DataFrame) -> DataFrame:
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
     known = known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
+    if scope.evidence[Ledger.PRODUCED].may_lack_position or by_content:
+        by_topic = _over_unknown_topics(by_topic)
     return known.join(F.broadcast(by_topic), same(("topic",), "in_"), how="left").drop("in_topic")
+
+
+def _over_unknown_topics(by_topic: DataFrame) -> DataFrame:
+    """Return the same facts where a topic that is not known may be any: what holds of one holds of the other."""
+    everywhere = Window.partitionBy()
+    names = [name for name in by_topic.columns if name != "in_topic"]
+    of_any, of_unknown = F.col("in_topic").isNull(), {}
+    for name in names:
+        anywhere = F.bool_or(name).over(everywhere)
+        untold = F.coalesce(F.bool_or(F.when(of_any, F.col(name))).over(everywhere), F.lit(False))
+        of_unknown[name] = F.when(of_any, anywhere).otherwise(F.col(name) | untold)
+    return by_topic.withColumns(of_unknown)
 
 
 def is_unplaced() -> Column:
@@ -360,10 +373,10 @@ def _is_ambiguous(scope: Scope) -> Column:
 def _disposition(scope: Scope) -> Column:
     """Return the first disposition that holds for an accepted message."""
     held = (
-        F.when(F.col("effect_rows") > 0, "delivered")
+        F.when(is_whole(scope), "delivered")
         .when(F.coalesce("is_dead_lettered", F.lit(False)), "dead_lettered")
         .when(F.coalesce("is_filtered", F.lit(False)), "filtered")
-        .when((F.col("possible_effects") > 0) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
+        .when(is_in_doubt(scope) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
         .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
         .when(F.col("is_due"), "lost")
         .otherwise("in_flight")

@@ -26,9 +26,12 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
     rows = scope.rows(ledger)
     outcome = F.coalesce(F.lower("outcome"), F.lit("ok"))
     sink_state = F.col("sink_state")
+    # Where effects have keys, a row without one may be any of them.
+    needs_key = ledger == scope.effect_ledger and scope.contract.multiplicity.effect_key is not None
+    is_keyless = F.col("effect_key").isNull() if needs_key else F.lit(False)
     state = (
         F.when((outcome == "failed") | (sink_state == "aborted"), "none")
-        .when((outcome == "unknown") | (sink_state == "open"), "unknown")
+        .when((outcome == "unknown") | (sink_state == "open") | is_keyless, "unknown")
         .otherwise("ok")
     )
     ours = (

@@ -23,6 +23,7 @@ from tieout.engine.effects import (
     with_record_keys,
 )
 from tieout.engine.materialising import materialised
+from tieout.engine.multiplicity import fans_out, with_effect_rounds
 from tieout.engine.pairing import with_content_keys, with_set_aside_keys
 from tieout.engine.placing import placed
 from tieout.engine.positions import commits_of, progress_of
@@ -74,6 +75,8 @@ def matched(scope: Scope) -> Matched:
     at_position = keyed
     if scope.contract.identity == Identity.CONTENT:
         keyed = _paired(scope, keyed)
+    if fans_out(scope):
+        keyed[Ledger.DELIVERED] = materialised(with_effect_rounds(scope, keyed[Ledger.DELIVERED]))
     gathered = gathering.gathered(scope, _events(scope, keyed, at_position, bounds))
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         gathered = materialised(gathered)
@@ -94,9 +97,7 @@ def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
     return materialised(rows), materialised(bounds_of(scope))
 
 
-def _sent(
-    scope: Scope, records: DataFrame | None
-) -> tuple[DataFrame, DataFrame | None, DataFrame | None]:
+def _sent(scope: Scope, records: DataFrame | None) -> tuple[DataFrame, DataFrame | None, DataFrame | None]:
     """Return the attempts and the log's data records with the keys of their messages, and the reused ids."""
     if scope.contract.identity == Identity.CONTENT:
         attempts, records = sent_by_content(scope, records)
@@ -134,7 +135,7 @@ def _events(
     """
     attempts = keyed[Ledger.PRODUCED].withColumn("done_at", F.coalesce("completed_at", "attempted_at"))
     covered = with_log_coverage(scope, attempts, bounds).withColumnRenamed("is_covered", "is_log_covered")
-    events = [gathering.attempt_events(covered)]
+    events = [gathering.attempt_events(scope, covered)]
     if Ledger.LOG in keyed:
         events.append(gathering.record_events(keyed[Ledger.LOG]))
     if scope.contract.identity == Identity.CONTENT:

@@ -1,9 +1,9 @@
 """Identity `content`: which rows of the output are whose where only the payload tells.
 
 Equal payloads cannot be told apart, so a hash is two queues: in the order of time, each row of the output takes the
-earliest attempt made before it that is still free. What a row may take only grows with its time, so whether it gets one,
-and the how-manyeth, follows from running counts over attempts and rows in one order: one sort a hash, and no join of
-equals with equals, however many there are. Docs: docs/reference/taxonomy.md, section 1 (Messages), and
+earliest attempt made before it that is still free. What a row may take only grows with its time, so whether it gets
+one, and which in their order, follows from running counts over attempts and rows in one order of time: one sort a hash,
+and no join of equals with equals, however many there are. Docs: docs/reference/taxonomy.md, section 1 (Messages), and
 docs/reference/interpretations.md, 65 to 69.
 """
 
@@ -46,9 +46,9 @@ def _in_time() -> WindowSpec:
 def with_content_keys(scope: Scope, rows: DataFrame, attempts: DataFrame) -> DataFrame:
     """Return consumer rows with the `key` of the attempt that each effect, certain or not, was paired with.
 
-    `attempts` are `contents.sent_by_content`. Certain effects take attempts first. A row for which every fitting attempt
-    is taken is one more effect of the latest of them where nobody else can have sent it; else, like a row without hash,
-    it has `has_identity` false. Rows that are no effect keep the key of their position.
+    `attempts` are `contents.sent_by_content`. Certain effects take attempts first. A row for which every fitting
+    attempt is taken is one more effect of the latest of them where nobody else can have sent it; else, like a row
+    without hash, it has `has_identity` false. Rows that are no effect keep the key of their position.
     """
     is_effect, is_known = F.col("effect_state").isin(*_CERTAINTIES), F.col(_PAYLOAD).isNotNull()
     effects = rows.filter(is_effect & is_known)

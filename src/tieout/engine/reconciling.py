@@ -21,7 +21,8 @@ from tieout.engine.classes.reordered import reorder_consumer, reorder_output, re
 from tieout.engine.classes.standing import standing_breaks
 from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
-from tieout.engine.coverage import coverage_of, missing_for, not_judged_of
+from tieout.engine.coverage import coverage_of, limits_of, missing_for, not_judged_of
+from tieout.engine.incarnations import told_apart
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
@@ -76,6 +77,7 @@ def reconciled(
     scope: Scope, *, run_id: str, now: datetime, progress: Progress = lambda _step: None
 ) -> Reconciliation:
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
+    scope = told_apart(scope)
     progress("matching")
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
@@ -158,6 +160,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,
         "not_judged": not_judged_of(scope),
+        "limits": limits_of(scope),
         "coverage": coverage_of(scope),
         "partitions": partitions,
         "classes": classes,

@@ -22,9 +22,7 @@ _TELLING: Final = (Identity.MESSAGE_ID, Identity.POSITION)
 """Identities that tell equal payloads apart; else nobody knows which of them an effect's key or header belongs to."""
 
 
-def _rule(
-    name: BreakClass, content: str, identities: tuple[Identity, ...] = tuple(Identity)
-) -> MessageRule:
+def _rule(name: BreakClass, content: str, identities: tuple[Identity, ...] = tuple(Identity)) -> MessageRule:
     """Return the rule that compares one kind of content on its way from producer over log to output."""
 
     def in_broker(_scope: Scope) -> Column:
