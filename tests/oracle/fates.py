@@ -21,7 +21,7 @@ from tests.oracle.history import (
 )
 from tests.oracle.matching import Matched
 from tests.oracle.messages import Attempt, Message
-from tests.oracle.pairing import payload_of
+from tests.oracle.pairing import in_time, payload_of
 
 from tieout.model import Identity, Ledger
 
@@ -227,8 +227,10 @@ class Fates:
 
     def is_due(self, message: Message) -> bool:
         """Return whether an effect must be there by now (taxonomy section 2)."""
-        if not self.is_old_enough(message):
-            return False
+        return self.is_old_enough(message) and self.is_settled(message)
+
+    def is_settled(self, message: Message) -> bool:
+        """Return whether the group has been at every position of the message, or there is none to be at."""
         positions = self.positions(message)
         passed = all(self.frontier(at[:2]) >= at[2] for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
@@ -310,7 +312,17 @@ class Fates:
             return "unverifiable"
         if self.is_compacted(message):
             return "compacted"
-        return "lost" if self.is_due(message) else "in_flight"
+        return "lost" if self.is_due(message) and not self.may_be_elsewhere(message) else "in_flight"
+
+    def may_be_elsewhere(self, message: Message) -> bool:
+        """Return whether an equal message's effect lies where the group has not been, so may be this one's (77)."""
+        payload = payload_of(message)
+        if self.history.contract.identity is not Identity.CONTENT or payload is None:
+            return False
+        equals = [one for one in self.matched.messages if payload_of(one) == payload and one.is_accepted]
+        ahead = [one for one in equals if one.effects and not self.is_settled(one)]
+        left = [one for one in in_time(equals) if not one.effects and self.is_due(one)]
+        return message in left[: len(ahead)]
 
     def fate(self, message: Message) -> str:
         """Return the accepted message's disposition; else `failed`, or what an unproven one amounts to."""

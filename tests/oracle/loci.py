@@ -35,6 +35,8 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
 
 
 def _of_loss(fates: Fates, message: Message) -> Locus:
+    if message.effects:
+        return Locus.CONSUMER_OR_SINK
     if fates.log_lacks(message):
         return Locus.BROKER
     visible = known(position(record) for record in message.records if fates.history.is_written(record))

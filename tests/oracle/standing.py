@@ -91,6 +91,8 @@ def _jumped(
         is_open = message.is_accepted and not message.effects
         if not is_open or fates.disposition(message) not in ("lost", "in_flight"):
             continue
+        if fates.may_be_elsewhere(message):
+            continue
         for at in fates.positions(message):
             if at[:2] == place and start <= at[2] < end and _counts(fates, at):
                 found.append((at, message))

@@ -14,6 +14,7 @@ from tieout.engine.attempts import NEVER
 from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import is_in_doubt, is_whole
+from tieout.engine.pairing import with_equals_elsewhere
 from tieout.engine.positions import PLACE, frontier_of, with_first_cover
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -31,12 +32,14 @@ def disposed(
 ) -> DataFrame:
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
-    Position facts are worked out only for messages without effect: `is_passed`, `is_committed` (the commits cover it),
-    `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`, `is_missing_in_log`,
-    `is_compacted`.
+    Position facts are worked out for messages without effect, by content for all: `is_passed`, `is_committed` (the
+    commits cover it), `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`,
+    `is_missing_in_log`, `is_compacted`.
     """
-    without_effect = messages.filter(~is_whole(scope) & F.col("acceptance").isin("accepted", "unproven"))
-    facts = materialised(position_facts(scope, without_effect, bounds, records, commits, progress))
+    by_content = scope.contract.identity == Identity.CONTENT
+    is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
+    asked = messages.filter(is_asked)
+    facts = materialised(position_facts(scope, asked, bounds, records, commits, progress))
     together = messages.join(
         facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
     )
@@ -45,6 +48,8 @@ def disposed(
         "is_missing_in_log", _is_missing(scope)
     )
     due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
+    if by_content:
+        due = with_equals_elsewhere(due, _is_settled())
     return due.withColumn("disposition", _disposition(scope)).withColumn(
         "is_committed_ahead", _is_committed_ahead(scope)
     )
@@ -54,6 +59,8 @@ def _is_committed_ahead(scope: Scope) -> Column:
     """Return whether a commit covered a record without effect while `delivered` is complete beyond what it may take."""
     committed_at = F.col("cover.committed_at")
     is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
+    if scope.contract.identity == Identity.CONTENT:
+        is_open &= ~F.col("may_be_elsewhere")
     is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
     return F.coalesce(is_open & is_complete, F.lit(False))
 
@@ -198,7 +205,7 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
 
     The log covers a position from its start on, below its end or where it was observed after the acknowledgement: an
-    older observation cannot miss a younger record.
+    older observation cannot miss a younger record, and a partition of which it shows nothing is none of its.
     """
     none = F.lit(None).cast("string")
     if bounds is None:
@@ -214,11 +221,14 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     was_observed = F.when(F.col("b_observed_at").isNotNull(), F.col("b_observed_at") >= settled_at).otherwise(
         scope.covered_until(Ledger.LOG, settled_at)
     )
-    is_expired = F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
+    coverage = scope.evidence[Ledger.LOG].coverage
+    is_told = F.lit(coverage.is_sound and coverage.complete_until is not None)
+    is_expired = is_told & F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
     is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
     is_reached = F.col("done_at").isNull() | scope.covered_from(Ledger.LOG, F.col("done_at"))
-    is_sound = F.lit(scope.evidence[Ledger.LOG].coverage.is_sound) & is_reached
-    is_covered = is_sound & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
+    is_sound = F.lit(coverage.is_sound) & is_reached
+    is_shown = F.col("b_log_end").isNotNull()
+    is_covered = is_sound & is_shown & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
     return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
         *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]
     )
@@ -293,7 +303,7 @@ def with_ambiguity(scope: Scope, messages: DataFrame) -> DataFrame:
 
 def _over_unknown_topics(by_topic: DataFrame) -> DataFrame:
     """Return the same facts where a topic that is not known may be any: what holds of one holds of the other."""
-    everywhere = Window.partitionBy()
+    everywhere = Window.partitionBy(F.lit(True))
     names = [name for name in by_topic.columns if name != "in_topic"]
     of_any, of_unknown = F.col("in_topic").isNull(), {}
     for name in names:

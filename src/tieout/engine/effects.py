@@ -190,7 +190,8 @@ def with_record_keys(
     at = claims.groupBy(*[F.col(name).alias(f"at_{name}") for name in POSITION]).agg(
         F.min("key").alias("low"), F.max("key").alias("high"), F.min("message_id").alias("sent_id")
     )
-    by_position = F.when(F.col("low") == F.col("high"), F.col("low"))
+    contradicts = F.coalesce(F.col("sent_id") != F.col("message_id"), F.lit(False))
+    by_position = F.when((F.col("low") == F.col("high")) & ~contradicts, F.col("low"))
     return (
         by_id.join(at, same(POSITION, "at_"), how="left")
         .withColumn(

@@ -84,6 +84,30 @@ def with_set_aside_keys(rows: DataFrame, attempts: DataFrame) -> DataFrame:
     return keyed.select(*rows.columns).unionByName(rows.filter(~is_known))
 
 
+def with_equals_elsewhere(messages: DataFrame, is_settled: Column) -> DataFrame:
+    """Return messages with `may_be_elsewhere`, and none of them due: their effect may be the one an equal has.
+
+    By content an effect is the earliest attempt's, which may lie where the group has not been. Then as many equals
+    without effect, the earliest, may be the ones that arrived, and nothing is lost yet. `is_settled` says whether
+    nothing can still be on its way at any position of a message.
+    """
+    is_accepted, has_effect = F.col("acceptance") == "accepted", F.col("effect_rows") > 0
+    payload = F.get("sent_payload_hash", F.lit(0))
+    is_ahead = is_accepted & has_effect & ~is_settled
+    is_left = is_accepted & ~has_effect & F.col("is_due") & payload.isNotNull()
+    equals = Window.partitionBy("payload")
+    names = ("first_attempt.at", "topic", "partition", "first_offset", "first_attempt.sequence", "key")
+    in_time = equals.orderBy(*[F.col(name).asc_nulls_last() for name in names])
+    known = messages.withColumns({"payload": payload, "is_ahead": is_ahead, "is_left": is_left})
+    turn = F.count_if("is_left").over(in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    may_be = F.col("is_left") & (turn <= F.count_if("is_ahead").over(equals))
+    return (
+        known.withColumn("may_be_elsewhere", F.coalesce(may_be, F.lit(False)))
+        .withColumn("is_due", F.col("is_due") & ~F.col("may_be_elsewhere"))
+        .drop("payload", "is_ahead", "is_left")
+    )
+
+
 def excess_is_told(scope: Scope, since: Column, until: Column) -> Column:
     """Return whether `produced` would show the origin of one row more than there are attempts, had it another one."""
     if not scope.evidence[Ledger.PRODUCED].coverage.names_all_producers:
