@@ -17,22 +17,19 @@ from tieout.model import BreakClass, Identity, Ledger, Locus
 def phantom_findings(fates: Fates) -> list[Finding]:
     """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
     units = _units(fates, fates.matched.unmatched_effects)
-    doubtful = _units(fates, fates.matched.unmatched_uncertain, is_uncertain=True)
+    doubtful = _units(fates, fates.matched.unmatched_uncertain)
     found = [_phantom(fates, effects) for effects in units.values()]
     return found + [_unverifiable(fates, rows[0][0]) for unit, rows in doubtful.items() if unit not in units]
 
 
-def _units(
-    fates: Fates, rows: list[tuple[Row, Unmatched]], *, is_uncertain: bool = False
-) -> dict[Any, list[tuple[Row, Unmatched]]]:
+def _units(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tuple[Row, Unmatched]]]:
     """Return the rows of the window by what they show: their identity, else each row by itself."""
     by_content = fates.history.contract.identity is Identity.CONTENT
     units: dict[Any, list[tuple[Row, Unmatched]]] = {}
     for row, why in rows:
         name = _identity_of(fates, row)
         unit: Any = (name, why) if by_content else name
-        is_itself = name is None or (is_uncertain and why is Unmatched.AMBIGUOUS and not by_content)
-        unit = ("row", id(row)) if is_itself else unit
+        unit = ("row", id(row)) if name is None else unit
         if fates.history.in_window(row.get("processed_at")):
             units.setdefault(unit, []).append((row, why))
     return units

@@ -217,8 +217,8 @@ def with_message_keys(
     """Return consumer rows with their message's `key`: by position, else id and payload, else the only content.
 
     A position decides unless the ids contradict: a position reused after truncation must not move one message's effect
-    to another. A row that is tied to no message keeps a key of its own; one that could belong to several, or shows
-    neither id nor position, has `has_identity` false.
+    to another. A row that is tied to no message keeps a key of its own; rows that could belong to several share one per
+    id, and these, like what shows neither id nor position, have `has_identity` false.
     """
     placed = rows.join(owners, same(POSITION, "owned_") & F.col("offset").isNotNull(), how="left")
     if scope.contract.identity != Identity.MESSAGE_ID:
@@ -232,7 +232,11 @@ def with_message_keys(
         is_ambiguous = has_id & F.col("by_id").isNull() & is_denied
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
     digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
-    alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))
+    alone = F.coalesce(
+        F.when(F.col("is_ambiguous"), F.concat(F.lit("a:"), "message_id")),
+        F.when(F.col("offset").isNotNull(), position_key()),
+        F.concat(F.lit("r:"), digest),
+    )
     contradicts = F.coalesce(F.col("owner_id") != F.col(scope.identity_column), F.lit(False))
     owner_fits = F.col("owner").isNotNull() & ~contradicts
     # A record that shows no id and that nobody claims says less about a row than the row's own id does.
