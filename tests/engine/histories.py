@@ -222,7 +222,7 @@ def _row(ledger: Ledger, short: Mapping[str, Any]) -> dict[str, Any]:
             row[_TIME_OF[ledger]] = value
         else:
             row[_SHORT.get(name, name)] = value
-    if ledger is Ledger.COMMITTED or (ledger is Ledger.LOG and "topic" not in row):
+    if ledger in (Ledger.COMMITTED, Ledger.LOG) and "topic" not in row:
         row["topic"] = TOPIC
     if ledger in _WITH_PAYLOAD and row.get("message_id") is not None:
         row.setdefault("payload_hash", f"h-{row['message_id']}")

@@ -1,11 +1,13 @@
 """Runs the engine on golden and random histories and returns what it says, in the oracle's shape.
 
 One run of the engine costs seconds however small its evidence, so histories that share contract and coverage are judged
-in one run: each gets a topic, ids and transactions of its own, which nothing in the taxonomy lets touch another's.
+in one run: each gets a topic, ids and transactions of its own, which nothing in the taxonomy lets touch another's. A
+row that names no topic gets one of its own: what may be of any topic cannot be shown here (test_unknown_topics.py).
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +23,7 @@ from tieout.engine.balance import balanced
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of
 from tieout.engine.evidence import Evidence, LedgerCoverage
+from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
 from tieout.engine.materialising import materialised
@@ -30,7 +33,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, tallied
-from tieout.model import Ledger, Window
+from tieout.model import Identity, Ledger, Window
 from tieout.verdicts import judge
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -72,23 +75,26 @@ def _batches(histories: Sequence[History]) -> list[_Batch]:
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
         undated = tuple(sorted((ledger, _undated(ledger, rows) > 0) for ledger, rows in history.rows.items()))
+        is_told = any(row.get("topic_id") for rows in history.rows.values() for row in rows)
+        alone = place if is_told else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         terms = history.contract.model_copy(update={"pipeline": "p"}).to_json()
-        groups[terms, history.window, coverage, undated, tuple(sorted(history.rows))].append(place)
+        groups[terms, history.window, coverage, undated, tuple(sorted(history.rows)), alone].append(place)
     return [_Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
 
 
 def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
     first = histories[0]
     marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
+    by_content = first.contract.identity is Identity.CONTENT
     for number, history in enumerate(histories):
         for ledger, rows in history.rows.items():
-            marked[ledger] += [_marked(row, number) for row in rows]
+            marked[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
     present = {
         ledger: frozenset().union(*(history.present[ledger] for history in histories))
         for ledger in first.rows
     }
-    scope = _scope(spark, first, marked, present)
+    scope = told_apart(scope_of(spark, first, marked, present))
     with suited_to(spark, is_small=True):
         return _statements(spark, scope, histories)
 
@@ -125,14 +131,13 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
 
 def _narrowed(scope: Scope, history: History) -> Scope:
     """Return the batch's scope with one history's own columns and coverage."""
-    evidence = {
-        ledger: replace(
-            found,
-            present=history.present.get(ledger, frozenset()),
-            coverage=_coverage(ledger, history.coverage.get(ledger), history.rows.get(ledger, [])),
-        )
-        for ledger, found in scope.evidence.items()
-    }
+    evidence = {}
+    for ledger, found in scope.evidence.items():
+        coverage = _coverage(ledger, history.coverage.get(ledger), history.rows.get(ledger, []))
+        if found.coverage.complete_until is None:  # the engine itself may find that a ledger covers nothing
+            coverage = replace(coverage, complete_until=None)
+        present = history.present.get(ledger, frozenset())
+        evidence[ledger] = replace(found, present=present, coverage=coverage)
     return Scope(history.contract, history.window, evidence)
 
 
@@ -150,11 +155,11 @@ def _place_of(line: Mapping[str, Any]) -> str | None:
     return line["positions"][0].get("topic") if line["positions"] else None
 
 
-def _marked(row: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """Return the row as history `number`'s own."""
+def _marked(row: Mapping[str, Any], number: int, *, by_content: bool) -> dict[str, Any]:
+    """Return the row as history `number`'s own; where payloads are identities, they are its own, too."""
     mark = f"{_MARK}{number}"
     marked = dict(row) | {"topic": (row.get("topic") or _NO_TOPIC) + mark}
-    for name in ("message_id", "transaction_id", "consumer_id"):
+    for name in ("message_id", "transaction_id", "consumer_id", *(("payload_hash",) if by_content else ())):
         if row.get(name) is not None:
             marked[name] = row[name] + mark
     if row.get("partitions"):
@@ -166,21 +171,22 @@ def _unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
     plain = dict(row)
     for name in ("topic", "message_id"):
         if plain.get(name) is not None:
-            plain[name] = plain[name].rsplit(_MARK, 1)[0]
+            plain[name] = re.sub(rf"{_MARK}\d+", "", plain[name])
     if plain.get("topic") == _NO_TOPIC:
         plain["topic"] = None
     return plain
 
 
 def _number_of(marked: str | None) -> int | None:
-    return None if marked is None else int(marked.rsplit(_MARK, 1)[1])
+    found = None if marked is None else re.search(rf"{_MARK}(\d+)", marked)
+    return None if found is None else int(found[1])
 
 
 def _undated(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> int:
     return sum(row.get(TIME_COLUMN[ledger]) is None for row in rows)
 
 
-def _scope(
+def scope_of(
     spark: SparkSession,
     history: History,
     rows: Mapping[Ledger, list[dict[str, Any]]],

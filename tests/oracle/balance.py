@@ -8,7 +8,7 @@ from typing import Any
 from tests.oracle.fates import Fates
 from tests.oracle.history import Place, Position, state_of
 from tests.oracle.messages import Message
-from tests.oracle.phantoms import could_be_an_unplaced_send, is_phantom, origin_is_covered
+from tests.oracle.phantoms import could_be_an_unplaced_send, is_phantom, origin_is_covered, record_of
 
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -24,6 +24,7 @@ DISPOSITIONS = (
 ROW_COUNTS = ("attempts", "acked_attempts", "failed_attempts", "unknown_attempts", "resends")
 MESSAGE_COUNTS = ("messages", "accepted", "unproven", "failed", *DISPOSITIONS)
 EFFECT_COUNTS = ("effects", "first_effects", "further_effects", "phantom_effects", "unverifiable_effects")
+FAN_OUT_COUNTS = ("expected_effects", "met_effects", "missing_effects")
 OFFSET_STATES = (
     "control",
     "aborted",
@@ -43,6 +44,9 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
         _count_message(fates, message, counts.setdefault(fates.place(message), Counter()))
     _count_unmatched(fates, counts, judged)
     logged = fates.history.bounds if fates.history.has(Ledger.LOG) else {}
+    names = (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)
+    if fates.history.contract.multiplicity.kind == "one_to_many":
+        names += FAN_OUT_COUNTS
     found = []
     for place in sorted({*counts, *logged}, key=lambda key: (str(key[0]), -1 if key[1] is None else key[1])):
         numbers = counts.get(place, Counter())
@@ -53,7 +57,7 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
             {
                 "topic": place[0],
                 "partition": place[1],
-                **{name: numbers[name] for name in (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)},
+                **{name: numbers[name] for name in names},
                 "offsets": offsets,
                 "unexplained": offsets["unexplained"] if offsets else 0,
             }
@@ -73,6 +77,10 @@ def _count_message(fates: Fates, message: Message, numbers: Counter[str]) -> Non
         fate = fates.fate(message)
         numbers[fate] += 1
         numbers["accepted"] += message.is_accepted
+        if message.is_accepted and history.contract.multiplicity.kind == "one_to_many":
+            numbers["expected_effects"] += fates.expected_effects(message)
+            numbers["met_effects"] += len(fates.first_effects(message))
+            numbers["missing_effects"] += fates.expected_effects(message) - len(fates.first_effects(message))
     further = {id(row) for row in fates.further_effects(message)}
     for row in message.effects:
         if history.in_window(row.get("processed_at")):
@@ -125,7 +133,7 @@ def state_at(fates: Fates, at: Position) -> str:
     if message is None:
         is_nameless = fates.history.contract.identity is Identity.POSITION or record.get("message_id") is None
         is_doubtful = could_be_an_unplaced_send(fates, record, is_nameless)
-        is_certain = not is_doubtful and origin_is_covered(fates, record, record)
+        is_certain = not is_doubtful and origin_is_covered(fates, record, record_of(fates, record))
         return "unattempted" if is_certain else "unverifiable"
     if fates.first_position(message) != at:
         return "duplicate"

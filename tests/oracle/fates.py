@@ -21,6 +21,7 @@ from tests.oracle.history import (
 )
 from tests.oracle.matching import Matched
 from tests.oracle.messages import Attempt, Message
+from tests.oracle.pairing import in_time, payload_of
 
 from tieout.model import Identity, Ledger
 
@@ -106,6 +107,34 @@ class Fates:
             first.setdefault(row.get("effect_key"), row)
         return list(first.values())
 
+    def expected_effects(self, message: Message) -> int:
+        """Return how many effects the message of a fan-out has to have (72)."""
+        multiplicity = self.history.contract.multiplicity
+        if multiplicity.count is not None:
+            return multiplicity.count
+        keys = message.values("effect_key") | known(row.get("effect_key") for row in message.effects)
+        return max(len(keys), 1)
+
+    def repeats(self, message: Message) -> int:
+        """Return how many times over the message has the effects that it may have once."""
+        effects, multiplicity = message.effects, self.history.contract.multiplicity
+        if multiplicity.kind != "one_to_many":
+            return len(effects)
+        if multiplicity.count is not None:
+            return -(-len(effects) // multiplicity.count)
+        keys = [row.get("effect_key") for row in effects]
+        return max((keys.count(key) for key in keys), default=0)
+
+    def lone_uncertain(self, message: Message) -> list[Row]:
+        """Return the uncertain rows that may be an effect which the message lacks, rather than one too many (71)."""
+        multiplicity = self.history.contract.multiplicity
+        if multiplicity.kind == "one_to_many" and multiplicity.count is not None:
+            return message.uncertain if len(message.effects) < multiplicity.count else []
+        if multiplicity.kind == "one_to_many":
+            got = known(row.get("effect_key") for row in message.effects)
+            return [row for row in message.uncertain if row.get("effect_key") not in got]
+        return [] if message.effects else message.uncertain
+
     def further_effects(self, message: Message) -> list[Row]:
         """Return the effects beyond those that the multiplicity asks for."""
         first = {id(row) for row in self.first_effects(message)}
@@ -119,7 +148,7 @@ class Fates:
         if multiplicity.kind == "one_to_many":
             wanted = message.values("effect_key")
             got = known(row.get("effect_key") for row in message.effects)
-            return bool(message.effects) and wanted <= got
+            return bool(message.effects) and wanted <= got and not self.lone_uncertain(message)
         return bool(message.effects)
 
     # -- deadline and coverage ---------------------------------------------------------------------------------
@@ -198,8 +227,10 @@ class Fates:
 
     def is_due(self, message: Message) -> bool:
         """Return whether an effect must be there by now (taxonomy section 2)."""
-        if not self.is_old_enough(message):
-            return False
+        return self.is_old_enough(message) and self.is_settled(message)
+
+    def is_settled(self, message: Message) -> bool:
+        """Return whether the group has been at every position of the message, or there is none to be at."""
         positions = self.positions(message)
         passed = all(self.frontier(at[:2]) >= at[2] for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
@@ -245,7 +276,13 @@ class Fates:
 
     def may_have_nameless_effect(self, message: Message) -> bool:
         """Return whether an effect that nobody sent may be this message's: one of them does not say who it is (20)."""
-        if not self.is_unplaced(message) or self.history.contract.identity is Identity.CONTENT:
+        if self.history.contract.identity is Identity.CONTENT:
+            return any(
+                None in (payload_of(message), row.get("payload_hash"))
+                and not contradict(message.attempts[0].row.get("topic"), row.get("topic"))
+                for row, _ in self.matched.unmatched_effects
+            )
+        if not self.is_unplaced(message):
             return False
         return any(
             (message.message_id is None or self._name_of(row) is None)
@@ -269,13 +306,23 @@ class Fates:
             return "dead_lettered"
         if Ledger.FILTERED in message.accounted:
             return "filtered"
-        is_doubtful = bool(message.uncertain) or message.has_ambiguous_effect
+        is_doubtful = bool(self.lone_uncertain(message)) or message.has_ambiguous_effect
         is_doubtful = is_doubtful or self.may_have_nameless_effect(message)
         if is_doubtful or self.evidence_is_missing(message):
             return "unverifiable"
         if self.is_compacted(message):
             return "compacted"
-        return "lost" if self.is_due(message) else "in_flight"
+        return "lost" if self.is_due(message) and not self.may_be_elsewhere(message) else "in_flight"
+
+    def may_be_elsewhere(self, message: Message) -> bool:
+        """Return whether an equal message's effect lies where the group has not been, so may be this one's (77)."""
+        payload = payload_of(message)
+        if self.history.contract.identity is not Identity.CONTENT or payload is None:
+            return False
+        equals = [one for one in self.matched.messages if payload_of(one) == payload and one.is_accepted]
+        ahead = [one for one in equals if one.effects and not self.is_settled(one)]
+        left = [one for one in in_time(equals) if not one.effects and self.is_due(one)]
+        return message in left[: len(ahead)]
 
     def fate(self, message: Message) -> str:
         """Return the accepted message's disposition; else `failed`, or what an unproven one amounts to."""

@@ -35,6 +35,7 @@ class Faults:
     commits_back: float
     reads_uncommitted: float
     expired: float
+    partial: float
 
 
 def draw_faults(rng: Random) -> Faults:

@@ -136,19 +136,18 @@ def _holding(fates: Fates, message: Message) -> Shown:
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
         holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted
-    for name, column in HASHES.items():
-        if _is_corrupted(fates, message, column):
-            holding[name] = effects + attempts
+    for name in _corruptions(fates, message):
+        holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:
         holding[BreakClass.OUTPUT_DUPLICATE] = effects
-    if fates.history.contract.identity is Identity.MESSAGE_ID and len(fates.copies(message)) > 1:
+    if fates.history.contract.identity is not Identity.POSITION and len(fates.copies(message)) > 1:
         holding[BreakClass.LOG_DUPLICATE] = attempts
     if _is_read_again(message):
         holding[BreakClass.REDELIVERY] = [(Ledger.READ, row.get("processed_at")) for row in message.reads]
     if _is_misrouted(fates, message):
         holding[BreakClass.MISROUTED] = attempts
     if message.is_accepted and _late_effect(fates, message):
-        holding[BreakClass.LATE] = effects[:1]
+        holding[BreakClass.LATE] = effects
     holding[_outcome_class(fates, message)] = []
     return holding
 
@@ -192,9 +191,9 @@ def _plain_flags(
         flags.add("EXPIRED")
     if fate == "lost" and message.effects:
         flags.add("partial")
-    if message.effects and message.uncertain:
+    if message.effects and len(message.uncertain) > len(fates.lone_uncertain(message)):
         flags.add("POSSIBLE_DUPLICATE")
-    if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= len(message.effects):
+    if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= fates.repeats(message):
         flags.add("inherited")
     if primary is not BreakClass.PHANTOM_ABORTED and _has_aborted_effect(fates, message):
         flags |= {str(BreakClass.PHANTOM_ABORTED)} & {str(name) for name in judged}
@@ -218,6 +217,8 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
     for ledger, row in rows:
         at = position(row)
         candidates = [record for record in message.records if at is None or position(record) == at]
+        if fates.history.contract.identity is Identity.CONTENT and at is not None:
+            candidates = [fates.history.records[at]] if at in fates.history.records else []
         if at is None and any(fates.history.is_written(record) for record in candidates):
             candidates = candidates if len(candidates) == 1 else []
         is_open = any(_was_open(fates, record, row.get("processed_at")) for record in candidates)
@@ -247,6 +248,13 @@ def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:
     ]
     ended = markers[0].get("record_timestamp") if markers else None
     return ended is not None and when < ended - fates.history.skew
+
+
+def _corruptions(fates: Fates, message: Message) -> list[BreakClass]:
+    """Return what was changed; of several equal payloads nobody can tell which key or header is whose."""
+    by_content = fates.history.contract.identity is Identity.CONTENT
+    columns = {BreakClass.CORRUPTED_VALUE: "payload_hash"} if by_content else HASHES
+    return [name for name, column in columns.items() if _is_corrupted(fates, message, column)]
 
 
 def _is_corrupted(fates: Fates, message: Message, column: str) -> bool:
@@ -279,11 +287,14 @@ def _is_misrouted(fates: Fates, message: Message) -> bool:
         contradict(attempt.row.get("partition"), attempt.row.get("intended_partition"))
         for attempt in message.attempts
     )
+    if fates.history.contract.identity is Identity.CONTENT:
+        return claimed  # which of several equal records is the message's, nobody can tell
     return claimed or (bool(intended) and bool(taken - intended))
 
 
 def _late_effect(fates: Fates, message: Message) -> bool:
-    effects, deadline = fates.ordered_effects(message), fates.deadline(message)
-    if not effects or effects[0].get("processed_at") is None or deadline is None:
-        return False
-    return bool(effects[0]["processed_at"] > deadline)
+    deadline, times = (
+        fates.deadline(message),
+        [row.get("processed_at") for row in fates.first_effects(message)],
+    )
+    return deadline is not None and any(time is not None and time > deadline for time in times)

@@ -29,7 +29,7 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
     if primary is BreakClass.LOST:
         return _of_loss(fates, message)
     if primary is BreakClass.OUTPUT_DUPLICATE:
-        is_inherited = len(fates.copies(message)) >= len(message.effects)
+        is_inherited = len(fates.copies(message)) >= fates.repeats(message)
         return Locus.PRODUCER_TO_BROKER if is_inherited else Locus.CONSUMER_OR_SINK
     if primary in _COLUMNS:
         return _of_corruption(fates, message, _COLUMNS[primary])
@@ -37,6 +37,8 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
 
 
 def _of_loss(fates: Fates, message: Message) -> Locus:
+    if message.effects:
+        return Locus.CONSUMER_OR_SINK
     if fates.log_lacks(message):
         return Locus.BROKER
     visible = known(position(record) for record in message.records if fates.history.is_written(record))

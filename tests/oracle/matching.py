@@ -7,11 +7,11 @@ from typing import Any
 
 from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
 from tests.oracle.messages import Attempt, Matcher, Message, Unmatched, messages_of
-from tests.oracle.pairing import pair_by_content
+from tests.oracle.pairing import effects_by_payload, records_by_payload, set_aside_by_payload
 
 from tieout.model import Identity, Ledger
 
-SIDE_LEDGERS = (Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
+SIDE_LEDGERS = (Ledger.DEAD_LETTERS, Ledger.FILTERED, Ledger.STAGED)
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Matched:
     messages: list[Message]
     unattempted_records: list[Row] = field(default_factory=list)
     unmatched_effects: list[tuple[Row, Unmatched]] = field(default_factory=list)
-    unmatched_uncertain: list[Row] = field(default_factory=list)
+    unmatched_uncertain: list[tuple[Row, Unmatched]] = field(default_factory=list)
     message_at: dict[Position, Message] = field(default_factory=dict)
     conflicts: list[tuple[Position, Message | None, Attempt]] = field(default_factory=list)
 
@@ -58,27 +58,21 @@ def _attempt_owners(messages: list[Message]) -> dict[Position, list[Message | tu
 
 def _match_log(matched: Matched) -> None:
     matcher = Matcher(matched.history, matched.messages, _attempt_owners(matched.messages))
-    for at, record in sorted(matched.history.records.items(), key=lambda item: item[0]):
+    for record in (record for _, record in sorted(matched.history.records.items(), key=lambda item: item[0])):
         if record.get("is_control"):
             continue
         found = matcher.match(record)
-        if isinstance(found, Unmatched) and matched.history.contract.identity is Identity.CONTENT:
-            found = _unplaced_with_content(matched.messages, record) or found
         if isinstance(found, Message):
             found.records.append(record)
-            matched.message_at[at] = found
         else:
             matched.unattempted_records.append(record)
-
-
-def _unplaced_with_content(messages: list[Message], record: Row) -> Message | None:
-    for outcome in ("acked", "unknown", "failed"):
-        for message in messages:
-            is_free = not message.records and position(message.attempts[0].row) is None
-            same = record.get("payload_hash") in message.values("payload_hash")
-            if is_free and same and message.outcome == outcome:
-                return message
-    return None
+    if matched.history.contract.identity is Identity.CONTENT:
+        matched.unattempted_records = records_by_payload(
+            matched.history, matched.messages, matched.unattempted_records
+        )
+    matched.message_at = {
+        at: message for message in matched.messages for at in known(map(position, message.records))
+    }
 
 
 def _own_state(matched: Matched, message: Message, attempt: Attempt) -> str | None:
@@ -145,7 +139,9 @@ def _owners(matched: Matched) -> dict[Position, list[Message | tuple[Unmatched, 
                 owners[at] = [message, *others]
     for record in matched.unattempted_records:
         at = position(record)
-        if at is not None and record.get("message_id") is not None:
+        by_content = matched.history.contract.identity is Identity.CONTENT
+        name = record.get("payload_hash" if by_content else "message_id")
+        if at is not None and name is not None:
             owners[at] = [(Unmatched.UNATTEMPTED, record), *owners.get(at, [])]
     for at, message in matched.message_at.items():
         owners[at] = [message, *[owner for owner in owners.get(at, []) if owner is not message]]
@@ -161,10 +157,11 @@ def _match_reads(matched: Matched) -> None:
                 found.reads.append(row)
 
 
-def certainty(row: Row, rows: list[Row], is_told: bool) -> str:
+def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
     """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects).
 
-    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved.
+    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved. `needs_key`: an
+    effect has a key, and one that does not say it may be any (70).
     """
     outcome = row.get("outcome") or "ok"
     state = row.get("transaction_state")
@@ -176,7 +173,8 @@ def certainty(row: Row, rows: list[Row], is_told: bool) -> str:
         state = next((one for one in ("committed", "aborted") if one in stated), "open")
     if outcome == "failed" or state == "aborted":
         return "failed"
-    return "unknown" if outcome == "unknown" or state == "open" else "ok"
+    is_keyless = needs_key and row.get("effect_key") is None
+    return "unknown" if outcome == "unknown" or state == "open" or is_keyless else "ok"
 
 
 def _match_output(matched: Matched) -> None:
@@ -184,22 +182,42 @@ def _match_output(matched: Matched) -> None:
     matcher = Matcher(history, matched.messages, _owners(matched))
     rows = history.rows(history.output)
     is_told = history.has_column(history.output, "transaction_state")
-    for row in rows if history.contract.identity is not Identity.CONTENT else []:
-        _place(matched, matcher, row, certainty(row, rows, is_told))
+    needs_key = history.contract.multiplicity.effect_key is not None
     if history.contract.identity is Identity.CONTENT:
-        matched.unmatched_effects += pair_by_content(
-            matched.messages, [row for row in rows if certainty(row, rows, is_told) == "ok"], history.skew
-        )
-        matched.unmatched_uncertain += [row for row in rows if certainty(row, rows, is_told) == "unknown"]
-    if history.output is Ledger.READ:
-        for message in matched.messages:
-            message.effects = _one_a_position(message.effects)
-        matched.unmatched_effects = _one_a_position_unmatched(matched.unmatched_effects)
+        _pair_output(matched, rows, is_told)
+    else:
+        for row in rows:
+            _place(matched, matcher, row, certainty(row, rows, is_told, needs_key))
+        if history.output is Ledger.READ:
+            for message in matched.messages:
+                message.effects = _one_a_position(message.effects)
+            matched.unmatched_effects = _one_a_position_unmatched(matched.unmatched_effects)
     for ledger in SIDE_LEDGERS:
-        for row in history.rows(ledger):
-            found = matcher.match(row)
-            if isinstance(found, Message):
-                found.accounted.setdefault(ledger, []).append(row)
+        _match_set_aside(matched, matcher, ledger)
+
+
+def _match_set_aside(matched: Matched, matcher: Matcher, ledger: Ledger) -> None:
+    history, rows = matched.history, matched.history.rows(ledger)
+    if history.contract.identity is Identity.CONTENT and ledger is not Ledger.STAGED:
+        by_payload = [row for row in rows if row.get("payload_hash") is not None]
+        set_aside_by_payload(history, matched.messages, ledger, by_payload)
+        rows = [row for row in rows if row.get("payload_hash") is None]
+    for row in rows:
+        found = matcher.match(row)
+        if isinstance(found, Message):
+            found.accounted.setdefault(ledger, []).append(row)
+
+
+def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:
+    """Give the output's rows to the messages of their payload; of several reads of a position the first is one."""
+    history, messages = matched.history, matched.messages
+    certain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "ok"]
+    if history.output is Ledger.READ:
+        placed = [row for row in certain if position(row) is not None]
+        certain = _one_a_position(placed) + [row for row in certain if position(row) is None]
+    matched.unmatched_effects = effects_by_payload(history, messages, certain, lambda one: one.effects)
+    uncertain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "unknown"]
+    matched.unmatched_uncertain = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
 
 
 def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
@@ -215,7 +233,7 @@ def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
     if certain == "ok":
         matched.unmatched_effects.append((row, found))
     else:
-        matched.unmatched_uncertain.append(row)
+        matched.unmatched_uncertain.append((row, found))
 
 
 def _first_rows(rows: list[Row]) -> list[Row]:
@@ -285,7 +303,9 @@ def _winner(matched: Matched, at: Position, found: list[tuple[Message, Attempt]]
     record = matched.history.records.get(at)
     if at in matched.message_at:
         return matched.message_at[at]
-    if record is not None and not record.get("is_control") and record.get("message_id") is not None:
+    by_content = matched.history.contract.identity is Identity.CONTENT
+    name = None if record is None else record.get("payload_hash" if by_content else "message_id")
+    if record is not None and not record.get("is_control") and name is not None:
         return None
     for message, _ in found:
         if any(position(row) == at for row in message.reads + message.effects):

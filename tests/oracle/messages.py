@@ -204,6 +204,9 @@ class Matcher:
         return same_id
 
     def _contradicts(self, owner: Message | tuple[Unmatched, Row], row: Row) -> bool:
+        if self.history.contract.identity is Identity.CONTENT:
+            shown = owner.attempts[0].row if isinstance(owner, Message) else owner[1]
+            return contradict(shown.get("payload_hash"), row.get("payload_hash"))
         if self.history.contract.identity is not Identity.MESSAGE_ID:
             return False
         name = owner.message_id if isinstance(owner, Message) else owner[1].get("message_id")

@@ -9,24 +9,30 @@ from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import BEGINNING, Position, Row, contradict, position, undated_last
 from tests.oracle.messages import Unmatched
+from tests.oracle.pairing import may_be_nameless
 
 from tieout.model import BreakClass, Identity, Ledger, Locus
 
 
 def phantom_findings(fates: Fates) -> list[Finding]:
     """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
-    history = fates.history
-    units: dict[Any, list[tuple[Row, Unmatched]]] = {}
-    rows = fates.matched.unmatched_effects
-    for number, (row, why) in enumerate(rows):
-        unit = _identity_of(fates, row) or ("row", number)
-        if history.in_window(row.get("processed_at")):
-            units.setdefault(unit, []).append((row, why))
+    units = _units(fates, fates.matched.unmatched_effects)
+    doubtful = _units(fates, fates.matched.unmatched_uncertain)
     found = [_phantom(fates, effects) for effects in units.values()]
-    for row in fates.matched.unmatched_uncertain:
-        if history.in_window(row.get("processed_at")):
-            found.append(_unverifiable(fates, row))
-    return found
+    return found + [_unverifiable(fates, rows[0][0]) for unit, rows in doubtful.items() if unit not in units]
+
+
+def _units(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tuple[Row, Unmatched]]]:
+    """Return the rows of the window by what they show: their identity, else each row by itself."""
+    by_content = fates.history.contract.identity is Identity.CONTENT
+    units: dict[Any, list[tuple[Row, Unmatched]]] = {}
+    for row, why in rows:
+        name = _identity_of(fates, row)
+        unit: Any = (name, why) if by_content else name
+        unit = ("row", id(row)) if name is None else unit
+        if fates.history.in_window(row.get("processed_at")):
+            units.setdefault(unit, []).append((row, why))
+    return units
 
 
 def _identity_of(fates: Fates, row: Row) -> Any:
@@ -41,7 +47,7 @@ def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
     """Return whether the effect certainly comes from no covered producer; else it is unverifiable."""
     if why is Unmatched.AMBIGUOUS or _identity_of(fates, row) is None:
         return False
-    record = _record_of(fates, row)
+    record = record_of(fates, row)
     name = row.get("message_id") if record is None else record.get("message_id") or row.get("message_id")
     is_nameless = fates.history.contract.identity is Identity.POSITION or name is None
     if could_be_an_unplaced_send(fates, row, is_nameless):
@@ -49,9 +55,11 @@ def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
     return origin_is_covered(fates, row, record)
 
 
-def _record_of(fates: Fates, row: Row) -> Row | None:
+def record_of(fates: Fates, row: Row) -> Row | None:
     """Return the effect's record in the log: at its position, else the first unattempted one with its id."""
     at = position(row)
+    if fates.history.contract.identity is Identity.CONTENT:
+        return _earliest_of_payload(fates, row)
     if at is not None and at in fates.history.records:
         record = fates.history.records[at]
         if not record.get("is_control") and not contradict(record.get("message_id"), row.get("message_id")):
@@ -60,6 +68,16 @@ def _record_of(fates: Fates, row: Row) -> Row | None:
         return None
     same = [one for one in fates.matched.unattempted_records if one.get("message_id") == row["message_id"]]
     return min(same, key=lambda one: (one["topic"], one["partition"], one["offset"]), default=None)
+
+
+def _earliest_of_payload(fates: Fates, row: Row) -> Row | None:
+    """Return the earliest record that nobody sent of the row's payload: all of them are one identity (66)."""
+    same = [
+        one
+        for one in fates.matched.unattempted_records
+        if one.get("payload_hash") is not None and one["payload_hash"] == row.get("payload_hash")
+    ]
+    return min(same, key=lambda one: undated_last(one.get("record_timestamp")), default=None)
 
 
 def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
@@ -96,7 +114,7 @@ def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool
     The row or the send must not say who it is: two known ids that differ are two messages.
     """
     if fates.history.contract.identity is Identity.CONTENT:
-        return False
+        return may_be_nameless(fates.matched.messages, row)
     return any(
         fates.is_unplaced(message)
         and (is_nameless or message.message_id is None)
@@ -109,7 +127,7 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
     row, why = min(effects, key=lambda effect: undated_last(effect[0].get("processed_at")))
     if not is_phantom(fates, row, why):
         return _unverifiable(fates, row)
-    record = _record_of(fates, row)
+    record = record_of(fates, row)
     at = position(row) or (position(record) if record else None)
     locus = Locus.UNKNOWN
     if record is not None:

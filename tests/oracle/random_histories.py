@@ -21,14 +21,16 @@ from tests.oracle.simulating import Row, Simulation
 from tieout.contracts import Contract
 from tieout.model import Ledger, Window
 
+_PAYLOADS = ("x", "y", "z")
 GUARANTEES = ("at_most_once", "at_least_once", "exactly_once", "exactly_once")
 _CONTENT = ("message_id", "topic", "partition", "offset", "key_hash", "payload_hash")
-_OUTPUT = (*_CONTENT, "consumer_group", "consumer_id", "generation", "processed_at", "outcome")
-_SIDE = frozenset({"message_id", "topic", "partition", "offset", "at", "reason"})
+_OUTPUT = (*_CONTENT, "effect_key", "consumer_group", "consumer_id", "generation", "processed_at", "outcome")
+_SIDE = frozenset({"message_id", "topic", "partition", "offset", "payload_hash", "at", "reason"})
 COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.PRODUCED: frozenset(
         {
             *_CONTENT,
+            "effect_key",
             "producer_id",
             "producer_session",
             "sequence",
@@ -108,12 +110,14 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     """Return terms, ledgers and coverage for a family of histories."""
     ledgers = _wild_ledgers(rng) if is_wild else _plausible_ledgers(rng)
     absent = (Ledger.DEAD_LETTERS,) if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in ledgers else ()
-    return Setting(is_wild, _terms(rng), ledgers, _coverages(rng, list(ledgers)), absent)
+    terms = _terms(rng)
+    terms |= _multiplicity(rng, terms, ledgers)
+    return Setting(is_wild, terms, ledgers, _coverages(rng, list(ledgers)), absent)
 
 
 def history_in(setting: Setting, rng: Random, name: str) -> RandomHistory:
     """Return a history of the setting."""
-    made = _wild_rows(rng, setting.ledgers) if setting.is_wild else _simulated_rows(rng)
+    made = _wild_rows(rng, setting.ledgers) if setting.is_wild else _simulated_rows(rng, setting.terms)
     rows = {ledger: made[ledger] for ledger in setting.ledgers}
     return RandomHistory(
         name=name,
@@ -149,16 +153,23 @@ def _plausible_ledgers(rng: Random) -> tuple[Ledger, ...]:
     return (Ledger.PRODUCED, *(ledger for ledger, share in likely.items() if rng.random() < share))
 
 
-def _simulated_rows(rng: Random) -> dict[Ledger, list[Row]]:
+def _simulated_rows(rng: Random, terms: dict[str, Any]) -> dict[Ledger, list[Row]]:
+    by_content = terms.get("identity") == "content"
+    fan_out = _fan_out(rng, terms.get("multiplicity", {}))
     simulation = Simulation(
         rng,
         draw_faults(rng),
         partitions=rng.randint(1, 3),
         is_transactional=rng.random() < 0.4,
         is_compacted=rng.random() < 0.25,
+        payloads=_PAYLOADS[: rng.randint(1, 3)] if by_content else (),
+        fan_out=fan_out,
     )
     simulation.run(rng.choice((0, 1, 2, 3, 4, 6, 8, 12)))
-    return {
+    if len(fan_out) > 1 and rng.random() < 0.5:
+        for row in simulation.produced:
+            row["effect_key"] = rng.choice((*fan_out, "9"))
+    rows = {
         Ledger.PRODUCED: simulation.produced,
         Ledger.LOG: simulation.log_rows(has_ids=rng.random() < 0.85),
         Ledger.DELIVERED: _said_of_messages(rng, simulation.delivered),
@@ -167,6 +178,30 @@ def _simulated_rows(rng: Random) -> dict[Ledger, list[Row]]:
         Ledger.FILTERED: simulation.filtered,
         Ledger.DEAD_LETTERS: simulation.dead_letters,
         Ledger.STAGED: simulation.staged,
+    }
+    return _nameless(rng, rows) if by_content else rows
+
+
+def _fan_out(rng: Random, multiplicity: dict[str, Any]) -> tuple[str | None, ...]:
+    """Return the effect keys of a message: as many as the multiplicity asks for, now and then one unnamed."""
+    if multiplicity.get("kind") != "one_to_many":
+        return (None,)
+    if "count" in multiplicity:
+        return (None,) * multiplicity["count"]
+    return rng.choice((("1", "2"), ("1", "2"), ("1", "2", "3"), ("1", None)))
+
+
+def _nameless(rng: Random, rows: dict[Ledger, list[Row]]) -> dict[Ledger, list[Row]]:
+    """Return rows without ids, as they are where only the content tells; now and then one without content, too."""
+    lacking = rng.choice((0.0, 0.0, 0.1))
+    return {
+        ledger: [
+            row
+            | {"message_id": None}
+            | ({"payload_hash": None} if row.get("payload_hash") and rng.random() < lacking else {})
+            for row in found
+        ]
+        for ledger, found in rows.items()
     }
 
 
@@ -209,7 +244,20 @@ def _identity(rng: Random) -> dict[str, Any]:
     kind = rng.random()
     if kind < 0.05:
         return {"id_scope": "session"}
-    return {"identity": "position"} if kind < 0.15 else {}
+    if kind < 0.15:
+        return {"identity": "position"}
+    return {"identity": "content"} if kind < 0.25 else {}
+
+
+def _multiplicity(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...]) -> dict[str, Any]:
+    """Return how many effects a message has: mostly one; more only where the output shows them."""
+    kind = rng.random()
+    if kind < 0.05:
+        return {"multiplicity": {"kind": "many_to_one"}}
+    if kind > 0.2 or terms.get("identity") == "content" or Ledger.DELIVERED not in ledgers:
+        return {}
+    fan_out = rng.choice(({"count": 2}, {"count": 3}, {"effect_key": "line"}, {"effect_key": "line"}))
+    return {"multiplicity": {"kind": "one_to_many", **fan_out}}
 
 
 def _coverages(rng: Random, ledgers: list[Ledger]) -> dict[Ledger, OracleCoverage]:
@@ -239,7 +287,7 @@ def _coverage(rng: Random, names_all: bool, is_cut: bool) -> OracleCoverage:
 def _said_of_messages(rng: Random, rows: list[Row]) -> list[Row]:
     """Return the output's rows as the history's sink writes them: with ids, with positions, or with both."""
     kind = rng.choice(("both", "both", "id", "id", "position"))
-    hidden = {"both": (), "id": ("topic", "partition", "offset"), "position": ("message_id",)}[kind]
+    hidden = {"both": (), "id": ("partition", "offset"), "position": ("message_id",)}[kind]
     return [{name: None if name in hidden else value for name, value in row.items()} for row in rows]
 
 

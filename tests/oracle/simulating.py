@@ -22,13 +22,18 @@ _KEYS = (None, "k1", "k1", "k2")
 
 @dataclass
 class Simulation:
-    """One run: `run` fills the ledgers; the log is kept per partition as rows in order of offset."""
+    """One run: `run` fills the ledgers; the log is kept per partition as rows in order of offset.
+
+    `payloads` are the contents that messages share, none: each has its own; `fan_out` the effect keys of one message.
+    """
 
     rng: Random
     faults: Faults
     partitions: int
     is_transactional: bool
     is_compacted: bool
+    payloads: tuple[str, ...] = ()
+    fan_out: tuple[str | None, ...] = (None,)
     produced: list[Row] = field(default_factory=list)
     log: dict[int, list[Row]] = field(default_factory=dict)
     delivered: list[Row] = field(default_factory=list)
@@ -78,7 +83,7 @@ class Simulation:
         partition = self.rng.randrange(self.partitions)
         key = self.rng.choice(_KEYS)
         session = "s1" if transaction else self.rng.choice(("s1", "s1", "s2"))
-        payload = f"h-{name}"
+        payload = self.rng.choice(self.payloads) if self.payloads else f"h-{name}"
         if self.happens(self.faults.reused_id) and self.produced:
             name = self.rng.choice(self.produced)["message_id"]
         attempts = 2 if self.happens(self.faults.resent) else 1
@@ -299,30 +304,40 @@ class Simulation:
             return
         if self.happens(self.faults.set_aside):
             side = self.rng.choice((self.filtered, self.dead_letters))
-            side.append({**place, "at": time, "reason": "test"})
+            side.append({**place, "payload_hash": record["payload_hash"], "at": time, "reason": "test"})
             return
         if self.happens(self.faults.staged):
-            self.staged.append({**place, "at": time, "reason": "test"})
+            self.staged.append(
+                {**place, "payload_hash": record["payload_hash"], "at": time, "reason": "test"}
+            )
             return
         if self.happens(self.faults.late):
             time += self.rng.choice((timedelta(minutes=10), timedelta(minutes=11), timedelta(hours=1)))
         if self.happens(self.faults.failed_effect):
             self.delivered.append({**common, "processed_at": time, "outcome": "failed"})
         if self.happens(self.faults.uncertain):
-            self.delivered.append({**common, "processed_at": time, "outcome": "unknown"})
+            key = self.rng.choice(self.fan_out)
+            self.delivered.append({**common, "effect_key": key, "processed_at": time, "outcome": "unknown"})
             if self.rng.random() < 0.5:
                 return
+        for key in self.fan_out:
+            if len(self.fan_out) == 1 or not self.happens(self.faults.partial):
+                time = self._deliver({**common, "effect_key": key}, time)
+
+    def _deliver(self, row: Row, time: datetime) -> datetime:
+        """Write the row, or more of it, and return when that was done."""
         count = 2 if self.happens(self.faults.doubled) else 1
         for _ in range(count):
             changed = {"payload_hash": "changed"} if self.happens(self.faults.corrupted_effect) else {}
-            self.delivered.append({**common, **changed, "processed_at": time, "outcome": "ok"})
+            self.delivered.append({**row, **changed, "processed_at": time, "outcome": "ok"})
             time += timedelta(seconds=self.rng.choice((0, 1, 60)))
+        return time
 
     def _phantom(self) -> None:
         self.delivered.append(
             {
                 "message_id": self.rng.choice(("ghost", "ghost2", None)),
-                "payload_hash": "h-ghost",
+                "payload_hash": self.rng.choice(("h-ghost", *self.payloads)),
                 "topic": TOPIC,
                 "partition": self.rng.choice((None, 0)),
                 "offset": None,

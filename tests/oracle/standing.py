@@ -91,6 +91,8 @@ def _jumped(
         is_open = message.is_accepted and not message.effects
         if not is_open or fates.disposition(message) not in ("lost", "in_flight"):
             continue
+        if fates.may_be_elsewhere(message):
+            continue
         for at in fates.positions(message):
             if at[:2] == place and start <= at[2] < end and _counts(fates, at):
                 found.append((at, message))
@@ -185,6 +187,12 @@ def _output_beyond(
                 continue
             if at[:2] == place and at[2] >= committed and after <= when < before:
                 found.append((when, at[2]))
+    for row, _ in fates.matched.unmatched_effects:
+        at, when = position(row), row.get("processed_at")
+        if at is None or when is None or before is None:
+            continue
+        if at[:2] == place and at[2] >= committed and after <= when < before:
+            found.append((when, at[2]))
     return sorted(found)
 
 

@@ -97,13 +97,19 @@ def _doubled_effect(history: RandomHistory) -> RandomHistory | None:
 def _phantom(history: RandomHistory) -> RandomHistory | None:
     if Ledger.DELIVERED not in history.rows:
         return None
-    row = {"message_id": "never", "processed_at": START + timedelta(minutes=5), "outcome": "ok"}
+    row = {
+        "message_id": "never",
+        "payload_hash": "h-never",
+        "processed_at": START + timedelta(minutes=5),
+        "outcome": "ok",
+    }
     return _with_row(history, Ledger.DELIVERED, row)
 
 
 def _loss(history: RandomHistory) -> RandomHistory | None:
     row = {
         "message_id": "never",
+        "payload_hash": "h-never",
         "producer_id": "p9",
         "producer_session": "s9",
         "attempted_at": START + timedelta(minutes=5),

@@ -27,6 +27,13 @@ _COLUMNS = {
     BreakClass.REORDER_PRODUCER: "sequence",
     BreakClass.REORDER_OUTPUT: "key_hash",
 }
+NOT_BY_CONTENT = (
+    BreakClass.CORRUPTED_KEY,
+    BreakClass.CORRUPTED_HEADER,
+    BreakClass.CORRUPTED_TIMESTAMP,
+    BreakClass.REORDER_OUTPUT,
+)
+"""Which of several equal payloads an effect is, nobody can tell: neither what else they carry, nor their order."""
 _HISTORY_ONLY = (BreakClass.COMMIT_AHEAD, BreakClass.COMMIT_REGRESSION, BreakClass.COMMIT_STALE)
 
 
@@ -47,6 +54,12 @@ def not_judged(history: History) -> list[dict[str, str]]:
     for column in ("consumer_id", "generation"):
         if not history.has_column(reader, column):
             needs[BreakClass.REORDER_CONSUMER] = f"{reader}.{column}"
-    if history.contract.identity is not Identity.MESSAGE_ID:
-        needs[BreakClass.LOG_DUPLICATE] = "identity: message_id"
+    needs |= _by_identity(history.contract.identity)
     return [{"class": str(name), "needs": need} for name, need in sorted(needs.items())]
+
+
+def _by_identity(identity: Identity) -> dict[str, str]:
+    """Return the classes that take more to tell rows apart than the identity has."""
+    if identity is Identity.CONTENT:
+        return dict.fromkeys(NOT_BY_CONTENT, "identity: message_id or position")
+    return {BreakClass.LOG_DUPLICATE: "identity: message_id"} if identity is Identity.POSITION else {}

@@ -11,7 +11,7 @@ from tieout.model import Ledger
 
 _PLACE: Final = ("topic", "topic_id", "partition", "offset")
 _CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp")
-_SET_ASIDE: Final = ("message_id", *_PLACE, "at", "reason")
+_SET_ASIDE: Final = ("message_id", *_PLACE, "payload_hash", "at", "reason")
 _DELIVERED: Final = (
     "message_id",
     "producer_session",

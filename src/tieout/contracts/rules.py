@@ -135,6 +135,10 @@ def _multiplicity(contract: Contract) -> Iterator[Problem]:
     if multiplicity.kind == "one_to_many" and len(given) != 1:
         found = "both" if given else "neither"
         yield Problem(("multiplicity",), f"one_to_many: expected either effect_key or count, found {found}")
+    if multiplicity.kind == "one_to_many" and contract.identity is Identity.CONTENT:
+        yield Problem(("multiplicity",), "one_to_many needs ids or positions: equal contents have no parts")
+    if multiplicity.kind == "one_to_many" and Ledger.DELIVERED not in contract.ledgers:
+        yield Problem(("multiplicity",), "one_to_many needs the ledger delivered: a read is one effect")
     if multiplicity.kind != "one_to_many":
         for name in given:
             yield Problem(("multiplicity", name), f"has no effect with kind: {multiplicity.kind}")

@@ -16,7 +16,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 POSITION = ("topic", "partition", "offset")
-_STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
+STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
 _TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
 _ID_SESSION: Final = ("message_id", "producer_id", "producer_session")
 NEVER: Final = "9999-12-31 00:00:00"
@@ -34,13 +34,18 @@ def attempts_of(scope: Scope, log: DataFrame | None, contested: DataFrame | None
     `log` holds the log's data records or None, `contested` is `contested_ids_of`. `log_state` is the transaction state
     of the record at the attempt's position where that record is this attempt's.
     """
+    rows = claimed_rows_of(scope)
+    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log)), contested)
+
+
+def claimed_rows_of(scope: Scope) -> DataFrame:
+    """Return the ledger's rows with the offset they really know, and their own outcome as `claimed`."""
     produced = scope.rows(Ledger.PRODUCED)
-    rows = produced.select(
+    return produced.select(
         *[F.col(name) for name in produced.columns if name not in ("offset", "outcome")],
         placed_offset(F.col("offset")).alias("offset"),
         F.coalesce(F.lower("outcome"), F.lit("unknown")).alias("claimed"),
     )
-    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log)), contested)
 
 
 def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> DataFrame:
@@ -65,7 +70,7 @@ def _with_state_by_id(rows: DataFrame, held: DataFrame) -> DataFrame:
     """Return the attempts; those without an offset take the state of their id's records that nobody else names."""
     place = [f"held_{name}" for name in POSITION]
     named = rows.filter(F.col("offset").isNotNull()).select(*POSITION).distinct()
-    ranks = F.create_map(*[F.lit(word) for pair in _STATE_RANKS.items() for word in pair])
+    ranks = F.create_map(*[F.lit(word) for pair in STATE_RANKS.items() for word in pair])
     best = F.min(F.struct(ranks[F.col("held_state")].alias("rank"), F.col("held_state").alias("state")))
     by_id = (
         held.filter(F.col("held_id").isNotNull())
@@ -151,7 +156,7 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
     named = known.withColumn("has_identity", F.lit(True))
     if not may_lack_identity:
         return named
-    own = _own_messages(rows.filter(~has_identity))
+    own = own_messages(rows.filter(~has_identity))
     return named.unionByName(own.withColumn("has_identity", F.lit(False)))
 
 
@@ -165,8 +170,8 @@ def id_key() -> Column:
     return F.concat(F.lit("m:"), F.col("message_id"))
 
 
-def _own_messages(rows: DataFrame) -> DataFrame:
-    """Return rows without an identity, each with a key of its own that depends on its content alone."""
+def own_messages(rows: DataFrame) -> DataFrame:
+    """Return rows that are each a message by itself, with a key of its own that depends on its content alone."""
     content = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
     among_equals = Window.partitionBy("row_digest").orderBy("row_digest")
     number = F.row_number().over(among_equals).cast("string")

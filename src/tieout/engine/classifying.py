@@ -11,9 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.classes import MESSAGE_RULES
-from tieout.engine.classes.duplicates import is_inherited
+from tieout.engine.classes.duplicates import has_further_effects, is_inherited
 from tieout.engine.classes.phantoms import is_aborted_effect, is_orphan
 from tieout.engine.classes.settled import is_overdue
+from tieout.engine.multiplicity import may_be_doubled
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
 
@@ -65,13 +66,12 @@ def _flags(scope: Scope) -> Column:
     is_pending = F.array_contains("held", BreakClass.IN_FLIGHT.value)
     extras = {
         "OVERDUE": is_pending & is_overdue() & (F.col("acceptance") == "accepted"),
-        "POSSIBLE_DUPLICATE": (F.col("attempts") > 0)
-        & (F.col("effect_rows") > 0)
-        & (F.col("possible_effects") > 0),
+        "POSSIBLE_DUPLICATE": (F.col("attempts") > 0) & may_be_doubled(scope),
         "FAILED_BUT_WRITTEN": F.col("is_failed_but_written"),
         "PHANTOM_ABORTED": (F.col("acceptance") == "accepted") & F.col("is_from_aborted"),
         "EXPIRED": (F.col("disposition") == "lost") & F.col("is_expired"),
-        "inherited": (F.col("attempts") > 0) & (F.col("effect_rows") >= 2) & is_inherited(scope),
+        "inherited": has_further_effects(scope) & is_inherited(scope),
+        "partial": (F.col("disposition") == "lost") & (F.col("effect_rows") > 0),
         "COMMIT_AHEAD": (F.col("disposition") == "lost") & F.col("is_committed_ahead"),
     }
     named = F.array(*[F.when(F.coalesce(holds, F.lit(False)), name) for name, holds in extras.items()])

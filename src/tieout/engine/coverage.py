@@ -76,7 +76,22 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     missing[BreakClass.REORDER_CONSUMER] = missing_for(scope, ordered)
     if scope.contract.identity == Identity.POSITION:
         missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
+    if scope.contract.identity == Identity.CONTENT:
+        missing[BreakClass.REORDER_OUTPUT] = "identity: message_id or position"
     return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
+
+
+def limits_of(scope: Scope) -> list[str]:
+    """Return what the contract's terms hide whatever the evidence: sentences that the statement carries."""
+    limits = []
+    if scope.contract.identity == Identity.CONTENT:
+        limits.append(
+            "identity: content: a loss that an equal duplicate cancels is invisible, and which of several "
+            "equal messages was lost, late or doubled is not known"
+        )
+    if scope.contract.multiplicity.count is not None:
+        limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
+    return limits
 
 
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {

@@ -13,9 +13,11 @@ from pyspark.sql import functions as F
 from tieout.engine.attempts import NEVER
 from tieout.engine.joining import same
 from tieout.engine.materialising import materialised
+from tieout.engine.multiplicity import is_in_doubt, is_whole
+from tieout.engine.pairing import with_equals_elsewhere
 from tieout.engine.positions import PLACE, frontier_of, with_first_cover
 from tieout.engine.scope import Scope
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 _LOG_FACTS: Final = ("is_expired", "is_covered", "is_superseded", "is_compacted")
 
@@ -30,22 +32,24 @@ def disposed(
 ) -> DataFrame:
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
-    Position facts are worked out only for messages without effect: `is_passed`, `is_committed` (the commits cover it),
-    `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`, `is_missing_in_log`,
-    `is_compacted`.
+    Position facts are worked out for messages without effect, by content for all: `is_passed`, `is_committed` (the
+    commits cover it), `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`,
+    `is_missing_in_log`, `is_compacted`.
     """
-    without_effect = messages.filter(
-        (F.col("effect_rows") == 0) & F.col("acceptance").isin("accepted", "unproven")
-    )
-    facts = materialised(position_facts(scope, without_effect, bounds, records, commits, progress))
+    by_content = scope.contract.identity == Identity.CONTENT
+    is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
+    asked = messages.filter(is_asked)
+    facts = materialised(position_facts(scope, asked, bounds, records, commits, progress))
     together = messages.join(
         facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
     )
-    known = with_ambiguity(together.drop("facts_key"))
+    known = with_ambiguity(scope, together.drop("facts_key"))
     due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn(
         "is_missing_in_log", _is_missing(scope)
     )
     due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
+    if by_content:
+        due = with_equals_elsewhere(due, _is_settled())
     return due.withColumn("disposition", _disposition(scope)).withColumn(
         "is_committed_ahead", _is_committed_ahead(scope)
     )
@@ -54,7 +58,9 @@ def disposed(
 def _is_committed_ahead(scope: Scope) -> Column:
     """Return whether a commit covered a record without effect while `delivered` is complete beyond what it may take."""
     committed_at = F.col("cover.committed_at")
-    is_open = F.col("disposition").isin("lost", "in_flight")
+    is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
+    if scope.contract.identity == Identity.CONTENT:
+        is_open &= ~F.col("may_be_elsewhere")
     is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
     return F.coalesce(is_open & is_complete, F.lit(False))
 
@@ -199,7 +205,7 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
 
     The log covers a position from its start on, below its end or where it was observed after the acknowledgement: an
-    older observation cannot miss a younger record.
+    older observation cannot miss a younger record, and a partition of which it shows nothing is none of its.
     """
     none = F.lit(None).cast("string")
     if bounds is None:
@@ -215,11 +221,14 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     was_observed = F.when(F.col("b_observed_at").isNotNull(), F.col("b_observed_at") >= settled_at).otherwise(
         scope.covered_until(Ledger.LOG, settled_at)
     )
-    is_expired = F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
+    coverage = scope.evidence[Ledger.LOG].coverage
+    is_told = F.lit(coverage.is_sound and coverage.complete_until is not None)
+    is_expired = is_told & F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
     is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
     is_reached = F.col("done_at").isNull() | scope.covered_from(Ledger.LOG, F.col("done_at"))
-    is_sound = F.lit(scope.evidence[Ledger.LOG].coverage.is_sound) & is_reached
-    is_covered = is_sound & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
+    is_sound = F.lit(coverage.is_sound) & is_reached
+    is_shown = F.col("b_log_end").isNotNull()
+    is_covered = is_sound & is_shown & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
     return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
         *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]
     )
@@ -266,7 +275,7 @@ def with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
     return together.filter(F.col("turn") == 1).select(*names, "passed_at")
 
 
-def with_ambiguity(messages: DataFrame) -> DataFrame:
+def with_ambiguity(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the messages with what else in their topic, or under their id, could be theirs.
 
     `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or
@@ -275,16 +284,33 @@ def with_ambiguity(messages: DataFrame) -> DataFrame:
     """
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
     is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
+    by_content = scope.contract.identity == Identity.CONTENT
+    is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull()
+    is_unnamed = ~F.col("has_identity") if by_content else ~F.col("has_identity") & is_unplaced()
     by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
-        _any(is_sent & ~F.col("has_identity") & is_unplaced()).alias("has_unnamed_sends"),
-        _any(is_sent & is_unplaced()).alias("has_unplaced_sends"),
+        _any(is_sent & is_unnamed).alias("has_unnamed_sends"),
+        _any(is_sent & is_unplaced() & F.lit(not by_content)).alias("has_unplaced_sends"),
         _any(is_orphan).alias("has_orphans"),
-        _any(is_orphan & F.col("message_id").isNull()).alias("has_nameless_orphans"),
+        _any(is_orphan & is_nameless).alias("has_nameless_orphans"),
     )
     shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
     known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
     known = known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
+    if scope.evidence[Ledger.PRODUCED].may_lack_position or by_content:
+        by_topic = _over_unknown_topics(by_topic)
     return known.join(F.broadcast(by_topic), same(("topic",), "in_"), how="left").drop("in_topic")
+
+
+def _over_unknown_topics(by_topic: DataFrame) -> DataFrame:
+    """Return the same facts where a topic that is not known may be any: what holds of one holds of the other."""
+    everywhere = Window.partitionBy(F.lit(True))
+    names = [name for name in by_topic.columns if name != "in_topic"]
+    of_any, of_unknown = F.col("in_topic").isNull(), {}
+    for name in names:
+        anywhere = F.bool_or(name).over(everywhere)
+        untold = F.coalesce(F.bool_or(F.when(of_any, F.col(name))).over(everywhere), F.lit(False))
+        of_unknown[name] = F.when(of_any, anywhere).otherwise(F.col(name) | untold)
+    return by_topic.withColumns(of_unknown)
 
 
 def is_unplaced() -> Column:
@@ -344,11 +370,12 @@ def lacks_evidence(scope: Scope) -> Column:
     return F.lit(is_untold) | is_cut | ends_early | is_unattested
 
 
-def _is_ambiguous() -> Column:
+def _is_ambiguous(scope: Scope) -> Column:
     """Return whether an effect or a record that is tied to nobody could be this message's."""
+    may_be_any = F.lit(True) if scope.contract.identity == Identity.CONTENT else is_unplaced()
     return (
         (~F.col("has_identity") & F.col("has_orphans"))
-        | (is_unplaced() & F.col("has_nameless_orphans"))
+        | (may_be_any & F.col("has_nameless_orphans"))
         | F.coalesce("shares_ambiguous_id", F.lit(False))
     )
 
@@ -356,10 +383,10 @@ def _is_ambiguous() -> Column:
 def _disposition(scope: Scope) -> Column:
     """Return the first disposition that holds for an accepted message."""
     held = (
-        F.when(F.col("effect_rows") > 0, "delivered")
+        F.when(is_whole(scope), "delivered")
         .when(F.coalesce("is_dead_lettered", F.lit(False)), "dead_lettered")
         .when(F.coalesce("is_filtered", F.lit(False)), "filtered")
-        .when((F.col("possible_effects") > 0) | lacks_evidence(scope) | _is_ambiguous(), "unverifiable")
+        .when(is_in_doubt(scope) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
         .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
         .when(F.col("is_due"), "lost")
         .otherwise("in_flight")

@@ -26,9 +26,12 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
     rows = scope.rows(ledger)
     outcome = F.coalesce(F.lower("outcome"), F.lit("ok"))
     sink_state = F.col("sink_state")
+    # Where effects have keys, a row without one may be any of them.
+    needs_key = ledger == scope.effect_ledger and scope.contract.multiplicity.effect_key is not None
+    is_keyless = F.col("effect_key").isNull() if needs_key else F.lit(False)
     state = (
         F.when((outcome == "failed") | (sink_state == "aborted"), "none")
-        .when((outcome == "unknown") | (sink_state == "open"), "unknown")
+        .when((outcome == "unknown") | (sink_state == "open") | is_keyless, "unknown")
         .otherwise("ok")
     )
     ours = (
@@ -70,7 +73,9 @@ def _first_reads(rows: DataFrame) -> DataFrame:
     return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
 
 
-def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None = None) -> DataFrame:
+def owners_of(
+    scope: Scope, attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None = None
+) -> DataFrame:
     """Return per position the key of the message with the best claim on it, null where two claim it alike.
 
     `records` are the log's data records with their keys, `reads` the group's reads with theirs; a read of what nobody
@@ -80,7 +85,7 @@ def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame |
     claims = sent.select(
         *POSITION,
         "key",
-        "message_id",
+        F.col(scope.identity_column).alias("message_id"),
         F.lit(RANK_ACCEPTED).alias("rank"),
         F.lit(None).cast("string").alias("state"),
         F.lit(None).cast("timestamp").alias("open_until"),
@@ -104,7 +109,7 @@ def owners_of(attempts: DataFrame, records: DataFrame | None, reads: DataFrame |
             ours.join(attempts.select("key").distinct(), "key", how="left_semi").select(
                 *POSITION,
                 "key",
-                "message_id",
+                F.col(scope.identity_column).alias("message_id"),
                 F.lit(RANK_READ).alias("rank"),
                 F.lit(None).cast("string").alias("state"),
                 F.lit(None).cast("timestamp").alias("open_until"),
@@ -185,7 +190,8 @@ def with_record_keys(
     at = claims.groupBy(*[F.col(name).alias(f"at_{name}") for name in POSITION]).agg(
         F.min("key").alias("low"), F.max("key").alias("high"), F.min("message_id").alias("sent_id")
     )
-    by_position = F.when(F.col("low") == F.col("high"), F.col("low"))
+    contradicts = F.coalesce(F.col("sent_id") != F.col("message_id"), F.lit(False))
+    by_position = F.when((F.col("low") == F.col("high")) & ~contradicts, F.col("low"))
     return (
         by_id.join(at, same(POSITION, "at_"), how="left")
         .withColumn(
@@ -211,12 +217,13 @@ def with_message_keys(
     """Return consumer rows with their message's `key`: by position, else id and payload, else the only content.
 
     A position decides unless the ids contradict: a position reused after truncation must not move one message's effect
-    to another. A row that is tied to no message keeps a key of its own; one that could belong to several, or shows
-    neither id nor position, has `has_identity` false.
+    to another. A row that is tied to no message keeps a key of its own; rows that could belong to several share one per
+    id, and these, like what shows neither id nor position, have `has_identity` false.
     """
     placed = rows.join(owners, same(POSITION, "owned_") & F.col("offset").isNotNull(), how="left")
-    if scope.contract.identity == Identity.POSITION:
-        by_id: Column = F.when(F.col("offset").isNotNull(), position_key())
+    if scope.contract.identity != Identity.MESSAGE_ID:
+        by_position = scope.contract.identity == Identity.POSITION
+        by_id: Column = F.when(F.col("offset").isNotNull() & F.lit(by_position), position_key())
         matched = placed.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)})
     else:
         matched = with_id_key(_with_session(placed), reused)
@@ -225,8 +232,12 @@ def with_message_keys(
         is_ambiguous = has_id & F.col("by_id").isNull() & is_denied
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
     digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
-    alone = F.coalesce(F.when(F.col("offset").isNotNull(), position_key()), F.concat(F.lit("r:"), digest))
-    contradicts = F.coalesce(F.col("owner_id") != F.col("message_id"), F.lit(False))
+    alone = F.coalesce(
+        F.when(F.col("is_ambiguous"), F.concat(F.lit("a:"), "message_id")),
+        F.when(F.col("offset").isNotNull(), position_key()),
+        F.concat(F.lit("r:"), digest),
+    )
+    contradicts = F.coalesce(F.col("owner_id") != F.col(scope.identity_column), F.lit(False))
     owner_fits = F.col("owner").isNotNull() & ~contradicts
     # A record that shows no id and that nobody claims says less about a row than the row's own id does.
     is_nameless = F.col("owner_id").isNull() & F.col("owner").startswith("p:") & F.col("by_id").isNotNull()

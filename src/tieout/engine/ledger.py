@@ -52,7 +52,13 @@ _DELIVERED: Final[dict[str, DataType]] = {
     "transaction_id": _STRING,
     "transaction_state": _STRING,
 }
-_SET_ASIDE: Final[dict[str, DataType]] = {"message_id": _STRING, **_PLACE, "at": _TIME, "reason": _STRING}
+_SET_ASIDE: Final[dict[str, DataType]] = {
+    "message_id": _STRING,
+    **_PLACE,
+    "payload_hash": _STRING,
+    "at": _TIME,
+    "reason": _STRING,
+}
 
 _COLUMNS: Final[dict[Ledger, dict[str, DataType]]] = {
     Ledger.PRODUCED: {

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine import messages as gathering
 from tieout.engine.attempts import attempts_of, contested_ids_of
+from tieout.engine.contents import sent_by_content
 from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
 from tieout.engine.effects import (
     consumer_rows_of,
@@ -22,11 +23,13 @@ from tieout.engine.effects import (
     with_record_keys,
 )
 from tieout.engine.materialising import materialised
+from tieout.engine.multiplicity import fans_out, with_effect_rounds
+from tieout.engine.pairing import with_content_keys, with_set_aside_keys
 from tieout.engine.placing import placed
 from tieout.engine.positions import commits_of, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
 from tieout.engine.scope import Scope
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 _ASIDE = {
     Ledger.FILTERED: gathering.FILTERED,
@@ -54,27 +57,27 @@ def matched(scope: Scope) -> Matched:
     """Return the scope's evidence matched: keys first, then one row a message, then its disposition."""
     log, bounds = log_of(scope)
     records = None if log is None or bounds is None else data_records_of(scope, log, bounds)
-    contested = contested_ids_of(scope)
-    attempts = materialised(attempts_of(scope, records, contested))
-    reused = reused_ids_of(scope, attempts, contested)
+    attempts, records, reused = _sent(scope, records)
     keyed: dict[Ledger, DataFrame] = {Ledger.PRODUCED: attempts}
     if records is not None:
-        records = materialised(with_record_keys(scope, records, attempts, reused))
         keyed[Ledger.LOG] = records
-    owners = owners_of(attempts, records)
+    owners = owners_of(scope, attempts, records)
     # What a read shows at a position says whose an output row of that position is, so reads come first.
     for ledger in (Ledger.READ, Ledger.DELIVERED):
         if ledger in scope.evidence:
             rows = with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
             keyed[ledger] = materialised(rows)
         if ledger == Ledger.READ and ledger in keyed:
-            owners = owners_of(attempts, records, keyed[ledger])
+            owners = owners_of(scope, attempts, records, keyed[ledger])
     for ledger in _ASIDE:
         if ledger in scope.evidence:
-            keyed[ledger] = materialised(
-                with_message_keys(scope, _with_payload(scope.rows(ledger)), owners, reused)
-            )
-    gathered = gathering.gathered(scope, _events(scope, keyed, bounds))
+            keyed[ledger] = materialised(with_message_keys(scope, scope.rows(ledger), owners, reused))
+    at_position = keyed
+    if scope.contract.identity == Identity.CONTENT:
+        keyed = _paired(scope, keyed)
+    if fans_out(scope):
+        keyed[Ledger.DELIVERED] = materialised(with_effect_rounds(scope, keyed[Ledger.DELIVERED]))
+    gathered = gathering.gathered(scope, _events(scope, keyed, at_position, bounds))
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         gathered = materialised(gathered)
     gathered = materialised(placed(scope, gathered))
@@ -94,22 +97,53 @@ def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
     return materialised(rows), materialised(bounds_of(scope))
 
 
-def _with_payload(rows: DataFrame) -> DataFrame:
-    """Return set-aside rows with the columns that matching asks for and their ledgers do not have."""
-    return rows.withColumn("payload_hash", F.lit(None).cast("string"))
+def _sent(scope: Scope, records: DataFrame | None) -> tuple[DataFrame, DataFrame | None, DataFrame | None]:
+    """Return the attempts and the log's data records with the keys of their messages, and the reused ids."""
+    if scope.contract.identity == Identity.CONTENT:
+        attempts, records = sent_by_content(scope, records)
+        return materialised(attempts), records, None
+    contested = contested_ids_of(scope)
+    attempts = materialised(attempts_of(scope, records, contested))
+    reused = reused_ids_of(scope, attempts, contested)
+    if records is not None:
+        records = materialised(with_record_keys(scope, records, attempts, reused))
+    return attempts, records, reused
 
 
-def _events(scope: Scope, keyed: Mapping[Ledger, DataFrame], bounds: DataFrame | None) -> list[DataFrame]:
-    """Return the rows of all ledgers as events of their messages."""
+def _paired(scope: Scope, at_position: Mapping[Ledger, DataFrame]) -> dict[Ledger, DataFrame]:
+    """Return the keyed ledgers with effects, and what was set aside, keyed by payload instead of position."""
+    keyed, attempts = dict(at_position), at_position[Ledger.PRODUCED]
+    effects = materialised(with_content_keys(scope, keyed[scope.effect_ledger], attempts))
+    keyed[scope.effect_ledger] = effects
+    accounted = effects.filter(F.col("effect_state").isin("ok", "unknown"))
+    for ledger in (Ledger.DEAD_LETTERS, Ledger.FILTERED):
+        if ledger in scope.evidence:
+            attempts = attempts.join(accounted.select("key").distinct(), "key", how="left_anti")
+            accounted = keyed[ledger] = materialised(with_set_aside_keys(keyed[ledger], attempts))
+    return keyed
+
+
+def _events(
+    scope: Scope,
+    keyed: Mapping[Ledger, DataFrame],
+    at_position: Mapping[Ledger, DataFrame],
+    bounds: DataFrame | None,
+) -> list[DataFrame]:
+    """Return the rows of all ledgers as events of their messages.
+
+    A read is an event of the message at its position, even where, by content, it is an effect of another.
+    """
     attempts = keyed[Ledger.PRODUCED].withColumn("done_at", F.coalesce("completed_at", "attempted_at"))
     covered = with_log_coverage(scope, attempts, bounds).withColumnRenamed("is_covered", "is_log_covered")
-    events = [gathering.attempt_events(covered)]
+    events = [gathering.attempt_events(scope, covered)]
     if Ledger.LOG in keyed:
         events.append(gathering.record_events(keyed[Ledger.LOG]))
-    if Ledger.DELIVERED in keyed:
+    if scope.contract.identity == Identity.CONTENT:
+        events.append(gathering.consumer_events(keyed[scope.effect_ledger], gathering.EFFECT))
+    elif Ledger.DELIVERED in keyed:
         events.append(gathering.consumer_events(keyed[Ledger.DELIVERED], gathering.EFFECT))
     if Ledger.READ in keyed:
-        read = keyed[Ledger.READ].withColumn("done_at", F.col("processed_at"))
+        read = at_position[Ledger.READ].withColumn("done_at", F.col("processed_at"))
         covered = with_log_coverage(scope, read, bounds).withColumnRenamed("is_covered", "is_log_covered")
         events.append(gathering.consumer_events(covered.drop("done_at"), gathering.READ))
     events += [

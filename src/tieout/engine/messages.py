@@ -12,8 +12,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.multiplicity import FAN_OUT_COLUMNS, fan_out_facts, fans_out
 from tieout.engine.scope import Scope
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 ATTEMPT, RECORD, EFFECT, READ = "attempt", "record", "effect", "read"
 FILTERED, DEAD_LETTER, STAGED = "filtered", "dead_letter", "staged"
@@ -32,8 +33,10 @@ _EVENT_COLUMNS: Final = (
 )  # fmt: skip
 
 
-def attempt_events(attempts: DataFrame) -> DataFrame:
+def attempt_events(scope: Scope, attempts: DataFrame) -> DataFrame:
     """Return send attempts as events."""
+    if fans_out(scope):
+        attempts = attempts.withColumn("effect_round", F.lit(None).cast("bigint"))
     return _events(
         attempts, ATTEMPT,
         at=F.col("attempted_at"), done_at=F.coalesce("completed_at", "attempted_at"), state=F.col("outcome"),
@@ -73,7 +76,9 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
     types |= dict.fromkeys(("at", "done_at", "open_until", "record_timestamp"), "timestamp")
     columns = []
-    for name in _EVENT_COLUMNS:
+    fan_out = tuple(FAN_OUT_COLUMNS) if "effect_round" in rows.columns else ()
+    types |= FAN_OUT_COLUMNS
+    for name in (*_EVENT_COLUMNS, *fan_out):
         column = chosen.get(name, F.col(name) if name in rows.columns else F.lit(None))
         columns.append(column.cast(types.get(name, "string")).alias(name))
     return rows.select(*columns)
@@ -81,7 +86,7 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
 
 def gathered(scope: Scope, events: list[DataFrame]) -> DataFrame:
     """Return one row per message key with every fact the rules need; keys that nobody attempted are among them."""
-    stacked = reduce(DataFrame.unionByName, events)
+    stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), events)
     facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope), **_content_facts(scope)}
     return stacked.groupBy("key").agg(*[fact.alias(name) for name, fact in facts.items()])
 
@@ -160,14 +165,15 @@ def _record_facts() -> dict[str, Column]:
 
 
 def _effect_facts(scope: Scope) -> dict[str, Column]:
-    kind = EFFECT if scope.effect_ledger == Ledger.DELIVERED else READ
+    has_effects = scope.effect_ledger == Ledger.DELIVERED or scope.contract.identity == Identity.CONTENT
+    kind = EFFECT if has_effects else READ
     row, ok = _is(kind), F.col("state") == "ok"
     effect, at = row & ok, F.col("at")
     inside = scope.in_window(at)
     committed_read = _is(READ) & F.col("is_committed_read")
     reader = F.struct("consumer_id", "generation")
     is_read = _is(READ) & F.col("state").isin("ok", "again")
-    return {
+    return fan_out_facts(scope, effect, row & (F.col("state") == "unknown"), _is(ATTEMPT)) | {
         "effect_rows": F.count_if(effect),
         "effect_rows_in": F.count_if(effect & inside),
         "effect_positions": F.collect_set(_when(effect & F.col("offset").isNotNull(), _position())),

@@ -62,7 +62,7 @@ def read_evidence(
 def _evidence(
     spark: SparkSession, contract: Contract, window: Window, now: datetime, ledger: Ledger
 ) -> Evidence:
-    spec = contract.ledgers[ledger]
+    spec = spec_of(contract, ledger)
     request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns))
     reading = READERS[spec.source.kind](spec.source, request)
     if reading.rows is None:
@@ -80,6 +80,14 @@ def _evidence(
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
         )
+
+
+def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
+    """Return how the ledger is read: the output's `effect_key` as the multiplicity says, unless `columns` has it."""
+    spec, effect_key = contract.ledgers[ledger], contract.multiplicity.effect_key
+    if ledger is not Ledger.DELIVERED or effect_key is None or "effect_key" in spec.columns:
+        return spec
+    return spec.model_copy(update={"columns": {**spec.columns, "effect_key": effect_key}})
 
 
 def _without_rows(

@@ -23,7 +23,8 @@ from tieout.engine.classes.reordered import reorder_consumer, reorder_output, re
 from tieout.engine.classes.standing import standing_breaks
 from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
-from tieout.engine.coverage import coverage_of, missing_for, not_judged_of
+from tieout.engine.coverage import coverage_of, limits_of, missing_for, not_judged_of
+from tieout.engine.incarnations import told_apart
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
@@ -33,7 +34,7 @@ from tieout.engine.session import SMALL_ROWS, suited_to
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
 from tieout.engine.supported import refuse_unsupported
-from tieout.model import Ledger, Window
+from tieout.model import Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge, severities
 
@@ -78,6 +79,7 @@ def reconciled(
     scope: Scope, *, run_id: str, now: datetime, progress: Progress = lambda _step: None
 ) -> Reconciliation:
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
+    scope = told_apart(scope)
     progress("matching")
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
@@ -128,7 +130,7 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
         found.append(reorder_producer(scope, messages))
     if scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at"):
         found.append(reorder_consumer(scope, known.keyed[scope.reader_ledger]))
-    if scope.has(Ledger.PRODUCED, "key_hash"):
+    if scope.has(Ledger.PRODUCED, "key_hash") and scope.contract.identity != Identity.CONTENT:
         found.append(reorder_output(scope, messages))
     return found
 
@@ -163,6 +165,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,
         "not_judged": not_judged_of(scope),
+        "limits": limits_of(scope),
         "coverage": coverage_of(scope),
         "partitions": partitions,
         "classes": classes,

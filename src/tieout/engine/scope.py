@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.evidence import Evidence
-from tieout.model import Ledger, Window
+from tieout.model import Identity, Ledger, Window
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,12 @@ class Scope:
     def reader_ledger(self) -> Ledger:
         """The ledger that shows best in which order a consumer got its records: `read` wherever it is declared."""
         return Ledger.READ if Ledger.READ in self.evidence else Ledger.DELIVERED
+
+    @property
+    def identity_column(self) -> str:
+        """The column by which two rows of one position contradict each other: their ids, or what they hold."""
+        by_content = self.contract.identity == Identity.CONTENT
+        return "payload_hash" if by_content else "message_id"
 
     @property
     def patience(self) -> timedelta:

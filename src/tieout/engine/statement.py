@@ -11,6 +11,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.multiplicity import expected_effects, fans_out, missing_effects
 from tieout.engine.scope import Scope
 from tieout.model import OFFSET_STATES, BreakClass
 
@@ -33,6 +34,8 @@ EFFECT_COUNTS: Final = (
     "phantom_effects",
     "unverifiable_effects",
 )
+FAN_OUT_COUNTS: Final = ("expected_effects", "met_effects", "missing_effects")
+"""Where the contract declares a fan-out: the effects that the window's accepted messages must have, have, and lack."""
 COUNTS: Final = (*ROW_COUNTS, *ACCEPTANCES, *DISPOSITION_COUNTS, *EFFECT_COUNTS)
 
 
@@ -56,7 +59,7 @@ def _counts(scope: Scope) -> list[Column]:
         counts[name] = F.count_if(owned & (F.col("acceptance") == name))
     for name in DISPOSITION_COUNTS:
         counts[name] = F.count_if(owned & (F.col("disposition") == name))
-    starts_here = (accepted & scope.in_window(F.col("first_effect_at"))).cast("bigint")
+    starts_here = _first_effects(scope)
     own = F.when(accepted, F.col("effect_rows_in")).otherwise(0)
     is_phantom = F.col("class").isin(BreakClass.PHANTOM_UNKNOWN.value) | (F.col("acceptance") == "failed")
     phantom = F.when(F.coalesce(is_phantom, F.lit(False)), F.col("effect_rows_in")).otherwise(0)
@@ -65,18 +68,31 @@ def _counts(scope: Scope) -> list[Column]:
     counts["further_effects"] = F.sum(F.coalesce(own - F.coalesce(starts_here, F.lit(0)), F.lit(0)))
     counts["phantom_effects"] = F.sum(phantom)
     counts["unverifiable_effects"] = F.sum(F.col("effect_rows_in") - F.coalesce(own, F.lit(0)) - phantom)
+    if fans_out(scope):
+        values = (expected_effects(scope), F.col("first_rows"), missing_effects(scope))
+        for name, value in zip(FAN_OUT_COUNTS, values, strict=True):
+            counts[name] = F.sum(F.when(owned & accepted, value))
     return [F.coalesce(column, F.lit(0)).cast("bigint").alias(name) for name, column in counts.items()]
+
+
+def _first_effects(scope: Scope) -> Column:
+    """Return how many first effects of an accepted message lie in the window; null where nobody attempted it."""
+    accepted = F.col("acceptance") == "accepted"
+    if fans_out(scope):
+        return F.when(accepted, F.col("first_rows_in"))
+    return (accepted & scope.in_window(F.col("first_effect_at"))).cast("bigint")
 
 
 def partition_rows(counted: DataFrame, balance: DataFrame | None) -> list[dict[str, Any]]:
     """Return the statement's `partitions`, ordered, with the offset balance where the log is declared."""
     rows: dict[tuple[Any, Any], dict[str, Any]] = {}
+    names = (*COUNTS, *(name for name in FAN_OUT_COUNTS if name in counted.columns))
     for row in counted.collect():
         place = (row["topic"], row["partition"])
-        rows[place] = {"topic": place[0], "partition": place[1], **{name: row[name] for name in COUNTS}}
+        rows[place] = {"topic": place[0], "partition": place[1], **{name: row[name] for name in names}}
     for row in balance.collect() if balance is not None else []:
         place = (row["topic"], row["partition"])
-        empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(COUNTS, 0)}
+        empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(names, 0)}
         entry = rows.setdefault(place, empty)
         states = {name: row[name] for name in (*OFFSET_STATES, "unexplained")}
         entry["offsets"] = {"from": row["from"], "to": row["to"], **states}
@@ -99,6 +115,8 @@ def identity_errors(partitions: list[dict[str, Any]]) -> list[str]:
     errors = []
     for row in partitions:
         for left, terms in _IDENTITIES.items():
+            if left not in row:
+                continue
             total = sum(row[term] for term in terms)
             if row[left] != total:
                 errors.append(
@@ -129,4 +147,5 @@ _IDENTITIES: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": ("accepted", "unproven", "failed"),
     "accepted": DISPOSITION_COUNTS,
     "effects": ("first_effects", "further_effects", "phantom_effects", "unverifiable_effects"),
+    "expected_effects": ("met_effects", "missing_effects"),
 }

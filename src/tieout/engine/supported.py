@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tieout.contracts import Contract
 from tieout.errors import UsageError
-from tieout.model import Identity
 
 
 def refuse_unsupported(contract: Contract) -> None:
@@ -13,21 +12,7 @@ def refuse_unsupported(contract: Contract) -> None:
     Raises:
         UsageError: naming the field, what is supported, and what was found.
     """
-    unsupported = {
-        "identity": (
-            contract.identity == Identity.CONTENT,
-            "message_id or position",
-            contract.identity.value,
-        ),
-        "windows": (contract.windows != "time", "time", contract.windows),
-        "multiplicity.kind": (
-            contract.multiplicity.kind != "one_to_one",
-            "one_to_one",
-            contract.multiplicity.kind,
-        ),
-    }
-    for field, (is_refused, supported, found) in unsupported.items():
-        if is_refused:
-            raise UsageError(
-                f"{contract.pipeline}: {field}: {found} cannot be judged yet; supported: {supported}"
-            )
+    if contract.windows != "time":
+        raise UsageError(
+            f"{contract.pipeline}: windows: {contract.windows} cannot be judged yet; supported: time"
+        )

@@ -28,6 +28,7 @@ def render_text(statement: Mapping[str, Any]) -> str:
         _section("Budgets", _budgets(statement["budgets"])),
         _section("Incidents", _incidents(statement)),
         _section("Not judged", _not_judged(statement["not_judged"])),
+        _section("Limits", [plain(limit) for limit in statement.get("limits", ())]),
         _section("Coverage", _coverage(statement["coverage"])),
     )
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"

@@ -192,13 +192,13 @@ def test_nothing_is_judged_where_something_is_wrong(contract: Path, tmp_path: Pa
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("ten years of work")
     (tmp_path / "bad.yml").write_text(CONTRACT.replace("group", "gruop"))
-    (tmp_path / "content.yml").write_text(CONTRACT + "identity: content\n")
+    (tmp_path / "offsets.yml").write_text(CONTRACT + "windows: offsets\n")
     output = ("--output", tmp_path / "out")
     backwards = ("--from", WINDOW[1], "--to", WINDOW[1])
     wrong: dict[str, tuple[str | Path, ...]] = {
         "missing.yml: no such file": (tmp_path / "missing.yml", *WINDOW, *output),
         "bad.yml:4: gruop: unknown field; did you mean group?": (tmp_path / "bad.yml", *WINDOW, *output),
-        "identity: content cannot be judged yet": (tmp_path / "content.yml", *WINDOW, *output),
+        "windows: offsets cannot be judged yet": (tmp_path / "offsets.yml", *WINDOW, *output),
         "--to must be after --from": (contract, *backwards, *output),
         "holds 'thesis.txt', which is no part of a statement": (
             contract,
@@ -236,7 +236,7 @@ def test_an_output_folder_may_be_new_empty_or_an_earlier_statement(tmp_path: Pat
 def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) -> None:
     """Good contracts are listed, all problems of the bad ones follow, and one bad one is exit code 2."""
     (tmp_path / "bad.yml").write_text(CONTRACT.replace("group: loader", "gruop: loader\ngrace: 5"))
-    (tmp_path / "content.yml").write_text(CONTRACT.replace("orders", "other") + "identity: content\n")
+    (tmp_path / "offsets.yml").write_text(CONTRACT.replace("orders", "other") + "windows: offsets\n")
 
     alone, together = run("check", contract), run("check", tmp_path)
 
@@ -250,7 +250,7 @@ def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) ->
         "group: this field is required",
         "bad.yml:4: gruop",
         "bad.yml:5: grace",
-        "identity: content",
+        "windows: offsets",
     ):
         assert words in together.err
 

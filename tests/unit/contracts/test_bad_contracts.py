@@ -219,6 +219,11 @@ BROKEN_RULES = [
         "multiplicity: {kind: one_to_many}",
         "5: multiplicity: one_to_many: expected either effect_key or count, found neither",
     ),
+    (
+        "grace: 15m",
+        "identity: content\nmultiplicity: {kind: one_to_many, count: 2}",
+        "6: multiplicity: one_to_many needs ids or positions: equal contents have no parts",
+    ),
     ("grace: 15m", "multiplicity: {count: 2}", "5: multiplicity.count: has no effect with kind: one_to_one"),
     (
         "grace: 15m",

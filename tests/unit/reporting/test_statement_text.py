@@ -109,3 +109,13 @@ def test_hostile_ids_stay_on_their_line_and_short(statement: dict[str, Any]) -> 
     assert not any(line.strip().startswith("KEPT") for line in text.splitlines())
     assert max(map(len, text.splitlines())) < 320
     assert "and 95 more notes in statement.json" in text
+
+
+def test_limits_are_told_beside_what_is_not_judged(statement: dict[str, Any]) -> None:
+    """What the contract's terms hide is part of the statement; an older one without limits is told all the same."""
+    limit = "identity: content: a loss that an equal duplicate cancels is invisible"
+
+    told = render_text(statement | {"limits": [limit]})
+
+    assert f"Limits\n  {limit}\n" in told
+    assert "Limits" not in render_text(statement | {"limits": []})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.rule import MessageRule, Need
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger, Locus
+from tieout.model import BreakClass, Identity, Ledger, Locus
 
 
 def _differs(later: str, earlier: str, content: str) -> Column:
@@ -16,7 +18,11 @@ def _differs(later: str, earlier: str, content: str) -> Column:
     return known & (F.size(F.array_except(f"{later}_{content}", f"{earlier}_{content}")) > 0)
 
 
-def _rule(name: BreakClass, content: str) -> MessageRule:
+_TELLING: Final = (Identity.MESSAGE_ID, Identity.POSITION)
+"""Identities that tell equal payloads apart; else nobody knows which of them an effect's key or header belongs to."""
+
+
+def _rule(name: BreakClass, content: str, identities: tuple[Identity, ...] = tuple(Identity)) -> MessageRule:
     """Return the rule that compares one kind of content on its way from producer over log to output."""
 
     def in_broker(_scope: Scope) -> Column:
@@ -40,10 +46,10 @@ def _rule(name: BreakClass, content: str) -> MessageRule:
         )
 
     effects = tuple(Need(ledger, (content,)) for ledger in (Ledger.DELIVERED, Ledger.READ, Ledger.LOG))
-    return MessageRule(name, holds, locus, needs=effects)
+    return MessageRule(name, holds, locus, needs=effects, identities=identities)
 
 
 CORRUPTED_VALUE = _rule(BreakClass.CORRUPTED_VALUE, "payload_hash")
-CORRUPTED_KEY = _rule(BreakClass.CORRUPTED_KEY, "key_hash")
-CORRUPTED_HEADER = _rule(BreakClass.CORRUPTED_HEADER, "header_hash")
-CORRUPTED_TIMESTAMP = _rule(BreakClass.CORRUPTED_TIMESTAMP, "record_timestamp")
+CORRUPTED_KEY = _rule(BreakClass.CORRUPTED_KEY, "key_hash", _TELLING)
+CORRUPTED_HEADER = _rule(BreakClass.CORRUPTED_HEADER, "header_hash", _TELLING)
+CORRUPTED_TIMESTAMP = _rule(BreakClass.CORRUPTED_TIMESTAMP, "record_timestamp", _TELLING)

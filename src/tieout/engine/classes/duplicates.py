@@ -6,6 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.rule import MessageRule, Need, at
+from tieout.engine.multiplicity import repeats
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger, Locus
 
@@ -21,7 +22,7 @@ def copies(scope: Scope) -> Column:
 
 def is_inherited(scope: Scope) -> Column:
     """Return whether the message has as many positions as effects: the duplicate came from the log."""
-    return copies(scope) >= F.col("effect_rows")
+    return copies(scope) >= repeats(scope)
 
 
 def _logged_twice(scope: Scope) -> Column:
@@ -30,8 +31,9 @@ def _logged_twice(scope: Scope) -> Column:
     return (F.col(_IS_ATTEMPTED) > 0) & (copies(scope) >= 2)
 
 
-def _output_twice(_scope: Scope) -> Column:
-    return (F.col(_IS_ATTEMPTED) > 0) & (F.col("effect_rows") >= 2)
+def has_further_effects(scope: Scope) -> Column:
+    """Return whether the message has more effects than it may have."""
+    return (F.col(_IS_ATTEMPTED) > 0) & (repeats(scope) >= 2)
 
 
 def _output_locus(scope: Scope) -> Column:
@@ -48,7 +50,7 @@ LOG_DUPLICATE = MessageRule(
     at(Locus.PRODUCER_TO_BROKER),
     needs=(Need(Ledger.LOG), Need(Ledger.PRODUCED, ("partition", "offset"))),
 )
-OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, _output_twice, _output_locus)
+OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, has_further_effects, _output_locus)
 REDELIVERY = MessageRule(
     BreakClass.REDELIVERY,
     _read_again,

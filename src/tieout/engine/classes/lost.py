@@ -18,13 +18,14 @@ def _locus(scope: Scope) -> Column:
     """Return where the message went missing, first rule that holds (taxonomy section 4).
 
     Without its record in the log only the two sides of the acknowledgement are told apart, and the consumer's staging
-    (docs/reference/interpretations.md, 39).
+    (docs/reference/interpretations.md, 39). A part of a fan-out that arrived shows that the rest was there to be read.
     """
     in_sink = F.coalesce("is_staged", F.lit(False)) if Ledger.STAGED in scope.evidence else F.lit(False)
     is_in_log = F.col("written") > 0
     was_jumped = (F.col("reads") == 0) & F.coalesce("is_passed", F.lit(False))
     return (
-        F.when(F.col("is_missing_in_log"), Locus.BROKER.value)
+        F.when(F.col("effect_rows") > 0, Locus.CONSUMER_OR_SINK.value)
+        .when(F.col("is_missing_in_log"), Locus.BROKER.value)
         .when(is_in_log & F.coalesce("is_committed", F.lit(False)), Locus.CONSUMER.value)
         .when(is_in_log & was_jumped, Locus.BROKER_TO_CONSUMER.value)
         .when(in_sink, Locus.SINK.value)

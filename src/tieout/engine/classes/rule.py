@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger, Locus
+from tieout.model import BreakClass, Identity, Ledger, Locus
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,19 @@ class MessageRule:
     """A class that a message has or has not, decided from its row alone.
 
     `holds` gives a column that is true, false or null (not); `needs` lists alternatives, any one of which is enough.
+    `identities` are those by which rows can be told apart well enough.
     """
 
     name: BreakClass
     holds: Callable[[Scope], Column]
     locus: Callable[[Scope], Column] = nowhere
     needs: tuple[Need, ...] = ()
+    identities: tuple[Identity, ...] = tuple(Identity)
 
     def missing(self, scope: Scope) -> str | None:
         """Return what the rule lacks, or None where it can be judged."""
+        if scope.contract.identity not in self.identities:
+            return f"identity: {' or '.join(self.identities)}"
         if not self.needs or any(need.is_met(scope) for need in self.needs):
             return None
         return " or ".join(str(need) for need in self.needs)

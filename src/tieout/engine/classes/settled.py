@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 from tieout.engine.classes.phantoms import is_orphan, origin_is_covered
 from tieout.engine.classes.rule import MessageRule, Need, at
 from tieout.engine.dispositions import lacks_evidence
+from tieout.engine.multiplicity import last_first_effect_at
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger, Locus
+from tieout.model import BreakClass, Identity, Ledger, Locus
 
 
 def _disposed(name: str, *needs: Need) -> MessageRule:
@@ -56,8 +57,8 @@ def _in_flight(scope: Scope) -> Column:
     return (F.col("disposition") == "in_flight") | (_is_pending() & ~_is_undecided(scope))
 
 
-def _late(_scope: Scope) -> Column:
-    return (F.col("disposition") == "delivered") & (F.col("first_effect_at") > F.col("deadline"))
+def _late(scope: Scope) -> Column:
+    return (F.col("acceptance") == "accepted") & (last_first_effect_at(scope) > F.col("deadline"))
 
 
 def _unverifiable(scope: Scope) -> Column:
@@ -83,7 +84,9 @@ def _not_sent(scope: Scope) -> Column:
     return (failed | absent) & ~_is_set_aside() & ~_is_undecided(scope)
 
 
-def _misrouted(_scope: Scope) -> Column:
+def _misrouted(scope: Scope) -> Column:
+    if scope.contract.identity == Identity.CONTENT:
+        return F.col("is_misrouted")  # which of several equal records is the message's, nobody can tell
     intended = F.col("intended_partitions")
     is_elsewhere = F.exists("asserted", lambda place: ~F.array_contains(intended, place["partition"]))
     return F.col("is_misrouted") | ((F.size(intended) > 0) & is_elsewhere)

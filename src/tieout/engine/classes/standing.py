@@ -191,7 +191,7 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
     )
     if records is not None:
         claims = claims.unionByName(
-            records.filter(F.col("message_id").isNotNull()).select(
+            records.filter(F.col(scope.identity_column).isNotNull()).select(
                 *PLACE, "offset", "key", F.lit(None).cast("timestamp").alias("attempted_at")
             )
         )
