@@ -31,7 +31,7 @@ def ranges_of(scope: Scope, log: DataFrame, bounds: DataFrame) -> DataFrame:
         F.coalesce("first_after", "log_end").alias("to"),
         "log_start",
         "cleanup_policy",
-        "is_transactional",
+        "lacks_markers",
     )
 
 
@@ -140,7 +140,7 @@ def _with_rest(counted: DataFrame) -> DataFrame:
     expired = F.greatest(below - F.col("stated_below_start"), zero)
     rest = width - F.col("stated") - expired
     is_compacted = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
-    lacks_markers = F.coalesce(F.col("is_transactional"), F.lit(False)) & (F.col("control") == 0)
+    lacks_markers = F.coalesce("lacks_markers", F.lit(False))
     return filled.withColumn("rest", rest).select(
         *PLACE,
         "from",

@@ -94,9 +94,10 @@ def all_breaks(scope: Scope, of_messages: DataFrame, standing: DataFrame) -> Dat
     """Return every break with `break_id` and `incident_id`; breaks of one cause, partition and run share the latter."""
     columns = [
         "key", "class", "kind", "subject", "locus", "topic", "partition", "offset", "positions", "flags",
-        "message_id", "producer_id", "cause", "admissible", "run", "commit_rows",
+        "message_id", "producer_id", "cause", "admissible", "run", "commit_rows", "is_covered",
     ]  # fmt: skip
-    together = of_messages.withColumn("commit_rows", F.lit(None).cast(COMMIT_ROWS)).select(*columns)
+    own = {"commit_rows": F.lit(None).cast(COMMIT_ROWS), "is_covered": F.lit(True)}
+    together = of_messages.withColumns(own).select(*columns)
     together = together.unionByName(standing.drop("clues"), allowMissingColumns=True)
     judged = F.struct(F.lit(scope.contract.pipeline), F.lit(scope.contract.group))
     run = F.coalesce(F.col("run").cast("string"), F.when(F.col("kind") != "message", F.col("subject")))

@@ -130,6 +130,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
                 F.struct("at", "sequence", "producer_id", "producer_session"),
             )
         ),
+        "last_attempt_at": F.max(_when(attempt, F.col("at"))),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
         "last_failed": F.max(_when(attempt & (outcome == "failed"), F.struct("at", "done_at"))),

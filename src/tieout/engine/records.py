@@ -47,7 +47,8 @@ def bounds_of(scope: Scope) -> DataFrame:
     """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
 
     Of several statements the latest observed holds; what none states comes from the rows. `first_unstable` is the last
-    stable offset, or the lowest open record's, null where nothing is unstable.
+    stable offset, or the lowest open record's, null where nothing is unstable. `lacks_markers`: the topic has
+    transactions, and its control records were not read.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
@@ -65,11 +66,12 @@ def bounds_of(scope: Scope) -> DataFrame:
             F.min("offset").alias("lowest_offset"),
             F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
             F.max("offset").alias("last_offset"),
-            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias(
-                "is_transactional"
-            ),
+            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias("has_states"),
+            F.bool_or(F.coalesce("is_control", F.lit(False))).alias("has_markers"),
         )
     )
+    topic = Window.partitionBy("topic")
+    lacks_markers = F.bool_or("has_states").over(topic) & ~F.bool_or("has_markers").over(topic)
     return stated.select(
         "topic",
         "partition",
@@ -78,7 +80,7 @@ def bounds_of(scope: Scope) -> DataFrame:
         F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
         "observed_at",
         "cleanup_policy",
-        "is_transactional",
+        lacks_markers.alias("lacks_markers"),
     )
 
 

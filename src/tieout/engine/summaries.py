@@ -17,20 +17,31 @@ from tieout.model import BreakClass, Ledger
 
 _NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, BreakClass.NOT_SENT.value)
 
+_COMPARED: Final = (
+    BreakClass.CORRUPTED_VALUE.value,
+    BreakClass.CORRUPTED_KEY.value,
+    BreakClass.CORRUPTED_HEADER.value,
+    BreakClass.CORRUPTED_TIMESTAMP.value,
+    BreakClass.MISROUTED.value,
+)
+"""Classes that show only where what was sent is known."""
+
 
 def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> DataFrame:
     """Return how often each primary class occurs with each set of classes and flags, per `by`.
 
-    Columns: `by`, `class`, `held` (the class and all flags), `is_confirmed`, `count`. Few rows, however many messages.
+    Columns: `by`, `class`, `held` (the class and all flags), `doubtful` (what of these the evidence does not confirm),
+    `count`. Few rows, however many messages.
     """
-    held = F.array_distinct(F.concat(F.array("class"), "flags")).alias("held")
+    held = F.array_distinct(F.concat(F.array("class"), "flags"))
     of_messages = messages.filter("is_judged_here").select(
-        *by, "class", held, is_confirmed(scope).alias("is_confirmed")
+        *by, "class", held.alias("held"), _doubtful(scope, held).alias("doubtful")
     )
+    is_told = F.col("class").isin(_told_standing(scope)) & F.col("is_covered")
     standing = breaks.filter(F.col("kind") != "message").select(
-        *by, "class", held, F.col("class").isin(_told_standing(scope)).alias("is_confirmed")
+        *by, "class", held.alias("held"), F.when(~is_told, held).otherwise(F.array()).alias("doubtful")
     )
-    return of_messages.unionByName(standing).groupBy(*by, "class", "held", "is_confirmed").count()
+    return of_messages.unionByName(standing).groupBy(*by, "class", "held", "doubtful").count()
 
 
 def _told_standing(scope: Scope) -> list[str]:
@@ -50,22 +61,32 @@ def counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dic
             if name in _NEVER_FLAGS:
                 continue
             flags[name] = flags.get(name, 0) + count
-            if not row["is_confirmed"]:
+            if name in row["doubtful"]:
                 unconfirmed[name] = unconfirmed.get(name, 0) + count
     return dict(sorted(classes.items())), dict(sorted(flags.items())), dict(sorted(unconfirmed.items()))
 
 
-def is_confirmed(scope: Scope) -> Column:
-    """Return whether the ledgers that show a message's break cover it; loss and unknown phantoms carry their own proof.
+def _doubtful(scope: Scope, held: Column) -> Column:
+    """Return the classes and flags of a message that the ledgers which show them do not cover.
 
-    Effects must lie in their ledger's coverage; that all attempts failed takes a sound `produced` as well.
+    Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
+    against; that all attempts failed takes a sound `produced`. Loss and unknown phantoms carry their own proof.
     """
     ledger = scope.effect_ledger
     first, last = F.col("first_effect_at"), F.col("last_effect.at")
     is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
     produced_is_sound = F.lit(scope.evidence[Ledger.PRODUCED].coverage.is_sound)
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
-    return (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | produced_is_sound))
+    effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | produced_is_sound))
+    attempts_hold = scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at")) & scope.covered_until(
+        Ledger.PRODUCED, F.col("last_attempt_at")
+    )
+    compared = F.array(*[F.lit(name) for name in _COMPARED])
+    return (
+        F.when(~effects_hold, held)
+        .when(~attempts_hold, F.array_intersect(held, compared))
+        .otherwise(F.array())
+    )
 
 
 def latency_of(messages: DataFrame) -> dict[str, Any]:

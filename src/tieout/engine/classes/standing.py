@@ -60,6 +60,7 @@ def standing(
         .cast(COMMIT_ROWS)
         .alias("commit_rows"),
         _clues(rows).alias("clues"),
+        (F.col("is_shown") if "is_shown" in rows.columns else F.lit(True)).alias("is_covered"),
     )
 
 
@@ -177,9 +178,14 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
 
     `absent` holds the acked positions at which the log has no record at all (`dispositions.absent_positions`).
     """
+    is_sent_covered = scope.covered_from(Ledger.PRODUCED, F.col("sent_at")) & scope.covered_until(
+        Ledger.PRODUCED, F.col("sent_at")
+    )
     rows = absent.filter(
         F.col("is_covered") & ~F.col("is_superseded") & scope.in_window(F.col("sent_at"))
-    ).withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+    ).withColumns(
+        {"positions": F.array(F.struct("topic", "partition", "offset")), "is_shown": is_sent_covered}
+    )
     locus, subject = F.lit(Locus.BROKER.value), _at_place("offset", "message_id")
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
@@ -205,6 +211,11 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
         )
         .filter((F.col("low") != F.col("high")) & scope.in_window(F.col("at")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
+        .withColumn(
+            "is_shown",
+            scope.covered_from(Ledger.PRODUCED, F.col("sent_at"))
+            & scope.covered_until(Ledger.PRODUCED, F.col("at")),
+        )
     )
     return standing(
         rows,
