@@ -19,6 +19,7 @@ from tieout.contracts.loading import load_contract, load_contracts
 from tieout.contracts.sources import (
     FilesSource,
     JdbcSource,
+    KafkaSegmentsSource,
     Source,
     VerifiableConsumerSource,
     VerifiableProducerSource,
@@ -33,6 +34,7 @@ __all__ = [
     "CoverageSpec",
     "FilesSource",
     "JdbcSource",
+    "KafkaSegmentsSource",
     "LedgerSpec",
     "Multiplicity",
     "Settings",
