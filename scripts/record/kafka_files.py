@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -43,7 +42,7 @@ def main() -> None:
             time.sleep(0.1)  # the broker writes a marker after its answer
         _texts(broker)
         end(broker.process)
-        _copy(broker, work)
+        _copy(broker)
         del unfinished  # its transaction is still open in the files
 
 
@@ -56,7 +55,9 @@ def _compressed(broker: Broker, codec: str) -> None:
         producer = _producer(broker, {"compression.type": client_codec, "linger.ms": 200})
         for number in range(3):
             headers: list[tuple[str, Any]] = [("codec", codec.encode()), ("empty", None)]
-            producer.produce(topic, f"{client_codec}-{number} ".encode() * 9, f"k{number}".encode(), headers=headers)
+            producer.produce(
+                topic, f"{client_codec}-{number} ".encode() * 9, f"k{number}".encode(), headers=headers
+            )
         producer.flush(_PATIENCE)
 
 
@@ -73,14 +74,18 @@ def _payments(broker: Broker) -> Producer:
     plain.produce(PAYMENTS, None, b"customer-9", 0)
     _flush(plain)
     _send(_producer(broker, {"enable.idempotence": True}), 0, "idempotent", 3)
-    for number, (name, finish) in enumerate((("committed", "commit"), ("aborted", "abort"), ("committed", "commit"))):
+    for number, (name, finish) in enumerate(
+        (("committed", "commit"), ("aborted", "abort"), ("committed", "commit"))
+    ):
         producer = _transactional(broker, f"payments-{number % 2}")
         producer.begin_transaction()
         for part in range(4):
             _send(producer, 0, f"{name}-{number}-{part}", 3)
         getattr(producer, f"{finish}_transaction")(_PATIENCE)
     _send(_producer(broker, {}), 1, "first", 4)
-    broker.admin.delete_records([TopicPartition(PAYMENTS, 1, 2)])[TopicPartition(PAYMENTS, 1)].result(_PATIENCE)
+    broker.admin.delete_records([TopicPartition(PAYMENTS, 1, 2)])[TopicPartition(PAYMENTS, 1)].result(
+        _PATIENCE
+    )
     unfinished = _transactional(broker, "payments-9")
     unfinished.begin_transaction()
     _send(unfinished, 0, "open", 2)
@@ -114,7 +119,7 @@ def _transactional(broker: Broker, transactional_id: str) -> Producer:
 def _commits(broker: Broker) -> None:
     """Commit forward, with metadata, back, and in transactions that end either way; delete another group's."""
     consumer = _consumer(broker, GROUP)
-    for offset, metadata in ((2, "first"), (5, "by hand: {\"a\": 1}"), (3, "")):
+    for offset, metadata in ((2, "first"), (5, 'by hand: {"a": 1}'), (3, "")):
         consumer.commit(offsets=[TopicPartition(PAYMENTS, 0, offset, metadata)], asynchronous=False)
     for number, (offset, finish) in enumerate(((6, "commit"), (99, "abort"))):
         producer = _transactional(broker, f"loader-{number}")
@@ -155,7 +160,9 @@ def _texts(broker: Broker) -> None:
     groups = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     shown = jars.run(groups, *server, "--describe", "--group", GROUP)
     (text / "describe.txt").write_text(shown)
-    (text / "describe_verbose.txt").write_text(jars.run(groups, *server, "--describe", "--group", GROUP, "--verbose"))
+    (text / "describe_verbose.txt").write_text(
+        jars.run(groups, *server, "--describe", "--group", GROUP, "--verbose")
+    )
     export = ("--reset-offsets", "--to-current", "--dry-run", "--export", "--all-topics")
     (text / "export.csv").write_text(jars.run(groups, *server, *export, "--group", GROUP))
     (text / "consumer_offsets.formatted.txt").write_text(broker.formatted_offsets())
@@ -165,7 +172,7 @@ def _without_folders(dump: str, broker: Broker) -> str:
     return dump.replace(str(broker.data), "/var/lib/kafka/data")
 
 
-def _copy(broker: Broker, work: Path) -> None:
+def _copy(broker: Broker) -> None:
     """Copy what the readers read out of the stopped broker's folder."""
     target = TARGET / "log"
     folders = [broker.data / f"codec-{codec}-0" for codec in CODECS]

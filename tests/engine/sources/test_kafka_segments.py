@@ -42,7 +42,9 @@ def payments(spark: SparkSession) -> Evidence:
 
 
 def _states(evidence: Evidence, partition: int = 0) -> dict[int, str]:
-    rows: list[Row] = evidence.rows.where(f"partition = {partition}").select("offset", "transaction_state").collect()
+    rows: list[Row] = (
+        evidence.rows.where(f"partition = {partition}").select("offset", "transaction_state").collect()
+    )
     return {row["offset"]: row["transaction_state"] for row in rows}
 
 
@@ -61,7 +63,9 @@ def test_every_record_has_its_transaction_s_state_also_where_the_marker_is_in_a_
 
 def test_the_bounds_are_those_of_the_files(payments: Evidence) -> None:
     """The start is the checkpoint's, the last stable offset the open transaction's, the end behind the last record."""
-    bounds = rows_of(payments, "partition", "log_start_offset", "last_stable_offset", "end_offset", "cleanup_policy")
+    bounds = rows_of(
+        payments, "partition", "log_start_offset", "last_stable_offset", "end_offset", "cleanup_policy"
+    )
 
     assert set(bounds) == {(0, 0, 45, 48, "delete"), (1, 2, 4, 4, "delete")}
     assert len(_states(payments, partition=1)) == 2
@@ -73,7 +77,11 @@ def test_records_have_what_only_the_broker_knows(payments: Evidence) -> None:
     """Producer, epoch, sequence and topic id are there; a control record has no key, no value and no id."""
     rows = {row["offset"]: row for row in payments.rows.where("partition = 0").collect()}
 
-    assert (rows[0]["broker_producer_id"], rows[0]["broker_sequence"], rows[0]["message_id"]) == (None, None, "plain-0")
+    assert (rows[0]["broker_producer_id"], rows[0]["broker_sequence"], rows[0]["message_id"]) == (
+        None,
+        None,
+        "plain-0",
+    )
     assert (rows[5]["producer_epoch"], rows[5]["broker_sequence"], rows[5]["leader_epoch"]) == (0, 2, 0)
     assert rows[2]["payload_hash"] is None
     assert rows[2]["key_hash"] is not None
@@ -95,7 +103,10 @@ def test_every_codec_is_read(spark: SparkSession, codec: str) -> None:
         LOG.parent,
         "log",
         source=_source(f"log/codec-{codec}-0", f"codec-{codec}"),
-        columns={"message_id": "trim(substring_index(cast(value as string), ' ', 1))", "header_hash": "headers[0].key"},
+        columns={
+            "message_id": "trim(substring_index(cast(value as string), ' ', 1))",
+            "header_hash": "headers[0].key",
+        },
     )
 
     assert rows_of(found, "offset", "message_id", "header_hash") == [
@@ -130,7 +141,9 @@ def test_a_batch_whose_checksum_fails_is_lost_whatever_is_tolerated(spark: Spark
 
     assert min(_states(found)) == 2
     assert not found.coverage.is_within_tolerance
-    assert any("the batch at byte 0, offsets from 0: expected the checksum" in note for note in found.coverage.notes)
+    assert any(
+        "the batch at byte 0, offsets from 0: expected the checksum" in note for note in found.coverage.notes
+    )
 
 
 def test_a_missing_segment_is_missed_unless_the_topic_is_compacted(spark: SparkSession, copy: Path) -> None:
@@ -152,8 +165,8 @@ def test_a_partition_that_is_not_there_is_missed(spark: SparkSession, copy: Path
 
     found = _evidence(spark, copy, partitions=5)
 
-    missed = [note.split(":")[0] for note in found.coverage.notes if "its log is not behind the path" in note]
-    assert missed == ["partition 0", "partition 2", "partition 4"]
+    missed = [note.split(":")[0] for note in found.coverage.notes if "is not behind the path" in note]
+    assert missed == ["payments-0", "payments-2", "payments-4"]
     assert not found.coverage.is_within_tolerance
 
 
@@ -166,7 +179,9 @@ def test_an_older_record_format_is_refused_by_name(spark: SparkSession, copy: Pa
 
     found = _evidence(spark, copy)
 
-    assert any("expected record format 2 at offset 0, found format 1" in note for note in found.coverage.notes)
+    assert any(
+        "expected record format 2 at offset 0, found format 1" in note for note in found.coverage.notes
+    )
     assert not found.coverage.is_within_tolerance
 
 
@@ -194,7 +209,9 @@ def test_two_copies_of_a_partition_are_refused(spark: SparkSession, copy: Path) 
     """Which of two replicas is the log only their user knows."""
     shutil.copytree(copy / "log", copy / "other")
 
-    with pytest.raises(SourceError, match="expected one folder for partition 0, found log/payments-0, other/payments-0"):
+    with pytest.raises(
+        SourceError, match="expected one folder for partition 0, found log/payments-0, other/payments-0"
+    ):
         evidence_of(spark, copy, "log", source={**_source(), "path": ["log", "other"]})
 
 
@@ -222,7 +239,12 @@ def test_an_output_topic_s_positions_are_not_taken_for_the_message_s(spark: Spar
 
     assert "offset" not in found.present
     assert found.rows.where("message_id is null").isEmpty()
-    assert {row["transaction_state"] for row in found.rows.collect()} == {"none", "committed", ABORTED, "open"}
+    assert {row["transaction_state"] for row in found.rows.collect()} == {
+        "none",
+        "committed",
+        ABORTED,
+        "open",
+    }
 
 
 def test_it_is_no_evidence_for_reads(spark: SparkSession) -> None:

@@ -11,17 +11,32 @@ from pydantic import Field
 
 from tieout.contracts.sources.files import FilesSource
 from tieout.contracts.sources.jdbc import JdbcSource
-from tieout.contracts.sources.kafka import KafkaSegmentsSource
+from tieout.contracts.sources.kafka import (
+    KafkaConsumerGroupsSource,
+    KafkaDumpLogSource,
+    KafkaOffsetsSource,
+    KafkaSegmentsSource,
+)
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
 Source = Annotated[
-    FilesSource | JdbcSource | KafkaSegmentsSource | VerifiableProducerSource | VerifiableConsumerSource,
+    FilesSource
+    | JdbcSource
+    | KafkaSegmentsSource
+    | KafkaDumpLogSource
+    | KafkaConsumerGroupsSource
+    | KafkaOffsetsSource
+    | VerifiableProducerSource
+    | VerifiableConsumerSource,
     Field(discriminator="kind"),
 ]
 
 __all__ = [
     "FilesSource",
     "JdbcSource",
+    "KafkaConsumerGroupsSource",
+    "KafkaDumpLogSource",
+    "KafkaOffsetsSource",
     "KafkaSegmentsSource",
     "Source",
     "VerifiableConsumerSource",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tieout.contracts.scalars import Model, Moment, Text
 from tieout.contracts.sources.files import Paths
@@ -39,3 +39,47 @@ class KafkaSegmentsSource(_Copy):
     topic: Text
     partitions: PartitionCount | None = None
     cleanup_policy: CleanupPolicy | None = None
+
+
+class KafkaDumpLogSource(_Copy):
+    """A topic's log as `kafka-dump-log` prints it; `topic` and `partition` name what lines of no other place are of.
+
+    With `topic` alone, only that topic's part of the text is read.
+    """
+
+    kind: Literal["kafka_dump_log"] = "kafka_dump_log"
+    path: Paths
+    topic: Text | None = None
+    partition: Annotated[int, Field(ge=0)] | None = None
+    partitions: PartitionCount | None = None
+    cleanup_policy: CleanupPolicy | None = None
+
+    @model_validator(mode="after")
+    def _names_a_place(self) -> Self:
+        if self.partition is not None and self.topic is None:
+            raise ValueError("expected a topic beside partition, found none")
+        return self
+
+
+class KafkaConsumerGroupsSource(_Copy):
+    """Positions as `kafka-consumer-groups` prints them with `--describe`, or exports them as CSV.
+
+    `group` is whose the rows of an export are that names no group.
+    """
+
+    kind: Literal["kafka_consumer_groups"] = "kafka_consumer_groups"
+    path: Paths
+    group: Text | None = None
+
+
+class KafkaOffsetsSource(_Copy):
+    """A group's positions as history, from the topic `__consumer_offsets`: its segment files, or its formatted text.
+
+    `partitions` is the broker's `offsets.topic.num.partitions`: it and the group's name say which partition holds them.
+    """
+
+    kind: Literal["kafka_offsets"] = "kafka_offsets"
+    path: Paths
+    format: Literal["segments", "formatter"] = "segments"
+    group: Text
+    partitions: PartitionCount = 50

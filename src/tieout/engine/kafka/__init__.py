@@ -1,1 +1,1 @@
-"""What Kafka keeps and prints, decoded without Spark: the executors of the Kafka readers run this, and so do plain tests."""
+"""What Kafka keeps and prints, decoded without Spark: run by the executors of its readers, and by plain tests."""

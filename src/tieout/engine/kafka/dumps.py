@@ -22,7 +22,9 @@ Place = tuple[str, int]
 
 _SECTION: Final = re.compile(r"^Dumping (?P<path>.*)$")
 _SEGMENT: Final = re.compile(r"(?:^|[/\\])(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)[/\\]\d{20}\.log$")
-_PASSED_OVER: Final = re.compile(r"^(Log starting offset: |Non-consecutive offsets in |Found \d+ invalid |\s|$)")
+_PASSED_OVER: Final = re.compile(
+    r"^(Log starting offset: |Non-consecutive offsets in |Found \d+ invalid |\s|$)"
+)
 _FIELD: Final = re.compile(r"(\w+): (\S+)")
 _RECORD: Final = re.compile(
     r"^\| offset: (?P<offset>\d+) (?:isValid: \w+ )?(?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d+) "
@@ -31,12 +33,21 @@ _RECORD: Final = re.compile(
 )
 _MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>\d+)$")
 _NEEDED: Final = frozenset(
-    {"baseOffset", "lastOffset", "count", "producerId", "producerEpoch", "partitionLeaderEpoch", "isTransactional"}
+    {
+        "baseOffset",
+        "lastOffset",
+        "count",
+        "producerId",
+        "producerEpoch",
+        "partitionLeaderEpoch",
+        "isTransactional",
+    }
     | {"isControl", "magic", "isvalid"}
 )
 _TRUE: Final = "true"
 _UNFIT: Final = (
-    "key and value have not the sizes that the line says: a line break, or bytes that are no text, cannot be pasted"
+    "key and value have not the sizes that the line says; "
+    "a line break, or bytes that are no text, cannot be pasted"
 )
 
 
@@ -55,7 +66,9 @@ class _Open:
         fields, found = self.fields, len(self.records) + self.malformed
         if found != int(fields["count"]):
             hint = "" if found else ": let the tool print them with --print-data-log"
-            yield Damage(self.line, f"expected {fields['count']} records, found {found}{hint}", text=self.text)
+            yield Damage(
+                self.line, f"expected {fields['count']} records, found {found}{hint}", text=self.text
+            )
         times = [record.timestamp_ms for record in self.records]
         yield Batch(
             place=self.line,
@@ -101,7 +114,11 @@ def outline_of(lines: Iterable[str]) -> Outline:
         is_named = is_named or section is not None
         has_unplaced = has_unplaced or (not is_named and line.startswith("baseOffset: "))
         record = _RECORD.match(line)
-        bare += record is not None and not record["rest"] and (int(record["key"]) >= 0 or int(record["value"]) >= 0)
+        bare += (
+            record is not None
+            and not record["rest"]
+            and (int(record["key"]) >= 0 or int(record["value"]) >= 0)
+        )
     return Outline(frozenset(places), has_unplaced, bare)
 
 
@@ -110,7 +127,7 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
 
     `default` is the partition of lines that come before any that names one.
     """
-    current, is_named = default, False
+    current = default
     batch: _Open | None = None
     for number, line in enumerate(lines, start=1):
         section = _SECTION.match(line)
@@ -119,7 +136,7 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
             yield from batch.entries() if batch else ()
             batch = None
         if section:
-            current, is_named = _place_in(section["path"]), True
+            current = _place_in(section["path"])
         elif current != place or (_PASSED_OVER.match(line) and not line.startswith("|")):
             continue
         elif is_batch:
@@ -145,11 +162,20 @@ def _opened(number: int, line: str) -> _Open | Damage:
     if missing:
         return Damage(number, f"the line of a batch lacks {', '.join(missing)}", text=line)
     if fields["magic"] != "2":
-        return Damage(number, f"expected record format 2, found {fields['magic']}, written before Kafka 0.11", text=line)
+        return Damage(
+            number, f"expected record format 2, found {fields['magic']}, written before Kafka 0.11", text=line
+        )
     if fields["isvalid"] != _TRUE:
         return Damage(number, "the batch's checksum fails, says the dump", text=line)
     try:
-        for name in ("baseOffset", "lastOffset", "count", "producerId", "producerEpoch", "partitionLeaderEpoch"):
+        for name in (
+            "baseOffset",
+            "lastOffset",
+            "count",
+            "producerId",
+            "producerEpoch",
+            "partitionLeaderEpoch",
+        ):
             int(fields[name])
     except ValueError:
         return Damage(number, f"{name}: expected a number, found {fields[name]}", text=line)

@@ -1,7 +1,8 @@
 """Where a broker keeps a partition's log, and what the small files beside the segments say of it.
 
-A broker's log directory has a folder `<topic>-<partition>` for each partition that it holds, and checkpoint files for all
-of them together. A segment is named by its first offset; files with other endings are indexes, or on their way in or out.
+A broker's log directory has a folder `<topic>-<partition>` for each partition that it holds, and checkpoint files for
+all of them together. A segment is named by its first offset; files with other endings are indexes, or on their way in
+or out.
 
 Source: `LogFileUtils`, `CheckpointFile` and `PartitionMetadataFile` of Apache Kafka 4.3 (storage, server-common).
 """
@@ -89,7 +90,11 @@ def _segments_behind(path: str, base_dir: Path, topic: str) -> Iterator[tuple[Pa
         elif _is_of(match, topic):
             yield match, _segments_in(match)
         else:
-            yield from ((child, _segments_in(child)) for child in match.glob(f"{glob.escape(topic)}-*") if _is_of(child, topic))
+            yield from (
+                (child, _segments_in(child))
+                for child in match.glob(f"{glob.escape(topic)}-*")
+                if _is_of(child, topic)
+            )
 
 
 def _is_of(folder: Path, topic: str) -> bool:
@@ -107,7 +112,9 @@ def _described(folder: Path, segments: Sequence[Path]) -> PartitionFolder:
     faults: list[str] = []
     names = sorted(file.name for file in folder.iterdir() if _SWAPPED.match(file.name))
     if names:
-        faults.append(f"{names[0]}: the broker was stopped while it replaced segments; start it once, then copy")
+        faults.append(
+            f"{names[0]}: the broker was stopped while it replaced segments; start it once, then copy"
+        )
     if not segments:
         faults.append("no segment files; expected names such as 00000000000000000000.log")
     starts = _checkpoint(folder.parent / LOG_START, faults)
@@ -134,7 +141,9 @@ def _entries(file: Path, faults: list[str]) -> list[list[str]]:
     try:
         version, count, *lines = file.read_text(encoding="utf-8").splitlines()
         if version != "0" or int(count) != len(lines):
-            faults.append(f"{file.name}: expected version 0 and {count} entries, found version {version} and {len(lines)}")
+            faults.append(
+                f"{file.name}: expected version 0 and {count} entries, found version {version} and {len(lines)}"
+            )
             return []
     except FileNotFoundError:
         return []
@@ -151,7 +160,9 @@ def _checkpoint(file: Path, faults: list[str]) -> Mapping[tuple[str, int], int]:
             topic, partition, offset = words
             found[topic, int(partition)] = int(offset)
         except ValueError:
-            faults.append(f"{file.name}: expected a topic, a partition and an offset, found {' '.join(words)}")
+            faults.append(
+                f"{file.name}: expected a topic, a partition and an offset, found {' '.join(words)}"
+            )
     return found
 
 

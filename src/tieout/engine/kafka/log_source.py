@@ -1,7 +1,7 @@
 """Spark data sources over pieces of a log: one for what the pieces hold, one for their records.
 
-Both get the pieces as JSON in the option `pieces` and read them in tasks of about 64 MB, on the executors, which must be
-able to open the files under the same paths. Values go to Spark as Arrow batches of bounded size.
+Both get the pieces as JSON in the option `pieces` and read them in tasks of about 64 MB, on the executors, which must
+be able to open the files under the same paths. Values go to Spark as Arrow batches of bounded size.
 
 Source: Apache Spark's documentation, "Python Data Source API".
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -27,8 +27,8 @@ _BATCH_BYTES: Final = 8 << 20
 _BATCH_ROWS: Final = 8192
 
 _SURVEY_SCHEMA: Final = (
-    "path string, topic string, partition int, digest string, first_offset bigint, end_offset bigint, leader_epoch int, "
-    "records bigint, latest_ms bigint, faults array<string>, is_torn boolean, hole bigint, "
+    "path string, topic string, partition int, digest string, first_offset bigint, end_offset bigint, "
+    "leader_epoch int, records bigint, latest_ms bigint, faults array<string>, is_torn boolean, hole bigint, "
     "first_markers map<bigint, string>, undecided map<bigint, bigint>"
 )
 _RECORD_SCHEMA: Final = (
@@ -123,7 +123,14 @@ class RecordSource(DataSource):
 def _survey_row(survey: Survey) -> tuple[Any, ...]:
     return (
         *(survey.path, survey.topic, survey.partition, survey.digest, survey.first_offset, survey.end_offset),
-        *(survey.leader_epoch, survey.records, survey.latest_ms, list(survey.faults), survey.is_torn, survey.hole),
+        *(
+            survey.leader_epoch,
+            survey.records,
+            survey.latest_ms,
+            list(survey.faults),
+            survey.is_torn,
+            survey.hole,
+        ),
         *(dict(survey.transactions.first_markers), dict(survey.transactions.undecided)),
     )
 
@@ -131,7 +138,17 @@ def _survey_row(survey: Survey) -> tuple[Any, ...]:
 def _record_rows(piece: Piece) -> Iterator[tuple[Any, ...]]:
     bounds = (piece.log_start_offset, piece.last_stable_offset, piece.end_offset)
     for row in rows_of(piece):
-        yield (piece.topic, piece.topic_id, piece.partition, *_content(row), *bounds, piece.uri, row.text, row.place, row.fault)
+        yield (
+            piece.topic,
+            piece.topic_id,
+            piece.partition,
+            *_content(row),
+            *bounds,
+            piece.uri,
+            row.text,
+            row.place,
+            row.fault,
+        )
 
 
 def _content(row: Row) -> tuple[Any, ...]:

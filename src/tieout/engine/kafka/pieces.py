@@ -63,7 +63,7 @@ class Piece:
                 yield segments.batches(file, self.size)
         else:
             place = (self.topic, self.partition)
-            with Path(self.path).open(encoding="utf-8", errors="surrogateescape") as text:
+            with Path(self.path).open(encoding="utf-8", errors="replace") as text:
                 lines = (line.rstrip("\n") for line in text)
                 yield dumps.batches(lines, place, None if self.is_placed else place)
 
@@ -72,8 +72,8 @@ class Piece:
 class Survey:
     """What one piece holds; offsets are None where it holds no batch, `latest_ms` where no batch has a time.
 
-    `faults` are stretches that are lost to the evidence, `is_torn` says that the piece ends in a write that was cut off.
-    `hole` is the first offset that is missing between two of its batches: legal in a log that was compacted.
+    `faults` are stretches that are lost to the evidence, `is_torn` says that the piece ends in a write that was cut
+    off. `hole` is the first offset that is missing between two of its batches: legal in a log that was compacted.
     """
 
     path: str
@@ -167,7 +167,9 @@ class _Tally:
 
     def _count(self, batch: Batch) -> None:
         if self.end_offset is not None and batch.base_offset < self.end_offset:
-            self.lose(f"offset {batch.base_offset} follows offset {self.end_offset - 1}: expected them to rise")
+            self.lose(
+                f"offset {batch.base_offset} follows offset {self.end_offset - 1}: expected them to rise"
+            )
         if self.end_offset is not None and batch.base_offset > self.end_offset and self.hole is None:
             self.hole = self.end_offset
         self.first_offset = batch.base_offset if self.first_offset is None else self.first_offset

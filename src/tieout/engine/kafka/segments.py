@@ -1,4 +1,4 @@
-"""A partition's segment file, decoded: record batches of magic 2, the only format since Kafka 0.11 and of all of Kafka 4.
+"""A partition's segment file, decoded: record batches of magic 2, the only format that Kafka 4 writes.
 
 What only the file tells, and no client: producer ids and epochs, sequences, leader epochs, the markers of transactions
 and the records of aborted ones. A torn tail is where a killed broker stopped writing; on its next start the broker cuts
@@ -68,7 +68,19 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
     if magic != 2:
         return _not_a_batch(position, base_offset, body)
     header = _HEADER.unpack_from(body)
-    leader_epoch, _, checksum, attributes, last_delta, first_ms, latest_ms, producer_id, epoch, sequence, count = header
+    (
+        leader_epoch,
+        _,
+        checksum,
+        attributes,
+        last_delta,
+        first_ms,
+        latest_ms,
+        producer_id,
+        epoch,
+        sequence,
+        count,
+    ) = header
     found = google_crc32c.value(body[_CHECKED_FROM:])
     if found != checksum:
         where = f"the batch at byte {position}, offsets from {base_offset}"

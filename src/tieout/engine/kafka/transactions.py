@@ -1,8 +1,8 @@
 """What became of a partition's transactions, worked out from the markers in its log.
 
 A producer id has at most one open transaction in a partition. So its next marker there decides all of its transactional
-records since the marker before; records that no marker follows are open. The epoch is no part of the rule: since Kafka 4
-every transaction has its own, and a newer session's marker aborts what an older one left.
+records since the marker before; records that no marker follows are open. The epoch is no part of the rule: since
+Kafka 4 every transaction has its own, and a newer session's marker aborts what an older one left.
 
 Source: Apache Kafka's documentation, "Transaction Protocol" (Operations), and KIP-98.
 """

@@ -49,6 +49,7 @@ class LogSpec:
     cleanup_policy: str | None
     partitions: int | None
     columns: tuple[str, ...]
+    is_one_partition: bool = False
 
     @property
     def is_compacted(self) -> bool:
@@ -66,7 +67,12 @@ class _Log:
 
 
 def log_reading(
-    request: Request, pieces: Mapping[Place, Sequence[Piece]], facts: Mapping[Place, LogFacts], spec: LogSpec, faults: Sequence[str]
+    request: Request,
+    pieces: Mapping[Place, Sequence[Piece]],
+    facts: Mapping[Place, LogFacts],
+    spec: LogSpec,
+    faults: Sequence[str],
+    notes: Sequence[str] = (),
 ) -> Reading:
     """Return the records of the partitions' logs with their bounds and transaction states; `faults` are known already.
 
@@ -74,27 +80,39 @@ def log_reading(
     |--------|-----------|--------|-----|-------|-------------------|------------|---|
     | orders | 0         | 17     | 6b  | 7b7d  | committed         | 18         | … |
 
-    What the paths do not lead to, a segment that is missing between two, and a batch whose checksum fails are inputs that
-    cannot be read, which no tolerance covers. A torn tail and a line of a dump that is none are rows that cannot be read.
+    What the paths do not lead to, a segment that is missing between two, and a batch whose checksum fails are inputs
+    that cannot be read, which no tolerance covers. A torn tail and a line of a dump that is none are rows that cannot
+    be read.
     """
     if not pieces:
-        return Reading(None, is_present=False, read_at=request.now, unparsed_inputs=len(faults), notes=tuple(faults))
+        return Reading(
+            None, is_present=False, read_at=request.now, unparsed_inputs=len(faults), notes=tuple(faults)
+        )
     found = _surveyed(request.spark, [piece for group in pieces.values() for piece in group])
     logs = [
-        _log(place, group, [found[piece.path, *place] for piece in group], facts.get(place, LogFacts()), spec)
+        _log(
+            place,
+            [(piece, found[piece.path, *place]) for piece in group],
+            facts.get(place, LogFacts()),
+            spec,
+        )
         for place, group in sorted(pieces.items())
     ]
-    wrong = (*faults, *_missing_partitions(pieces, spec.partitions), *(fault for log in logs for fault in log.faults))
+    wrong = (
+        *faults,
+        *([] if spec.is_one_partition else _missing_partitions(pieces, spec.partitions)),
+        *(fault for log in logs for fault in log.faults),
+    )
     whole = [piece for log in logs for piece in log.pieces]
     sizes = {piece.path: piece.size for piece in whole}
     return Reading(
-        rows=suited_to_ledger(_rows(request.spark, whole, spec), request.ledger),
+        rows=_rows(request.spark, whole, spec),
         is_present=True,
         read_at=request.now if spec.taken_at is None else spec.taken_at,
         size=sum(sizes.values()),
         digests=_digests(found.values(), request.base_dir),
         unparsed_inputs=len(wrong),
-        notes=(*wrong, *(note for log in logs for note in log.notes)),
+        notes=(*wrong, *notes, *(note for log in logs for note in log.notes)),
         complete_until=spec.taken_at,
     )
 
@@ -117,7 +135,7 @@ def refuse_other_ledgers(request: Request, kind: str) -> None:
         raise SourceError(f"{request.place}: {kind} is evidence for one of {', '.join(LEDGERS)}")
 
 
-def suited_to_ledger(records: DataFrame, ledger: Ledger) -> DataFrame:
+def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
     """Return a topic's records as what the ledger takes them for.
 
     Only in `log` is a record's position the message's own. Elsewhere, in an output topic or a dead letter topic, it is
@@ -125,11 +143,11 @@ def suited_to_ledger(records: DataFrame, ledger: Ledger) -> DataFrame:
     `source_topic_id`, `source_leader_epoch` and `source_timestamp`, so that they are not taken for the message's, and
     control records are left out.
     """
-    if ledger is Ledger.LOG:
-        return records
+    if ledger is Ledger.LOG or reading.rows is None:
+        return reading
     renamed = {name: f"source_{name.removeprefix('record_')}" for name in _ELSEWHERE}
     is_data = F.col(FAULT).isNotNull() | (F.col("offset").isNotNull() & ~F.col("is_control"))
-    return records.where(is_data).withColumnsRenamed(renamed)
+    return replace(reading, rows=reading.rows.where(is_data).withColumnsRenamed(renamed))
 
 
 def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:
@@ -145,39 +163,43 @@ def _survey(row: Row) -> Survey:
     return Survey(**{**fields, "faults": tuple(fields["faults"])}, transactions=transactions)
 
 
-def _log(place: Place, pieces: Sequence[Piece], surveys: Sequence[Survey], facts: LogFacts, spec: LogSpec) -> _Log:
+def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, spec: LogSpec) -> _Log:
     """Return the log that the pieces are, each knowing its bounds and what later ones decide."""
-    name = f"{place[0]}-{place[1]}"
+    if facts.base_offsets is None:
+        pairs = sorted(pairs, key=lambda pair: pair[1].first_offset or 0)
+    surveys = [survey for _, survey in pairs]
     bases = facts.base_offsets or tuple(survey.first_offset or 0 for survey in surveys)
-    ends = [base if survey.end_offset is None else survey.end_offset for base, survey in zip(bases, surveys, strict=True)]
+    ends = [
+        base if survey.end_offset is None else survey.end_offset
+        for base, survey in zip(bases, surveys, strict=True)
+    ]
     start = max(facts.start_offset or 0, bases[0])
+    end = max(ends[-1], start)
     transactions = [survey.transactions for survey in surveys]
     stable = first_open_offset(transactions)
-    is_empty = all(survey.records == 0 or end <= start for survey, end in zip(surveys, ends, strict=True))
     ready = [
         replace(
             piece,
             topic_id=facts.topic_id,
             log_start_offset=start,
-            last_stable_offset=ends[-1] if stable is None else stable,
-            end_offset=max(ends[-1], start),
+            last_stable_offset=end if stable is None else stable,
+            end_offset=end,
             records=survey.records,
             fates=tuple(fate.items()),
             is_transactional=not survey.transactions.is_empty,
         )
-        for piece, survey, fate in zip(pieces, surveys, fates_of(transactions), strict=True)
+        for (piece, survey), fate in zip(pairs, fates_of(transactions), strict=True)
     ]
-    ready[-1] = replace(ready[-1], states_bounds=is_empty)
-    broken = [fault for piece, survey in zip(pieces, surveys, strict=True) for fault in _piece_faults(piece, survey, spec)]
-    gaps = [] if spec.is_compacted else list(_gaps(name, bases, ends))
-    torn = [
-        f"{name}: {Path(survey.path).name} ends in the middle of a batch, and is not the last segment"
-        for survey in surveys[:-1]
-        if survey.is_torn
-    ]
-    faults = (*(f"{name}: {fault}" for fault in facts.faults), *broken, *gaps, *torn)
-    notes = [*facts.notes, *_unreplicated(facts.high_watermark, ends[-1])]
-    return _Log(tuple(ready), faults, tuple(f"{name}: {note}" for note in notes))
+    if start == end or not any(survey.records for survey in surveys):
+        ready[-1] = replace(ready[-1], states_bounds=True)
+    name = f"{place[0]}-{place[1]}"
+    faults = (*facts.faults, *_piece_faults(pairs, spec), *([] if spec.is_compacted else _gaps(bases, ends)))
+    notes = (*facts.notes, *_unreplicated(facts.high_watermark, end))
+    return _Log(
+        tuple(ready),
+        tuple(f"{name}: {fault}" for fault in faults),
+        tuple(f"{name}: {note}" for note in notes),
+    )
 
 
 def _unreplicated(high_watermark: int | None, end: int) -> Iterable[str]:
@@ -193,37 +215,52 @@ def _unreplicated(high_watermark: int | None, end: int) -> Iterable[str]:
         )
 
 
-def _piece_faults(piece: Piece, survey: Survey, spec: LogSpec) -> Iterable[str]:
-    """Give what the piece has lost, in words."""
-    name = f"{piece.topic}-{piece.partition}: {Path(piece.path).name}"
-    yield from (f"{name}: {fault}" for fault in survey.faults)
-    if piece.form == "dump" and survey.hole is not None and not spec.is_compacted:
-        yield f"{name}: the dump has nothing of offset {survey.hole}; a segment is missing"
+def _piece_faults(pairs: Sequence[tuple[Piece, Survey]], spec: LogSpec) -> Iterable[str]:
+    """Give what the pieces have lost, in words."""
+    for number, (piece, survey) in enumerate(pairs, start=1):
+        name = Path(piece.path).name
+        yield from (f"{name}: {fault}" for fault in survey.faults)
+        if survey.is_torn and number < len(pairs):
+            yield f"{name}: ends in the middle of a batch, and is not the last segment"
+        if piece.form == "dump" and survey.hole is not None and not spec.is_compacted:
+            yield f"{name}: the dump has nothing of offset {survey.hole}; a segment is missing"
 
 
-def _gaps(name: str, bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
+def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
     """Give each stretch of offsets between two pieces that no piece holds.
 
-    >>> list(_gaps("orders-0", [0, 20, 30], [10, 30, 40]))
-    ['orders-0: the segments with offsets 10 to 19 are missing']
+    >>> list(_gaps([0, 20, 30], [10, 30, 40]))
+    ['the segments with offsets 10 to 19 are missing']
     """
     for end, following in zip(ends, bases[1:], strict=False):
         if following > end:
-            yield f"{name}: the segments with offsets {end} to {following - 1} are missing"
+            yield f"the segments with offsets {end} to {following - 1} are missing"
         elif following < end:
-            yield f"{name}: the segment from offset {following} begins before the one before it ends, at {end}"
+            yield f"the segment from offset {following} begins before the one before it ends, at {end}"
 
 
 def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterable[str]:
-    """Give a line for each partition whose log is not there: below the number of the contract, or the highest found."""
-    numbers = {partition for _, partition in found}
-    for number in range(max(max(numbers, default=-1) + 1, expected or 0)):
-        if number not in numbers:
-            yield f"partition {number}: its log is not behind the path"
+    """Give a line for each partition whose log is not there: below the number of the contract, or the highest found.
+
+    >>> list(_missing_partitions([("orders", 0), ("orders", 2)], None))
+    ['orders-1: the log of this partition is not behind the path']
+    """
+    numbers: dict[str, set[int]] = {}
+    for topic, partition in found:
+        numbers.setdefault(topic, set()).add(partition)
+    for topic, there in sorted(numbers.items()):
+        missing = sorted(set(range(max(max(there) + 1, expected or 0))) - there)
+        yield from (
+            f"{topic}-{number}: the log of this partition is not behind the path" for number in missing
+        )
 
 
 def _digests(surveys: Iterable[Survey], base_dir: Path) -> tuple[str, ...]:
-    return tuple(sorted({f"{survey.digest}  {name_of(Path(survey.path), base_dir)}" for survey in surveys}, key=_by_name))
+    return tuple(
+        sorted(
+            {f"{survey.digest}  {name_of(Path(survey.path), base_dir)}" for survey in surveys}, key=_by_name
+        )
+    )
 
 
 def _by_name(line: str) -> str:
@@ -235,7 +272,11 @@ def _rows(spark: SparkSession, pieces: Sequence[Piece], spec: LogSpec) -> DataFr
     spark.dataSource.register(RecordSource)
     records = spark.read.format(RECORDS).option(PIECES, to_option(pieces)).load()
     known: list[Column] = [
-        *(F.col(name) for name in _RECORD_COLUMNS if name != "topic_id" or any(piece.topic_id for piece in pieces)),
+        *(
+            F.col(name)
+            for name in _RECORD_COLUMNS
+            if name != "topic_id" or any(piece.topic_id for piece in pieces)
+        ),
         F.timestamp_millis("timestamp_ms").alias("record_timestamp"),
         *(F.col(name) for name in spec.columns),
     ]
@@ -245,7 +286,9 @@ def _rows(spark: SparkSession, pieces: Sequence[Piece], spec: LogSpec) -> DataFr
         known.append(F.lit(spec.cleanup_policy).alias("cleanup_policy"))
     hidden = {"file": FILE, "text": TEXT, "place": ROW, "fault": FAULT}
     return records.select(
-        *known, *(F.col(name).alias(alias) for name, alias in hidden.items()), F.lit(0).cast("bigint").alias(BLOCK)
+        *known,
+        *(F.col(name).alias(alias) for name, alias in hidden.items()),
+        F.lit(0).cast("bigint").alias(BLOCK),
     )
 
 
