@@ -91,9 +91,8 @@ def test_the_partition_is_the_group_s(spark: SparkSession) -> None:
 
     assert not found.coverage.is_present
     assert any("__consumer_offsets-5" in note for note in found.coverage.notes)
-    assert found.coverage.notes[-1] == (
-        "the group's positions are in partition 5 of 50 (offsets.topic.num.partitions)"
-    )
+    hint = "the group's positions are in partition 5 of 50 (offsets.topic.num.partitions)"
+    assert hint in found.coverage.notes
 
 
 @pytest.mark.parametrize(("group", "partition"), [("payments-loader", 5), ("grüppe-😀", 34)])
@@ -196,7 +195,7 @@ def test_every_version_of_key_and_value_is_decoded(spark: SparkSession) -> None:
         row = found[place]
         assert row["_tieout_fault"] is None
         assert (row["topic"], row["partition"], row["committed_offset"]) == ("t", 3, 5_000_000_000)
-        assert row["committed_at"].timestamp() == 1
+        assert row["committed_at"] == 1_000
         assert row["leader_epoch"] == (7 if place % 5 == 4 or place >= 10 else None)
     assert [found[place]["metadata"] for place in (0, 9, 10, 11)] == ["m", "m", long, longer]
     assert [

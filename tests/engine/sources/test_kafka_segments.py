@@ -11,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 from tests.engine.sources.builders import NOW, evidence_of, rows_of
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.sources import kafka_log
 from tieout.errors import SourceError
 
 LOG = Path(__file__).parents[2] / "kafka_files" / "log"
@@ -213,6 +214,18 @@ def test_two_copies_of_a_partition_are_refused(spark: SparkSession, copy: Path) 
         SourceError, match="expected one folder for partition 0, found log/payments-0, other/payments-0"
     ):
         evidence_of(spark, copy, "log", source={**_source(), "path": ["log", "other"]})
+
+
+def test_much_evidence_is_looked_through_beside_the_data(
+    spark: SparkSession, payments: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark's tasks find of the pieces is what is found here of a few."""
+    monkeypatch.setattr(kafka_log, "SMALL_BYTES", 0)
+
+    found = _evidence(spark, LOG.parent, taken_at=COPIED, cleanup_policy="delete", partitions=2)
+
+    assert found.coverage == payments.coverage
+    assert rows_of(found, *found.rows.columns) == rows_of(payments, *payments.rows.columns)
 
 
 def test_preallocated_space_is_no_damage(spark: SparkSession, copy: Path) -> None:

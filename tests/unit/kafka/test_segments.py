@@ -9,7 +9,7 @@ from pathlib import Path
 import cramjam
 import google_crc32c
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tieout.engine.kafka import dumps, segments
@@ -50,7 +50,7 @@ def test_the_records_are_those_that_kafka_dumps() -> None:
             "producer_epoch",
             "is_transactional",
         )
-        for name in (*fields, "is_control", "is_log_append_time", "latest_ms", "count"):
+        for name in (*fields, "is_control", "is_log_append_time", "count"):
             assert getattr(mine, name) == getattr(theirs, name)
         assert mine.marker() == theirs.marker()
         for left, right in zip(mine.records(), theirs.records(), strict=True):
@@ -70,6 +70,7 @@ def test_both_framings_of_every_codec_are_read(codec: str) -> None:
     assert {record.headers for record in records} == {(("codec", codec.encode()), ("empty", None))}
 
 
+@settings(deadline=None)
 @given(cut=st.integers(min_value=0, max_value=len(PAYMENTS[0].read_bytes())))
 def test_a_file_that_is_cut_anywhere_gives_whole_batches_and_one_torn_tail(cut: int) -> None:
     """What a killed broker leaves is read up to the last whole batch, wherever the write was cut off."""
@@ -83,6 +84,7 @@ def test_a_file_that_is_cut_anywhere_gives_whole_batches_and_one_torn_tail(cut: 
     assert [entry.is_torn for entry in damage] == ([] if cut in (0, *ends) else [True])
 
 
+@settings(deadline=None)
 @given(place=st.integers(min_value=21, max_value=172), flipped=st.integers(min_value=1, max_value=255))
 def test_any_changed_byte_behind_the_checksum_loses_its_batch_and_no_other(place: int, flipped: int) -> None:
     """The checksum covers all of a batch that follows it."""

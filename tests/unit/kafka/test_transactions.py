@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tieout.engine.kafka.records import Batch, Record
@@ -28,7 +28,6 @@ def _batch(offset: int, producer: int, kind: str) -> Batch:
         is_transactional=kind != "plain",
         is_control=is_control,
         is_log_append_time=False,
-        latest_ms=0,
         count=1,
         read=lambda: [Record(offset, 0, -1, key, None)],
     )
@@ -48,6 +47,7 @@ def _told(log: list[tuple[int, str]]) -> list[str]:
     return states
 
 
+@settings(deadline=None)
 @given(log=_LOGS, cuts=st.lists(st.integers(min_value=0, max_value=25), max_size=4))
 def test_states_do_not_depend_on_how_the_log_is_cut_into_segments(
     log: list[tuple[int, str]], cuts: list[int]
@@ -72,7 +72,7 @@ def test_states_do_not_depend_on_how_the_log_is_cut_into_segments(
 def test_a_control_record_of_the_cluster_decides_nothing() -> None:
     """A change of leadership is a control record and no marker."""
     key = struct.pack(">hh", 0, 2)
-    change = Batch(0, 0, 0, 0, 1, 0, False, True, False, 0, 1, read=lambda: [Record(0, 0, -1, key, None)])
+    change = Batch(0, 0, 0, 0, 1, 0, False, True, False, 1, read=lambda: [Record(0, 0, -1, key, None)])
 
     assert change.marker() is None
     assert transactions_of([_batch(0, 1, "data"), change]).undecided == {1: 0}
@@ -80,6 +80,6 @@ def test_a_control_record_of_the_cluster_decides_nothing() -> None:
 
 def test_a_control_batch_whose_record_was_cleaned_away_decides_nothing() -> None:
     """Compaction keeps the batch of a marker for a while after its record is gone."""
-    emptied = Batch(0, 0, 0, 0, 1, 0, True, True, False, 0, 0, read=list)
+    emptied = Batch(0, 0, 0, 0, 1, 0, True, True, False, 0, read=list)
 
     assert emptied.marker() is None

@@ -69,7 +69,6 @@ class _Open:
             yield Damage(
                 self.line, f"expected {fields['count']} records, found {found}{hint}", text=self.text
             )
-        times = [record.timestamp_ms for record in self.records]
         yield Batch(
             place=self.line,
             base_offset=int(fields["baseOffset"]),
@@ -80,7 +79,6 @@ class _Open:
             is_transactional=fields["isTransactional"] == _TRUE,
             is_control=fields["isControl"] == _TRUE,
             is_log_append_time="LogAppendTime" in fields,
-            latest_ms=max(times, default=-1),
             count=len(self.records),
             read=self.records.copy,
         )

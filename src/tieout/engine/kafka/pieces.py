@@ -70,7 +70,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one piece holds; offsets are None where it holds no batch, `latest_ms` where no batch has a time.
+    """What one piece holds; offsets are None where it holds no batch.
 
     `faults` are stretches that are lost to the evidence, `is_torn` says that the piece ends in a write that was cut
     off. `hole` is the first offset that is missing between two of its batches: legal in a log that was compacted.
@@ -82,9 +82,7 @@ class Survey:
     digest: str
     first_offset: int | None
     end_offset: int | None
-    leader_epoch: int | None
     records: int
-    latest_ms: int | None
     faults: tuple[str, ...]
     is_torn: bool
     hole: int | None
@@ -124,9 +122,7 @@ def surveyed(piece: Piece) -> Survey:
         digest=digest,
         first_offset=tally.first_offset,
         end_offset=tally.end_offset,
-        leader_epoch=tally.leader_epoch,
         records=tally.records,
-        latest_ms=tally.latest_ms,
         faults=tuple(tally.faults),
         is_torn=tally.is_torn,
         hole=tally.hole,
@@ -140,8 +136,6 @@ class _Tally:
     def __init__(self) -> None:
         self.first_offset: int | None = None
         self.end_offset: int | None = None
-        self.leader_epoch: int | None = None
-        self.latest_ms: int | None = None
         self.records = 0
         self.is_torn = False
         self.hole: int | None = None
@@ -174,8 +168,6 @@ class _Tally:
             self.hole = self.end_offset
         self.first_offset = batch.base_offset if self.first_offset is None else self.first_offset
         self.end_offset = batch.last_offset + 1
-        self.leader_epoch = max(batch.leader_epoch, self.leader_epoch or 0)
-        self.latest_ms = max(batch.latest_ms, self.latest_ms or batch.latest_ms)
         self.records += batch.count
 
 
@@ -203,15 +195,15 @@ class Row:
 def rows_of(piece: Piece) -> Iterator[Row]:
     """Yield the piece's records from the log's start on, torn tails and malformed lines; other damage is in its survey.
 
-    A segment that the broker deleted since it was looked through is one faulty row for each record that it held.
+    A segment that the broker deleted since it was looked through is a faulty row for each record that it held.
     """
     try:
         states = States(_markers(piece), dict(piece.fates))
         with piece.entries() as entries:
             for entry in entries:
                 yield from _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states)
-    except OSError as error:
-        reason = f"cannot be read any more: {error.strerror}"
+    except (OSError, LogError) as error:
+        reason = f"cannot be read any more: {error.strerror if isinstance(error, OSError) else error}"
         yield from (Row(place, fault=reason) for place in range(max(1, piece.records)))
     if piece.states_bounds:
         yield Row(piece.size)

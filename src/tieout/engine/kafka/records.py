@@ -53,7 +53,6 @@ class Batch:
     is_transactional: bool
     is_control: bool
     is_log_append_time: bool
-    latest_ms: int
     count: int
     read: Callable[[], Iterable[Record]]
 

@@ -96,7 +96,6 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
         is_transactional=bool(attributes & _TRANSACTIONAL),
         is_control=bool(attributes & _CONTROL),
         is_log_append_time=is_append_time,
-        latest_ms=latest_ms,
         count=count,
         read=partial(
             _records,

@@ -12,8 +12,9 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from tieout.engine.kafka.log_source import PIECES, RECORDS, SURVEYS, RecordSource, SurveySource
-from tieout.engine.kafka.pieces import Piece, Survey, to_option
+from tieout.engine.kafka.pieces import Piece, Survey, surveyed, to_option
 from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
+from tieout.engine.session import SMALL_BYTES
 from tieout.engine.sources.inputs import name_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
 from tieout.errors import SourceError
@@ -151,10 +152,17 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
 
 
 def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:
-    """Return what each piece holds, by its file and its partition."""
-    spark.dataSource.register(SurveySource)
-    rows = spark.read.format(SURVEYS).option(PIECES, to_option(pieces)).load().collect()
-    return {(row["path"], row["topic"], row["partition"]): _survey(row) for row in rows}
+    """Return what each piece holds, by its file and its partition.
+
+    A few megabytes are looked through here: starting Python beside the data would take longer than reading them.
+    """
+    if sum(piece.size for piece in pieces) <= SMALL_BYTES:
+        surveys = [surveyed(piece) for piece in pieces]
+    else:
+        spark.dataSource.register(SurveySource)
+        rows = spark.read.format(SURVEYS).option(PIECES, to_option(pieces)).load().collect()
+        surveys = [_survey(row) for row in rows]
+    return {(survey.path, survey.topic, survey.partition): survey for survey in surveys}
 
 
 def _survey(row: Row) -> Survey:
@@ -182,7 +190,7 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
             piece,
             topic_id=facts.topic_id,
             log_start_offset=start,
-            last_stable_offset=end if stable is None else stable,
+            last_stable_offset=end if stable is None else max(stable, start),
             end_offset=end,
             records=survey.records,
             fates=tuple(fate.items()),

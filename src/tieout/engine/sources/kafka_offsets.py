@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaOffsetsSource
+from tieout.engine.materialising import materialised
 from tieout.engine.sources.inputs import inputs_of
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
@@ -44,6 +45,8 @@ _COLUMNS: Final = (
     *("consumer_group", "topic", "topic_id", "partition", "committed_offset", "leader_epoch", "committed_at"),
     "metadata",
 )
+_CUT_KEY: Final = "the key of a commit is cut off"
+_NEWER: Final = f"expected a commit of version 0 to {_LAST_VERSION}, found a later one"
 _UNTOLD: Final = (
     "the formatter does not tell commits of aborted transactions: print with --isolation-level read_committed"
 )
@@ -81,7 +84,7 @@ def _from_segments(spec: KafkaOffsetsSource, request: Request) -> Reading:
     if reading.rows is None:
         hint = f"the group's positions are in partition {number} of {spec.partitions} (offsets.topic.num.partitions)"
         return replace(reading, notes=(*reading.notes, hint))
-    decoded = _decoded(reading.rows)
+    decoded = materialised(_decoded(reading.rows))
     return replace(
         reading, rows=_commits(decoded, spec.group), notes=(*reading.notes, *_set_aside(decoded, spec.group))
     )
@@ -90,91 +93,104 @@ def _from_segments(spec: KafkaOffsetsSource, request: Request) -> Reading:
 def _decoded(records: DataFrame) -> DataFrame:
     """Return the topic's records with the type of their keys and, where it is a commit's, its fields.
 
-    | key_type | consumer_group | topic  | partition | committed_offset | committed_at  | metadata | is_deleted |
-    |----------|----------------|--------|-----------|------------------|---------------|----------|------------|
-    | 1        | loader         | orders | 0         | 17               | 1795288589689 |          | false      |
-    | 2        | loader         |        |           |                  |               |          | true       |
+    | key_type | is_commit | consumer_group | topic  | partition | committed_offset | committed_at | is_deleted |
+    |----------|-----------|----------------|--------|-----------|------------------|--------------|------------|
+    | 1        | true      | loader         | orders | 0         | 17               | 179528858968 | false      |
+    | 2        | false     | loader         |        |           |                  |              | true       |
     """
-    key, value = F.col("key"), F.col("value")
+    of_deletion = F.when(F.col("is_deleted"), F.unix_millis("record_timestamp"))
+    data = F.col(FAULT).isNull() & ~F.col("is_control")
+    return _with_value(_with_key(records)).select(
+        *("key_type", "is_commit", "is_deleted", "transaction_state", "consumer_group"),
+        F.col("commit_topic").alias("topic"),
+        "topic_id",
+        F.col("commit_partition").alias("partition"),
+        *("committed_offset", "leader_epoch", "metadata"),
+        F.coalesce(of_deletion, F.col("committed_millis")).alias("committed_at"),
+        F.coalesce(data, F.lit(False)).alias("is_data"),
+        *HIDDEN[:-1],
+        F.coalesce(F.col(FAULT), F.when(F.col("is_commit"), _wrong())).alias(FAULT),
+    )
+
+
+def _with_key(records: DataFrame) -> DataFrame:
+    """Return the records with what their keys say: the type, the group and, of a commit, its place."""
+    key = F.col("key")
     group_bytes = _number(key, F.lit(3), 2)
     topic_at = group_bytes + 5
     topic_bytes = _number(key, topic_at, 2)
     partition_at = topic_at + 2 + topic_bytes
-    placed = records.withColumns(
+    key_type = _number(key, F.lit(1), 2)
+    return records.withColumns(
         {
-            "key_type": _number(key, F.lit(1), 2),
+            "key_type": key_type,
+            "is_commit": F.coalesce(key_type.isin(*_COMMIT_TYPES), F.lit(False)),
             "consumer_group": _text(key, F.lit(5), group_bytes),
-            "is_deleted": value.isNull(),
-            "version": _number(value, F.lit(1), 2),
-        }
-    ).withColumns(
-        {
-            "is_commit": F.coalesce(F.col("key_type").isin(*_COMMIT_TYPES), F.lit(False)),
-            "key_end": partition_at + 3,
             "commit_topic": _text(key, topic_at + 2, topic_bytes),
             "commit_partition": _number(key, partition_at, 4),
-            "epoch_at": F.when(F.col("version") >= 3, 4).otherwise(0) + 11,
+            "key_end": partition_at + 3,
         }
     )
-    length_bytes = _varint_bytes(value, F.col("epoch_at"))
-    is_flexible = F.col("version") >= 4
-    measured = placed.withColumns(
+
+
+def _with_value(records: DataFrame) -> DataFrame:
+    """Return the records with what their values say, as if each were a commit's.
+
+    A value is: version, offset, leader epoch since version 3, metadata with its length before it (a varint of the
+    length plus one since version 4), time; behind it, since version 4, tagged fields.
+    """
+    value = F.col("value")
+    measured = records.withColumns(
+        {"is_deleted": value.isNull(), "version": _number(value, F.lit(1), 2)}
+    ).withColumn("length_at", F.when(F.col("version") >= 3, 4).otherwise(0) + 11)
+    length_at, is_flexible = F.col("length_at"), F.col("version") >= 4
+    varint_bytes = _varint_bytes(value, length_at)
+    text_bytes = F.when(is_flexible, _varint(value, length_at, varint_bytes) - 1)
+    measured = measured.withColumns(
         {
-            "metadata_at": F.col("epoch_at") + F.when(is_flexible, length_bytes).otherwise(2),
-            "metadata_bytes": F.when(
-                is_flexible, _varint(value, F.col("epoch_at"), length_bytes) - 1
-            ).otherwise(_number(value, F.col("epoch_at"), 2)),
+            "metadata_at": length_at + F.when(is_flexible, varint_bytes).otherwise(2),
+            "metadata_bytes": F.coalesce(text_bytes, _number(value, length_at, 2)),
         }
     ).withColumn("time_at", F.col("metadata_at") + F.col("metadata_bytes"))
-    epoch = _number(value, F.lit(11), 4)
-    tag_at = F.col("time_at") + 8
-    has_topic_id = F.hex(_bytes(value, tag_at, 3)) == _TOPIC_ID_TAG
+    epoch, tags_at = _number(value, F.lit(11), 4), F.col("time_at") + 8
+    has_topic_id = is_flexible & (F.hex(_bytes(value, tags_at, 3)) == _TOPIC_ID_TAG)
+    metadata = _text(value, F.col("metadata_at"), F.col("metadata_bytes"))
     return measured.withColumns(
         {
             "committed_offset": _number(value, F.lit(3), 8),
             "leader_epoch": F.when((F.col("version") >= 3) & (epoch < 1 << 31), epoch),
-            "metadata": F.rtrim(_text(value, F.col("metadata_at"), F.col("metadata_bytes")), F.lit("\0")),
-            "committed_at": _number(value, F.col("time_at"), 8),
-            "topic_id": F.when(is_flexible & has_topic_id, _uuid(_bytes(value, tag_at + 3, 16))),
+            "metadata": F.rtrim(metadata, F.lit("\0")),
+            "committed_millis": _number(value, F.col("time_at"), 8),
+            "topic_id": F.when(has_topic_id, _uuid(_bytes(value, tags_at + 3, 16))),
         }
     )
 
 
-def _commits(decoded: DataFrame, group: str) -> DataFrame:
-    """Return the group's commits that are in force, and its deletions; what does not decode is a faulty row."""
-    value_end = F.col("time_at") + 7
-    wrong = (
-        F.when(
-            F.col("is_commit") & (F.octet_length("key") != F.col("key_end")), "the key of a commit is cut off"
-        )
+def _wrong() -> Column:
+    """Return what is wrong with the record of a commit, null where nothing is."""
+    is_whole_key = F.octet_length("key") == F.col("key_end")
+    is_whole_value = F.octet_length("value") >= F.col("time_at") + 7
+    return (
+        F.when(~F.coalesce(is_whole_key, F.lit(False)), _CUT_KEY)
         .when(F.col("is_deleted"), None)
-        .when(
-            F.col("version") > _LAST_VERSION,
-            f"expected a commit of version 0 to {_LAST_VERSION}, found a later one",
-        )
-        .when(
-            F.coalesce(F.octet_length("value") < value_end, F.lit(True)), "the value of a commit is cut off"
-        )
+        .when(F.col("version") > _LAST_VERSION, _NEWER)
+        .when(~F.coalesce(is_whole_value, F.lit(False)), "the value of a commit is cut off")
     )
-    fault = F.coalesce(F.col(FAULT), F.when(F.col("is_commit"), wrong))
-    is_ours = F.col("is_commit") & (F.col("consumer_group") == group)
+
+
+def _commits(decoded: DataFrame, group: str) -> DataFrame:
+    """Return the group's commits that are in force, its deletions, and the rows that cannot be read."""
+    is_ours = F.col("is_commit") & F.col("is_data") & (F.col("consumer_group") == group)
     in_force = F.col("transaction_state").isin("none", "committed")
-    is_kept = F.col(FAULT).isNotNull() | F.coalesce(is_ours & in_force & ~F.col("is_control"), F.lit(False))
-    fields = {
-        "topic": F.col("commit_topic"),
-        "partition": F.col("commit_partition"),
-        "committed_at": F.when(F.col("is_deleted"), F.col("record_timestamp")).otherwise(
-            F.timestamp_millis("committed_at")
-        ),
-    }
-    return decoded.where(is_kept).withColumns(fields).select(*_COLUMNS, *HIDDEN[:-1], fault.alias(FAULT))
+    is_another_s = F.col("is_commit") & (F.col("consumer_group") != group) & (F.col(FAULT) != _CUT_KEY)
+    is_faulty = F.col(FAULT).isNotNull() & ~F.coalesce(is_another_s, F.lit(False))
+    return decoded.where(is_faulty | (is_ours & in_force)).select(*_COLUMNS, *HIDDEN)
 
 
 def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
     """Return notes about the records that are no commit of the group in force."""
-    is_data = F.col(FAULT).isNull() & ~F.col("is_control")
     is_commit, is_ours = F.col("is_commit"), F.col("consumer_group") == group
-    counts = decoded.where(is_data).agg(
+    counts = decoded.where("is_data").agg(
         F.count_if(is_commit & is_ours).alias("commits"),
         F.count_if(is_commit & is_ours & (F.col("transaction_state") == "aborted")).alias("aborted"),
         F.count_if(is_commit & is_ours & (F.col("transaction_state") == "open")).alias("open"),
