@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -50,6 +50,18 @@ def _time(value: object) -> object:
     raise ValueError(f"expected a time such as 2026-11-20T10:00:00Z, found {value!r}")
 
 
+def _moment(value: object) -> object:
+    if value == "now":
+        return value
+    if isinstance(value, str | datetime):
+        return _time(value)
+    raise ValueError(f"expected now, or a time such as 2026-11-20T10:00:00Z, found {value!r}")
+
+
+def _format_moment(value: datetime | str) -> str:
+    return format_time(value) if isinstance(value, datetime) else value
+
+
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
@@ -91,6 +103,13 @@ Instant = Annotated[
     PlainSerializer(format_time, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+Moment = Annotated[
+    Literal["now"] | datetime,
+    BeforeValidator(_moment),
+    PlainSerializer(_format_moment, return_type=str, when_used="json"),
+    WithJsonSchema({"anyOf": [{"const": "now"}, {"type": "string", "format": "date-time"}]}),
+]
+"""A time, or the one at which a run reads its sources."""
 Cron = Annotated[str, AfterValidator(check_cron)]
 Zone = Annotated[str, AfterValidator(_zone)]
 ConnectionName = Annotated[str, AfterValidator(_connection)]

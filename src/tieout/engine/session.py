@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -53,7 +54,17 @@ def _session(builder: SparkSession.Builder, extra: dict[str, str]) -> SparkSessi
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     _remember_classes(session)
+    _use_this_python(session)
     return session
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """Have readers that run Python beside the data use this interpreter, which has what they need.
+
+    Spark would take whatever `python3` is on the path; who has set PYSPARK_PYTHON knows better.
+    """
+    if spark.sparkContext.pythonExec == "python3":
+        spark.sparkContext.pythonExec = sys.executable
 
 
 def _remember_classes(spark: SparkSession) -> None:

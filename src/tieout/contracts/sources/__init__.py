@@ -11,11 +11,34 @@ from pydantic import Field
 
 from tieout.contracts.sources.files import FilesSource
 from tieout.contracts.sources.jdbc import JdbcSource
+from tieout.contracts.sources.kafka import (
+    KafkaConsumerGroupsSource,
+    KafkaDumpLogSource,
+    KafkaOffsetsSource,
+    KafkaSegmentsSource,
+)
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
 Source = Annotated[
-    FilesSource | JdbcSource | VerifiableProducerSource | VerifiableConsumerSource,
+    FilesSource
+    | JdbcSource
+    | KafkaSegmentsSource
+    | KafkaDumpLogSource
+    | KafkaConsumerGroupsSource
+    | KafkaOffsetsSource
+    | VerifiableProducerSource
+    | VerifiableConsumerSource,
     Field(discriminator="kind"),
 ]
 
-__all__ = ["FilesSource", "JdbcSource", "Source", "VerifiableConsumerSource", "VerifiableProducerSource"]
+__all__ = [
+    "FilesSource",
+    "JdbcSource",
+    "KafkaConsumerGroupsSource",
+    "KafkaDumpLogSource",
+    "KafkaOffsetsSource",
+    "KafkaSegmentsSource",
+    "Source",
+    "VerifiableConsumerSource",
+    "VerifiableProducerSource",
+]

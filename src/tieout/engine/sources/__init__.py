@@ -6,13 +6,26 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from tieout.engine.sources import files, jdbc, verifiable_consumer, verifiable_producer
+from tieout.engine.sources import (
+    files,
+    jdbc,
+    kafka_consumer_groups,
+    kafka_dump_log,
+    kafka_offsets,
+    kafka_segments,
+    verifiable_consumer,
+    verifiable_producer,
+)
 from tieout.engine.sources.source import Reader
 
 READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
     {
         "files": files.read,
         "jdbc": jdbc.read,
+        "kafka_segments": kafka_segments.read,
+        "kafka_dump_log": kafka_dump_log.read,
+        "kafka_consumer_groups": kafka_consumer_groups.read,
+        "kafka_offsets": kafka_offsets.read,
         "verifiable_producer": verifiable_producer.read,
         "verifiable_consumer": verifiable_consumer.read,
     }

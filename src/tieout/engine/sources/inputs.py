@@ -74,12 +74,21 @@ def inputs_of(spark: SparkSession, paths: Sequence[str], base_dir: Path, file_fo
     found: dict[str, Input] = {}
     missing = []
     for path in paths:
-        files = _remote(spark, path) if _REMOTE.match(path) else _local(path, base_dir, file_format)
+        files = _remote(spark, path) if is_remote(path) else _local(path, base_dir, file_format)
         found.update((file.path, file) for file in files)
         if not files:
             missing.append(path)
     ordered = sorted(found.values(), key=lambda file: file.name)
     return Inputs(tuple(ordered), tuple(missing))
+
+
+def is_remote(path: str) -> bool:
+    """Return whether only Hadoop can read the path.
+
+    >>> is_remote("s3a://bucket/orders"), is_remote("/data/orders")
+    (True, False)
+    """
+    return _REMOTE.match(path) is not None
 
 
 def local_path(uri: str) -> Path:

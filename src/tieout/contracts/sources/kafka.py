@@ -1,0 +1,85 @@
+"""The source kinds of Kafka: what its brokers keep, and what its tools print of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from tieout.contracts.scalars import Model, Moment, Text
+from tieout.contracts.sources.files import Paths
+
+CleanupPolicy = Literal["delete", "compact", "compact,delete"]
+PartitionCount = Annotated[int, Field(ge=1)]
+
+
+class _Copy(Model):
+    """Evidence that somebody took out of a cluster, at a time that only they know.
+
+    `taken_at` is `now` where the files are the broker's own and still written to, else the time of the copy. It is when
+    the log's bounds were observed, and until when the evidence is complete; without it the evidence says neither.
+    """
+
+    taken_at: Moment | None = None
+
+    def taken_time(self, now: datetime) -> datetime | None:
+        """Return when the evidence was as it is, where `now` is when it is read; None where nobody says."""
+        return now if self.taken_at == "now" else self.taken_at
+
+
+class KafkaSegmentsSource(_Copy):
+    """A topic's log in segment files: behind each path a broker's log directory, partition folders, or segments.
+
+    `partitions` is how many the topic has: without it the highest that is there is taken for the last.
+    """
+
+    kind: Literal["kafka_segments"] = "kafka_segments"
+    path: Paths
+    topic: Text
+    partitions: PartitionCount | None = None
+    cleanup_policy: CleanupPolicy | None = None
+
+
+class KafkaDumpLogSource(_Copy):
+    """A topic's log as `kafka-dump-log` prints it; `topic` and `partition` name what lines of no other place are of.
+
+    With `topic` alone, only that topic's part of the text is read.
+    """
+
+    kind: Literal["kafka_dump_log"] = "kafka_dump_log"
+    path: Paths
+    topic: Text | None = None
+    partition: Annotated[int, Field(ge=0)] | None = None
+    partitions: PartitionCount | None = None
+    cleanup_policy: CleanupPolicy | None = None
+
+    @model_validator(mode="after")
+    def _names_a_place(self) -> Self:
+        if self.partition is not None and self.topic is None:
+            raise ValueError("expected a topic beside partition, found none")
+        return self
+
+
+class KafkaConsumerGroupsSource(_Copy):
+    """Positions as `kafka-consumer-groups` prints them with `--describe`, or exports them as CSV.
+
+    `group` is whose the rows of an export are that names no group.
+    """
+
+    kind: Literal["kafka_consumer_groups"] = "kafka_consumer_groups"
+    path: Paths
+    group: Text | None = None
+
+
+class KafkaOffsetsSource(_Copy):
+    """A group's positions as history, from the topic `__consumer_offsets`: its segment files, or its formatted text.
+
+    `partitions` is the broker's `offsets.topic.num.partitions`: it and the group's name say which partition holds them.
+    """
+
+    kind: Literal["kafka_offsets"] = "kafka_offsets"
+    path: Paths
+    format: Literal["segments", "formatter"] = "segments"
+    group: Text
+    partitions: PartitionCount = 50

@@ -1,0 +1,235 @@
+"""The text that `kafka-dump-log` prints of segment files, decoded: for people who can paste and cannot copy.
+
+A line for each batch, then one for each of its records, if the tool was told `--print-data-log` or `--deep-iteration`.
+Keys and values are printed as text, so the sizes beside them are held against what is there: a value with a line break,
+or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed at all.
+
+Source: `kafka.tools.DumpLogSegments` of Apache Kafka 4.3; its options are in Kafka's documentation, "Basic Operations".
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tieout.engine.kafka.records import Batch, Damage, Entry, Record
+
+Place = tuple[str, int]
+"""A topic, and the number of a partition."""
+
+_SECTION: Final = re.compile(r"^Dumping (?P<path>.*)$")
+_SEGMENT: Final = re.compile(r"(?:^|[/\\])(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)[/\\]\d{20}\.log$")
+_PASSED_OVER: Final = re.compile(
+    r"^(Log starting offset: |Non-consecutive offsets in |Found \d+ invalid |\s|$)"
+)
+_FIELD: Final = re.compile(r"(\w+): (\S+)")
+_RECORD: Final = re.compile(
+    r"^\| offset: (?P<offset>\d+) (?:isValid: \w+ )?(?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d+) "
+    r"key[sS]ize: (?P<key>-?\d+) value[sS]ize: (?P<value>-?\d+) sequence: (?P<sequence>-?\d+) "
+    r"headerKeys: \[.*?\](?: (?P<rest>.*))?$"
+)
+_MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>\d+)$")
+_NEEDED: Final = frozenset(
+    {
+        "baseOffset",
+        "lastOffset",
+        "count",
+        "producerId",
+        "producerEpoch",
+        "partitionLeaderEpoch",
+        "isTransactional",
+    }
+    | {"isControl", "magic", "isvalid"}
+)
+_TRUE: Final = "true"
+_UNFIT: Final = (
+    "key and value have not the sizes that the line says; "
+    "a line break, or bytes that are no text, cannot be pasted"
+)
+
+
+@dataclass
+class _Open:
+    """A batch whose records are still being read."""
+
+    line: int
+    text: str
+    fields: dict[str, str]
+    records: list[Record] = field(default_factory=list)
+    malformed: int = 0
+
+    def entries(self) -> Iterator[Entry]:
+        """Give the batch, and damage where it has not as many records as it says."""
+        fields, found = self.fields, len(self.records) + self.malformed
+        if found != int(fields["count"]):
+            hint = "" if found else ": let the tool print them with --print-data-log"
+            yield Damage(
+                self.line, f"expected {fields['count']} records, found {found}{hint}", text=self.text
+            )
+        yield Batch(
+            place=self.line,
+            base_offset=int(fields["baseOffset"]),
+            last_offset=int(fields["lastOffset"]),
+            leader_epoch=int(fields["partitionLeaderEpoch"]),
+            producer_id=int(fields["producerId"]),
+            producer_epoch=int(fields["producerEpoch"]),
+            is_transactional=fields["isTransactional"] == _TRUE,
+            is_control=fields["isControl"] == _TRUE,
+            is_log_append_time="LogAppendTime" in fields,
+            count=len(self.records),
+            read=self.records.copy,
+        )
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a dump is of: its partitions, whether lines come before any that names one, and what is not printed.
+
+    `bare` counts the records that show neither key nor value, although they have one.
+    """
+
+    places: frozenset[Place]
+    has_unplaced: bool
+    bare: int
+
+
+def outline_of(lines: Iterable[str]) -> Outline:
+    """Return what a dump is of.
+
+    >>> outline_of(["Dumping /data/orders-2/00000000000000000000.log", "Log starting offset: 0"]).places
+    frozenset({('orders', 2)})
+    """
+    places: set[Place] = set()
+    is_named = has_unplaced = False
+    bare = 0
+    for line in lines:
+        section = _SECTION.match(line)
+        place = _place_in(section["path"]) if section else None
+        places |= {place} if place else set()
+        is_named = is_named or section is not None
+        has_unplaced = has_unplaced or (not is_named and line.startswith("baseOffset: "))
+        record = _RECORD.match(line)
+        bare += (
+            record is not None
+            and not record["rest"]
+            and (int(record["key"]) >= 0 or int(record["value"]) >= 0)
+        )
+    return Outline(frozenset(places), has_unplaced, bare)
+
+
+def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
+    """Yield the batches that a dump shows of one partition, and what in it is none.
+
+    `default` is the partition of lines that come before any that names one.
+    """
+    current = default
+    batch: _Open | None = None
+    for number, line in enumerate(lines, start=1):
+        section = _SECTION.match(line)
+        is_batch = line.startswith("baseOffset: ")
+        if section or is_batch:
+            yield from batch.entries() if batch else ()
+            batch = None
+        if section:
+            current = _place_in(section["path"])
+        elif current != place or (_PASSED_OVER.match(line) and not line.startswith("|")):
+            continue
+        elif is_batch:
+            opened = _opened(number, line)
+            if isinstance(opened, Damage):
+                yield opened
+            else:
+                batch = opened
+        else:
+            yield from _added(batch, number, line)
+    yield from batch.entries() if batch else ()
+
+
+def _place_in(path: str) -> Place | None:
+    """Return the partition of a segment file; None for an index, a snapshot, or a file without its folder."""
+    found = _SEGMENT.search(path)
+    return (found["topic"], int(found["partition"])) if found else None
+
+
+def _opened(number: int, line: str) -> _Open | Damage:
+    fields = dict(_FIELD.findall(line))
+    missing = sorted(_NEEDED - fields.keys())
+    if missing:
+        return Damage(number, f"the line of a batch lacks {', '.join(missing)}", text=line)
+    if fields["magic"] != "2":
+        return Damage(
+            number, f"expected record format 2, found {fields['magic']}, written before Kafka 0.11", text=line
+        )
+    if fields["isvalid"] != _TRUE:
+        return Damage(number, "the batch's checksum fails, says the dump", text=line)
+    try:
+        for name in (
+            "baseOffset",
+            "lastOffset",
+            "count",
+            "producerId",
+            "producerEpoch",
+            "partitionLeaderEpoch",
+        ):
+            int(fields[name])
+    except ValueError:
+        return Damage(number, f"{name}: expected a number, found {fields[name]}", text=line)
+    return _Open(number, line, fields)
+
+
+def _added(batch: _Open | None, number: int, line: str) -> Iterator[Damage]:
+    """Add the line's record to the batch, or give the damage that the line is."""
+    found = _RECORD.match(line)
+    if found is None:
+        yield Damage(number, "the line is neither a batch nor a record of one", text=line)
+        return
+    if batch is None:
+        yield Damage(number, "a record without the line of its batch", text=line)
+        return
+    content = _content(found, is_control=batch.fields["isControl"] == _TRUE)
+    if content is None:
+        batch.malformed += 1
+        yield Damage(number, _UNFIT, text=line)
+        return
+    key, value = content
+    offset, time, sequence = int(found["offset"]), int(found["time"]), int(found["sequence"])
+    batch.records.append(Record(offset, time, sequence, key, value))
+
+
+def _content(found: re.Match[str], *, is_control: bool) -> tuple[bytes | None, bytes | None] | None:
+    """Return a record's key and value, or None where they are not as long as the line says.
+
+    Without `--print-data-log` the line says nothing of either.
+    """
+    rest = (found["rest"] or "").encode()
+    if is_control:
+        return _marker(rest.decode())
+    if not rest:
+        return None, None
+    key = value = None
+    sizes = int(found["key"]), int(found["value"])
+    if sizes[0] >= 0:
+        key, rest = _taken(b"key: ", rest, sizes[0])
+    if sizes[1] >= 0:
+        value, rest = _taken(b"payload: ", rest.removeprefix(b" ") if key is not None else rest, sizes[1])
+    is_whole = not rest and (key is not None) == (sizes[0] >= 0) and (value is not None) == (sizes[1] >= 0)
+    return (key, value) if is_whole else None
+
+
+def _taken(name: bytes, rest: bytes, size: int) -> tuple[bytes | None, bytes]:
+    """Return the named bytes and what follows them, or None and all of it where they are not there."""
+    start = len(name)
+    if not rest.startswith(name) or len(rest) < start + size:
+        return None, rest
+    return rest[start : start + size], rest[start + size :]
+
+
+def _marker(rest: str) -> tuple[bytes, bytes | None]:
+    """Return a control record's key and value as the log holds them; a type that ends no transaction is -1."""
+    found = _MARKER.match(rest)
+    if found is None:
+        return struct.pack(">hh", 0, -1), None
+    return struct.pack(">hh", 0, found["kind"] == "COMMIT"), struct.pack(">hi", 0, int(found["epoch"]))

@@ -1,0 +1,185 @@
+"""Where a broker keeps a partition's log, and what the small files beside the segments say of it.
+
+A broker's log directory has a folder `<topic>-<partition>` for each partition that it holds, and checkpoint files for
+all of them together. A segment is named by its first offset; files with other endings are indexes, or on their way in
+or out.
+
+Source: `LogFileUtils`, `CheckpointFile` and `PartitionMetadataFile` of Apache Kafka 4.3 (storage, server-common).
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_PARTITION: Final = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
+_SEGMENT: Final = re.compile(r"^\d{20}\.log$")
+_SWAPPED: Final = re.compile(r"^\d{20}\.log\.swap$")
+LOG_START: Final = "log-start-offset-checkpoint"
+HIGH_WATERMARK: Final = "replication-offset-checkpoint"
+_METADATA: Final = "partition.metadata"
+_LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+
+
+@dataclass(frozen=True)
+class PartitionFolder:
+    """One partition's folder, its segments in the order of their offsets, and what the files beside them say.
+
+    `faults` are reasons why the log is not all there, `leader_epochs` the epochs with their first offsets.
+    """
+
+    path: Path
+    topic: str
+    partition: int
+    segments: tuple[Path, ...]
+    topic_id: str | None
+    checkpointed_start: int | None
+    high_watermark: int | None
+    leader_epochs: tuple[tuple[int, int], ...]
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The partition folders of one topic behind the paths, and the paths that lead to none."""
+
+    folders: tuple[PartitionFolder, ...]
+    missing: tuple[str, ...]
+
+
+def folders_of(paths: Sequence[str], base_dir: Path, topic: str) -> Folders:
+    """Return the topic's partition folders behind the paths, ordered by partition.
+
+    A path is a broker's log directory, a partition's folder or segment files, with wildcards or without; a relative one
+    starts at `base_dir`. Folders of other topics are passed over.
+    """
+    segments: dict[Path, set[Path]] = {}
+    missing = []
+    for path in paths:
+        found = list(_segments_behind(path, base_dir, topic))
+        for folder, files in found:
+            segments.setdefault(folder, set()).update(files)
+        if not found:
+            missing.append(path)
+    folders = (_described(folder, sorted(files)) for folder, files in segments.items())
+    return Folders(tuple(sorted(folders, key=lambda folder: (folder.partition, folder.path))), tuple(missing))
+
+
+def base_offset_of(segment: Path) -> int:
+    """Return the offset that a segment file is named by.
+
+    >>> base_offset_of(Path("orders-0/00000000000000000047.log"))
+    47
+    """
+    return int(segment.stem)
+
+
+def _segments_behind(path: str, base_dir: Path, topic: str) -> Iterator[tuple[Path, Iterable[Path]]]:
+    """Give each of the topic's folders that the path leads to, with the segments that are meant."""
+    pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
+    plain = base_dir.absolute() / path
+    matches = [plain] if plain.exists() else [Path(found) for found in sorted(glob.glob(pattern))]  # noqa: PTH207 - an absolute pattern
+    for match in matches:
+        if match.is_file():
+            if _SEGMENT.match(match.name) and _is_of(match.parent, topic):
+                yield match.parent, (match,)
+        elif _is_of(match, topic):
+            yield match, _segments_in(match)
+        else:
+            yield from (
+                (child, _segments_in(child))
+                for child in match.glob(f"{glob.escape(topic)}-*")
+                if _is_of(child, topic)
+            )
+
+
+def _is_of(folder: Path, topic: str) -> bool:
+    found = _PARTITION.match(folder.name)
+    return found is not None and found["topic"] == topic and folder.is_dir()
+
+
+def _segments_in(folder: Path) -> list[Path]:
+    return [file for file in folder.iterdir() if _SEGMENT.match(file.name)]
+
+
+def _described(folder: Path, segments: Sequence[Path]) -> PartitionFolder:
+    partition = int(folder.name.rpartition("-")[2])
+    topic = folder.name.rpartition("-")[0]
+    faults: list[str] = []
+    names = sorted(file.name for file in folder.iterdir() if _SWAPPED.match(file.name))
+    if names:
+        faults.append(
+            f"{names[0]}: the broker was stopped while it replaced segments; start it once, then copy"
+        )
+    if not segments:
+        faults.append("no segment files; expected names such as 00000000000000000000.log")
+    starts = _checkpoint(folder.parent / LOG_START, faults)
+    watermarks = _checkpoint(folder.parent / HIGH_WATERMARK, faults)
+    place = (topic, partition)
+    return PartitionFolder(
+        path=folder,
+        topic=topic,
+        partition=partition,
+        segments=tuple(segments),
+        topic_id=_topic_id(folder / _METADATA),
+        checkpointed_start=starts.get(place),
+        high_watermark=watermarks.get(place),
+        leader_epochs=tuple(_leader_epochs(folder / _LEADER_EPOCHS, faults)),
+        faults=tuple(faults),
+    )
+
+
+def _entries(file: Path, faults: list[str]) -> list[list[str]]:
+    """Return the words of each entry of a checkpoint file; none where there is no file.
+
+    The file has a version, which is 0, the number of its entries, and an entry a line.
+    """
+    try:
+        version, count, *lines = file.read_text(encoding="utf-8").splitlines()
+        if version != "0" or int(count) != len(lines):
+            faults.append(
+                f"{file.name}: expected version 0 and {count} entries, found version {version} and {len(lines)}"
+            )
+            return []
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        faults.append(f"{file.name}: does not read as a checkpoint: {error}")
+        return []
+    return [line.split() for line in lines]
+
+
+def _checkpoint(file: Path, faults: list[str]) -> Mapping[tuple[str, int], int]:
+    found = {}
+    for words in _entries(file, faults):
+        try:
+            topic, partition, offset = words
+            found[topic, int(partition)] = int(offset)
+        except ValueError:
+            faults.append(
+                f"{file.name}: expected a topic, a partition and an offset, found {' '.join(words)}"
+            )
+    return found
+
+
+def _leader_epochs(file: Path, faults: list[str]) -> Iterator[tuple[int, int]]:
+    for words in _entries(file, faults):
+        try:
+            epoch, offset = map(int, words)
+        except ValueError:
+            faults.append(f"{file.name}: expected an epoch and an offset, found {' '.join(words)}")
+        else:
+            yield epoch, offset
+
+
+def _topic_id(file: Path) -> str | None:
+    """Return the id that tells a topic from another of its name that was deleted; None where no file says it."""
+    try:
+        found = re.search(r"^topic_id: (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    except (OSError, ValueError):
+        return None
+    return found[1] if found else None

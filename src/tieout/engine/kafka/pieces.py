@@ -1,0 +1,234 @@
+"""Pieces of a log: each a file, looked through once for what it holds and read once for its records.
+
+Both passes run beside the data, one task for several small pieces. The first returns a bounded summary a piece, from
+which the driver knows the log's bounds, what became of transactions, and what is missing; with that the second pass
+gives every record its final columns, without a shuffle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from tieout.engine.kafka import dumps, segments
+from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
+from tieout.engine.kafka.transactions import States, Transactions, markers_of, transactions_of
+
+_CHUNK: Final = 1 << 20
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One file of a partition's log, up to `size` bytes; what follows `size` is known once its log was looked through.
+
+    `fates` is what later pieces decide of the transactions that this one leaves open, by producer id. Records below
+    `log_start_offset` are no part of the log any more.
+    """
+
+    path: str
+    form: Literal["segment", "dump"]
+    topic: str
+    partition: int
+    size: int
+    is_placed: bool = True
+    topic_id: str | None = None
+    log_start_offset: int | None = None
+    last_stable_offset: int | None = None
+    end_offset: int | None = None
+    records: int = 0
+    fates: tuple[tuple[int, str], ...] = ()
+    is_transactional: bool = True
+    states_bounds: bool = False
+
+    @property
+    def uri(self) -> str:
+        """The file as Spark names files."""
+        return Path(self.path).as_uri()
+
+    @contextmanager
+    def entries(self) -> Iterator[Iterator[Entry]]:
+        """Give the piece's batches and damage while the block runs.
+
+        Raises:
+            OSError: where the file cannot be read.
+        """
+        if self.form == "segment":
+            with Path(self.path).open("rb") as file:
+                yield segments.batches(file, self.size)
+        else:
+            place = (self.topic, self.partition)
+            with Path(self.path).open(encoding="utf-8", errors="replace") as text:
+                lines = (line.rstrip("\n") for line in text)
+                yield dumps.batches(lines, place, None if self.is_placed else place)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one piece holds; offsets are None where it holds no batch.
+
+    `faults` are stretches that are lost to the evidence, `is_torn` says that the piece ends in a write that was cut
+    off. `hole` is the first offset that is missing between two of its batches: legal in a log that was compacted.
+    """
+
+    path: str
+    topic: str
+    partition: int
+    digest: str
+    first_offset: int | None
+    end_offset: int | None
+    records: int
+    faults: tuple[str, ...]
+    is_torn: bool
+    hole: int | None
+    transactions: Transactions
+
+
+def to_option(pieces: Iterable[Piece]) -> str:
+    """Return the pieces as the text of one option of a data source."""
+    return json.dumps([asdict(piece) for piece in pieces])
+
+
+def from_option(text: str) -> tuple[Piece, ...]:
+    """Return the pieces that `to_option` wrote."""
+    found: list[dict[str, Any]] = json.loads(text)
+    return tuple(
+        Piece(**{**fields, "fates": tuple((producer, state) for producer, state in fields["fates"])})
+        for fields in found
+    )
+
+
+def surveyed(piece: Piece) -> Survey:
+    """Return what the piece holds, read through once and each batch's checksum checked; no record is decoded."""
+    tally = _Tally()
+    found = Transactions({}, {})
+    digest = "unread"
+    try:
+        digest = _digest(piece)
+        with piece.entries() as entries:
+            found = transactions_of(tally.batches(entries))
+    except (LogError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        tally.lose(f"does not read through: {reason}")
+    return Survey(
+        path=piece.path,
+        topic=piece.topic,
+        partition=piece.partition,
+        digest=digest,
+        first_offset=tally.first_offset,
+        end_offset=tally.end_offset,
+        records=tally.records,
+        faults=tuple(tally.faults),
+        is_torn=tally.is_torn,
+        hole=tally.hole,
+        transactions=found,
+    )
+
+
+class _Tally:
+    """Sums up the batches of a piece as they go by."""
+
+    def __init__(self) -> None:
+        self.first_offset: int | None = None
+        self.end_offset: int | None = None
+        self.records = 0
+        self.is_torn = False
+        self.hole: int | None = None
+        self.faults: list[str] = []
+
+    def batches(self, entries: Iterable[Entry]) -> Iterator[Batch]:
+        """Yield the batches; a malformed line of a dump is a row of the second pass."""
+        for entry in entries:
+            if isinstance(entry, Batch):
+                self._count(entry)
+                yield entry
+            elif entry.is_torn:
+                self.is_torn = True
+            elif entry.text is None:
+                self.lose(entry.reason)
+
+    def lose(self, reason: str) -> None:
+        """Note a stretch that is lost; of very many, the first ones and that there are more."""
+        if len(self.faults) < _NAMED:
+            self.faults.append(reason)
+        elif len(self.faults) == _NAMED:
+            self.faults.append("and more such stretches")
+
+    def _count(self, batch: Batch) -> None:
+        if self.end_offset is not None and batch.base_offset < self.end_offset:
+            self.lose(
+                f"offset {batch.base_offset} follows offset {self.end_offset - 1}: expected them to rise"
+            )
+        if self.end_offset is not None and batch.base_offset > self.end_offset and self.hole is None:
+            self.hole = self.end_offset
+        self.first_offset = batch.base_offset if self.first_offset is None else self.first_offset
+        self.end_offset = batch.last_offset + 1
+        self.records += batch.count
+
+
+def _digest(piece: Piece) -> str:
+    digest, left = hashlib.sha256(), piece.size
+    with Path(piece.path).open("rb") as file:
+        while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+            digest.update(chunk)
+            left -= len(chunk)
+    return f"sha256:{digest.hexdigest()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record with what its batch and its transaction say of it, or a stretch that is none, and why."""
+
+    place: int
+    batch: Batch | None = None
+    record: Record | None = None
+    state: str | None = None
+    fault: str | None = None
+    text: str | None = None
+
+
+def rows_of(piece: Piece) -> Iterator[Row]:
+    """Yield the piece's records from the log's start on, torn tails and malformed lines; other damage is in its survey.
+
+    A segment that the broker deleted since it was looked through is a faulty row for each record that it held.
+    """
+    try:
+        states = States(_markers(piece), dict(piece.fates))
+        with piece.entries() as entries:
+            for entry in entries:
+                yield from _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states)
+    except (OSError, LogError) as error:
+        reason = f"cannot be read any more: {error.strerror if isinstance(error, OSError) else error}"
+        yield from (Row(place, fault=reason) for place in range(max(1, piece.records)))
+    if piece.states_bounds:
+        yield Row(piece.size)
+
+
+def _markers(piece: Piece) -> list[tuple[int, int, str]]:
+    if not piece.is_transactional:
+        return []
+    with piece.entries() as entries:
+        return markers_of(entry for entry in entries if isinstance(entry, Batch))
+
+
+def _damaged(damage: Damage) -> Iterator[Row]:
+    if damage.is_torn or damage.text is not None:
+        yield Row(damage.place, fault=damage.reason, text=damage.text)
+
+
+def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
+    start = piece.log_start_offset or 0
+    if batch.last_offset < start:
+        return
+    try:
+        state = states.of(batch)
+        for record in batch.records():
+            if record.offset >= start:
+                yield Row(batch.place, batch, record, state)
+    except LogError as error:
+        yield from (Row(batch.place, fault=str(error)) for _ in range(max(1, batch.count)))

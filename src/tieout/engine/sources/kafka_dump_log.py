@@ -1,0 +1,87 @@
+"""The reader of the kind `kafka_dump_log`: a topic's log as `kafka-dump-log` prints it, for who can only paste.
+
+Printed with `--print-data-log` it is what the segments hold, but for the values of headers and for keys and values that
+are no text; with `--deep-iteration` alone it has positions, transactions and times, and neither keys nor values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from tieout.contracts import KafkaDumpLogSource
+from tieout.engine.kafka.dumps import Outline, Place, outline_of
+from tieout.engine.kafka.pieces import Piece
+from tieout.engine.sources.inputs import Input, inputs_of, is_remote
+from tieout.engine.sources.kafka_log import LogSpec, for_ledger, log_reading, refuse_other_ledgers
+from tieout.engine.sources.source import Reading, Request
+from tieout.errors import SourceError
+
+_COLUMNS: Final = ("key", "value")
+
+
+def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
+    """Return the records that the dumps show, control records included, with their transactions' states.
+
+    The log's bounds are those of the text: it starts with the first batch and ends behind the last.
+
+    Raises:
+        SourceError: for a ledger that a topic cannot be, and for a path that is not on a file system of this machine.
+    """
+    refuse_other_ledgers(request, spec.kind)
+    for path in spec.path:
+        if is_remote(path):
+            raise SourceError(
+                f"{request.place}.path: expected a file that this machine can open, found {path}"
+            )
+    inputs = inputs_of(request.spark, spec.path, request.base_dir, "text")
+    outlines = {file: _outlined(file) for file in inputs.readable}
+    pieces: dict[Place, list[Piece]] = {}
+    for file, outline in outlines.items():
+        for piece in _pieces(spec, file, outline):
+            pieces.setdefault((piece.topic, piece.partition), []).append(piece)
+    reading = log_reading(
+        request,
+        pieces=pieces,
+        facts={},
+        spec=LogSpec(spec.taken_time(request.now), spec.cleanup_policy, spec.partitions, _COLUMNS),
+        faults=[*inputs.faults, *_faults(spec, outlines)],
+        notes=tuple(_notes(outlines)),
+    )
+    return for_ledger(reading, request.ledger)
+
+
+def _outlined(file: Input) -> Outline:
+    with Path(file.path).open(encoding="utf-8", errors="replace") as lines:
+        return outline_of(line.rstrip("\n") for line in lines)
+
+
+def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator[Piece]:
+    named = None if spec.topic is None or spec.partition is None else (spec.topic, spec.partition)
+    for topic, partition in sorted(outline.places):
+        if spec.topic in (None, topic):
+            is_placed = not (outline.has_unplaced and named == (topic, partition))
+            yield Piece(file.path, "dump", topic, partition, file.size, is_placed)
+    if named is not None and outline.has_unplaced and named not in outline.places:
+        yield Piece(file.path, "dump", *named, file.size, is_placed=False)
+
+
+def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iterator[str]:
+    """Give what of the text is of no known partition."""
+    for file, outline in outlines.items():
+        if outline.has_unplaced and (spec.topic is None or spec.partition is None):
+            yield (
+                f"{file.name}: batches before any line `Dumping …/<topic>-<partition>/<segment>.log`: "
+                "name topic and partition in the source"
+            )
+        elif not outline.places and not outline.has_unplaced:
+            yield f"{file.name}: no line of a segment's dump"
+        elif spec.topic is not None and not outline.has_unplaced and spec.topic not in dict(outline.places):
+            yield f"{file.name}: no dump of a segment of {spec.topic}"
+
+
+def _notes(outlines: Mapping[Input, Outline]) -> Iterator[str]:
+    for file, outline in outlines.items():
+        if outline.bare:
+            yield f"{file.name}: {outline.bare} records without key and value; --print-data-log prints them"

@@ -1,0 +1,307 @@
+"""A topic's log from pieces of it, segment files or dumps: looked through once, then read, for the readers of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from tieout.engine.kafka.log_source import PIECES, RECORDS, SURVEYS, RecordSource, SurveySource
+from tieout.engine.kafka.pieces import Piece, Survey, surveyed, to_option
+from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
+from tieout.engine.session import SMALL_BYTES
+from tieout.engine.sources.inputs import name_of
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+Place = tuple[str, int]
+"""A topic, and the number of a partition."""
+
+CONTENT_COLUMNS: Final = ("key", "value", "headers")
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """What is known of one partition besides its pieces: its id, its first offset, and what is missing of it.
+
+    `base_offsets` are those that the pieces are named by, None where they have no such names. `high_watermark` is up to
+    where the broker knew its records as replicated when it last wrote that down, a few seconds before.
+    """
+
+    topic_id: str | None = None
+    start_offset: int | None = None
+    high_watermark: int | None = None
+    base_offsets: tuple[int, ...] | None = None
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogSpec:
+    """What the contract says of a log, besides where it is."""
+
+    taken_at: datetime | None
+    cleanup_policy: str | None
+    partitions: int | None
+    columns: tuple[str, ...]
+    is_one_partition: bool = False
+
+    @property
+    def is_compacted(self) -> bool:
+        """Whether offsets may be missing by design."""
+        return self.cleanup_policy is not None and "compact" in self.cleanup_policy
+
+
+@dataclass(frozen=True)
+class _Log:
+    """One partition's log: its pieces in order, ready to be read, and what is wrong with it."""
+
+    pieces: tuple[Piece, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def log_reading(
+    request: Request,
+    pieces: Mapping[Place, Sequence[Piece]],
+    facts: Mapping[Place, LogFacts],
+    spec: LogSpec,
+    faults: Sequence[str],
+    notes: Sequence[str] = (),
+) -> Reading:
+    """Return the records of the partitions' logs with their bounds and transaction states; `faults` are known already.
+
+    | topic  | partition | offset | key | value | transaction_state | end_offset | … |
+    |--------|-----------|--------|-----|-------|-------------------|------------|---|
+    | orders | 0         | 17     | 6b  | 7b7d  | committed         | 18         | … |
+
+    What the paths do not lead to, a segment that is missing between two, and a batch whose checksum fails are inputs
+    that cannot be read, which no tolerance covers. A torn tail and a line of a dump that is none are rows that cannot
+    be read.
+    """
+    if not pieces:
+        return Reading(
+            None, is_present=False, read_at=request.now, unparsed_inputs=len(faults), notes=tuple(faults)
+        )
+    found = _surveyed(request.spark, [piece for group in pieces.values() for piece in group])
+    logs = [
+        _log(
+            place,
+            [(piece, found[piece.path, *place]) for piece in group],
+            facts.get(place, LogFacts()),
+            spec,
+        )
+        for place, group in sorted(pieces.items())
+    ]
+    wrong = (
+        *faults,
+        *([] if spec.is_one_partition else _missing_partitions(pieces, spec.partitions)),
+        *(fault for log in logs for fault in log.faults),
+    )
+    whole = [piece for log in logs for piece in log.pieces]
+    sizes = {piece.path: piece.size for piece in whole}
+    return Reading(
+        rows=_rows(request.spark, whole, spec),
+        is_present=True,
+        read_at=request.now if spec.taken_at is None else spec.taken_at,
+        size=sum(sizes.values()),
+        digests=_digests(found.values(), request.base_dir),
+        unparsed_inputs=len(wrong),
+        notes=(*wrong, *notes, *(note for log in logs for note in log.notes)),
+        complete_until=spec.taken_at,
+    )
+
+
+LEDGERS: Final = (
+    *(Ledger.LOG, Ledger.PRODUCED, Ledger.DELIVERED),
+    *(Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED),
+)
+"""The ledgers that a topic can be evidence for."""
+_ELSEWHERE: Final = ("topic", "topic_id", "partition", "offset", "leader_epoch", "record_timestamp")
+
+
+def refuse_other_ledgers(request: Request, kind: str) -> None:
+    """Refuse a ledger that a topic's records cannot be.
+
+    Raises:
+        SourceError: naming the ledgers that they can.
+    """
+    if request.ledger not in LEDGERS:
+        raise SourceError(f"{request.place}: {kind} is evidence for one of {', '.join(LEDGERS)}")
+
+
+def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
+    """Return a topic's records as what the ledger takes them for.
+
+    Only in `log` is a record's position the message's own. Elsewhere, in an output topic or a dead letter topic, it is
+    that of the record about the message: there its columns are `source_topic`, `source_partition`, `source_offset`,
+    `source_topic_id`, `source_leader_epoch` and `source_timestamp`, so that they are not taken for the message's, and
+    control records are left out.
+    """
+    if ledger is Ledger.LOG or reading.rows is None:
+        return reading
+    renamed = {name: f"source_{name.removeprefix('record_')}" for name in _ELSEWHERE}
+    is_data = F.col(FAULT).isNotNull() | (F.col("offset").isNotNull() & ~F.col("is_control"))
+    return replace(reading, rows=reading.rows.where(is_data).withColumnsRenamed(renamed))
+
+
+def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:
+    """Return what each piece holds, by its file and its partition.
+
+    A few megabytes are looked through here: starting Python beside the data would take longer than reading them.
+    """
+    if sum(piece.size for piece in pieces) <= SMALL_BYTES:
+        surveys = [surveyed(piece) for piece in pieces]
+    else:
+        spark.dataSource.register(SurveySource)
+        rows = spark.read.format(SURVEYS).option(PIECES, to_option(pieces)).load().collect()
+        surveys = [_survey(row) for row in rows]
+    return {(survey.path, survey.topic, survey.partition): survey for survey in surveys}
+
+
+def _survey(row: Row) -> Survey:
+    fields = row.asDict()
+    transactions = Transactions(fields.pop("first_markers"), fields.pop("undecided"))
+    return Survey(**{**fields, "faults": tuple(fields["faults"])}, transactions=transactions)
+
+
+def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, spec: LogSpec) -> _Log:
+    """Return the log that the pieces are, each knowing its bounds and what later ones decide."""
+    if facts.base_offsets is None:
+        pairs = sorted(pairs, key=lambda pair: pair[1].first_offset or 0)
+    surveys = [survey for _, survey in pairs]
+    bases = facts.base_offsets or tuple(survey.first_offset or 0 for survey in surveys)
+    ends = [
+        base if survey.end_offset is None else survey.end_offset
+        for base, survey in zip(bases, surveys, strict=True)
+    ]
+    start = max(facts.start_offset or 0, bases[0])
+    end = max(ends[-1], start)
+    transactions = [survey.transactions for survey in surveys]
+    stable = first_open_offset(transactions)
+    ready = [
+        replace(
+            piece,
+            topic_id=facts.topic_id,
+            log_start_offset=start,
+            last_stable_offset=end if stable is None else max(stable, start),
+            end_offset=end,
+            records=survey.records,
+            fates=tuple(fate.items()),
+            is_transactional=not survey.transactions.is_empty,
+        )
+        for (piece, survey), fate in zip(pairs, fates_of(transactions), strict=True)
+    ]
+    if start == end or not any(survey.records for survey in surveys):
+        ready[-1] = replace(ready[-1], states_bounds=True)
+    name = f"{place[0]}-{place[1]}"
+    faults = (*facts.faults, *_piece_faults(pairs, spec), *([] if spec.is_compacted else _gaps(bases, ends)))
+    notes = (*facts.notes, *_unreplicated(facts.high_watermark, end))
+    return _Log(
+        tuple(ready),
+        tuple(f"{name}: {fault}" for fault in faults),
+        tuple(f"{name}: {note}" for note in notes),
+    )
+
+
+def _unreplicated(high_watermark: int | None, end: int) -> Iterable[str]:
+    """Give a note where the broker did not know all of its records as replicated.
+
+    >>> list(_unreplicated(17, 20))
+    ['offsets 17 to 19 were not known to be replicated when the broker last wrote its high watermark down']
+    """
+    if high_watermark is not None and high_watermark < end:
+        yield (
+            f"offsets {high_watermark} to {end - 1} were not known to be replicated "
+            "when the broker last wrote its high watermark down"
+        )
+
+
+def _piece_faults(pairs: Sequence[tuple[Piece, Survey]], spec: LogSpec) -> Iterable[str]:
+    """Give what the pieces have lost, in words."""
+    for number, (piece, survey) in enumerate(pairs, start=1):
+        name = Path(piece.path).name
+        yield from (f"{name}: {fault}" for fault in survey.faults)
+        if survey.is_torn and number < len(pairs):
+            yield f"{name}: ends in the middle of a batch, and is not the last segment"
+        if piece.form == "dump" and survey.hole is not None and not spec.is_compacted:
+            yield f"{name}: the dump has nothing of offset {survey.hole}; a segment is missing"
+
+
+def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
+    """Give each stretch of offsets between two pieces that no piece holds.
+
+    >>> list(_gaps([0, 20, 30], [10, 30, 40]))
+    ['the segments with offsets 10 to 19 are missing']
+    """
+    for end, following in zip(ends, bases[1:], strict=False):
+        if following > end:
+            yield f"the segments with offsets {end} to {following - 1} are missing"
+        elif following < end:
+            yield f"the segment from offset {following} begins before the one before it ends, at {end}"
+
+
+def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterable[str]:
+    """Give a line for each partition whose log is not there: below the number of the contract, or the highest found.
+
+    >>> list(_missing_partitions([("orders", 0), ("orders", 2)], None))
+    ['orders-1: the log of this partition is not behind the path']
+    """
+    numbers: dict[str, set[int]] = {}
+    for topic, partition in found:
+        numbers.setdefault(topic, set()).add(partition)
+    for topic, there in sorted(numbers.items()):
+        missing = sorted(set(range(max(max(there) + 1, expected or 0))) - there)
+        yield from (
+            f"{topic}-{number}: the log of this partition is not behind the path" for number in missing
+        )
+
+
+def _digests(surveys: Iterable[Survey], base_dir: Path) -> tuple[str, ...]:
+    return tuple(
+        sorted(
+            {f"{survey.digest}  {name_of(Path(survey.path), base_dir)}" for survey in surveys}, key=_by_name
+        )
+    )
+
+
+def _by_name(line: str) -> str:
+    return line.partition("  ")[2]
+
+
+def _rows(spark: SparkSession, pieces: Sequence[Piece], spec: LogSpec) -> DataFrame:
+    """Return the pieces' records in the columns that are known of them, and `HIDDEN`."""
+    spark.dataSource.register(RecordSource)
+    records = spark.read.format(RECORDS).option(PIECES, to_option(pieces)).load()
+    known: list[Column] = [
+        *(
+            F.col(name)
+            for name in _RECORD_COLUMNS
+            if name != "topic_id" or any(piece.topic_id for piece in pieces)
+        ),
+        F.timestamp_millis("timestamp_ms").alias("record_timestamp"),
+        *(F.col(name) for name in spec.columns),
+    ]
+    if spec.taken_at is not None:
+        known.append(F.lit(spec.taken_at).alias("observed_at"))
+    if spec.cleanup_policy is not None:
+        known.append(F.lit(spec.cleanup_policy).alias("cleanup_policy"))
+    hidden = {"file": FILE, "text": TEXT, "place": ROW, "fault": FAULT}
+    return records.select(
+        *known,
+        *(F.col(name).alias(alias) for name, alias in hidden.items()),
+        F.lit(0).cast("bigint").alias(BLOCK),
+    )
+
+
+_RECORD_COLUMNS: Final = (
+    *("topic", "topic_id", "partition", "offset", "leader_epoch", "broker_producer_id", "producer_epoch"),
+    *("broker_sequence", "timestamp_type", "is_transactional", "transaction_state", "is_control"),
+    *("log_start_offset", "last_stable_offset", "end_offset"),
+)

@@ -1,0 +1,291 @@
+"""The reader of the kind `kafka_offsets`: every position that a group committed, from the topic `__consumer_offsets`.
+
+A commit is one record of that topic; a record without a value deletes a position. A commit in a transaction is none
+until the transaction is committed, so those of aborted and open ones are set aside and counted; so are records of the
+group's membership. Of a cleaned part of the topic only each partition's last commit is left.
+
+Two forms are read: the topic's segment files, whose keys and values are decoded here by Spark's own functions, and what
+the console consumer prints with `OffsetsMessageFormatter`.
+
+Source: `OffsetCommitKey.json` and `OffsetCommitValue.json` of Apache Kafka 4.3 (group-coordinator).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from tieout.contracts import KafkaOffsetsSource
+from tieout.engine.materialising import materialised
+from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
+from tieout.engine.sources.kafka_segments import segments_reading
+from tieout.engine.sources.lines import json_fault, lines_of
+from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request, unread
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+TOPIC: Final = "__consumer_offsets"
+_COMMIT_TYPES: Final = (0, 1)
+_LAST_TYPE: Final = 24
+"""The highest type of a key that Kafka 4.3 writes; all but the first two are about memberships."""
+_LAST_VERSION: Final = 4
+_TOPIC_ID_TAG: Final = "010010"
+"""One tagged field, number 0, of 16 bytes: the topic's id."""
+_DOCUMENT: Final = (
+    "key STRUCT<version: STRING, type: STRING, data: STRUCT<group: STRING, topic: STRING, partition: STRING>>, "
+    "value STRUCT<version: STRING, data: STRUCT<offset: STRING, leaderEpoch: STRING, metadata: STRING, "
+    "commitTimestamp: STRING, topicId: STRING>>"
+)
+_COLUMNS: Final = (
+    *("consumer_group", "topic", "topic_id", "partition", "committed_offset", "leader_epoch", "committed_at"),
+    "metadata",
+)
+_CUT_KEY: Final = "the key of a commit is cut off"
+_NEWER: Final = f"expected a commit of version 0 to {_LAST_VERSION}, found a later one"
+_UNTOLD: Final = (
+    "the formatter does not tell commits of aborted transactions: print with --isolation-level read_committed"
+)
+
+
+def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
+    """Return the group's commits, one row each, and its deleted positions as rows without an offset.
+
+    Raises:
+        SourceError: where the contract uses the source for another ledger than `committed`, for a path that is not on
+            a file system of this machine, and for a partition with two folders.
+    """
+    if request.ledger is not Ledger.COMMITTED:
+        raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
+    return _from_text(spec, request) if spec.format == "formatter" else _from_segments(spec, request)
+
+
+def partition_of(group: str, partitions: int) -> int:
+    """Return the partition of the topic that holds the group's positions: its hash in Java, without the sign.
+
+    >>> partition_of("payments-loader", 50), partition_of("orders", 1)
+    (5, 0)
+    """
+    units = group.encode("utf-16-be")
+    total = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        total = (31 * total + (high << 8 | low)) & 0xFFFFFFFF
+    return (total & 0x7FFFFFFF) % partitions
+
+
+def _from_segments(spec: KafkaOffsetsSource, request: Request) -> Reading:
+    number = partition_of(spec.group, spec.partitions)
+    log = LogSpec(spec.taken_time(request.now), "compact", None, CONTENT_COLUMNS, is_one_partition=True)
+    reading = segments_reading(request, spec.path, TOPIC, log, only=number)
+    if reading.rows is None:
+        hint = f"the group's positions are in partition {number} of {spec.partitions} (offsets.topic.num.partitions)"
+        return replace(reading, notes=(*reading.notes, hint))
+    decoded = materialised(_decoded(reading.rows))
+    return replace(
+        reading, rows=_commits(decoded, spec.group), notes=(*reading.notes, *_set_aside(decoded, spec.group))
+    )
+
+
+def _decoded(records: DataFrame) -> DataFrame:
+    """Return the topic's records with the type of their keys and, where it is a commit's, its fields.
+
+    | key_type | is_commit | consumer_group | topic  | partition | committed_offset | committed_at | is_deleted |
+    |----------|-----------|----------------|--------|-----------|------------------|--------------|------------|
+    | 1        | true      | loader         | orders | 0         | 17               | 179528858968 | false      |
+    | 2        | false     | loader         |        |           |                  |              | true       |
+    """
+    of_deletion = F.when(F.col("is_deleted"), F.unix_millis("record_timestamp"))
+    data = F.col(FAULT).isNull() & ~F.col("is_control")
+    return _with_value(_with_key(records)).select(
+        *("key_type", "is_commit", "is_deleted", "transaction_state", "consumer_group"),
+        F.col("commit_topic").alias("topic"),
+        "topic_id",
+        F.col("commit_partition").alias("partition"),
+        *("committed_offset", "leader_epoch", "metadata"),
+        F.coalesce(of_deletion, F.col("committed_millis")).alias("committed_at"),
+        F.coalesce(data, F.lit(False)).alias("is_data"),
+        *HIDDEN[:-1],
+        F.coalesce(F.col(FAULT), F.when(F.col("is_commit"), _wrong())).alias(FAULT),
+    )
+
+
+def _with_key(records: DataFrame) -> DataFrame:
+    """Return the records with what their keys say: the type, the group and, of a commit, its place."""
+    key = F.col("key")
+    group_bytes = _number(key, F.lit(3), 2)
+    topic_at = group_bytes + 5
+    topic_bytes = _number(key, topic_at, 2)
+    partition_at = topic_at + 2 + topic_bytes
+    key_type = _number(key, F.lit(1), 2)
+    return records.withColumns(
+        {
+            "key_type": key_type,
+            "is_commit": F.coalesce(key_type.isin(*_COMMIT_TYPES), F.lit(False)),
+            "consumer_group": _text(key, F.lit(5), group_bytes),
+            "commit_topic": _text(key, topic_at + 2, topic_bytes),
+            "commit_partition": _number(key, partition_at, 4),
+            "key_end": partition_at + 3,
+        }
+    )
+
+
+def _with_value(records: DataFrame) -> DataFrame:
+    """Return the records with what their values say, as if each were a commit's.
+
+    A value is: version, offset, leader epoch since version 3, metadata with its length before it (a varint of the
+    length plus one since version 4), time; behind it, since version 4, tagged fields.
+    """
+    value = F.col("value")
+    measured = records.withColumns(
+        {"is_deleted": value.isNull(), "version": _number(value, F.lit(1), 2)}
+    ).withColumn("length_at", F.when(F.col("version") >= 3, 4).otherwise(0) + 11)
+    length_at, is_flexible = F.col("length_at"), F.col("version") >= 4
+    varint_bytes = _varint_bytes(value, length_at)
+    text_bytes = F.when(is_flexible, _varint(value, length_at, varint_bytes) - 1)
+    measured = measured.withColumns(
+        {
+            "metadata_at": length_at + F.when(is_flexible, varint_bytes).otherwise(2),
+            "metadata_bytes": F.coalesce(text_bytes, _number(value, length_at, 2)),
+        }
+    ).withColumn("time_at", F.col("metadata_at") + F.col("metadata_bytes"))
+    epoch, tags_at = _number(value, F.lit(11), 4), F.col("time_at") + 8
+    has_topic_id = is_flexible & (F.hex(_bytes(value, tags_at, 3)) == _TOPIC_ID_TAG)
+    metadata = _text(value, F.col("metadata_at"), F.col("metadata_bytes"))
+    return measured.withColumns(
+        {
+            "committed_offset": _number(value, F.lit(3), 8),
+            "leader_epoch": F.when((F.col("version") >= 3) & (epoch < 1 << 31), epoch),
+            "metadata": F.rtrim(metadata, F.lit("\0")),
+            "committed_millis": _number(value, F.col("time_at"), 8),
+            "topic_id": F.when(has_topic_id, _uuid(_bytes(value, tags_at + 3, 16))),
+        }
+    )
+
+
+def _wrong() -> Column:
+    """Return what is wrong with the record of a commit, null where nothing is."""
+    is_whole_key = F.octet_length("key") == F.col("key_end")
+    is_whole_value = F.octet_length("value") >= F.col("time_at") + 7
+    return (
+        F.when(~F.coalesce(is_whole_key, F.lit(False)), _CUT_KEY)
+        .when(F.col("is_deleted"), None)
+        .when(F.col("version") > _LAST_VERSION, _NEWER)
+        .when(~F.coalesce(is_whole_value, F.lit(False)), "the value of a commit is cut off")
+    )
+
+
+def _commits(decoded: DataFrame, group: str) -> DataFrame:
+    """Return the group's commits that are in force, its deletions, and the rows that cannot be read."""
+    is_ours = F.col("is_commit") & F.col("is_data") & (F.col("consumer_group") == group)
+    in_force = F.col("transaction_state").isin("none", "committed")
+    is_another_s = F.col("is_commit") & (F.col("consumer_group") != group) & (F.col(FAULT) != _CUT_KEY)
+    is_faulty = F.col(FAULT).isNotNull() & ~F.coalesce(is_another_s, F.lit(False))
+    return decoded.where(is_faulty | (is_ours & in_force)).select(*_COLUMNS, *HIDDEN)
+
+
+def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
+    """Return notes about the records that are no commit of the group in force."""
+    is_commit, is_ours = F.col("is_commit"), F.col("consumer_group") == group
+    counts = decoded.where("is_data").agg(
+        F.count_if(is_commit & is_ours).alias("commits"),
+        F.count_if(is_commit & is_ours & (F.col("transaction_state") == "aborted")).alias("aborted"),
+        F.count_if(is_commit & is_ours & (F.col("transaction_state") == "open")).alias("open"),
+        F.count_if(is_commit & is_ours & F.col("is_deleted")).alias("deleted"),
+        F.count_if(~is_commit & (F.col("key_type") <= _LAST_TYPE)).alias("memberships"),
+        F.count_if(~is_commit & (F.col("key_type") > _LAST_TYPE)).alias("unknown"),
+    )
+    found = counts.head()
+    if found is None:
+        return ()
+    words = {
+        "aborted": "commits in aborted transactions, set aside",
+        "open": "commits in transactions that are still open, set aside",
+        "deleted": "positions that were deleted",
+        "memberships": "records about memberships, passed over",
+        "unknown": f"records of a type above {_LAST_TYPE}, which is not known, passed over",
+    }
+    notes = [f"{found[name]} {what}" for name, what in words.items() if found[name]]
+    return (*([] if found["commits"] else [f"no commit of the group {group}"]), *notes)
+
+
+def _from_text(spec: KafkaOffsetsSource, request: Request) -> Reading:
+    inputs = inputs_of(request.spark, spec.path, request.base_dir, "text")
+    if not inputs.readable:
+        return unread(inputs, request.now)
+    taken_at = spec.taken_time(request.now)
+    return Reading(
+        rows=_documents(lines_of(request.spark, inputs.readable), spec.group),
+        is_present=True,
+        read_at=request.now if taken_at is None else taken_at,
+        size=inputs.size,
+        digests=inputs.digests,
+        unparsed_inputs=len(inputs.faults),
+        notes=(*inputs.faults, _UNTOLD),
+        complete_until=taken_at,
+    )
+
+
+def _documents(lines: DataFrame, group: str) -> DataFrame:
+    """Return the commits in the formatter's documents, of which it prints one behind another, without line ends."""
+    one = F.explode(F.split(TEXT, r'(?<=\})\s*(?=\{"key":)')).alias("document")
+    parsed = lines.select("*", one).withColumns(
+        {
+            "parsed": F.from_json("document", _DOCUMENT, {"mode": "PERMISSIVE"}),
+            "broken": json_fault("document"),
+        }
+    )
+    key, value = F.col("parsed.key.data"), F.col("parsed.value.data")
+    key_type = F.coalesce(F.col("parsed.key.type"), F.col("parsed.key.version"))
+    is_known = key_type.isin(*map(str, _COMMIT_TYPES)) & key["partition"].isNotNull()
+    fault = F.coalesce(
+        F.col("broken"), F.when(~F.coalesce(is_known, F.lit(False)), "the document is not a commit's")
+    )
+    is_kept = fault.isNotNull() | (key["group"] == group)
+    return parsed.where(is_kept).select(
+        key["group"].alias("consumer_group"),
+        key["topic"].alias("topic"),
+        value["topicId"].alias("topic_id"),
+        key["partition"].alias("partition"),
+        value["offset"].alias("committed_offset"),
+        F.when(value["leaderEpoch"] != "-1", value["leaderEpoch"]).alias("leader_epoch"),
+        value["commitTimestamp"].alias("committed_at"),
+        F.rtrim(value["metadata"], F.lit("\0")).alias("metadata"),
+        *HIDDEN[:-1],
+        fault.cast(StringType()).alias(FAULT),
+    )
+
+
+def _bytes(data: Column, place: Column, count: int | Column) -> Column:
+    """Return so many bytes from the place on, counted from 1."""
+    return F.substring(data, place, F.lit(count) if isinstance(count, int) else count)
+
+
+def _number(data: Column, place: Column, count: int) -> Column:
+    """Return the number without a sign that so many bytes hold, the highest first; null behind the end."""
+    return F.conv(F.hex(_bytes(data, place, count)), 16, 10).try_cast("bigint")
+
+
+def _text(data: Column, place: Column, count: Column) -> Column:
+    return _bytes(data, place, count).cast(StringType())
+
+
+def _varint_bytes(data: Column, place: Column) -> Column:
+    """Return how many bytes the number at the place has: each but the last has its highest bit set; three at most."""
+    one, two = _number(data, place, 1), _number(data, place + 1, 1)
+    return F.when(one < 128, 1).when(two < 128, 2).otherwise(3)
+
+
+def _varint(data: Column, place: Column, count: Column) -> Column:
+    """Return the number without a sign at the place, seven bits a byte, the lowest first."""
+    first, second, third = (_number(data, place + at, 1) for at in range(3))
+    two = (first - 128) + second * 128
+    return F.when(count == 1, first).when(count == 2, two).otherwise(two - 128 * 128 + third * 128 * 128)
+
+
+def _uuid(data: Column) -> Column:
+    """Return the id as Kafka prints it: base 64 for addresses, without padding."""
+    return F.rtrim(F.translate(F.base64(data), "+/", "-_"), F.lit("="))

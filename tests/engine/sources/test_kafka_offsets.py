@@ -1,0 +1,209 @@
+"""A group's history of positions: from the offset table that a real broker wrote, and from every version of a value."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from tests.engine.sources.builders import evidence_of, rows_of
+
+from tieout.engine.evidence import Evidence
+from tieout.engine.sources.kafka_offsets import _commits, _decoded, partition_of
+from tieout.errors import SourceError
+
+FILES = Path(__file__).parents[2] / "kafka_files"
+GROUP = "payments-loader"
+_PLACE = ("topic", "partition", "committed_offset")
+
+
+def _evidence(spark: SparkSession, folder: Path = FILES, **source: Any) -> Evidence:
+    known = {"kind": "kafka_offsets", "path": "log", "group": GROUP, "partitions": 1}
+    return evidence_of(spark, folder, "committed", source={**known, **source})
+
+
+def _history(evidence: Evidence) -> list[tuple[Any, ...]]:
+    rows = evidence.rows.orderBy("partition", "committed_at").collect()
+    return [(row["partition"], row["committed_offset"], row["metadata"]) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def commits(spark: SparkSession) -> Evidence:
+    """The group's commits, from the segment files."""
+    return _evidence(spark, taken_at="2026-11-21T19:17:00Z")
+
+
+def test_the_history_has_every_commit_in_force_and_none_of_an_aborted_transaction(commits: Evidence) -> None:
+    """Forward, back, in a committed transaction; librdkafka's trailing zero byte is no part of the metadata."""
+    assert _history(commits) == [
+        (0, 2, "first"),
+        (0, 5, 'by hand: {"a": 1}'),
+        (0, 3, ""),
+        (0, 6, ""),
+        (1, 4, ""),
+    ]
+    assert "1 commits in aborted transactions, set aside" in commits.coverage.notes
+    assert any(note.endswith("records about memberships, passed over") for note in commits.coverage.notes)
+    assert commits.coverage.unparsed == 0
+
+
+def test_segments_and_formatter_say_the_same(spark: SparkSession, commits: Evidence) -> None:
+    """Kafka's own formatter is the witness: group, topic, its id, time and metadata are those of the bytes.
+
+    A commit in a transaction names no id of its topic.
+    """
+    printed = _evidence(spark, path="text/consumer_offsets.formatted.txt", format="formatter")
+
+    columns = (*_PLACE, "consumer_group", "topic_id", "leader_epoch", "committed_at", "metadata")
+    assert rows_of(printed, *columns) == rows_of(commits, *columns)
+    assert {row[4] for row in rows_of(commits, *columns)} == {_topic_id(), None}
+
+
+def _topic_id() -> str:
+    return (FILES / "log" / "payments-0" / "partition.metadata").read_text().split("topic_id: ")[1].strip()
+
+
+def test_another_group_s_deleted_position_is_a_row_without_an_offset(spark: SparkSession) -> None:
+    """A group that was deleted leaves its commit and the record that deletes it."""
+    found = _evidence(spark, group="abandoned")
+
+    assert _history(found) == [(1, 3, ""), (1, None, None)]
+    assert "1 positions were deleted" in found.coverage.notes or any(
+        "deleted" in n for n in found.coverage.notes
+    )
+
+
+def test_a_group_without_a_commit_is_said_to_have_none(spark: SparkSession) -> None:
+    """No row, and a note, where the table has nothing of the group."""
+    found = _evidence(spark, group="nobody")
+
+    assert _history(found) == []
+    assert "no commit of the group nobody" in found.coverage.notes
+
+
+def test_the_partition_is_the_group_s(spark: SparkSession) -> None:
+    """With the broker's default of fifty, the group's partition is another one, and it is not there."""
+    found = _evidence(spark, partitions=50)
+
+    assert not found.coverage.is_present
+    assert any("__consumer_offsets-5" in note for note in found.coverage.notes)
+    hint = "the group's positions are in partition 5 of 50 (offsets.topic.num.partitions)"
+    assert hint in found.coverage.notes
+
+
+@pytest.mark.parametrize(("group", "partition"), [("payments-loader", 5), ("grüppe-😀", 34)])
+def test_a_group_s_partition_is_the_one_that_java_works_out(group: str, partition: int) -> None:
+    """The numbers are those of `String.hashCode`, without the sign, modulo fifty."""
+    assert partition_of(group, 50) == partition
+
+
+def test_a_changed_byte_of_the_table_is_never_a_wrong_position(spark: SparkSession, tmp_path: Path) -> None:
+    """The batch is lost, and the ledger proves nothing any more."""
+    shutil.copytree(FILES / "log", tmp_path / "log")
+    segment = tmp_path / "log" / "__consumer_offsets-0" / f"{0:020}.log"
+    content = bytearray(segment.read_bytes())
+    content[90] ^= 4
+    segment.write_bytes(content)
+
+    found = _evidence(spark, tmp_path)
+
+    assert not found.coverage.is_within_tolerance
+
+
+def test_documents_that_are_none_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A torn last document is an unreadable row; one with a brace in its metadata is whole."""
+    text = (FILES / "text" / "consumer_offsets.formatted.txt").read_text()
+    value = {
+        "version": 4,
+        "data": {"offset": 9, "leaderEpoch": 2, "metadata": '}{"key":', "commitTimestamp": 5},
+    }
+    key = {"version": 1, "data": {"group": GROUP, "topic": "payments", "partition": 7}}
+    whole = json.dumps({"key": key, "value": value}, separators=(",", ":"))
+    (tmp_path / "text.txt").write_text(whole + text[:-20])
+
+    found = _evidence(spark, tmp_path, path="text.txt", format="formatter")
+
+    assert found.coverage.unparsed == 1
+    assert (7, 9, '}{"key":') in _history(found)
+
+
+def test_it_is_evidence_for_committed_only(spark: SparkSession) -> None:
+    """Nothing else is in the table."""
+    with pytest.raises(SourceError, match="kafka_offsets is evidence for committed only"):
+        evidence_of(spark, FILES, "log", source={"kind": "kafka_offsets", "path": "log", "group": GROUP})
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text.encode())) + text.encode()
+
+
+def _key(kind: int = 1, group: str = GROUP) -> bytes:
+    return struct.pack(">h", kind) + _string(group) + _string("t") + struct.pack(">i", 3)
+
+
+def _value(version: int, metadata: str = "m") -> bytes:
+    epoch = struct.pack(">i", 7 if version > 3 else -1) if version >= 3 else b""
+    size = len(metadata.encode()) + 1
+    varint = (
+        bytes([size])
+        if size < 128
+        else bytes([size & 127 | 128, size >> 7])
+        if size < 16384
+        else (bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14]))
+    )
+    text = varint + metadata.encode() if version >= 4 else _string(metadata)
+    expiry = struct.pack(">q", 9) if version == 1 else b""
+    return (
+        struct.pack(">hq", version, 5_000_000_000)
+        + epoch
+        + text
+        + struct.pack(">q", 1_000)
+        + expiry
+        + bytes(version >= 4)
+    )
+
+
+def test_every_version_of_key_and_value_is_decoded(spark: SparkSession) -> None:
+    """Keys of type 0 and 1, values of version 0 to 4, long metadata; what is cut off or newer is a faulty row."""
+    long, longer = "é" * 100, "x" * 20_000
+    content = [
+        *((_key(kind), _value(version)) for kind in (0, 1) for version in range(5)),
+        (_key(), _value(4, long)),
+        (_key(), _value(4, longer)),
+        (_key(group="grüppe"), _value(4)),
+        (_key(2), b"membership"),
+        (_key(30), b"unknown"),
+        (_key(), _value(5)),
+        (_key(), _value(3)[:-1]),
+        (_key()[:-1], _value(3)),
+    ]
+    fields = (
+        "key binary, value binary, transaction_state string, is_control boolean, record_timestamp timestamp, "
+    )
+    hidden = "_tieout_file string, _tieout_text string, _tieout_block bigint, _tieout_row bigint, _tieout_fault string"
+    rows = [(*pair, "none", False, None, None, None, 0, place, None) for place, pair in enumerate(content)]
+    records = spark.createDataFrame(rows, fields + hidden)
+
+    found: dict[int, Row] = {row["_tieout_row"]: row for row in _commits(_decoded(records), GROUP).collect()}
+
+    assert sorted(found) == [*range(12), 15, 16, 17]
+    for place in range(12):
+        row = found[place]
+        assert row["_tieout_fault"] is None
+        assert (row["topic"], row["partition"], row["committed_offset"]) == ("t", 3, 5_000_000_000)
+        assert row["committed_at"] == 1_000
+        assert row["leader_epoch"] == (7 if place % 5 == 4 or place >= 10 else None)
+    assert [found[place]["metadata"] for place in (0, 9, 10, 11)] == ["m", "m", long, longer]
+    assert [
+        "later one" in (found[15]["_tieout_fault"] or ""),
+        found[16]["_tieout_fault"],
+        found[17]["_tieout_fault"],
+    ] == [
+        True,
+        "the value of a commit is cut off",
+        "the key of a commit is cut off",
+    ]

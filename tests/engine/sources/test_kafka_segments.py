@@ -1,0 +1,275 @@
+"""Segment files that a real broker wrote, read as a ledger: transactions, bounds, damage, and what lies beside them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from tests.engine.sources.builders import NOW, evidence_of, rows_of
+
+from tieout.engine.evidence import Evidence
+from tieout.engine.sources import kafka_log
+from tieout.errors import SourceError
+
+LOG = Path(__file__).parents[2] / "kafka_files" / "log"
+ID = "get_json_object(cast(value as string), '$.id')"
+COPIED = "2026-11-21T19:17:00Z"
+ABORTED = "aborted"
+
+
+def _source(path: str = "log", topic: str = "payments", **fields: Any) -> dict[str, Any]:
+    return {"kind": "kafka_segments", "path": path, "topic": topic, **fields}
+
+
+def _evidence(spark: SparkSession, folder: Path, ledger: str = "log", **source: Any) -> Evidence:
+    columns = {"message_id": ID, "payload_hash": "sha2(value, 256)", "key_hash": "sha2(key, 256)"}
+    return evidence_of(spark, folder, ledger, source=_source(**source), columns=columns)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the broker's log directory, to be damaged; the folder that it lies in."""
+    shutil.copytree(LOG, tmp_path / "log")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def payments(spark: SparkSession) -> Evidence:
+    """The topic `payments`, as it is."""
+    return _evidence(spark, LOG.parent, taken_at=COPIED, cleanup_policy="delete", partitions=2)
+
+
+def _states(evidence: Evidence, partition: int = 0) -> dict[int, str]:
+    rows: list[Row] = (
+        evidence.rows.where(f"partition = {partition}").select("offset", "transaction_state").collect()
+    )
+    return {row["offset"]: row["transaction_state"] for row in rows}
+
+
+def test_every_record_has_its_transaction_s_state_also_where_the_marker_is_in_a_later_segment(
+    payments: Evidence,
+) -> None:
+    """Plain records have none; a marker in the next segment decides; what no marker follows is open."""
+    states = _states(payments)
+
+    assert len(states) == 48
+    assert {states[offset] for offset in (*range(6), 47)} == {"none"}
+    assert {states[offset] for offset in (*range(6, 19), *range(32, 45))} == {"committed"}
+    assert {states[offset] for offset in range(19, 32)} == {ABORTED}
+    assert {states[45], states[46]} == {"open"}
+
+
+def test_the_bounds_are_those_of_the_files(payments: Evidence) -> None:
+    """The start is the checkpoint's, the last stable offset the open transaction's, the end behind the last record."""
+    bounds = rows_of(
+        payments, "partition", "log_start_offset", "last_stable_offset", "end_offset", "cleanup_policy"
+    )
+
+    assert set(bounds) == {(0, 0, 45, 48, "delete"), (1, 2, 4, 4, "delete")}
+    assert len(_states(payments, partition=1)) == 2
+    assert payments.coverage.complete_until is not None
+    assert payments.coverage.complete_until.isoformat() == "2026-11-21T19:17:00+00:00"
+
+
+def test_records_have_what_only_the_broker_knows(payments: Evidence) -> None:
+    """Producer, epoch, sequence and topic id are there; a control record has no key, no value and no id."""
+    rows = {row["offset"]: row for row in payments.rows.where("partition = 0").collect()}
+
+    assert (rows[0]["broker_producer_id"], rows[0]["broker_sequence"], rows[0]["message_id"]) == (
+        None,
+        None,
+        "plain-0",
+    )
+    assert (rows[5]["producer_epoch"], rows[5]["broker_sequence"], rows[5]["leader_epoch"]) == (0, 2, 0)
+    assert rows[2]["payload_hash"] is None
+    assert rows[2]["key_hash"] is not None
+    assert (rows[18]["is_control"], rows[18]["message_id"], rows[18]["key_hash"]) == (True, None, None)
+    assert {row["topic_id"] for row in rows.values()} == {_topic_id()}
+    assert payments.coverage.unparsed == 0
+    assert len(payments.coverage.digests) == 5
+
+
+def _topic_id() -> str:
+    return (LOG / "payments-0" / "partition.metadata").read_text().split("topic_id: ")[1].strip()
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_is_read(spark: SparkSession, codec: str) -> None:
+    """What the client compressed and what the broker did both come out."""
+    found = evidence_of(
+        spark,
+        LOG.parent,
+        "log",
+        source=_source(f"log/codec-{codec}-0", f"codec-{codec}"),
+        columns={
+            "message_id": "trim(substring_index(cast(value as string), ' ', 1))",
+            "header_hash": "headers[0].key",
+        },
+    )
+
+    assert rows_of(found, "offset", "message_id", "header_hash") == [
+        (offset, f"{(codec, 'none')[offset // 3]}-{offset % 3}", "codec") for offset in range(6)
+    ]
+
+
+def test_a_torn_tail_is_an_unreadable_row_and_the_log_ends_before_it(spark: SparkSession, copy: Path) -> None:
+    """A batch that is cut off is counted and named with file and byte; a tolerance covers it."""
+    segment = copy / "log" / "payments-0" / "00000000000000000047.log"
+    segment.write_bytes(segment.read_bytes()[:-20])
+
+    found = _evidence(spark, copy)
+
+    assert found.coverage.unparsed == 1
+    assert not found.coverage.is_within_tolerance
+    assert found.rows.agg({"end_offset": "max"}).head()[0] == 47  # type: ignore[index]
+    assert any(
+        "payments-0/00000000000000000047.log: a batch begins at byte 0 and is cut off at byte 97" in note
+        for note in found.coverage.notes
+    )
+
+
+def test_a_batch_whose_checksum_fails_is_lost_whatever_is_tolerated(spark: SparkSession, copy: Path) -> None:
+    """One changed byte loses its batch; the next ones are read, and the ledger proves nothing any more."""
+    segment = copy / "log" / "payments-0" / "00000000000000000000.log"
+    content = bytearray(segment.read_bytes())
+    content[100] ^= 1
+    segment.write_bytes(content)
+
+    found = evidence_of(spark, copy, "log", source=_source(), tolerance={"unparsed_ratio": 0.9})
+
+    assert min(_states(found)) == 2
+    assert not found.coverage.is_within_tolerance
+    assert any(
+        "the batch at byte 0, offsets from 0: expected the checksum" in note for note in found.coverage.notes
+    )
+
+
+def test_a_missing_segment_is_missed_unless_the_topic_is_compacted(spark: SparkSession, copy: Path) -> None:
+    """A hole between two segments is lost evidence; in a compacted topic it is how the log is."""
+    (copy / "log" / "payments-0" / "00000000000000000031.log").unlink()
+
+    found = _evidence(spark, copy)
+    compacted = _evidence(spark, copy, cleanup_policy="compact")
+
+    assert "payments-0: the segments with offsets 31 to 46 are missing" in found.coverage.notes
+    assert not found.coverage.is_within_tolerance
+    assert compacted.coverage.is_within_tolerance
+    assert _states(found)[19] == "open"
+
+
+def test_a_partition_that_is_not_there_is_missed(spark: SparkSession, copy: Path) -> None:
+    """Neither a number in between nor one of the contract's may be without its folder."""
+    (copy / "log" / "payments-0").rename(copy / "log" / "payments-3")
+
+    found = _evidence(spark, copy, partitions=5)
+
+    missed = [note.split(":")[0] for note in found.coverage.notes if "is not behind the path" in note]
+    assert missed == ["payments-0", "payments-2", "payments-4"]
+    assert not found.coverage.is_within_tolerance
+
+
+def test_an_older_record_format_is_refused_by_name(spark: SparkSession, copy: Path) -> None:
+    """A segment of format 1 is no evidence, and the note says what it is."""
+    segment = copy / "log" / "payments-1" / "00000000000000000000.log"
+    content = bytearray(segment.read_bytes())
+    content[16] = 1
+    segment.write_bytes(content)
+
+    found = _evidence(spark, copy)
+
+    assert any(
+        "expected record format 2 at offset 0, found format 1" in note for note in found.coverage.notes
+    )
+    assert not found.coverage.is_within_tolerance
+
+
+def test_a_partition_without_records_still_states_its_bounds(spark: SparkSession, copy: Path) -> None:
+    """Retention emptied the log: its start is its end, and a row without an offset says so."""
+    folder = copy / "log" / "payments-1"
+    (folder / "00000000000000000000.log").unlink()
+    (folder / "00000000000000000004.log").touch()
+
+    found = _evidence(spark, copy)
+
+    bounds = rows_of(found, "partition", "offset", "log_start_offset", "end_offset")
+    assert (1, None, 4, 4) in bounds
+
+
+def test_what_is_not_there_is_absent(spark: SparkSession, tmp_path: Path) -> None:
+    """A path without the topic's folders is an absent ledger that says what was looked for."""
+    found = _evidence(spark, tmp_path)
+
+    assert not found.coverage.is_present
+    assert found.coverage.notes[0] == "log: no folder payments-<partition> of a broker's log"
+
+
+def test_two_copies_of_a_partition_are_refused(spark: SparkSession, copy: Path) -> None:
+    """Which of two replicas is the log only their user knows."""
+    shutil.copytree(copy / "log", copy / "other")
+
+    with pytest.raises(
+        SourceError, match="expected one folder for partition 0, found log/payments-0, other/payments-0"
+    ):
+        evidence_of(spark, copy, "log", source={**_source(), "path": ["log", "other"]})
+
+
+def test_much_evidence_is_looked_through_beside_the_data(
+    spark: SparkSession, payments: Evidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark's tasks find of the pieces is what is found here of a few."""
+    monkeypatch.setattr(kafka_log, "SMALL_BYTES", 0)
+
+    found = _evidence(spark, LOG.parent, taken_at=COPIED, cleanup_policy="delete", partitions=2)
+
+    assert found.coverage == payments.coverage
+    assert rows_of(found, *found.rows.columns) == rows_of(payments, *payments.rows.columns)
+
+
+def test_preallocated_space_is_no_damage(spark: SparkSession, copy: Path) -> None:
+    """Zeros behind the last batch are space that the broker took in advance."""
+    segment = copy / "log" / "payments-0" / "00000000000000000047.log"
+    segment.write_bytes(segment.read_bytes() + bytes(500))
+
+    found = _evidence(spark, copy)
+
+    assert found.coverage.unparsed == 0
+    assert len(_states(found)) == 48
+
+
+def test_an_output_topic_s_positions_are_not_taken_for_the_message_s(spark: SparkSession) -> None:
+    """As `delivered` a record's own place has other names, markers are no effects, and states are kept."""
+    found = evidence_of(
+        spark,
+        LOG.parent,
+        "delivered",
+        source=_source(),
+        columns={"message_id": ID, "processed_at": "source_timestamp"},
+        where="value is not null",
+    )
+
+    assert "offset" not in found.present
+    assert found.rows.where("message_id is null").isEmpty()
+    assert {row["transaction_state"] for row in found.rows.collect()} == {
+        "none",
+        "committed",
+        ABORTED,
+        "open",
+    }
+
+
+def test_it_is_no_evidence_for_reads(spark: SparkSession) -> None:
+    """A log does not say who read it."""
+    with pytest.raises(SourceError, match="kafka_segments is evidence for one of log, produced, delivered"):
+        evidence_of(spark, LOG.parent, "read", source=_source())
+
+
+def test_without_a_time_of_the_copy_nothing_is_claimed(spark: SparkSession) -> None:
+    """Who does not say when the files were taken gets neither a coverage nor observed bounds."""
+    found = _evidence(spark, LOG.parent)
+
+    assert found.coverage.complete_until is None
+    assert "observed_at" not in found.present
+    assert _evidence(spark, LOG.parent, taken_at="now").coverage.complete_until == NOW

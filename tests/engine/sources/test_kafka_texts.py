@@ -1,0 +1,172 @@
+"""What Kafka's own tools print: dumps of segments, tables of positions and their export."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import evidence_of, rows_of
+
+from tieout.engine.evidence import Evidence
+from tieout.errors import SourceError
+
+FILES = Path(__file__).parents[2] / "kafka_files"
+TEXT = FILES / "text"
+COPIED = "2026-11-21T19:17:00Z"
+_SAME = (
+    *(
+        "topic",
+        "partition",
+        "offset",
+        "leader_epoch",
+        "broker_producer_id",
+        "producer_epoch",
+        "broker_sequence",
+    ),
+    *("record_timestamp", "timestamp_type", "transaction_state", "is_control", "message_id", "key_hash"),
+    *("payload_hash", "end_offset", "last_stable_offset"),
+)
+
+
+def _log(spark: SparkSession, folder: Path, **source: Any) -> Evidence:
+    columns = {
+        "message_id": "get_json_object(cast(value as string), '$.id')",
+        "payload_hash": "sha2(value, 256)",
+        "key_hash": "sha2(key, 256)",
+    }
+    return evidence_of(spark, folder, "log", source=source, columns=columns)
+
+
+def _committed(spark: SparkSession, folder: Path, **source: Any) -> Evidence:
+    return evidence_of(spark, folder, "committed", source={"kind": "kafka_consumer_groups", **source})
+
+
+def test_a_dump_is_the_log_that_it_is_of(spark: SparkSession) -> None:
+    """Every row of the dump equals the one that the segments themselves give."""
+    dumped = _log(spark, TEXT, kind="kafka_dump_log", path=["payments-0.dump.txt", "payments-1.dump.txt"])
+    whole = _log(spark, FILES, kind="kafka_segments", path="log", topic="payments")
+
+    rows = rows_of(dumped, *_SAME)
+    assert len(rows) == 52
+    assert set(rows_of(whole, *_SAME)) == {row for row in rows if (row[1], row[2]) not in ((1, 0), (1, 1))}
+    assert dumped.coverage.unparsed == 0
+
+
+def test_malformed_lines_of_a_dump_are_named_by_file_and_line(spark: SparkSession, tmp_path: Path) -> None:
+    """A value that is not as long as its line says, a stray line, and a batch that lacks a record."""
+    lines = (TEXT / "payments-0.dump.txt").read_text().splitlines()
+    lines[3] = lines[3].replace("plain-0", "plain-00")
+    lines[4:5] = ["no line of a dump", lines[4]]
+    del lines[9]
+    (tmp_path / "dump.txt").write_text("\n".join(lines) + "\n")
+
+    found = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt")
+
+    named = [note for note in found.coverage.notes if note.startswith("dump.txt:")]
+    assert found.coverage.unparsed == 3
+    assert [note.split(": ")[0] for note in named] == ["dump.txt:4", "dump.txt:5", "dump.txt:9"]
+    assert named[-1].endswith("expected 3 records, found 2")
+    assert not found.coverage.is_within_tolerance
+
+
+def test_a_dump_without_a_segment_in_the_middle_is_missed(spark: SparkSession, tmp_path: Path) -> None:
+    """A section that was not pasted leaves a hole, whether the rest is one text or several."""
+    text = (TEXT / "payments-0.dump.txt").read_text()
+    sections = ["Dumping " + section for section in text.split("Dumping ")[1:]]
+    (tmp_path / "one.txt").write_text(sections[0] + sections[2])
+    (tmp_path / "a.txt").write_text(sections[2])
+    (tmp_path / "b.txt").write_text(sections[0])
+
+    one = _log(spark, tmp_path, kind="kafka_dump_log", path="one.txt")
+    two = _log(spark, tmp_path, kind="kafka_dump_log", path=["a.txt", "b.txt"])
+
+    assert (
+        "payments-0: one.txt: the dump has nothing of offset 15; a segment is missing" in one.coverage.notes
+    )
+    assert "payments-0: the segments with offsets 15 to 30 are missing" in two.coverage.notes
+    assert not one.coverage.is_within_tolerance
+    assert not two.coverage.is_within_tolerance
+
+
+def test_lines_without_a_place_need_the_contract_to_name_it(spark: SparkSession, tmp_path: Path) -> None:
+    """Pasted records without the line that names their segment are of no partition until the source says which."""
+    lines = (TEXT / "payments-1.dump.txt").read_text().splitlines(keepends=True)[2:]
+    (tmp_path / "dump.txt").write_text("".join(lines))
+
+    nameless = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt")
+    named = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt", topic="payments", partition=0)
+
+    assert "name topic and partition in the source" in nameless.coverage.notes[0]
+    assert not nameless.coverage.is_within_tolerance
+    assert [row[:2] for row in rows_of(named, "partition", "message_id")] == [
+        (0, f"first-{n}") for n in range(4)
+    ]
+
+
+def test_deep_iteration_alone_gives_positions_without_content(spark: SparkSession) -> None:
+    """Records that are printed without key and value keep their positions, and the coverage says what is not there."""
+    found = _log(spark, TEXT, kind="kafka_dump_log", path="payments-1.deep.dump.txt", topic="payments")
+
+    rows = rows_of(found, "offset", "message_id", "payload_hash")
+    assert rows == [(offset, None, None) for offset in range(4)]
+    assert any("4 records without key and value" in note for note in found.coverage.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [("describe.txt", None), ("describe_verbose.txt", None), ("export.csv", "payments-loader")],
+)
+def test_positions_are_read_from_every_form(spark: SparkSession, name: str, group: str | None) -> None:
+    """The table, the wider table and the export say the same; none says when a position was committed."""
+    source = {"path": name, "taken_at": COPIED} | ({"group": group} if group else {})
+
+    found = _committed(spark, TEXT, **source)
+
+    rows = rows_of(found, "consumer_group", "topic", "partition", "committed_offset")
+    assert rows == [("payments-loader", "payments", 0, 6), ("payments-loader", "payments", 1, 4)]
+    assert "committed_at" not in found.present
+    assert found.coverage.complete_until is not None
+
+
+def test_a_table_of_several_groups_is_read_by_its_headers(spark: SparkSession, tmp_path: Path) -> None:
+    """Each group has its own header; a partition without a position has no row; remarks are passed over."""
+    text = (
+        "Consumer group 'idle' has no active members.\n\n"
+        "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        "idle  orders 0  17  20  3  -  -  -\n"
+        "idle  orders 1  -   20  -  -  -  -\n\n"
+        "GROUP TOPIC PARTITION LEADER-EPOCH CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        "busy  orders 0  4  18  20  2  c-1-aa  /10.0.0.1  c 1\n"
+    )
+    (tmp_path / "all.txt").write_text(text)
+
+    found = _committed(spark, tmp_path, path="all.txt")
+
+    columns = ("consumer_group", "partition", "committed_offset", "leader_epoch")
+    assert rows_of(found, *columns) == [("busy", 0, 18, 4), ("idle", 0, 17, None)]
+    assert found.coverage.unparsed == 0
+
+
+def test_lines_that_are_no_positions_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """An error of the tool and a torn row are unreadable rows with file and line."""
+    shutil.copy(TEXT / "describe.txt", tmp_path / "torn.txt")
+    with (tmp_path / "torn.txt").open("a") as file:
+        file.write("Error: Consumer group 'x' does not exist.\npayments-loader payments")
+    (tmp_path / "torn.csv").write_text("g,payments,0,6\npayments,0\n")
+
+    table = _committed(spark, tmp_path, path="torn.txt")
+    export = _committed(spark, tmp_path, path="torn.csv")
+
+    assert table.coverage.unparsed == 2
+    assert [note.split(": ")[0] for note in table.coverage.notes[:2]] == ["torn.txt:5", "torn.txt:6"]
+    assert export.coverage.notes[0].startswith("torn.csv:2: expected a row of the table or of the export")
+    assert rows_of(export, "consumer_group", "committed_offset") == [("g", 6)]
+
+
+def test_positions_are_evidence_for_committed_only(spark: SparkSession) -> None:
+    """Nothing else is in the table."""
+    with pytest.raises(SourceError, match="kafka_consumer_groups is evidence for committed only"):
+        evidence_of(spark, TEXT, "log", source={"kind": "kafka_consumer_groups", "path": "describe.txt"})
