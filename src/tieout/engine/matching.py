@@ -83,7 +83,10 @@ def matched(scope: Scope) -> Matched:
     gathered = materialised(placed(scope, gathered))
     commits = commits_of(scope)
     reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)
-    progress = progress_of(gathered, keyed[scope.effect_ledger], reads, commits)
+    may_lack_position = scope.evidence[scope.effect_ledger].may_lack_position
+    progress = progress_of(
+        gathered, keyed[scope.effect_ledger], reads, commits, may_lack_position=may_lack_position
+    )
     messages = disposed(scope, gathered, bounds, records, commits, progress)
     messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits, progress)

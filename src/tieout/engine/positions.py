@@ -29,28 +29,32 @@ def commits_of(scope: Scope) -> DataFrame | None:
 
 
 def progress_of(
-    messages: DataFrame, effects: DataFrame, reads: DataFrame | None, commits: DataFrame | None
+    messages: DataFrame,
+    effects: DataFrame,
+    reads: DataFrame | None,
+    commits: DataFrame | None,
+    *,
+    may_lack_position: bool,
 ) -> DataFrame:
     """Return every proof that the group went past a position: an effect, a read or a commit, and when.
 
     Columns: `topic`, `partition`, `offset` (passed, inclusive), `at`, `by` in {effect, read, commit}. An effect that
-    names no position counts at the lowest of its message. `effects` and `reads` are keyed rows of the group's output
-    and reads.
+    names no position (where any `may_lack_position`) counts at the lowest of its message. `effects` and `reads` are
+    keyed rows of the group's output and reads.
     """
-    unplaced = messages.filter(
-        (F.col("effect_rows") > 0) & (F.size("effect_positions") == 0) & F.col("first_offset").isNotNull()
-    )
+    is_ok, is_placed = F.col("effect_state").isin("ok", "again"), F.col("offset").isNotNull()
     by = {name: F.lit(name).alias("by") for name in ("effect", "read", "commit")}
-    parts = [
-        unplaced.select(
-            *PLACE, F.col("first_offset").alias("offset"), F.col("first_effect_at").alias("at"), by["effect"]
-        )
-    ]
-    is_passing = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
     at = F.col("processed_at").alias("at")
-    parts.append(effects.filter(is_passing).select(*PLACE, "offset", at, by["effect"]))
+    parts = [effects.filter(is_ok & is_placed).select(*PLACE, "offset", at, by["effect"])]
+    if may_lack_position:
+        lowest = messages.filter(F.col("first_offset").isNotNull()).select(
+            *PLACE, F.col("first_offset").alias("offset"), F.col("key").alias("lowest_key")
+        )
+        unplaced = effects.filter(is_ok & ~is_placed).select("key", at)
+        known = unplaced.join(lowest, F.col("key") == F.col("lowest_key"), how="inner")
+        parts.append(known.select(*PLACE, "offset", "at", by["effect"]))
     if reads is not None:
-        parts.append(reads.filter(is_passing).select(*PLACE, "offset", at, by["read"]))
+        parts.append(reads.filter(is_ok & is_placed).select(*PLACE, "offset", at, by["read"]))
     if commits is not None:
         last = (F.col("committed_offset") - 1).alias("offset")
         parts.append(commits.select(*PLACE, last, F.col("committed_at").alias("at"), by["commit"]))
