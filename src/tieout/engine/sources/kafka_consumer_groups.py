@@ -16,9 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaConsumerGroupsSource
-from tieout.engine.sources.inputs import inputs_of
-from tieout.engine.sources.lines import lines_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, unread
+from tieout.engine.sources.lines import text_reading
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -39,20 +38,8 @@ def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
     """
     if request.ledger is not Ledger.COMMITTED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
-    inputs = inputs_of(request.spark, spec.path, request.base_dir, "text")
-    if not inputs.readable:
-        return unread(inputs, request.now)
     taken_at = spec.taken_time(request.now)
-    return Reading(
-        rows=_positions(lines_of(request.spark, inputs.readable), spec.group),
-        is_present=True,
-        read_at=request.now if taken_at is None else taken_at,
-        size=inputs.size,
-        digests=inputs.digests,
-        unparsed_inputs=len(inputs.faults),
-        notes=inputs.faults,
-        complete_until=taken_at,
-    )
+    return text_reading(request, spec.path, taken_at, lambda lines: _positions(lines, spec.group))
 
 
 def _positions(lines: DataFrame, group: str | None) -> DataFrame:

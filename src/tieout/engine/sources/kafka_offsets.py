@@ -21,11 +21,10 @@ from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaOffsetsSource
 from tieout.engine.materialising import materialised
-from tieout.engine.sources.inputs import inputs_of
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
-from tieout.engine.sources.lines import json_fault, lines_of
-from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request, unread
+from tieout.engine.sources.lines import json_fault, text_reading
+from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -213,19 +212,9 @@ def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
 
 
 def _from_text(spec: KafkaOffsetsSource, request: Request) -> Reading:
-    inputs = inputs_of(request.spark, spec.path, request.base_dir, "text")
-    if not inputs.readable:
-        return unread(inputs, request.now)
     taken_at = spec.taken_time(request.now)
-    return Reading(
-        rows=_documents(lines_of(request.spark, inputs.readable), spec.group),
-        is_present=True,
-        read_at=request.now if taken_at is None else taken_at,
-        size=inputs.size,
-        digests=inputs.digests,
-        unparsed_inputs=len(inputs.faults),
-        notes=(*inputs.faults, _UNTOLD),
-        complete_until=taken_at,
+    return text_reading(
+        request, spec.path, taken_at, lambda lines: _documents(lines, spec.group), notes=(_UNTOLD,)
     )
 
 
