@@ -7,12 +7,16 @@ it.
 from __future__ import annotations
 
 from tieout.store.outbox import ClaimedAlert
+from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
 from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
     "PublishedRun",
+    "Replay",
+    "ReplayItem",
+    "Replayed",
     "Run",
     "RunOrigin",
     "RunSummary",

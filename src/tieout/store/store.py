@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from tieout.model import Alert, CheckResult, Verdict
-from tieout.store import checking, migrating, outbox, publishing, results
+from tieout.store import checking, migrating, outbox, publishing, replays, results
 from tieout.store.connecting import Database
 from tieout.store.outbox import ClaimedAlert
+from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import migrations, queries
@@ -149,6 +150,16 @@ class Store:
     def pending_alerts(self, pipeline: str | None = None) -> int:
         """Return how many alerts are neither sent nor given up."""
         return self._all("pending_alerts", lambda row: int(row["pending"]), pipeline=pipeline)[0]
+
+    def record_replay(self, replay: Replay, items: Iterable[ReplayItem]) -> int:
+        """Store what an approved plan repaired, in one transaction; return how many items are new."""
+        with self._database.transaction() as cursor:
+            return replays.record(cursor, replay, items)
+
+    def replayed(self, idempotence_keys: Sequence[str]) -> dict[str, Replayed]:
+        """Return those of the keys that were replayed, with when and by which plan."""
+        with self._database.transaction() as cursor:
+            return replays.replayed(cursor, idempotence_keys)
 
     def _all(
         self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object
