@@ -9,7 +9,7 @@ import time
 
 import pytest
 from psycopg2.extensions import parse_dsn
-from tests.store.examples import query, run_id
+from tests.store.examples import command, query, run_id
 
 from tieout.contracts import ReplayOutput
 from tieout.errors import StoreError
@@ -105,6 +105,22 @@ def test_a_table_of_another_shape_is_an_error_that_names_the_connection(empty_ur
         inserted(empty_url)
 
     assert query(empty_url, "SELECT to_regclass('tieout_replayed') AS found") == [{"found": None}]
+
+
+def test_a_role_that_may_not_create_tables_uses_those_made_for_it(
+    empty_url: str, postgres_url: str, request: pytest.FixtureRequest
+) -> None:
+    """An administrator makes them, and grants no more than reading and writing."""
+    inserted(empty_url)
+    query(empty_url, "DELETE FROM outbox; DELETE FROM tieout_replayed")
+    query(empty_url, "CREATE ROLE replay_limited LOGIN PASSWORD 'limited'")
+    request.addfinalizer(lambda: command(postgres_url, "DROP ROLE replay_limited"))
+    request.addfinalizer(lambda: query(empty_url, "DROP OWNED BY replay_limited"))
+    query(empty_url, "GRANT SELECT, INSERT ON outbox, tieout_replayed TO replay_limited")
+
+    place = empty_url.split("@")[1]
+
+    assert inserted(f"postgresql://replay_limited:limited@{place}") == RECORDS
 
 
 def test_a_target_out_of_reach_is_told_by_its_connection(empty_url: str) -> None:

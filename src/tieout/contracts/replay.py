@@ -33,7 +33,7 @@ class Replay(Model):
     """How this pipeline's breaks are repaired; judging does not depend on it.
 
     `value`, `key` and `headers` are Spark SQL over the columns of the source of the ledger `from`: text or bytes, and
-    for headers a map of text to text. Without `to`, replays are written to files.
+    for headers a map of text to text, or a log's own. Without `to`, replays are written to files.
     """
 
     from_: Literal[Ledger.PRODUCED, Ledger.LOG] = Field(default=Ledger.PRODUCED, alias="from")

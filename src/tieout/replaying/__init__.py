@@ -6,10 +6,11 @@ Pure: breaks and bodies in, a plan out. Docs: docs/how-to/replay-lost-messages.m
 from __future__ import annotations
 
 from tieout.replaying.choosing import MOST_MESSAGES, Chosen, Refusal, Removal, Wanted, choose
-from tieout.replaying.planning import Body, Plan, Record, plan_of
+from tieout.replaying.planning import UNREADABLE, Body, Plan, Record, plan_of
 
 __all__ = [
     "MOST_MESSAGES",
+    "UNREADABLE",
     "Body",
     "Chosen",
     "Plan",

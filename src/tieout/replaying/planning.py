@@ -11,6 +11,9 @@ from typing import Any, Final
 
 from tieout.replaying.choosing import Chosen, Refusal, Removal, Wanted
 
+UNREADABLE: Final = 0
+"""The `versions` of a body that was found and cannot be carried by a plan."""
+
 MOST_BYTES: Final = 256 * 1024 * 1024
 """How many bytes of bodies one plan holds at most."""
 
@@ -129,6 +132,8 @@ def _reason_against(wanted: Wanted, body: Body | None, held: int) -> str | None:
     if body is None:
         hashed = " with the payload hash of the evidence" if wanted.payload_hash else ""
         return f"no row{hashed} was found where the contract's replay.from looks for bodies"
+    if body.versions == UNREADABLE:
+        return "its headers hold bytes that are no text, which a plan does not carry"
     if body.versions > 1:
         return f"{body.versions} different bodies were found for it: which one is meant is not known"
     if held > MOST_BYTES:

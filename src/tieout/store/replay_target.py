@@ -20,13 +20,16 @@ from tieout.store.connecting import Cursor, Database
 LEDGER: Final = "tieout_replayed"
 _PAGE: Final = 200
 
-_CREATE: Final = sql.SQL("""
-CREATE TABLE IF NOT EXISTS {ledger} (
+_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+_IS_THERE: Final = "SELECT to_regclass(%(name)s) IS NOT NULL AS is_there"
+_CREATE_LEDGER: Final = sql.SQL("""
+CREATE TABLE {ledger} (
     idempotence_key text PRIMARY KEY,
     plan_id text NOT NULL,
     replayed_at timestamptz NOT NULL DEFAULT now()
-);
-CREATE TABLE IF NOT EXISTS {table} (
+)""")
+_CREATE_TABLE: Final = sql.SQL("""
+CREATE TABLE {table} (
     idempotence_key text NOT NULL,
     message_id text,
     topic text NOT NULL,
@@ -68,10 +71,20 @@ def insert_once(database: Database, table: str, plan_id: str, records: Iterable[
     names = _names(table)
     new = 0
     with database.transaction() as cursor:
-        cursor.execute(_CREATE.format(**names))
+        _prepare(cursor, names)
         for page in _pages(records):
             new += _insert_page(cursor, names, plan_id, page)
     return new
+
+
+def _prepare(cursor: Cursor, names: Mapping[str, sql.Composable]) -> None:
+    """Take the ledger for this transaction, and create what is missing: a role may lack the right to create."""
+    cursor.execute(_LOCK, {"name": names["ledger"].as_string(cursor)})
+    for part, statement in (("ledger", _CREATE_LEDGER), ("table", _CREATE_TABLE)):
+        cursor.execute(_IS_THERE, {"name": names[part].as_string(cursor)})
+        found = cursor.fetchone()
+        if found is None or not found["is_there"]:
+            cursor.execute(statement.format(**names))
 
 
 def _insert_page(

@@ -142,7 +142,7 @@ WRONG_FIELDS = [
     (
         "grace: 15m",
         "replay: {output: {table: 'orders; DROP', identity: id, order: at}}",
-        "5: replay.output.table: TBD",
+        '5: replay.output.table: expected text that matches ^[A-Za-z_][A-Za-z0-9_]{0,62}(\\.[A-Za-z_][A-Za-z0-9_]{0,62})?$, found "orders; DROP"',
     ),
     ("to: slack,", "to: slak,", '15: alerts.0.to: found "slak"; did you mean slack?'),
     (
