@@ -6,10 +6,21 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 from psycopg2.extensions import parse_dsn
-from tests.store.examples import command, query, run_id
+from tests.store.examples import (
+    CONTRACT,
+    ORIGIN,
+    command,
+    incident,
+    one_break,
+    query,
+    rows,
+    run_id,
+    statement,
+)
 
 from tieout.contracts import ReplayOutput
 from tieout.errors import StoreError
@@ -149,6 +160,30 @@ def test_the_ledger_of_replays_takes_a_key_once(store: Store, store_url: str) ->
     assert query(store_url, "SELECT approved_by FROM tieout.replay WHERE plan_id = 'plan-1'") == [
         {"approved_by": "ann"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("after", "resolution"),
+    [
+        ([], "replayed"),
+        ([one_break(1, **{"class": "LATE", "flags": [], "severity": "warning"})], "replayed"),
+        ([one_break(1)], None),
+    ],
+    ids=["gone", "late", "still lost"],
+)
+def test_a_break_that_went_after_its_replay_was_resolved_by_it(
+    store: Store, store_url: str, after: list[dict[str, Any]], resolution: str | None
+) -> None:
+    """And one that stays lost is still open: a replay is no proof of an effect."""
+    store.publish(statement(1, breaks_total=1), [one_break(1)], CONTRACT, ORIGIN)
+    store.record_replay(_replay("plan-1"), [ReplayItem("k1", "break-1", "produce", "m-1")])
+    query(store_url, "UPDATE tieout.replay SET executed_at = '2026-11-20T12:00:02Z'")
+
+    found = [incident("incident-1", len(after)) | {"class": one["class"]} for one in after]
+    store.publish(statement(3, breaks_total=len(after), incidents=found), after, CONTRACT, ORIGIN)
+
+    lives = [row for row in rows(store_url, "life") if row["kind"] == "break"]
+    assert [row["resolution"] for row in lives] == [resolution]
 
 
 NASTY = ["m-1", "it's", 'back\\slash"', "'; DROP TABLE sink.orders; --"]

@@ -52,6 +52,9 @@ def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "contracts", metavar="CONTRACT", type=Path, nargs="+", help="contract file, or folder of contracts"
     )
+    command.add_argument(
+        "--json", action="store_true", help="print contracts and findings as JSON instead of text"
+    )
 
 
 def _trace(command: argparse.ArgumentParser) -> None:
@@ -143,7 +146,7 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
-    "check": ("Check contracts without reading any evidence.", _check),
+    "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
     "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),
     "score": ("Compare what a run found with the truth of a simulation.", _score),

@@ -60,11 +60,23 @@ class Budgets(Model):
 
 
 class Settings(Model):
-    """What the pipeline's own parts are declared to be set to, in their own words."""
+    """What the pipeline's own parts are declared to be set to, in their own words.
+
+    In each part `client` names the program and its version, and `file` a file that holds its settings; `connect` is
+    Kafka Connect's worker, `connector` one connector in it. docs/reference/linter.md lists what is looked at.
+    """
 
     producer: dict[str, Setting] = Field(default={})
     consumer: dict[str, Setting] = Field(default={})
     broker: dict[str, Setting] = Field(default={})
+    connect: dict[str, Setting] = Field(default={})
+    connector: dict[str, Setting] = Field(default={})
+    streams: dict[str, Setting] = Field(default={})
+    flink: dict[str, Setting] = Field(default={})
+    spark: dict[str, Setting] = Field(default={})
+    storm: dict[str, Setting] = Field(default={})
+    pulsar: dict[str, Setting] = Field(default={})
+    activemq: dict[str, Setting] = Field(default={})
 
 
 class Annotation(Model):

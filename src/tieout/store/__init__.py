@@ -6,6 +6,8 @@ it.
 
 from __future__ import annotations
 
+from tieout.store.acts import Silence
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
@@ -13,13 +15,19 @@ from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
+    "EarlierWindow",
+    "HistoryEntry",
+    "Life",
     "PublishedRun",
     "Replay",
     "ReplayItem",
     "Replayed",
+    "Resolution",
     "Run",
     "RunOrigin",
     "RunSummary",
+    "Silence",
+    "State",
     "Store",
     "StoredBreak",
     "StoredIncident",
