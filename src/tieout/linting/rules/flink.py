@@ -62,8 +62,10 @@ RULES: Final = (
         name="flink_sink_none",
         section="flink",
         setting=_GUARANTEE,
-        fires="`none`, the default of the DataStream API",
-        holds=is_any("flink", _GUARANTEE, "none"),
+        fires="`none`, the default of the DataStream API, with an output that is not said to be keyed",
+        holds=lambda pipeline: both(
+            is_any("flink", _GUARANTEE, "none")(pipeline), not survives_rereading(pipeline, "flink")
+        ),
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
         failure=(
