@@ -207,3 +207,21 @@ WHERE alert_id = %(alert_id)s AND status = 'sending' AND attempts = %(attempt)s
 -- name: pending_alerts
 SELECT count(*) AS pending FROM tieout.alert
 WHERE status IN ('pending', 'sending') AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+
+-- name: write_replay
+INSERT INTO tieout.replay (
+    plan_id, run_id, pipeline, consumer_group, incident_id, target, digest, approved_by, dag_run_id
+) VALUES (
+    %(plan_id)s, %(run_id)s, %(pipeline)s, %(group)s, %(incident_id)s, %(target)s, %(digest)s, %(approved_by)s,
+    %(dag_run_id)s
+)
+ON CONFLICT (plan_id) DO NOTHING
+
+-- name: write_replay_items
+INSERT INTO tieout.replay_item (idempotence_key, plan_id, break_id, kind, message_id) VALUES %s
+ON CONFLICT (idempotence_key) DO NOTHING
+RETURNING idempotence_key
+
+-- name: replayed
+SELECT idempotence_key, plan_id, executed_at FROM tieout.replay_item JOIN tieout.replay USING (plan_id)
+WHERE idempotence_key = ANY (%(keys)s)

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from tieout.model import Alert, CheckResult, Verdict
-from tieout.store import acts, checking, life, migrating, outbox, publishing, results
+from tieout.store import acts, checking, life, migrating, outbox, publishing, replays, results
 from tieout.store.acts import Silence, Subject
 from tieout.store.connecting import Database
 from tieout.store.life import EarlierWindow, HistoryEntry, Life
 from tieout.store.outbox import ClaimedAlert
+from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import migrations, queries
@@ -151,6 +152,16 @@ class Store:
     def pending_alerts(self, pipeline: str | None = None) -> int:
         """Return how many alerts are neither sent nor given up."""
         return self._all("pending_alerts", lambda row: int(row["pending"]), pipeline=pipeline)[0]
+
+    def record_replay(self, replay: Replay, items: Iterable[ReplayItem]) -> int:
+        """Store what an approved plan repaired, in one transaction; return how many items are new."""
+        with self._database.transaction() as cursor:
+            return replays.record(cursor, replay, items)
+
+    def replayed(self, idempotence_keys: Sequence[str]) -> dict[str, Replayed]:
+        """Return those of the keys that were replayed, with when and by which plan."""
+        with self._database.transaction() as cursor:
+            return replays.replayed(cursor, idempotence_keys)
 
     def open_breaks(self, pipeline: str, *, limit: int = 100, after: str | None = None) -> tuple[Life, ...]:
         """Return followed breaks that are open or reopened, the oldest window first, then by id.
