@@ -7,11 +7,20 @@ it.
 from __future__ import annotations
 
 from tieout.store.outbox import ClaimedAlert
-from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.results import (
+    CurrentStatement,
+    PublishedRun,
+    Run,
+    RunOrigin,
+    RunSummary,
+    StoredBreak,
+    StoredIncident,
+)
 from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
+    "CurrentStatement",
     "PublishedRun",
     "Run",
     "RunOrigin",
