@@ -10,11 +10,20 @@ from tieout.store.acts import Silence
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
-from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.results import (
+    CurrentStatement,
+    PublishedRun,
+    Run,
+    RunOrigin,
+    RunSummary,
+    StoredBreak,
+    StoredIncident,
+)
 from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
+    "CurrentStatement",
     "EarlierWindow",
     "HistoryEntry",
     "Life",

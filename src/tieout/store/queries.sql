@@ -128,6 +128,18 @@ SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, co
 FROM tieout.run WHERE pipeline = %(pipeline)s
 ORDER BY window_start DESC, published_at DESC, run_id LIMIT %(limit)s
 
+-- name: statements_between
+-- Of each statement what a report of a period shows: its breaks and most of its incidents stay where they are.
+SELECT pipeline, window_start, verdict, final_verdict, contract -> 'active' AS active,
+       (statement - 'incidents' - 'not_judged' - 'checks') || jsonb_build_object(
+           'incidents', jsonb_path_query_array(statement, '$.incidents[0 to 99]'),
+           'incidents_found', jsonb_array_length(statement -> 'incidents')
+       ) AS statement
+FROM tieout.run
+WHERE is_current AND window_start < %(end)s AND window_end > %(start)s
+  AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+ORDER BY pipeline, consumer_group, window_start
+
 -- name: incidents
 SELECT incident_id, class AS class_name, locus, cause, topic, partition, first_position, last_position, breaks, severity
 FROM tieout.incident WHERE run_id = %(run_id)s

@@ -13,7 +13,15 @@ from tieout.store.connecting import Database
 from tieout.store.life import EarlierWindow, HistoryEntry, Life
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
-from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.results import (
+    CurrentStatement,
+    PublishedRun,
+    Run,
+    RunOrigin,
+    RunSummary,
+    StoredBreak,
+    StoredIncident,
+)
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import migrations, queries
 from tieout.store.storable import storable_text
@@ -114,6 +122,15 @@ class Store:
     def runs_of(self, pipeline: str, limit: int = 100) -> tuple[RunSummary, ...]:
         """Return a pipeline's runs, current or not: the latest window first, in it the latest published."""
         return self._all("runs_of", results.summary_of, pipeline=storable_text(pipeline), limit=limit)
+
+    def statements_between(
+        self, start: datetime, end: datetime, pipeline: str | None = None
+    ) -> tuple[CurrentStatement, ...]:
+        """Return the current statements of windows that touch `[start, end)`, of one pipeline or all, in time."""
+        named = None if pipeline is None else storable_text(pipeline)
+        return self._all(
+            "statements_between", results.current_statement_of, start=start, end=end, pipeline=named
+        )
 
     def incidents(self, run_id: str, limit: int = 1000) -> tuple[StoredIncident, ...]:
         """Return a run's incidents, the gravest and largest first."""
