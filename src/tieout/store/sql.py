@@ -33,9 +33,9 @@ class Migration:
 
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Return the statements of `queries.sql` by name."""
-    return MappingProxyType(parsed(_package().joinpath("queries.sql").read_text(encoding="utf-8")))
+def queries(file: str = "queries.sql") -> Mapping[str, str]:
+    """Return the statements of one of the package's SQL files by name."""
+    return MappingProxyType(parsed(_package().joinpath(file).read_text(encoding="utf-8")))
 
 
 def parsed(text: str) -> dict[str, str]:
