@@ -6,16 +6,24 @@ it.
 
 from __future__ import annotations
 
+from tieout.store.acts import Silence
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
 from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
+    "EarlierWindow",
+    "HistoryEntry",
+    "Life",
     "PublishedRun",
+    "Resolution",
     "Run",
     "RunOrigin",
     "RunSummary",
+    "Silence",
+    "State",
     "Store",
     "StoredBreak",
     "StoredIncident",

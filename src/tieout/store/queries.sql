@@ -1,4 +1,4 @@
--- Every statement that the store sends, by name; %(name)s are parameters. Lines that start with -- are not sent.
+-- Every statement that the store sends, by name, but those of life.sql; %(name)s are parameters. Lines that start with -- are not sent.
 
 -- name: session
 -- A client that is gone is noticed while its statement runs, so that it does not keep its locks.
@@ -89,7 +89,7 @@ INSERT INTO tieout.statement_count (run_id, kind, name, count) VALUES %s
 -- name: write_breaks
 INSERT INTO tieout.break (
     run_id, break_id, incident_id, class, flags, message_id, producer_id, topic, partition, msg_offset, positions, locus,
-    cause, admissible, rule, severity, evidence
+    cause, admissible, rule, severity, evidence, last_attempt_at
 ) VALUES %s
 
 -- name: write_incidents
