@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -12,6 +13,7 @@ from tieout.store.acts import Silence, Subject
 from tieout.store.connecting import Database
 from tieout.store.life import EarlierWindow, HistoryEntry, Life
 from tieout.store.outbox import ClaimedAlert
+from tieout.store.reader import READ_TIMEOUT, Reader
 from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import (
     CurrentStatement,
@@ -104,6 +106,12 @@ class Store:
             described = checking.Suite(suite, suite_digest, gx_version)
             checking.record(cursor, checked_run_id(run_id), results, final=final_verdict, suite=described)
             outbox.enqueue(cursor, alerts)
+
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Give a reader whose answers are all of one moment, as a page needs them; it cannot write."""
+        with self._database.transaction(READ_TIMEOUT, is_snapshot=True) as cursor:
+            yield Reader(cursor)
 
     def run(self, run_id: str) -> Run | None:
         """Return one run with its documents, or None where it is not stored."""
