@@ -34,8 +34,9 @@ class Migration:
 
 @cache
 def queries() -> Mapping[str, str]:
-    """Return the statements of `queries.sql` by name."""
-    return MappingProxyType(parsed(_package().joinpath("queries.sql").read_text(encoding="utf-8")))
+    """Return the statements of `queries.sql` and `life.sql` by name."""
+    texts = (_package().joinpath(name).read_text(encoding="utf-8") for name in ("queries.sql", "life.sql"))
+    return MappingProxyType(parsed("\n".join(texts)))
 
 
 def parsed(text: str) -> dict[str, str]:
@@ -53,7 +54,7 @@ def parsed(text: str) -> dict[str, str]:
         lines = [line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--")]
         if name in statements or not lines:
             found = "two" if lines else "none"
-            raise StoreError(f"queries.sql: expected one statement named {name}, found {found}")
+            raise StoreError(f"SQL: expected one statement named {name}, found {found}")
         statements[name] = "\n".join(lines)
     return statements
 
