@@ -16,13 +16,15 @@ from typing import Any, Final, TextIO
 from tieout.cli.engine import Engine, Order
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
+from tieout.cli.parser import LEDGERS
 from tieout.cli.period import stored_windows, written_windows
+from tieout.cli.starting import drafted, write_new
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
 from tieout.engine.supported import refuse_unsupported
 from tieout.errors import ContractError, UsageError
-from tieout.model import Identity, Verdict, Window
+from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.markdown import render_markdown
 from tieout.reporting.page import render_html
@@ -65,6 +67,22 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
     return OF_VERDICT[Verdict(statement["verdict"])]
+
+
+def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Write a first contract, and say what it leaves open."""
+    given = {ledger: getattr(arguments, ledger.value) for ledger in LEDGERS}
+    sources = {ledger: source for ledger, source in given.items() if source is not None}
+    folder = Path() if arguments.output is None else arguments.output.parent
+    made = drafted(arguments.pipeline, Guarantee(arguments.guarantee), arguments.group, sources, folder)
+    if arguments.output is None:
+        _print(made.text, around.out)
+    else:
+        write_new(made.text, arguments.output)
+        around.progress(f"written: {arguments.output}")
+    for question in made.open_questions:
+        around.progress(f"left open: {plain(question)}")
+    return ExitCode.KEPT
 
 
 def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -163,6 +181,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 }
 COMMANDS: Final[Mapping[str, Command]] = {
     "reconcile": reconcile,
+    "init": init,
     "check": check,
     "trace": trace,
     "report": report,

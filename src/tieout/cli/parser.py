@@ -9,8 +9,20 @@ from typing import Final, TypeVar
 
 from tieout import __version__
 from tieout.contracts.times import parse_time
+from tieout.model import Guarantee, Ledger
 
 Value = TypeVar("Value")
+LEDGERS: Final = {
+    Ledger.PRODUCED: "what the producers sent",
+    Ledger.LOG: "the broker's log",
+    Ledger.READ: "what consumers read",
+    Ledger.DELIVERED: "what consumers wrote",
+    Ledger.COMMITTED: "the group's positions",
+    Ledger.FILTERED: "what was dropped rightly",
+    Ledger.DEAD_LETTERS: "what was parked",
+    Ledger.STAGED: "what waits in the consumer's staging",
+}
+"""The ledgers that `init` looks at; `assigned` holds arrays, which no look at a file tells."""
 FORMATS: Final = ("text", "json", "markdown")
 REPORT_FORMATS: Final = (*FORMATS, "html")
 SCHEMAS: Final = ("contract", "statement", "trace")
@@ -48,6 +60,27 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
         help="folder for the statement; replaced as a whole",
     )
     _printed(command, FORMATS, "the statement")
+
+
+def _init(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "pipeline", metavar="PIPELINE", help="the pipeline's name, such as orders_to_warehouse"
+    )
+    command.add_argument(
+        "--guarantee", choices=[one.value for one in Guarantee], required=True, help="what is promised"
+    )
+    command.add_argument(
+        "--group", metavar="NAME", help="consumer group or output (default: as the rows say)"
+    )
+    for ledger in LEDGERS:
+        command.add_argument(
+            f"--{ledger.value.replace('_', '-')}",
+            metavar="SOURCE",
+            help=f"{LEDGERS[ledger]}: file, folder, pattern, or jdbc:CONNECTION:TABLE",
+        )
+    command.add_argument(
+        "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"
+    )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
@@ -166,6 +199,7 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
+    "init": ("Write a first contract from a look at files and tables, its guesses explained.", _init),
     "check": ("Check contracts without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
     "report": ("Tell what the statements of a period say together, for auditors.", _report),
