@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
 from tieout.cli.engine import Engine, Order
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
@@ -24,6 +25,7 @@ from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
 from tieout.engine.supported import refuse_unsupported
 from tieout.errors import ContractError, UsageError
+from tieout.linting import findings
 from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.markdown import render_markdown
@@ -86,8 +88,9 @@ def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Say of each contract that it is valid, or everything that is wrong with it."""
+    """Say of each contract that it is valid and what its settings let happen, or everything that is wrong with it."""
     errors: list[ContractError] = []
+    checked: list[Checked] = []
     for path in arguments.contracts:
         contracts, wrong = _loaded(path)
         errors += wrong
@@ -97,10 +100,14 @@ def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
             except UsageError as refused:
                 errors.append(ContractError(str(path), None, str(refused)))
             else:
-                _print(_summary(contract), around.out)
+                checked.append((contract, findings(contract)))
+    if arguments.json:
+        _print(_json(checked_json(checked, errors)), around.out)
+    else:
+        _print("".join(checked_text(*each) for each in checked), around.out)
     for error in errors:
         print(error, file=around.err)
-    return ExitCode.ERROR if errors else ExitCode.KEPT
+    return ExitCode.ERROR if errors or has_unreadable(checked) else ExitCode.KEPT
 
 
 def trace(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -218,17 +225,6 @@ def _loaded(path: Path) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]
     if not contracts and not errors:
         return (), (ContractError(str(path), None, "no contract (*.yml, *.yaml) in this folder"),)
     return contracts, errors
-
-
-def _summary(contract: Contract) -> str:
-    ledgers = ", ".join(ledger.value for ledger in contract.ledgers)
-    settings = contract.settings
-    unchecked = settings.producer or settings.consumer or settings.broker
-    note = "\n  settings are recorded; they are not compared with the guarantee yet" if unchecked else ""
-    return (
-        f"{contract.pipeline}: valid; {contract.guarantee} for group {plain(contract.group)}\n"
-        f"  ledgers: {ledgers}\n  digest: {contract.digest}{note}\n"
-    )
 
 
 def _window_or_none(arguments: argparse.Namespace) -> Window | None:

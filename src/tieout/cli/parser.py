@@ -87,6 +87,9 @@ def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "contracts", metavar="CONTRACT", type=Path, nargs="+", help="contract file, or folder of contracts"
     )
+    command.add_argument(
+        "--json", action="store_true", help="print contracts and findings as JSON instead of text"
+    )
 
 
 def _trace(command: argparse.ArgumentParser) -> None:
@@ -200,7 +203,7 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
     "init": ("Write a first contract from a look at files and tables, its guesses explained.", _init),
-    "check": ("Check contracts without reading any evidence.", _check),
+    "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
     "report": ("Tell what the statements of a period say together, for auditors.", _report),
     "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),

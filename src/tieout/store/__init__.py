@@ -6,7 +6,10 @@ it.
 
 from __future__ import annotations
 
+from tieout.store.acts import Silence
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
 from tieout.store.outbox import ClaimedAlert
+from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import (
     CurrentStatement,
     PublishedRun,
@@ -21,10 +24,19 @@ from tieout.store.store import Store
 __all__ = [
     "ClaimedAlert",
     "CurrentStatement",
+    "EarlierWindow",
+    "HistoryEntry",
+    "Life",
     "PublishedRun",
+    "Replay",
+    "ReplayItem",
+    "Replayed",
+    "Resolution",
     "Run",
     "RunOrigin",
     "RunSummary",
+    "Silence",
+    "State",
     "Store",
     "StoredBreak",
     "StoredIncident",

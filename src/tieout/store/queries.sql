@@ -1,4 +1,4 @@
--- Every statement that the store sends, by name; %(name)s are parameters. Lines that start with -- are not sent.
+-- Every statement that the store sends, by name, but those of life.sql; %(name)s are parameters. Lines that start with -- are not sent.
 
 -- name: session
 -- A client that is gone is noticed while its statement runs, so that it does not keep its locks.
@@ -89,7 +89,7 @@ INSERT INTO tieout.statement_count (run_id, kind, name, count) VALUES %s
 -- name: write_breaks
 INSERT INTO tieout.break (
     run_id, break_id, incident_id, class, flags, message_id, producer_id, topic, partition, msg_offset, positions, locus,
-    cause, admissible, rule, severity, evidence
+    cause, admissible, rule, severity, evidence, last_attempt_at
 ) VALUES %s
 
 -- name: write_incidents
@@ -219,3 +219,21 @@ WHERE alert_id = %(alert_id)s AND status = 'sending' AND attempts = %(attempt)s
 -- name: pending_alerts
 SELECT count(*) AS pending FROM tieout.alert
 WHERE status IN ('pending', 'sending') AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+
+-- name: write_replay
+INSERT INTO tieout.replay (
+    plan_id, run_id, pipeline, consumer_group, incident_id, target, digest, approved_by, dag_run_id
+) VALUES (
+    %(plan_id)s, %(run_id)s, %(pipeline)s, %(group)s, %(incident_id)s, %(target)s, %(digest)s, %(approved_by)s,
+    %(dag_run_id)s
+)
+ON CONFLICT (plan_id) DO NOTHING
+
+-- name: write_replay_items
+INSERT INTO tieout.replay_item (idempotence_key, plan_id, break_id, kind, message_id) VALUES %s
+ON CONFLICT (idempotence_key) DO NOTHING
+RETURNING idempotence_key
+
+-- name: replayed
+SELECT idempotence_key, plan_id, executed_at FROM tieout.replay_item JOIN tieout.replay USING (plan_id)
+WHERE idempotence_key = ANY (%(keys)s)

@@ -291,14 +291,58 @@ def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
     assert load_contract(file).ledgers[Ledger.PRODUCED].columns["attempted_at"] == "timestamp_millis(sent_ms)"
 
 
-def test_check_says_what_it_does_not_check(tmp_path: Path) -> None:
-    """Declared settings are not held against the guarantee yet, and an empty folder is no success."""
+def test_check_tells_what_the_settings_let_happen(contract: Path, tmp_path: Path) -> None:
+    """Findings do not make a contract invalid; without settings nothing is said of them."""
     file = tmp_path / "a.yml"
-    file.write_text(CONTRACT + "settings: {producer: {acks: '1'}}\n")
-    (tmp_path / "none").mkdir()
+    file.write_text(
+        CONTRACT + "settings: {producer: {client: java-4.0, acks: '1'}, broker: {client: kafka-4.0}}\n"
+    )
 
-    assert "settings are recorded; they are not compared with the guarantee yet" in run("check", file).out
-    empty = run("check", tmp_path / "none")
+    silent, told = run("check", contract), run("check", file)
+
+    assert "  settings: none declared, so nothing is said of them\n" in silent.out
+    assert told.code == 0
+    assert (
+        "  settings: 1 critical, 1 warning\n  critical  producer.acks = 1\n    default:  all from 3.0\n"
+        in told.out
+    )
+    assert "    leads to: LOST, LOG_TRUNCATION (cause: leader failover or unclean election)\n" in told.out
+
+
+def test_check_prints_findings_as_json(tmp_path: Path) -> None:
+    """Programs read contracts, findings and errors from standard output; people the errors from standard error."""
+    (tmp_path / "a.yml").write_text(
+        CONTRACT + "settings: {consumer: {commits: before processing, enable.auto.commit: false}}\n"
+    )
+    (tmp_path / "b.yml").write_text(CONTRACT.replace("group", "gruop"))
+
+    ended = run("check", tmp_path, "--json")
+
+    printed = json.loads(ended.out)
+    assert ended.code == 2
+    assert printed["contracts"][0]["pipeline"] == "orders"
+    assert printed["contracts"][0]["findings"][0]["rule"] == "consumer_commits_before"
+    assert [error["file"] for error in printed["errors"]] == [str(tmp_path / "b.yml")]
+    assert "gruop: unknown field" in printed["errors"][0]["reason"]
+    assert "b.yml" in ended.err
+
+
+def test_check_fails_where_a_settings_file_cannot_be_read(tmp_path: Path) -> None:
+    """A path that leads nowhere is a mistake in the contract, not a clean bill."""
+    file = tmp_path / "a.yml"
+    file.write_text(CONTRACT + "settings: {producer: {file: conf/none.properties}}\n")
+
+    ended = run("check", file)
+
+    assert ended.code == 2
+    assert "conf/none.properties" in ended.out
+    assert "cannot be read: No such file or directory" in ended.out
+
+
+def test_an_empty_folder_is_no_success(tmp_path: Path) -> None:
+    """Where no contract was checked, nothing was found to be right."""
+    empty = run("check", tmp_path)
+
     assert empty.code == 2
     assert "no contract (*.yml, *.yaml) in this folder" in empty.err
 
