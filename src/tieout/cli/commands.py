@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
-from tieout.cli.engine import Engine, Order
+from tieout.cli.completion import bash_completion
+from tieout.cli.engine import Engine, Order, Progress
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
-from tieout.cli.parser import LEDGERS
+from tieout.cli.parser import LEDGERS, parser
 from tieout.cli.period import stored_windows, written_windows
 from tieout.cli.starting import drafted, write_new
 from tieout.contracts import Contract, load_contract, load_contracts
@@ -51,10 +52,7 @@ class Surroundings:
     engine: Callable[[], Engine]
     out: TextIO
     err: TextIO
-
-    def progress(self, step: str) -> None:
-        """Tell what is being done, on the side, so that standard output holds the result alone."""
-        print(f"tieout: {step}", file=self.err, flush=True)
+    progress: Progress
 
 
 Command = Callable[[argparse.Namespace, Surroundings], ExitCode]
@@ -125,6 +123,12 @@ def schema(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     return ExitCode.KEPT
 
 
+def completion(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Print the script that completes commands in a shell."""
+    _print(COMPLETIONS[arguments.shell](parser()), around.out)
+    return ExitCode.KEPT
+
+
 def report(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Print what the statements of a period say together."""
     period, now = _window(arguments), datetime.now(UTC)
@@ -149,7 +153,7 @@ def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         description = description.with_messages(arguments.messages)
     output = checked_output(arguments.output, FILES, "simulation")
     summary = write_simulation(description, arguments.seed, output, around.progress)
-    _print(_simulated(summary, output), around.out)
+    _print(_json(summary) if arguments.json else _simulated(summary, output), around.out)
     return ExitCode.KEPT
 
 
@@ -181,6 +185,7 @@ REPORTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "markdown": period_markdown,
     "html": period_html,
 }
+COMPLETIONS: Final = {"bash": bash_completion}
 SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "contract": json_schema,
     "statement": statement_schema,
@@ -195,6 +200,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "simulate": simulate,
     "score": score,
     "schema": schema,
+    "completion": completion,
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tieout import __version__
+from tieout.cli.examples import epilog_of
 from tieout.contracts.times import parse_time
 from tieout.model import Guarantee, Ledger
 
@@ -25,6 +26,7 @@ LEDGERS: Final = {
 """The ledgers that `init` looks at; `assigned` holds arrays, which no look at a file tells."""
 FORMATS: Final = ("text", "json", "markdown")
 REPORT_FORMATS: Final = (*FORMATS, "html")
+SHELLS: Final = ("bash",)
 SCHEMAS: Final = ("contract", "statement", "trace")
 
 _EPILOG: Final = """\
@@ -44,7 +46,12 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (purpose, add_arguments) in _COMMANDS.items():
         command = commands.add_parser(
-            name, parents=[debug], help=purpose, description=purpose, epilog=_EPILOG
+            name,
+            parents=[debug],
+            help=purpose,
+            description=purpose,
+            epilog=epilog_of(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_arguments(command)
     return whole
@@ -141,6 +148,7 @@ def _simulate(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--messages", metavar="N", type=int, help="how many messages, instead of the description's number"
     )
+    command.add_argument("--json", action="store_true", help="print the summary as JSON instead of text")
 
 
 def _score(command: argparse.ArgumentParser) -> None:
@@ -152,6 +160,12 @@ def _score(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--report", metavar="FILE", type=Path, help="write the score as a Markdown page, too"
+    )
+
+
+def _completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "shell", choices=SHELLS, nargs="?", default="bash", help="for which shell (default: bash)"
     )
 
 
@@ -209,4 +223,5 @@ _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]
     "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),
     "score": ("Compare what a run found with the truth of a simulation.", _score),
     "schema": ("Print a JSON Schema: a contract's, for editors, or of what Tieout writes.", _schema),
+    "completion": ("Print a script that completes commands, options and choices.", _completion),
 }
