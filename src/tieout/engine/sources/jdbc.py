@@ -118,6 +118,20 @@ def read(spec: JdbcSource, request: Request) -> Reading:
     )
 
 
+def first_rows(spec: JdbcSource, place: str, limit: int) -> list[dict[str, Any]]:
+    """Return the first rows of a table or query as PostgreSQL's client gives them, for a look at an unknown source.
+
+    Raises:
+        SourceError: where the server or the table cannot be reached; without the password.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    settings = connection(spec.connection)
+    with _snapshot(settings, spec, place) as session, session.cursor() as cursor:
+        cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT %s").format(_relation(spec)), (limit,))
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
 @contextmanager
 def _snapshot(settings: Connection, spec: JdbcSource, place: str) -> Iterator[PgConnection]:
     """Give a session whose every query sees the database as it is now, and that cannot change it."""
