@@ -6,12 +6,16 @@ it.
 
 from __future__ import annotations
 
+from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
 from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
+    "GapsTold",
+    "JudgedWindow",
+    "OpenGap",
     "PublishedRun",
     "Run",
     "RunOrigin",
