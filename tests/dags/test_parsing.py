@@ -17,7 +17,7 @@ from tieout.orchestration import catalogue
 from tieout.orchestration.assets import kept_asset
 from tieout.orchestration.dag_factory import CONTRACT_ERROR_TAG
 
-OURS = {"tieout_upkeep", "tieout_gap_audit"}
+OURS = {"tieout_upkeep", "tieout_gap_audit", "tieout_replay"}
 """The DAGs that stand for no contract."""
 
 
@@ -152,4 +152,4 @@ def test_the_documented_dag_that_waits_for_a_kept_window_is_one(tmp_path: Path) 
     found = DagBag(str(tmp_path))
 
     assert found.import_errors == {}
-    assert found.dags["invoices"].timetable.asset_condition.objects == [kept_asset("orders_to_warehouse")]
+    assert found.dags["invoices"].timetable.asset_condition.objects == (kept_asset("orders_to_warehouse"),)

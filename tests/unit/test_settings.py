@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,16 @@ def test_a_retention_that_would_delete_what_is_still_needed_is_refused(
         UsageError, match="TIEOUT_KEEP_STATEMENTS_DAYS: expected a whole number of days from 35 on"
     ):
         settings.retention()
+
+
+def test_every_variable_is_in_the_reference() -> None:
+    """What settings reads is what docs/reference/environment.md lists, in the same words."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "environment.md").read_text()
+    read = {
+        value for value in vars(settings).values() if isinstance(value, str) and value.startswith("TIEOUT_")
+    }
+
+    assert read
+    assert read <= {variable.name for variable in settings.VARIABLES}
+    for variable in settings.VARIABLES:
+        assert f"| `{variable.name}` | {variable.default} | {variable.meaning} |" in page

@@ -29,7 +29,8 @@ LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 POOL: Final = "spark"
 UPKEEP: Final = "tieout_upkeep"
 GAP_AUDIT: Final = "tieout_gap_audit"
-RESERVED: Final = (UPKEEP, GAP_AUDIT)
+REPLAY: Final = "tieout_replay"
+RESERVED: Final = (UPKEEP, GAP_AUDIT, REPLAY)
 CONTRACT_ERROR_TAG: Final = "contract_error"
 _RECONCILE_LIMIT: Final = timedelta(hours=2)
 _SHORT_LIMIT: Final = timedelta(minutes=10)
