@@ -31,6 +31,10 @@ class ContractError(TieoutError):
         return f"{place}: {self.reason}"
 
 
+class SettingsFileError(TieoutError):
+    """A file of settings that the contract names cannot be used."""
+
+
 class SourceError(TieoutError):
     """A ledger's source cannot be read as the contract describes it."""
 

@@ -18,6 +18,52 @@ CONTRACTS = "TIEOUT_CONTRACTS"
 HOME = "TIEOUT_HOME"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable that Tieout reads, as docs/reference/environment.md lists it."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+VARIABLES: Final = (
+    Variable(
+        DATABASE_URL,
+        "none; Airflow's tasks need it",
+        "the result store: `postgresql://user:password@host:port/database`, reserved characters as %-escapes",
+    ),
+    Variable(
+        CONTRACTS,
+        "`dags/contracts`",
+        "the folders whose `*.yml` are contracts, parted by `:`; relative ones start at the folder above `dags/`",
+    ),
+    Variable(
+        HOME,
+        "`.tieout` of the working directory",
+        "takes the statements (`statements/`) and the plans of replays (`replays/`); Airflow's workers and Spark's "
+        "executors must see it under one path",
+    ),
+    Variable(
+        PRELOAD_CHECKS,
+        "off",
+        "`1`: Airflow's scheduler imports Great Expectations once, for the tasks that it forks; costs it 215 MB, "
+        "spares each task five seconds",
+    ),
+    Variable(
+        RESULT_PATH, "none", "set by the tasks for the Spark job they start: where it leaves its small result"
+    ),
+    Variable("JAVA_HOME", "`java` on the path", "which Java Spark runs on: 17 or newer"),
+    Variable(
+        "AIRFLOW_CONN_<NAME>",
+        "none",
+        "a connection that a contract names, as JSON or URI; in Airflow, its own connections and secrets backends "
+        "serve as well for alerts, Spark and replays",
+    ),
+)
+
 _DEFAULT_CONTRACTS: Final = Path("dags") / "contracts"
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from tieout import settings
 from tieout.errors import ConnectionNotFoundError
 from tieout.settings import Connection, connection
 
@@ -111,3 +113,16 @@ def test_a_wrong_connection_says_why_without_its_secret(
 
     assert str(caught.value).startswith(f"connection x: AIRFLOW_CONN_X cannot be read: {reason}")
     assert "hunter2" not in str(caught.value)
+
+
+def test_every_variable_is_in_the_reference() -> None:
+    """What settings reads is what docs/reference/environment.md lists, in the same words."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "environment.md").read_text()
+    read = {
+        value for value in vars(settings).values() if isinstance(value, str) and value.startswith("TIEOUT_")
+    }
+
+    assert read
+    assert read <= {variable.name for variable in settings.VARIABLES}
+    for variable in settings.VARIABLES:
+        assert f"| `{variable.name}` | {variable.default} | {variable.meaning} |" in page

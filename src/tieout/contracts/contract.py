@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from tieout.contracts.durations import LONGEST
 from tieout.contracts.ledgers import LedgerSpec
+from tieout.contracts.replay import Replay
 from tieout.contracts.rules import broken_rules, rules_error
 from tieout.contracts.scalars import (
     ConnectionName,
@@ -59,11 +60,23 @@ class Budgets(Model):
 
 
 class Settings(Model):
-    """What the pipeline's own parts are declared to be set to, in their own words."""
+    """What the pipeline's own parts are declared to be set to, in their own words.
+
+    In each part `client` names the program and its version, and `file` a file that holds its settings; `connect` is
+    Kafka Connect's worker, `connector` one connector in it. docs/reference/linter.md lists what is looked at.
+    """
 
     producer: dict[str, Setting] = Field(default={})
     consumer: dict[str, Setting] = Field(default={})
     broker: dict[str, Setting] = Field(default={})
+    connect: dict[str, Setting] = Field(default={})
+    connector: dict[str, Setting] = Field(default={})
+    streams: dict[str, Setting] = Field(default={})
+    flink: dict[str, Setting] = Field(default={})
+    spark: dict[str, Setting] = Field(default={})
+    storm: dict[str, Setting] = Field(default={})
+    pulsar: dict[str, Setting] = Field(default={})
+    activemq: dict[str, Setting] = Field(default={})
 
 
 class Annotation(Model):
@@ -117,6 +130,7 @@ class Contract(Model):
     settings: Settings = Settings()
     annotations: tuple[Annotation, ...] = ()
     alerts: tuple[AlertRoute, ...] = ()
+    replay: Replay | None = None
 
     _base_dir: Path = PrivateAttr(default_factory=Path)
 
@@ -140,13 +154,16 @@ class Contract(Model):
 
     def to_json(self) -> str:
         """Return the canonical JSON: defaults filled in, keys sorted, one text for equal contracts."""
-        plain = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self._canonical(frozenset())
+
+    def _canonical(self, without: frozenset[str]) -> str:
+        plain = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(without))
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """The SHA-256 of the canonical JSON without `replay`, in hexadecimal: equal for contracts that judge alike."""
+        return hashlib.sha256(self._canonical(frozenset({"replay"})).encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str, base_dir: Path) -> Contract:

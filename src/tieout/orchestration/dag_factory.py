@@ -27,7 +27,8 @@ LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 POOL: Final = "spark"
 UPKEEP: Final = "tieout_upkeep"
-RESERVED: Final = (UPKEEP,)
+REPLAY: Final = "tieout_replay"
+RESERVED: Final = (UPKEEP, REPLAY)
 CONTRACT_ERROR_TAG: Final = "contract_error"
 _RECONCILE_LIMIT: Final = timedelta(hours=2)
 _SHORT_LIMIT: Final = timedelta(minutes=10)

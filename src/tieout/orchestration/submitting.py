@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -36,12 +36,24 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
         """Submit the job and return what it wrote."""
-        self._refuse_unknown_master()
         given = context["ti"].xcom_pull(task_ids="window")
+        return self.submitted(context, given["contract"], lambda file: arguments(given, file, context))
+
+    def submitted(
+        self, context: Mapping[str, Any], contract_json: str, words: Callable[[Path], list[str]]
+    ) -> dict[str, Any]:
+        """Submit the application with a contract and return what it wrote.
+
+        Args:
+            context: Airflow's.
+            contract_json: The contract, canonical JSON.
+            words: Gives the application's command line, given the file that holds the contract.
+        """
+        self._refuse_unknown_master()
         with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
             contract, result = Path(folder) / "contract.json", Path(folder) / "result.json"
-            contract.write_text(given["contract"])
-            self.application_args = arguments(given, contract, context)
+            contract.write_text(contract_json)
+            self.application_args = words(contract)
             self.env_vars = {
                 settings.DATABASE_URL: settings.required_database_url(),
                 settings.RESULT_PATH: str(result),

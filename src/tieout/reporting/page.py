@@ -43,18 +43,23 @@ def render_html(statement: Mapping[str, Any], breaks_sample: Sequence[Mapping[st
     )
 
 
-@cache
 def _template() -> Template:
-    environment = Environment(
+    return environment().get_template("statement.html.j2")
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of every page: escaped by itself, and strict about what it is not given."""
+    made = Environment(
         loader=PackageLoader("tieout.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= FILTERS
-    environment.globals["place_of"] = _place
-    return environment.get_template("statement.html.j2")
+    made.filters |= FILTERS
+    made.globals["place_of"] = _place
+    return made
 
 
 def _words(name: str) -> str:

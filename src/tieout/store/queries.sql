@@ -128,6 +128,18 @@ SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, co
 FROM tieout.run WHERE pipeline = %(pipeline)s
 ORDER BY window_start DESC, published_at DESC, run_id LIMIT %(limit)s
 
+-- name: statements_between
+-- Of each statement what a report of a period shows: its breaks and most of its incidents stay where they are.
+SELECT pipeline, window_start, verdict, final_verdict, contract -> 'active' AS active,
+       (statement - 'incidents' - 'not_judged' - 'checks') || jsonb_build_object(
+           'incidents', jsonb_path_query_array(statement, '$.incidents[0 to 99]'),
+           'incidents_found', jsonb_array_length(statement -> 'incidents')
+       ) AS statement
+FROM tieout.run
+WHERE is_current AND window_start < %(end)s AND window_end > %(start)s
+  AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+ORDER BY pipeline, consumer_group, window_start
+
 -- name: incidents
 SELECT incident_id, class AS class_name, locus, cause, topic, partition, first_position, last_position, breaks, severity
 FROM tieout.incident WHERE run_id = %(run_id)s
@@ -207,3 +219,21 @@ WHERE alert_id = %(alert_id)s AND status = 'sending' AND attempts = %(attempt)s
 -- name: pending_alerts
 SELECT count(*) AS pending FROM tieout.alert
 WHERE status IN ('pending', 'sending') AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+
+-- name: write_replay
+INSERT INTO tieout.replay (
+    plan_id, run_id, pipeline, consumer_group, incident_id, target, digest, approved_by, dag_run_id
+) VALUES (
+    %(plan_id)s, %(run_id)s, %(pipeline)s, %(group)s, %(incident_id)s, %(target)s, %(digest)s, %(approved_by)s,
+    %(dag_run_id)s
+)
+ON CONFLICT (plan_id) DO NOTHING
+
+-- name: write_replay_items
+INSERT INTO tieout.replay_item (idempotence_key, plan_id, break_id, kind, message_id) VALUES %s
+ON CONFLICT (idempotence_key) DO NOTHING
+RETURNING idempotence_key
+
+-- name: replayed
+SELECT idempotence_key, plan_id, executed_at FROM tieout.replay_item JOIN tieout.replay USING (plan_id)
+WHERE idempotence_key = ANY (%(keys)s)

@@ -8,13 +8,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from tieout.model import Alert, CheckResult, Verdict
-from tieout.store import acts, checking, life, migrating, outbox, publishing, results
+from tieout.store import acts, checking, life, migrating, outbox, publishing, replays, results
 from tieout.store.acts import Silence, Subject
 from tieout.store.connecting import Database
 from tieout.store.life import EarlierWindow, HistoryEntry, Life
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.reader import READ_TIMEOUT, Reader
-from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.replays import Replay, Replayed, ReplayItem
+from tieout.store.results import (
+    CurrentStatement,
+    PublishedRun,
+    Run,
+    RunOrigin,
+    RunSummary,
+    StoredBreak,
+    StoredIncident,
+)
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import migrations, queries
 from tieout.store.storable import storable_text
@@ -122,6 +131,15 @@ class Store:
         """Return a pipeline's runs, current or not: the latest window first, in it the latest published."""
         return self._all("runs_of", results.summary_of, pipeline=storable_text(pipeline), limit=limit)
 
+    def statements_between(
+        self, start: datetime, end: datetime, pipeline: str | None = None
+    ) -> tuple[CurrentStatement, ...]:
+        """Return the current statements of windows that touch `[start, end)`, of one pipeline or all, in time."""
+        named = None if pipeline is None else storable_text(pipeline)
+        return self._all(
+            "statements_between", results.current_statement_of, start=start, end=end, pipeline=named
+        )
+
     def incidents(self, run_id: str, limit: int = 1000) -> tuple[StoredIncident, ...]:
         """Return a run's incidents, the gravest and largest first."""
         return self._all("incidents", results.incident_of, run_id=checked_run_id(run_id), limit=limit)
@@ -159,6 +177,16 @@ class Store:
     def pending_alerts(self, pipeline: str | None = None) -> int:
         """Return how many alerts are neither sent nor given up."""
         return self._all("pending_alerts", lambda row: int(row["pending"]), pipeline=pipeline)[0]
+
+    def record_replay(self, replay: Replay, items: Iterable[ReplayItem]) -> int:
+        """Store what an approved plan repaired, in one transaction; return how many items are new."""
+        with self._database.transaction() as cursor:
+            return replays.record(cursor, replay, items)
+
+    def replayed(self, idempotence_keys: Sequence[str]) -> dict[str, Replayed]:
+        """Return those of the keys that were replayed, with when and by which plan."""
+        with self._database.transaction() as cursor:
+            return replays.replayed(cursor, idempotence_keys)
 
     def open_breaks(self, pipeline: str, *, limit: int = 100, after: str | None = None) -> tuple[Life, ...]:
         """Return followed breaks that are open or reopened, the oldest window first, then by id.
