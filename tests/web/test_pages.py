@@ -29,7 +29,7 @@ def test_a_pipeline_shows_verdicts_plots_incidents_and_contract(reader: TestClie
     assert "2026-11-20 01:00 20 % 0 % 10 %" in told, "2 of 10 lost, none doubled, 1 late"
     assert "2026-11-20 01:00 0.4 1.5 2.5" in told, "the latency's percentiles"
     assert "acks all" in told
-    assert re.search(r"LOST critical 2 orders-0 5 to 9 consumer commit before process", told)
+    assert re.search(r"LOST open critical 2 orders-0 5 to 9 consumer commit before process", told)
 
 
 def test_a_window_shows_its_statement(reader: TestClient) -> None:

@@ -42,7 +42,9 @@ def pipeline(visit: VisitDep, pipeline: PipelineName, asked: Annotated[Timed, Qu
             health=health_of(reader, heads, buckets, visit.now)[0],
             plots=plots_of(reader, pipeline, buckets, ticks),
             windows=reader.windows(pipeline, WindowFilter(), limit=WINDOWS_SHOWN),
-            incidents=reader.incidents(pipeline, IncidentFilter(), limit=INCIDENTS_SHOWN),
+            incidents=reader.incidents(pipeline, IncidentFilter(state="open"), limit=INCIDENTS_SHOWN),
             contract=run.contract if run else {},
             now=visit.now,
+            silences=visit.store.silences(pipeline),
+            may_write=visit.may_write(pipeline),
         )
