@@ -107,11 +107,11 @@ class Part:
         """Return the values that may apply, in lower case; None is one that nobody here knows."""
         value = self.settings.get(setting)
         if value is None:
-            return tuple({default.value.lower() for default in self.defaults(setting)})
-        if "${" in value:
-            return (None,)
-        lower = value.lower()
-        return (_WORDS.get(lower, {}).get(setting, lower),)
+            known = self.defaults(setting)
+            values = {default.value.lower() for default in known}
+            is_everywhere = {default.software for default in known} == set(self.software)
+            return (*values,) if is_everywhere or not known else (*values, None)
+        return (None,) if "${" in value else (_meaning(setting, value),)
 
     def is_any(self, setting: str, *wanted: str) -> Truth:
         """Return whether the setting is one of the values; without value or default it is none of them."""
@@ -209,7 +209,7 @@ def _part(contract: Contract, section: str, given: Mapping[str, Setting]) -> tup
     troubles += [
         _disagreement(section, name, own[name], read[name], named)
         for name in sorted(own.keys() & read.keys())
-        if own[name].lower() != read[name].lower()
+        if _meaning(name, own[name]) != _meaning(name, read[name])
     ]
     part = Part(section, software, versions, {**own, **read}, dict.fromkeys(read, named), bool(given))
     return part, troubles
@@ -252,6 +252,11 @@ def _canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[s
             if name in known and known[name].lstrip("-").isdigit():
                 known.setdefault("retention.ms", str(int(known[name]) * unit))
     return known
+
+
+def _meaning(setting: str, value: str) -> str:
+    lower = value.lower()
+    return _WORDS.get(lower, {}).get(setting, lower)
 
 
 def _written(value: Setting) -> str:

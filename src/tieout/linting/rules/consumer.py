@@ -36,7 +36,7 @@ def _commits_behind_threads(pipeline: Pipeline) -> Truth:
     part = pipeline["consumer"]
     if part.software == ("librdkafka",) or part.has("enable.auto.offset.store"):
         return False
-    return _commits_by_itself(pipeline)
+    return both(_commits_by_itself(pipeline), None if "librdkafka" in part.software else True)
 
 
 def _commits_late(pipeline: Pipeline) -> Truth:
@@ -207,7 +207,7 @@ RULES: Final = (
         ),
         advice=(
             "say what the output does with a record that comes twice: consumer: {output: keyed by id}, "
-            "keyed by position, transactional or appended"
+            "keyed by position or appended"
         ),
         severity=Severity.WARNING,
         source=_SEMANTICS,

@@ -1,7 +1,7 @@
 """What a contract says of its output, in words of Tieout's own: no program has a setting for it.
 
-`commits` says which comes first, the output or the commit of the position; `output` what a second writing of one record
-does. Both may stand in any part that reads.
+`commits` says which comes first, the output or the commit of the position, or that one transaction holds both; `output`
+what a second writing of one record does. Both may stand in any part that reads.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from tieout.linting.declaring import Pipeline, Truth
 from tieout.linting.rule import Condition
 
 COMMITS: Final = ("before processing", "after processing", "with the output")
-OUTPUT: Final = ("keyed by id", "keyed by position", "transactional", "appended")
+OUTPUT: Final = ("keyed by id", "keyed by position", "appended")
 
 OWN_WORDS: Final = {"commits": COMMITS, "output": OUTPUT}
 """The settings of Tieout's own, and what they may be."""
 
-_HELD: Final = ("keyed by id", "keyed by position", "transactional")
+_HELD: Final = ("keyed by id", "keyed by position")
 
 
 def survives_rereading(pipeline: Pipeline, section: str) -> bool:
