@@ -89,6 +89,10 @@ def _default_grace(known: dict[str, Any]) -> timedelta:
     return min(max(_LEAST_GRACE, deadline), LONGEST)
 
 
+def _canonical(plain: dict[str, Any]) -> str:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 class Contract(Model):
     """One pipeline's contract; it names connections and never holds a secret."""
 
@@ -107,6 +111,7 @@ class Contract(Model):
     timezone: Zone = "UTC"
     active: Active = Active()
     windows: Literal["time", "offsets"] = "time"
+    match: Literal["auto", "full"] = "auto"
     margin: Duration = timedelta(minutes=15)
     max_latency: Duration = timedelta(minutes=10)
     clock_skew: Duration = timedelta(0)
@@ -141,12 +146,17 @@ class Contract(Model):
     def to_json(self) -> str:
         """Return the canonical JSON: defaults filled in, keys sorted, one text for equal contracts."""
         plain = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _canonical(plain)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike.
+
+        `match` is left out: it decides what a run costs, never what it finds.
+        """
+        plain = json.loads(self.to_json())
+        del plain["match"]
+        return hashlib.sha256(_canonical(plain).encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str, base_dir: Path) -> Contract:
