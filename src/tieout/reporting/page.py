@@ -7,8 +7,9 @@ that ids and payloads from other people's systems stay text.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -56,7 +57,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"words": _words, "line": _line, "evidence": _evidence, "ratio": _ratio}
+    made.filters |= FILTERS
     made.globals["place_of"] = _place
     return made
 
@@ -82,3 +83,9 @@ def _evidence(evidence: object) -> str:
 
 def _ratio(value: float | None) -> str:
     return "infinite" if value is None else f"{value:.6g}"
+
+
+FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
+    {"words": _words, "line": _line, "evidence": _evidence, "ratio": _ratio}
+)
+"""What makes values from other people's systems fit for a page, by the names that templates know."""

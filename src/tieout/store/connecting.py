@@ -82,11 +82,17 @@ class Database:
         return parts
 
     @contextmanager
-    def transaction(self, statement_timeout: timedelta = STATEMENT_TIMEOUT) -> Iterator[Cursor]:
+    def transaction(
+        self, statement_timeout: timedelta = STATEMENT_TIMEOUT, *, is_snapshot: bool = False
+    ) -> Iterator[Cursor]:
         """Give a cursor in its own transaction, committed at the end and rolled back on any exception.
 
         A connection each time is slower by some milliseconds than a kept one, and never stale, shared between
         threads or inherited by a forked worker.
+
+        Args:
+            statement_timeout: How long one statement may take.
+            is_snapshot: Whether every statement sees the store as it was at the first, and none may write.
 
         Raises:
             StoreError: where PostgreSQL cannot be reached, or refuses something.
@@ -99,24 +105,27 @@ class Database:
         }
         with (
             _in_our_words(place, self.named_by),
-            closing(self._connect()) as opened,
+            closing(self._connect(is_snapshot=is_snapshot)) as opened,
             opened,
             opened.cursor(cursor_factory=RealDictCursor) as cursor,
         ):
             cursor.execute(queries()["session"], limits)
             yield cursor
 
-    def _connect(self) -> connection:
+    def _connect(self, *, is_snapshot: bool) -> connection:
         given = self._parts()
         defaults = {"application_name": self.application_name, **_DEFAULTS}
         arguments: dict[str, Any] = {key: value for key, value in defaults.items() if key not in given}
         try:
-            return psycopg2.connect(self.url, connection_factory=connection, **arguments)
+            opened: connection = psycopg2.connect(self.url, connection_factory=connection, **arguments)
         except psycopg2.OperationalError as error:
             raise StoreError(
                 f"{self.place()}: expected a PostgreSQL that accepts connections, found: {_first_line(error)}"
                 f"; is it running, and do the host, port, user and password of {self.named_by} belong to it?"
             ) from error
+        if is_snapshot:
+            opened.set_session(isolation_level="REPEATABLE READ", readonly=True)
+        return opened
 
 
 def milliseconds(duration: timedelta) -> str:
