@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
-from tieout.cli.engine import Engine, Order
+from tieout.cli.completion import bash_completion
+from tieout.cli.engine import Engine, Order, Progress
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
+from tieout.cli.parser import LEDGERS, parser
 from tieout.cli.period import stored_windows, written_windows
+from tieout.cli.starting import drafted, write_new
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
 from tieout.engine.supported import refuse_unsupported
 from tieout.errors import ContractError, UsageError
 from tieout.linting import findings
-from tieout.model import Identity, Verdict, Window
+from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.markdown import render_markdown
 from tieout.reporting.page import render_html
@@ -49,10 +52,7 @@ class Surroundings:
     engine: Callable[[], Engine]
     out: TextIO
     err: TextIO
-
-    def progress(self, step: str) -> None:
-        """Tell what is being done, on the side, so that standard output holds the result alone."""
-        print(f"tieout: {step}", file=self.err, flush=True)
+    progress: Progress
 
 
 Command = Callable[[argparse.Namespace, Surroundings], ExitCode]
@@ -67,6 +67,22 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
     return OF_VERDICT[Verdict(statement["verdict"])]
+
+
+def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Write a first contract, and say what it leaves open."""
+    given = {ledger: getattr(arguments, ledger.value) for ledger in LEDGERS}
+    sources = {ledger: source for ledger, source in given.items() if source is not None}
+    folder = Path() if arguments.output is None else arguments.output.parent
+    made = drafted(arguments.pipeline, Guarantee(arguments.guarantee), arguments.group, sources, folder)
+    if arguments.output is None:
+        _print(made.text, around.out)
+    else:
+        write_new(made.text, arguments.output)
+        around.progress(f"written: {arguments.output}")
+    for question in made.open_questions:
+        around.progress(f"left open: {plain(question)}")
+    return ExitCode.KEPT
 
 
 def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -107,6 +123,12 @@ def schema(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     return ExitCode.KEPT
 
 
+def completion(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Print the script that completes commands in a shell."""
+    _print(COMPLETIONS[arguments.shell](parser()), around.out)
+    return ExitCode.KEPT
+
+
 def report(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Print what the statements of a period say together."""
     period, now = _window(arguments), datetime.now(UTC)
@@ -131,7 +153,7 @@ def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         description = description.with_messages(arguments.messages)
     output = checked_output(arguments.output, FILES, "simulation")
     summary = write_simulation(description, arguments.seed, output, around.progress)
-    _print(_simulated(summary, output), around.out)
+    _print(_json(summary) if arguments.json else _simulated(summary, output), around.out)
     return ExitCode.KEPT
 
 
@@ -163,6 +185,7 @@ REPORTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "markdown": period_markdown,
     "html": period_html,
 }
+COMPLETIONS: Final = {"bash": bash_completion}
 SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "contract": json_schema,
     "statement": statement_schema,
@@ -170,12 +193,14 @@ SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 }
 COMMANDS: Final[Mapping[str, Command]] = {
     "reconcile": reconcile,
+    "init": init,
     "check": check,
     "trace": trace,
     "report": report,
     "simulate": simulate,
     "score": score,
     "schema": schema,
+    "completion": completion,
 }
 
 

@@ -8,11 +8,25 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tieout import __version__
+from tieout.cli.examples import epilog_of
 from tieout.contracts.times import parse_time
+from tieout.model import Guarantee, Ledger
 
 Value = TypeVar("Value")
+LEDGERS: Final = {
+    Ledger.PRODUCED: "what the producers sent",
+    Ledger.LOG: "the broker's log",
+    Ledger.READ: "what consumers read",
+    Ledger.DELIVERED: "what consumers wrote",
+    Ledger.COMMITTED: "the group's positions",
+    Ledger.FILTERED: "what was dropped rightly",
+    Ledger.DEAD_LETTERS: "what was parked",
+    Ledger.STAGED: "what waits in the consumer's staging",
+}
+"""The ledgers that `init` looks at; `assigned` holds arrays, which no look at a file tells."""
 FORMATS: Final = ("text", "json", "markdown")
 REPORT_FORMATS: Final = (*FORMATS, "html")
+SHELLS: Final = ("bash",)
 SCHEMAS: Final = ("contract", "statement", "trace")
 
 _EPILOG: Final = """\
@@ -32,7 +46,12 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (purpose, add_arguments) in _COMMANDS.items():
         command = commands.add_parser(
-            name, parents=[debug], help=purpose, description=purpose, epilog=_EPILOG
+            name,
+            parents=[debug],
+            help=purpose,
+            description=purpose,
+            epilog=epilog_of(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_arguments(command)
     return whole
@@ -48,6 +67,27 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
         help="folder for the statement; replaced as a whole",
     )
     _printed(command, FORMATS, "the statement")
+
+
+def _init(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "pipeline", metavar="PIPELINE", help="the pipeline's name, such as orders_to_warehouse"
+    )
+    command.add_argument(
+        "--guarantee", choices=[one.value for one in Guarantee], required=True, help="what is promised"
+    )
+    command.add_argument(
+        "--group", metavar="NAME", help="consumer group or output (default: as the rows say)"
+    )
+    for ledger in LEDGERS:
+        command.add_argument(
+            f"--{ledger.value.replace('_', '-')}",
+            metavar="SOURCE",
+            help=f"{LEDGERS[ledger]}: file, folder, pattern, or jdbc:CONNECTION:TABLE",
+        )
+    command.add_argument(
+        "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"
+    )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
@@ -108,6 +148,7 @@ def _simulate(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--messages", metavar="N", type=int, help="how many messages, instead of the description's number"
     )
+    command.add_argument("--json", action="store_true", help="print the summary as JSON instead of text")
 
 
 def _score(command: argparse.ArgumentParser) -> None:
@@ -119,6 +160,12 @@ def _score(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--report", metavar="FILE", type=Path, help="write the score as a Markdown page, too"
+    )
+
+
+def _completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "shell", choices=SHELLS, nargs="?", default="bash", help="for which shell (default: bash)"
     )
 
 
@@ -169,10 +216,12 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
+    "init": ("Write a first contract from a look at files and tables, its guesses explained.", _init),
     "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
     "report": ("Tell what the statements of a period say together, for auditors.", _report),
     "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),
     "score": ("Compare what a run found with the truth of a simulation.", _score),
     "schema": ("Print a JSON Schema: a contract's, for editors, or of what Tieout writes.", _schema),
+    "completion": ("Print a script that completes commands, options and choices.", _completion),
 }

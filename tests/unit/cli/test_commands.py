@@ -270,6 +270,27 @@ def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) ->
         assert words in together.err
 
 
+def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
+    """With paths as the contract's folder sees them; what is open is told, and nothing is overwritten."""
+    (tmp_path / "sent.jsonl").write_text('{"id": "a", "sent_ms": 1763632800000}\n')
+    (tmp_path / "out.csv").write_text("id,loaded_at\na,2026-11-20T10:00:00Z\n")
+    words = ("init", "orders", "--guarantee", "at_least_once", "--produced", tmp_path / "sent.jsonl")
+    file = tmp_path / "orders.yml"
+
+    written = run(*words, "--delivered", tmp_path / "out.csv", "--output", file)
+    again = run(*words, "--delivered", tmp_path / "out.csv", "--output", file)
+    printed = run(*words, "--delivered", tmp_path / "out.csv")
+    lacking = run(*words)
+
+    assert (written.code, again.code, printed.code, lacking.code) == (0, 2, 0, 2)
+    assert f"tieout: written: {file}\ntieout: left open: produced: coverage" in written.err
+    assert "it exists, and is not overwritten" in again.err
+    assert "expected --produced and one of --delivered and --read" in lacking.err
+    assert printed.out.startswith("# Written by `tieout init`")
+    assert run("check", file).code == 0
+    assert load_contract(file).ledgers[Ledger.PRODUCED].columns["attempted_at"] == "timestamp_millis(sent_ms)"
+
+
 def test_check_tells_what_the_settings_let_happen(contract: Path, tmp_path: Path) -> None:
     """Findings do not make a contract invalid; without settings nothing is said of them."""
     file = tmp_path / "a.yml"
