@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,21 @@ from tieout.model import Ledger
 
 
 class SparkEngine:
-    """Judges windows and follows messages with the Spark that is installed beside Tieout."""
+    """Judges windows and follows messages with the Spark that is installed beside Tieout.
+
+    `session` gives a session for one command; by default one of its own, which ends with it.
+    """
+
+    def __init__(
+        self, session: Callable[[Progress], AbstractContextManager[SparkSession]] | None = None
+    ) -> None:
+        self._session = session or _session
 
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
         """Write the window's output directory, and return its statement."""
-        with _session(progress) as spark:
+        with self._session(progress) as spark:
             found = reconcile(
                 spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
             )
@@ -36,7 +44,7 @@ class SparkEngine:
 
     def follow(self, order: Order, message: Message, progress: Progress) -> Mapping[Ledger, Sighting]:
         """Return what each ledger shows of a message."""
-        with _session(progress) as spark:
+        with self._session(progress) as spark:
             progress("reading the ledgers")
             evidence = read_evidence(spark, order.contract, order.window, order.now)
             progress("looking for the message")
