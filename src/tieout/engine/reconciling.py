@@ -115,7 +115,7 @@ def reconciled(
         "run_id": run_id,
         "generated_at": _iso(now),
     }
-    return Reconciliation(statement, breaks.drop("is_covered"))
+    return Reconciliation(statement, breaks.drop("is_covered", "key"))
 
 
 def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
@@ -143,7 +143,7 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
         F.col("class")
     )
     judged = proved.withColumn("severity", F.try_element_at(by_class, gravest))
-    return judged.select(*BREAK_COLUMNS, "is_covered")
+    return judged.select(*BREAK_COLUMNS, "is_covered", "key")
 
 
 def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFrame]:
