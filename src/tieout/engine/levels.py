@@ -94,9 +94,9 @@ def settled_window(
         return None
     evidence = {ledger: known.kept() for ledger, known in opened.items() if not known.is_left_alone}
     progress("comparing the sides' fingerprints")
-    sides = [_side(opened[ledger], evidence.get(ledger)) for ledger in _BOTH]
+    produced, delivered = (_side(opened[ledger], evidence.get(ledger)) for ledger in _BOTH)
     try:
-        compared = compare(contract, window, *sides)
+        compared = compare(contract, window, produced, delivered)
     except Exception as error:
         if not is_of_spark(error):
             raise
