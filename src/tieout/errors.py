@@ -39,6 +39,10 @@ class SourceError(TieoutError):
     """A ledger's source cannot be read as the contract describes it."""
 
 
+class SourceUnreachableError(SourceError):
+    """A ledger's source does not answer now, and may later."""
+
+
 class ConnectionNotFoundError(TieoutError):
     """The contract names a connection that is not defined."""
 

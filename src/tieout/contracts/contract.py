@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -28,12 +28,13 @@ from tieout.contracts.scalars import (
     Text,
     Zone,
 )
-from tieout.model import Guarantee, Identity, Ledger, Severity
+from tieout.model import Guarantee, Identity, Ledger, Severity, Window
 
 PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
 """A pipeline's name is also its DAG's, so it keeps to what both a DAG and a plain SQL name may hold."""
 
 _LEAST_GRACE: Final = timedelta(minutes=15)
+_PRODUCER_SIDE: Final = frozenset({Ledger.PRODUCED, Ledger.LOG})
 
 
 class Multiplicity(Model):
@@ -124,6 +125,7 @@ class Contract(Model):
     max_latency: Duration = timedelta(minutes=10)
     clock_skew: Duration = timedelta(0)
     grace: Duration = Field(default_factory=_default_grace)
+    evidence_timeout: Duration = timedelta(hours=1)
     look_back: Duration = timedelta(days=7)
     budgets: Budgets = Budgets()
     ledgers: dict[Ledger, LedgerSpec]
@@ -145,6 +147,13 @@ class Contract(Model):
     def base_dir(self) -> Path:
         """The folder that relative paths start at; no part of the contract's digest."""
         return self._base_dir
+
+    def needed_until(self, ledger: Ledger, window: Window) -> datetime:
+        """Return how far a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).
+
+        `produced` and `log` must reach over the window, the consumer's side over the window and its grace.
+        """
+        return window.end if ledger in _PRODUCER_SIDE else window.end + self.grace
 
     def located_in(self, base_dir: Path) -> Contract:
         """Return the same contract with its relative paths starting at `base_dir`."""

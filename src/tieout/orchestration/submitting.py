@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout import settings
+from tieout.orchestration.metrics import Measure, emit
+from tieout.orchestration.retaining import NAME_FORMAT
 
 CONF: Final = {
     "spark.ui.enabled": "false",
@@ -58,10 +61,15 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
                 settings.DATABASE_URL: settings.required_database_url(),
                 settings.RESULT_PATH: str(result),
             }
+            began = time.monotonic()
             try:
                 super().execute(context)
             except AirflowException as error:
                 raise failure(result, error) from error
+            seconds = Measure(
+                "gauge", "reconcile_seconds", time.monotonic() - began, {"pipeline": context["ti"].dag_id}
+            )
+            emit([seconds])
             return outcome(result)
 
     def _refuse_unknown_master(self) -> None:
@@ -100,7 +108,7 @@ def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, An
 
 def output_folder(pipeline: str, start: datetime) -> Path:
     """Return the folder of a window's statement; the same window always has the same."""
-    return settings.home() / "statements" / pipeline / start.strftime("%Y-%m-%dT%H%M%SZ")
+    return settings.home() / "statements" / pipeline / start.strftime(NAME_FORMAT)
 
 
 def outcome(result: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from tieout.store.acts import Silence
+from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
@@ -25,8 +26,11 @@ __all__ = [
     "ClaimedAlert",
     "CurrentStatement",
     "EarlierWindow",
+    "GapsTold",
     "HistoryEntry",
+    "JudgedWindow",
     "Life",
+    "OpenGap",
     "PublishedRun",
     "Replay",
     "ReplayItem",

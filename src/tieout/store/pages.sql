@@ -70,7 +70,7 @@ GROUP BY pipeline, bucket
 
 -- name: history
 WITH judged AS (
-    SELECT DISTINCT ON (window_start, window_end) run_id, statement -> 'latency' AS latency,
+    SELECT DISTINCT ON (window_start, window_end) run_id, latency,
            floor(extract(epoch FROM window_start - %(start)s::timestamptz) / %(step)s)::integer AS bucket
     FROM tieout.run
     WHERE pipeline = %(pipeline)s AND is_current AND window_start >= %(start)s AND window_start < %(end)s
@@ -139,34 +139,58 @@ FROM tieout.run WHERE run_id = %(run_id)s
 SELECT rule, severity, status, observed, limit_text FROM tieout.check_result WHERE run_id = %(run_id)s ORDER BY place
 
 -- name: pipeline_incidents
-SELECT run_id, window_start, window_end, incident_id, incident.class AS class_name, locus, cause, topic, partition,
-       first_position, last_position, breaks, severity
+SELECT run.run_id, run.window_start, run.window_end, incident.incident_id, incident.class AS class_name, incident.locus,
+       incident.cause, incident.topic, incident.partition, incident.first_position, incident.last_position,
+       incident.breaks, incident.severity, life.state, life.resolution, life.accepted_until
 FROM tieout.run JOIN tieout.incident USING (run_id)
-WHERE pipeline = %(pipeline)s AND is_current
-  AND (%(start)s::timestamptz IS NULL OR window_start >= %(start)s)
-  AND (%(end)s::timestamptz IS NULL OR window_start < %(end)s)
+LEFT JOIN tieout.life ON life.id = incident.incident_id AND life.kind = 'incident' AND life.pipeline = run.pipeline
+    AND life.consumer_group = run.consumer_group
+WHERE run.pipeline = %(pipeline)s AND is_current
+  AND (%(start)s::timestamptz IS NULL OR run.window_start >= %(start)s)
+  AND (%(end)s::timestamptz IS NULL OR run.window_start < %(end)s)
   AND (%(class_name)s::text IS NULL OR incident.class = %(class_name)s)
-  AND (%(severity)s::text IS NULL OR severity = %(severity)s)
-  AND (%(locus)s::text IS NULL OR locus = %(locus)s)
-  AND (%(cause)s::text IS NULL OR cause = %(cause)s)
-  AND (%(topic)s::text IS NULL OR topic = %(topic)s)
-  AND (%(partition)s::integer IS NULL OR partition = %(partition)s)
+  AND (%(severity)s::text IS NULL OR incident.severity = %(severity)s)
+  AND (%(locus)s::text IS NULL OR incident.locus = %(locus)s)
+  AND (%(cause)s::text IS NULL OR incident.cause = %(cause)s)
+  AND (%(topic)s::text IS NULL OR incident.topic = %(topic)s)
+  AND (%(partition)s::integer IS NULL OR incident.partition = %(partition)s)
+  AND (%(state)s::text IS NULL OR (life.state IS NOT DISTINCT FROM 'resolved') = (%(state)s = 'resolved'))
   AND {after}
 ORDER BY {order} LIMIT %(limit)s
 
 -- name: run_incidents
-SELECT run_id, window_start, window_end, incident_id, incident.class AS class_name, locus, cause, topic, partition,
-       first_position, last_position, breaks, severity
+SELECT run.run_id, run.window_start, run.window_end, incident.incident_id, incident.class AS class_name, incident.locus,
+       incident.cause, incident.topic, incident.partition, incident.first_position, incident.last_position,
+       incident.breaks, incident.severity, life.state, life.resolution, life.accepted_until
 FROM tieout.run JOIN tieout.incident USING (run_id)
-WHERE run_id = %(run_id)s
-ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, breaks DESC, incident_id
+LEFT JOIN tieout.life ON life.id = incident.incident_id AND life.kind = 'incident' AND life.pipeline = run.pipeline
+    AND life.consumer_group = run.consumer_group
+WHERE run.run_id = %(run_id)s
+ORDER BY CASE incident.severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, incident.breaks DESC, incident.incident_id
 LIMIT %(limit)s
 
 -- name: incident
-SELECT run_id, window_start, window_end, incident_id, incident.class AS class_name, locus, cause, topic, partition,
-       first_position, last_position, breaks, severity
+SELECT run.run_id, run.window_start, run.window_end, incident.incident_id, incident.class AS class_name, incident.locus,
+       incident.cause, incident.topic, incident.partition, incident.first_position, incident.last_position,
+       incident.breaks, incident.severity, life.state, life.resolution, life.accepted_until
 FROM tieout.run JOIN tieout.incident USING (run_id)
-WHERE run_id = %(run_id)s AND incident_id = %(incident_id)s
+LEFT JOIN tieout.life ON life.id = incident.incident_id AND life.kind = 'incident' AND life.pipeline = run.pipeline
+    AND life.consumer_group = run.consumer_group
+WHERE run.run_id = %(run_id)s AND incident.incident_id = %(incident_id)s
+
+-- name: incident_history
+-- Of one pipeline only: whoever may read it may not read another in which the same id stands.
+SELECT at, 'statement' AS what, run_id, state, resolution, class AS class_name, severity, window_start, window_end,
+       NULL AS who, NULL AS reason, NULL::timestamptz AS expires_at
+FROM tieout.life_event
+WHERE md5(id) = md5(%(incident_id)s) AND id = %(incident_id)s AND kind = 'incident' AND pipeline = %(pipeline)s
+  AND consumer_group = %(group)s
+UNION ALL
+SELECT made_at, act, NULL, NULL, NULL, NULL, NULL, NULL, NULL, who, reason, expires_at
+FROM tieout.act
+WHERE md5(id) = md5(%(incident_id)s) AND id = %(incident_id)s AND kind = 'incident' AND pipeline = %(pipeline)s
+  AND (consumer_group = %(group)s OR consumer_group IS NULL)
+ORDER BY at
 
 -- name: located_incidents
 -- What can be drawn on a partition's line, the largest first.

@@ -16,6 +16,7 @@ from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, Window
 from tieout.store import results, views
 from tieout.store.connecting import Cursor
+from tieout.store.life import HistoryEntry, entry_of
 from tieout.store.results import Run, RunSummary, StoredBreak
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import queries
@@ -93,13 +94,16 @@ _WINDOWS: Final = _Listing(
         "oldest": _by("window_start", "published_at", "run_id"),
     },
 )
+_PLACE: Final = ("run.window_start", "run.run_id", "incident.incident_id")
 _INCIDENTS: Final = _Listing(
     "pipeline_incidents",
     views.window_incident_of,
     {
-        "oldest": _by("window_start", "run_id", "incident_id"),
-        "newest": _by("window_start", "run_id", "incident_id", falls=True),
-        "largest": _by("breaks", "window_start", "run_id", "incident_id", falls=True),
+        "oldest": _Order(_PLACE, ("window_start", "run_id", "incident_id")),
+        "newest": _Order(_PLACE, ("window_start", "run_id", "incident_id"), falls=True),
+        "largest": _Order(
+            ("incident.breaks", *_PLACE), ("breaks", "window_start", "run_id", "incident_id"), falls=True
+        ),
     },
 )
 _BREAKS: Final = _Listing(
@@ -242,6 +246,12 @@ class Reader:
             "incident", views.window_incident_of, run_id=checked_run_id(run_id), incident_id=incident_id
         )
         return next(iter(found), None)
+
+    def incident_history(self, pipeline: str, group: str, incident_id: str) -> tuple[HistoryEntry, ...]:
+        """Return what statements and people made of an incident, the oldest first; `Store.break_history` for one."""
+        return self._all(
+            "incident_history", entry_of, pipeline=pipeline, group=group, incident_id=incident_id
+        )
 
     def located_incidents(self, run_id: str, limit: int = 1000) -> tuple[views.LocatedIncident, ...]:
         """Return a run's largest incidents whose first and last positions are offsets."""

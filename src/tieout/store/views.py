@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from tieout.contracts.durations import parse_duration
 from tieout.contracts.times import parse_time
 from tieout.model import Guarantee, Severity, Verdict, Window
+from tieout.store.life import Resolution, State
 from tieout.store.results import StoredIncident
 
 T = TypeVar("T")
@@ -117,11 +118,17 @@ class OffsetPoint:
 
 @dataclass(frozen=True)
 class WindowIncident:
-    """An incident and the window in whose current run it stands."""
+    """An incident of a run, the run's window, and where the incident is in its life across runs.
+
+    The state is None where its life is not followed; `accepted_until` is set while somebody accepts it.
+    """
 
     run_id: str
     window: Window
     incident: StoredIncident
+    state: State | None
+    resolution: Resolution | None
+    accepted_until: datetime | None
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,7 @@ class IncidentFilter:
     cause: str | None = None
     topic: str | None = None
     partition: int | None = None
+    state: Literal["open", "resolved"] | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +226,14 @@ def window_incident_of(row: Mapping[str, Any]) -> WindowIncident:
     window = Window(row["window_start"], row["window_end"])
     fields = {key: row[key] for key in StoredIncident.__dataclass_fields__}
     severity = row["severity"] and Severity(row["severity"])
-    return WindowIncident(row["run_id"], window, StoredIncident(**{**fields, "severity": severity}))
+    return WindowIncident(
+        row["run_id"],
+        window,
+        StoredIncident(**{**fields, "severity": severity}),
+        row["state"] and State(row["state"]),
+        row["resolution"] and Resolution(row["resolution"]),
+        row["accepted_until"],
+    )
 
 
 def located_incident_of(row: Mapping[str, Any]) -> LocatedIncident:

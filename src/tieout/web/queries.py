@@ -99,6 +99,7 @@ class IncidentsAsked(Listed):
     cause: str | None = None
     topic: str | None = None
     partition: int | None = Field(default=None, ge=0, lt=_POSTGRES_INTEGER)
+    state: Literal["open", "resolved"] | None = None
     sort: Literal["oldest", "newest", "largest"] = "oldest"
 
     @property

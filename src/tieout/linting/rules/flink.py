@@ -23,6 +23,12 @@ def _is_exactly_once(pipeline: Pipeline) -> Truth:
     return flink.is_declared and flink.is_any(_GUARANTEE, "exactly-once", "exactly_once")
 
 
+def _may_forget_buffer(pipeline: Pipeline) -> Truth:
+    flink = pipeline["flink"]
+    is_elsewhere = not flink.has(_GUARANTEE) and flink.is_any("commits", "with the output") is True
+    return both(is_any("flink", _GUARANTEE, "none")(pipeline), not is_elsewhere)
+
+
 def _writes_twice(pipeline: Pipeline) -> Truth:
     flink = pipeline["flink"]
     if not flink.is_declared or survives_rereading(pipeline, "flink"):
@@ -50,9 +56,8 @@ RULES: Final = (
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
         failure=(
-            "without checkpoints a sink flushes nothing before the source's offsets are committed, and "
-            "one that is exactly once never commits; after a failure the job begins where the source's "
-            "start mode says"
+            "an at-least-once sink never waits for its acknowledgements, an exactly-once one never commits, and after "
+            "a failure the job begins where the source's start mode says"
         ),
         advice="execution.checkpointing.interval, shorter than any consumer can wait",
         severity=Severity.CRITICAL,
@@ -62,10 +67,11 @@ RULES: Final = (
         name="flink_sink_none",
         section="flink",
         setting=_GUARANTEE,
-        fires="`none`, the default of the DataStream API, with an output that is not said to be keyed",
-        holds=lambda pipeline: both(
-            is_any("flink", _GUARANTEE, "none")(pipeline), not survives_rereading(pipeline, "flink")
+        fires=(
+            "`none`, the default of the DataStream API; not set, it is left open, unless `commits` is "
+            "`with the output`"
         ),
+        holds=_may_forget_buffer,
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
         failure=(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tieout.web.routes import assets, breaks, health, incidents, pipelines, windows
+from tieout.web.routes import acts, assets, breaks, health, incidents, pipelines, windows
 
 router = APIRouter()
-for part in (assets, health, pipelines, windows, incidents, breaks):
+for part in (assets, health, pipelines, windows, incidents, breaks, acts):
     router.include_router(part.router)

@@ -27,6 +27,9 @@ CHOICES: Final[dict[str, Any]] = {
     "causes": [one.value for one in Cause],
 }
 
+REPLAYABLE: Final = (BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE)
+"""The classes that the DAG `tieout_replay` has a repair for; docs/how-to/replay-lost-messages.md."""
+
 router = APIRouter()
 
 
@@ -67,6 +70,7 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         found = reader.incident(str(run_id), incident_id)
         if run is None or found is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "No incident of that id is stored with that run.")
+        history = reader.incident_history(run.pipeline, run.group, incident_id)
         breaks = reader.breaks(str(run_id), BreakFilter(incident_id=incident_id), limit=BREAKS_SHOWN)
     return visit.page(
         "incident.html.j2",
@@ -75,6 +79,8 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         incident=found.incident,
         breaks=breaks,
         repair=repair_for(found.incident.class_name, found.incident.cause),
+        history=history,
+        is_replayable=found.incident.class_name in REPLAYABLE,
         may_write=visit.may_write(run.pipeline),
     )
 
@@ -93,6 +99,8 @@ def _columns(row: WindowIncident) -> dict[str, object]:
         "last_position": incident.last_position,
         "locus": incident.locus,
         "cause": incident.cause,
+        "state": row.state and row.state.value,
+        "resolution": row.resolution and row.resolution.value,
         "incident_id": incident.incident_id,
         "run_id": row.run_id,
     }
