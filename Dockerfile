@@ -24,8 +24,10 @@ RUN /opt/tieout/venv/bin/pip install --no-cache-dir --no-compile --no-deps --no-
  && /opt/tieout/venv/bin/pip check
 
 FROM ${BASE}
+# The slim image has no folder for manual pages, without which Java's package does not install.
 # hadolint ignore=DL3008
-RUN apt-get update \
+RUN mkdir --parents /usr/share/man/man1 \
+ && apt-get update \
  && apt-get install --yes --no-install-recommends ca-certificates openjdk-17-jre-headless procps python3 tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --uid 50000 --shell /usr/sbin/nologin tieout \

@@ -225,7 +225,7 @@ def _replay(plan_id: str) -> Replay:
     )
 
 
-def _await_sleeper(url: str, *, is_there: bool, seconds: float = 30) -> None:
+def _await_sleeper(url: str, *, is_there: bool, seconds: float = 120) -> None:
     sleeping = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
     deadline = time.monotonic() + seconds
     while bool(query(url, sleeping)) != is_there:

@@ -234,9 +234,11 @@ WHERE pipeline = %(pipeline)s AND is_current AND window_end > %(since)s
 ORDER BY window_start, window_end, consumer_group
 
 -- name: audited_since
--- The first window that was ever judged, or told to be missing; null where there is none.
+-- The first window that the timetable had judged, or that was told to be missing; null where there is none. What a person
+-- asked for by its bounds may lie anywhere, and says nothing about the windows after it.
 SELECT least(
-    (SELECT min(window_start) FROM tieout.run WHERE pipeline = %(pipeline)s AND is_current),
+    (SELECT min(window_start) FROM tieout.run
+     WHERE pipeline = %(pipeline)s AND is_current AND dag_run_id ~ '^(scheduled|backfill)__'),
     (SELECT min(window_start) FROM tieout.alert WHERE pipeline = %(pipeline)s AND kind = 'window_gap')
 ) AS since
 

@@ -186,7 +186,7 @@ class Store:
         )
 
     def audited_since(self, pipeline: str) -> datetime | None:
-        """Return the start of the first window that was judged or told to be missing, None where none was."""
+        """Return the start of the first window that a timetable had judged, or that was told to be missing, or None."""
         since: datetime | None = self._all("audited_since", dict, pipeline=storable_text(pipeline))[0][
             "since"
         ]
