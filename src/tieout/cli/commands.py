@@ -16,6 +16,7 @@ from typing import Any, Final, TextIO
 from tieout.cli.engine import Engine, Message, Order, Sighting
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
+from tieout.cli.store_commands import STORE_COMMANDS
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
@@ -133,6 +134,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "simulate": simulate,
     "score": score,
     "schema": schema,
+    **STORE_COMMANDS,
 }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tieout import __version__
+from tieout.cli.store_arguments import STORE_ARGUMENTS
 from tieout.contracts.times import parse_time
 
 Value = TypeVar("Value")
@@ -148,4 +149,5 @@ _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]
     "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),
     "score": ("Compare what a run found with the truth of a simulation.", _score),
     "schema": ("Print a JSON Schema: a contract's, for editors, or a statement's.", _schema),
+    **STORE_ARGUMENTS,
 }

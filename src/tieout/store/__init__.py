@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from tieout.store.acts import Silence
-from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
 from tieout.store.store import Store
@@ -17,6 +17,7 @@ __all__ = [
     "EarlierWindow",
     "HistoryEntry",
     "Life",
+    "PipelineStanding",
     "PublishedRun",
     "Resolution",
     "Run",
