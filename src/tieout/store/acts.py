@@ -148,7 +148,7 @@ def silence(
     _write(cursor, "silence", subject, who=who, reason=reason, expires_at=until)
 
 
-def _known(cursor: Cursor, subject: Subject) -> list[Mapping[str, Any]]:
+def _known(cursor: Cursor, subject: Subject) -> Sequence[Mapping[str, Any]]:
     """Return the subject's lives, under the lock that lets nobody else change them."""
     cursor.execute(queries()["lock"], {"key": life.life_key(subject.pipeline, subject.group)})
     life.expire(cursor, subject.pipeline)
@@ -168,7 +168,9 @@ def _write(
 ) -> None:
     signed = (storable_text(who, TEXT_LIMIT), storable_text(reason, EVIDENCE_LIMIT), expires_at)
     of = (subject.pipeline, subject.group or None, act)
-    rows = [(*of, subject.kind, each, *signed) for each in subject.ids] or [(*of, None, None, *signed)]
+    rows: list[tuple[object, ...]] = [(*of, subject.kind, each, *signed) for each in subject.ids]
+    if not rows:
+        rows = [(*of, None, None, *signed)]
     execute_values(cursor, queries()["write_acts"], rows)
 
 
