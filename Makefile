@@ -8,6 +8,8 @@ BIN := .venv/bin
 STACK := $(BIN)/python -m scripts.stack
 # Where `make score` keeps what it judges.
 SCORED := .tieout/score
+# How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
+WORKERS ?= 2
 # What the quick gate looks at beside the package itself.
 CODE := src spark_apps dags plugins scripts tests
 
@@ -26,8 +28,8 @@ down: ## Stop what `make up` started in this checkout
 	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
 
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
-	@$(BIN)/python -m pytest tests/agreement $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
 mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
 	@$(BIN)/python -m pytest tests/mutations $(PYTEST_ARGS)

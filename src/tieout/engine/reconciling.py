@@ -90,7 +90,7 @@ def reconciled(
         "run_id": run_id,
         "generated_at": _iso(now),
     }
-    return Reconciliation(statement, breaks.drop("is_covered"))
+    return Reconciliation(statement, breaks.drop("is_covered", "key"))
 
 
 def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
@@ -119,7 +119,7 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     )
     return proved.withColumn("severity", F.try_element_at(by_class, gravest)).select(
         "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
-        "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind", "is_covered",
+        "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind", "is_covered", "key",
     )  # fmt: skip
 
 

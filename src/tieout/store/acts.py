@@ -169,8 +169,7 @@ def _write(
     signed = (storable_text(who, TEXT_LIMIT), storable_text(reason, EVIDENCE_LIMIT), expires_at)
     of = (subject.pipeline, subject.group or None, act)
     rows: list[tuple[object, ...]] = [(*of, subject.kind, each, *signed) for each in subject.ids]
-    if not rows:
-        rows = [(*of, None, None, *signed)]
+    rows = rows or [(*of, None, None, *signed)]
     execute_values(cursor, queries()["write_acts"], rows)
 
 

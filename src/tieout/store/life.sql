@@ -87,6 +87,10 @@ SET class = b.class, severity = b.severity, locus = b.locus, cause = b.cause, to
                 SELECT FROM unnest(%(replays)s::timestamptz[]) AS replayed (at)
                 WHERE replayed.at BETWEEN l.first_seen_at AND r.generated_at
             )
+            OR EXISTS (
+                SELECT FROM tieout.replay_item i JOIN tieout.replay p USING (plan_id)
+                WHERE i.break_id = l.id AND p.executed_at BETWEEN l.first_seen_at AND r.generated_at
+            )
         ) THEN 'replayed'
         ELSE b.settled
     END
@@ -152,7 +156,14 @@ WITH sighted AS MATERIALIZED (
     HAVING range_agg(tstzrange(r.window_start, r.window_end)) @> tstzrange(s.window_start, s.window_end)
 )
 UPDATE tieout.life l
-SET is_absent = true, outcome = CASE WHEN s.has_more_effects THEN 'backfilled' ELSE 'explained' END
+SET is_absent = true, outcome = CASE
+    WHEN EXISTS (
+        SELECT FROM tieout.replay_item i JOIN tieout.replay p USING (plan_id)
+        WHERE i.break_id = l.id AND p.executed_at >= l.seen_at
+    ) THEN 'replayed'
+    WHEN s.has_more_effects THEN 'backfilled'
+    ELSE 'explained'
+END
 FROM superseded s
 WHERE l.pipeline = %(pipeline)s AND l.consumer_group = %(consumer_group)s AND NOT l.is_absent AND l.run_id = s.run_id
   AND CASE l.kind

@@ -67,7 +67,7 @@ def claim(cursor: Cursor, limit: int, lease: timedelta, pipeline: str | None) ->
     cursor.execute(queries()["claim_alerts"], {"limit": limit, "lease": lease, "pipeline": pipeline})
     rows = sorted(cursor.fetchall(), key=lambda row: row["alert_id"])
     return tuple(
-        ClaimedAlert(row["alert_id"], row["attempts"], _alert(row), row["created_at"]) for row in rows
+        ClaimedAlert(row["alert_id"], row["attempts"], alert_of(row), row["created_at"]) for row in rows
     )
 
 
@@ -109,7 +109,8 @@ def _row(alert: Alert) -> dict[str, Any]:
     }
 
 
-def _alert(row: Mapping[str, Any]) -> Alert:
+def alert_of(row: Mapping[str, Any]) -> Alert:
+    """Return the alert in `row`."""
     return Alert(
         dedup_key=row["dedup_key"],
         pipeline=row["pipeline"],

@@ -128,6 +128,18 @@ SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, co
 FROM tieout.run WHERE pipeline = %(pipeline)s
 ORDER BY window_start DESC, published_at DESC, run_id LIMIT %(limit)s
 
+-- name: statements_between
+-- Of each statement what a report of a period shows: its breaks and most of its incidents stay where they are.
+SELECT pipeline, window_start, verdict, final_verdict, contract -> 'active' AS active,
+       (statement - 'incidents' - 'not_judged' - 'checks') || jsonb_build_object(
+           'incidents', jsonb_path_query_array(statement, '$.incidents[0 to 99]'),
+           'incidents_found', jsonb_array_length(statement -> 'incidents')
+       ) AS statement
+FROM tieout.run
+WHERE is_current AND window_start < %(end)s AND window_end > %(start)s
+  AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+ORDER BY pipeline, consumer_group, window_start
+
 -- name: incidents
 SELECT incident_id, class AS class_name, locus, cause, topic, partition, first_position, last_position, breaks, severity
 FROM tieout.incident WHERE run_id = %(run_id)s
@@ -230,3 +242,85 @@ WHERE alert_id = %(alert_id)s AND status = 'sending' AND attempts = %(attempt)s
 -- name: pending_alerts
 SELECT count(*) AS pending FROM tieout.alert
 WHERE status IN ('pending', 'sending') AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+
+-- name: judged_windows
+SELECT run_id, consumer_group AS "group", window_start, window_end, contract_digest, published_at,
+       final_verdict IS NOT NULL AS is_checked,
+       EXISTS (
+           SELECT FROM tieout.run AS later
+           WHERE later.pipeline = run.pipeline AND later.consumer_group = run.consumer_group
+             AND later.window_start = run.window_start AND later.window_end = run.window_end
+             AND later.generated_at > run.generated_at
+       ) AS has_later_run
+FROM tieout.run
+WHERE pipeline = %(pipeline)s AND is_current AND window_end > %(since)s
+ORDER BY window_start, window_end, consumer_group
+
+-- name: audited_since
+-- The first window that the timetable had judged, or that was told to be missing; null where there is none. What a person
+-- asked for by its bounds may lie anywhere, and says nothing about the windows after it.
+SELECT least(
+    (SELECT min(window_start) FROM tieout.run
+     WHERE pipeline = %(pipeline)s AND is_current AND dag_run_id ~ '^(scheduled|backfill)__'),
+    (SELECT min(window_start) FROM tieout.alert WHERE pipeline = %(pipeline)s AND kind = 'window_gap')
+) AS since
+
+-- name: contract_versions
+SELECT DISTINCT ON (contract_digest) contract_digest, contract
+FROM tieout.run WHERE pipeline = %(pipeline)s AND is_current ORDER BY contract_digest
+
+-- name: last_contracts
+SELECT DISTINCT ON (pipeline) pipeline, contract, window_end
+FROM tieout.run WHERE is_current ORDER BY pipeline, window_start DESC, published_at DESC
+
+-- name: open_gap_alerts
+SELECT alert_id, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread,
+       is_closing, payload
+FROM tieout.alert AS told
+WHERE pipeline = %(pipeline)s AND kind = 'window_gap'
+  AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = told.dedup_key || '|closed')
+ORDER BY alert_id
+
+-- name: update_gap_alert
+-- What was sent is not sent again; what still waits goes out as it is now. The span never shrinks: a gap that is half
+-- closed is still the gap that was told.
+UPDATE tieout.alert
+SET payload = %(payload)s, window_start = least(window_start, %(window_start)s),
+    window_end = greatest(window_end, %(window_end)s)
+WHERE alert_id = %(alert_id)s
+
+-- name: count_alerts_like
+SELECT count(*) AS alerts FROM tieout.alert WHERE starts_with(dedup_key, %(prefix)s) AND kind = 'window_gap'
+
+-- name: delete_superseded_runs
+-- Only runs that another one of their window has replaced, or never gave way to; what hangs on them goes along.
+DELETE FROM tieout.run WHERE run_id IN (
+    SELECT run_id FROM tieout.run
+    WHERE NOT is_current AND published_at < %(before)s
+    ORDER BY published_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+
+-- name: delete_expired_breaks
+-- The run, its statement, its incidents and its checks stay.
+DELETE FROM tieout.break WHERE (run_id, break_id) IN (
+    SELECT run_id, break_id FROM tieout.break JOIN tieout.run USING (run_id)
+    WHERE window_end < %(before)s LIMIT %(limit)s FOR UPDATE OF break SKIP LOCKED
+)
+
+-- name: write_replay
+INSERT INTO tieout.replay (
+    plan_id, run_id, pipeline, consumer_group, incident_id, target, digest, approved_by, dag_run_id
+) VALUES (
+    %(plan_id)s, %(run_id)s, %(pipeline)s, %(group)s, %(incident_id)s, %(target)s, %(digest)s, %(approved_by)s,
+    %(dag_run_id)s
+)
+ON CONFLICT (plan_id) DO NOTHING
+
+-- name: write_replay_items
+INSERT INTO tieout.replay_item (idempotence_key, plan_id, break_id, kind, message_id) VALUES %s
+ON CONFLICT (idempotence_key) DO NOTHING
+RETURNING idempotence_key
+
+-- name: replayed
+SELECT idempotence_key, plan_id, executed_at FROM tieout.replay_item JOIN tieout.replay USING (plan_id)
+WHERE idempotence_key = ANY (%(keys)s)

@@ -35,6 +35,7 @@ CREATE TABLE tieout.run (
     published_at timestamptz NOT NULL DEFAULT now(),
     checked_at timestamptz,
     is_current boolean NOT NULL DEFAULT false,
+    latency jsonb GENERATED ALWAYS AS (statement -> 'latency') STORED,
     CONSTRAINT run_window_check CHECK (window_end > window_start),
     CONSTRAINT run_checked_check CHECK ((final_verdict IS NULL) = (checked_at IS NULL))
 );
@@ -44,9 +45,12 @@ COMMENT ON COLUMN tieout.run.final_verdict IS 'The verdict after the independent
 COMMENT ON COLUMN tieout.run.breaks_truncated IS 'Whether the run found more breaks than are stored here.';
 COMMENT ON COLUMN tieout.run.breaks_read IS 'How many of its breaks went by when it was published; the rest is known by number only.';
 COMMENT ON COLUMN tieout.run.is_current IS 'Whether this is the statement that counts for its window.';
+COMMENT ON COLUMN tieout.run.latency IS 'The statement''s latency, so that a year of it is read without the statements.';
 
 CREATE UNIQUE INDEX run_current_key ON tieout.run (pipeline, consumer_group, window_start, window_end) WHERE is_current;
 CREATE INDEX run_window_idx ON tieout.run (pipeline, window_start DESC, published_at DESC);
+CREATE INDEX run_verdict_idx ON tieout.run (pipeline, window_start, window_end, published_at DESC)
+    INCLUDE (run_id, verdict, final_verdict) WHERE is_current;
 
 CREATE TABLE tieout.statement_partition (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
@@ -150,6 +154,9 @@ COMMENT ON COLUMN tieout.break.last_attempt_at IS 'The latest attempt in its evi
 COMMENT ON COLUMN tieout.break.settled IS 'As what the break needs nobody any more: it came late, or the guarantee does not mind it; null while it does.';
 
 CREATE INDEX break_incident_idx ON tieout.break (run_id, incident_id);
+CREATE INDEX break_position_idx
+    ON tieout.break (run_id, coalesce(topic, ''), coalesce(partition, -1), coalesce(msg_offset, -1), break_id);
+CREATE INDEX break_message_idx ON tieout.break (run_id, message_id);
 
 CREATE TABLE tieout.check_result (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
@@ -302,3 +309,30 @@ COMMENT ON COLUMN tieout.act.expires_at IS 'Until when it holds; a silence witho
 
 CREATE INDEX act_subject_idx ON tieout.act (md5(id), act_id);
 CREATE INDEX act_silence_idx ON tieout.act (pipeline, act_id DESC) WHERE act = 'silence';
+
+CREATE TABLE tieout.replay (
+    plan_id text PRIMARY KEY CHECK (octet_length(plan_id) <= 200),
+    -- Not a foreign key: what was replayed is remembered longer than the run that asked for it.
+    run_id uuid NOT NULL,
+    pipeline text NOT NULL CHECK (octet_length(pipeline) <= 500),
+    consumer_group text NOT NULL CHECK (octet_length(consumer_group) <= 1000),
+    incident_id text,
+    target text NOT NULL,
+    digest text NOT NULL,
+    approved_by text,
+    dag_run_id text,
+    executed_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE tieout.replay IS 'Approved plans that were carried out.';
+
+CREATE TABLE tieout.replay_item (
+    idempotence_key text PRIMARY KEY CHECK (octet_length(idempotence_key) <= 200),
+    plan_id text NOT NULL REFERENCES tieout.replay ON DELETE CASCADE,
+    break_id text NOT NULL CHECK (octet_length(break_id) <= 2000),
+    kind text NOT NULL CHECK (kind IN ('produce', 'remove')),
+    message_id text
+);
+COMMENT ON TABLE tieout.replay_item IS 'The ledger of replays: a break whose key is here is not repaired a second time.';
+
+CREATE INDEX replay_item_break_idx ON tieout.replay_item (break_id);
+CREATE INDEX replay_item_plan_idx ON tieout.replay_item (plan_id);

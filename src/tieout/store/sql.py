@@ -14,6 +14,7 @@ from typing import Final
 
 from tieout.errors import StoreError
 
+_OF_RUNS: Final = ("queries.sql", "life.sql")
 _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _MIGRATION_FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$")
 
@@ -33,9 +34,9 @@ class Migration:
 
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Return the statements of `queries.sql` and `life.sql` by name."""
-    texts = (_package().joinpath(name).read_text(encoding="utf-8") for name in ("queries.sql", "life.sql"))
+def queries(*files: str) -> Mapping[str, str]:
+    """Return the statements of some of the package's SQL files by name: those of every run where none is named."""
+    texts = (_package().joinpath(name).read_text(encoding="utf-8") for name in files or _OF_RUNS)
     return MappingProxyType(parsed("\n".join(texts)))
 
 

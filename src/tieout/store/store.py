@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from tieout.model import Alert, CheckResult, Verdict
-from tieout.store import acts, checking, life, migrating, outbox, publishing, results
+from tieout.store import acts, checking, expiring, gaps, life, migrating, outbox, publishing, replays, results
 from tieout.store.acts import Silence, Subject
 from tieout.store.connecting import Database
+from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding
 from tieout.store.outbox import ClaimedAlert
-from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.reader import READ_TIMEOUT, Reader
+from tieout.store.replays import Replay, Replayed, ReplayItem
+from tieout.store.results import (
+    CurrentStatement,
+    PublishedRun,
+    Run,
+    RunOrigin,
+    RunSummary,
+    StoredBreak,
+    StoredIncident,
+)
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import migrations, queries
 from tieout.store.storable import storable_text
@@ -96,6 +108,12 @@ class Store:
             checking.record(cursor, checked_run_id(run_id), results, final=final_verdict, suite=described)
             outbox.enqueue(cursor, alerts)
 
+    @contextmanager
+    def reading(self) -> Iterator[Reader]:
+        """Give a reader whose answers are all of one moment, as a page needs them; it cannot write."""
+        with self._database.transaction(READ_TIMEOUT, is_snapshot=True) as cursor:
+            yield Reader(cursor)
+
     def run(self, run_id: str) -> Run | None:
         """Return one run with its documents, or None where it is not stored."""
         return self._first("run", results.run_of, run_id=checked_run_id(run_id))
@@ -113,6 +131,15 @@ class Store:
     def runs_of(self, pipeline: str, limit: int = 100) -> tuple[RunSummary, ...]:
         """Return a pipeline's runs, current or not: the latest window first, in it the latest published."""
         return self._all("runs_of", results.summary_of, pipeline=storable_text(pipeline), limit=limit)
+
+    def statements_between(
+        self, start: datetime, end: datetime, pipeline: str | None = None
+    ) -> tuple[CurrentStatement, ...]:
+        """Return the current statements of windows that touch `[start, end)`, of one pipeline or all, in time."""
+        named = None if pipeline is None else storable_text(pipeline)
+        return self._all(
+            "statements_between", results.current_statement_of, start=start, end=end, pipeline=named
+        )
 
     def incidents(self, run_id: str, limit: int = 1000) -> tuple[StoredIncident, ...]:
         """Return a run's incidents, the gravest and largest first."""
@@ -151,6 +178,65 @@ class Store:
     def pending_alerts(self, pipeline: str | None = None) -> int:
         """Return how many alerts are neither sent nor given up."""
         return self._all("pending_alerts", lambda row: int(row["pending"]), pipeline=pipeline)[0]
+
+    def judged_windows(self, pipeline: str, since: datetime) -> tuple[JudgedWindow, ...]:
+        """Return the current statement of each window of a pipeline that ends after `since`, in their order."""
+        return self._all(
+            "judged_windows", gaps.judged_window_of, pipeline=storable_text(pipeline), since=since
+        )
+
+    def audited_since(self, pipeline: str) -> datetime | None:
+        """Return the start of the first window that a timetable had judged, or that was told to be missing, or None."""
+        since: datetime | None = self._all("audited_since", dict, pipeline=storable_text(pipeline))[0][
+            "since"
+        ]
+        return since
+
+    def contract_versions(self, pipeline: str) -> dict[str, dict[str, Any]]:
+        """Return the contracts, by digest, that a pipeline's current statements were judged by."""
+        rows = self._all("contract_versions", dict, pipeline=storable_text(pipeline))
+        return {row["contract_digest"]: row["contract"] for row in rows}
+
+    def last_contracts(self) -> dict[str, tuple[dict[str, Any], datetime]]:
+        """Return, for each pipeline, the contract that its latest window was judged by, and that window's end."""
+        rows = self._all("last_contracts", dict)
+        return {row["pipeline"]: (row["contract"], row["window_end"]) for row in rows}
+
+    def tell_gaps(
+        self, pipeline: str, found: Sequence[OpenGap], since: datetime, closing: Callable[[Alert], Alert]
+    ) -> GapsTold:
+        """Store what an audit has to tell: each gap once when it opens and once when it closes.
+
+        Args:
+            pipeline: Whose windows were audited.
+            found: All gaps among them now, with the alerts that tell of them.
+            since: The audit looked at no window that ended earlier.
+            closing: Makes the alert that says a told gap is closed.
+        """
+        with self._database.transaction() as cursor:
+            return gaps.tell(cursor, pipeline, found, since, closing)
+
+    def delete_expired(
+        self, superseded_before: datetime | None, breaks_before: datetime | None
+    ) -> tuple[int, int]:
+        """Delete some runs that do not count, and some old windows' breaks; return how many of each.
+
+        Args:
+            superseded_before: Runs that are not current and were published earlier go; None keeps all of them.
+            breaks_before: Breaks of windows that ended earlier go; None keeps all of them.
+        """
+        with self._database.transaction() as cursor:
+            return expiring.delete_expired(cursor, superseded_before, breaks_before)
+
+    def record_replay(self, replay: Replay, items: Iterable[ReplayItem]) -> int:
+        """Store what an approved plan repaired, in one transaction; return how many items are new."""
+        with self._database.transaction() as cursor:
+            return replays.record(cursor, replay, items)
+
+    def replayed(self, idempotence_keys: Sequence[str]) -> dict[str, Replayed]:
+        """Return those of the keys that were replayed, with when and by which plan."""
+        with self._database.transaction() as cursor:
+            return replays.replayed(cursor, idempotence_keys)
 
     def open_breaks(self, pipeline: str, *, limit: int = 100, after: str | None = None) -> tuple[Life, ...]:
         """Return followed breaks that are open or reopened, the oldest window first, then by id.
