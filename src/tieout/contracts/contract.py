@@ -92,7 +92,7 @@ class Annotation(Model):
 class AlertRoute(Model):
     """Who hears of a statement at or above a severity, over which connection."""
 
-    to: Literal["webhook", "slack"]
+    to: Literal["webhook", "slack", "email", "pagerduty"]
     connection: ConnectionName
     at: Severity = Severity.WARNING
 

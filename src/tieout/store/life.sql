@@ -283,7 +283,7 @@ UNION ALL
 SELECT a.made_at, a.act, NULL, NULL, NULL, NULL, NULL, NULL, NULL, a.who, a.reason, a.expires_at, a.act_id
 FROM tieout.act a
 WHERE a.id = %(id)s OR (a.kind = 'incident' AND a.id IN (SELECT incident_id FROM incidents))
-ORDER BY place, at
+ORDER BY at, what = 'statement', place
 
 -- name: earlier_windows
 -- Open: a message of it waits, is lost or cannot be told, so that later evidence may change its class.
@@ -345,6 +345,9 @@ UPDATE tieout.life SET is_news = false
 WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind = 'incident' AND id = %(id)s
   AND (state, reopenings, class, breaks) = (%(state)s, %(reopenings)s, %(class)s, %(breaks)s)
   AND resolution IS NOT DISTINCT FROM %(resolution)s
+
+-- name: pipelines
+SELECT DISTINCT pipeline FROM tieout.run ORDER BY pipeline
 
 -- name: standing
 SELECT p.pipeline, current.consumer_group, current.window_start, current.window_end, current.verdict,
