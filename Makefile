@@ -1,13 +1,15 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test mutate check requirements record score install install-dev
+.PHONY: help demo up down test mutate check requirements record score bench install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STACK := $(BIN)/python -m scripts.stack
 # Where `make score` keeps what it judges.
 SCORED := .tieout/score
+# How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
+WORKERS ?= 2
 # What the quick gate looks at beside the package itself.
 CODE := src spark_apps dags plugins scripts tests
 
@@ -26,8 +28,8 @@ down: ## Stop what `make up` started in this checkout
 	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
 
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
-	@$(BIN)/python -m pytest tests/agreement $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
 mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
 	@$(BIN)/python -m pytest tests/mutations $(PYTEST_ARGS)
@@ -41,7 +43,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/python -m pytest -q tests/unit
 
 requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
-	@for name in tools runtime dev build record; do \
+	@for name in tools runtime dev build record bench; do \
 	  .tieout/tools/bin/uv pip compile --quiet --generate-hashes --no-header --python-version 3.11 \
 	    requirements/$$name.in -o requirements/$$name.txt || exit; done
 
@@ -52,6 +54,10 @@ score: ## Simulate a million messages with every fault, judge them, and write do
 	  $$(cat $(SCORED)/simulated/window.args) --output $(SCORED)/statement >$(SCORED)/statement.txt; \
 	  code=$$?; [ $$code -ne 2 ] || exit $$code
 	@$(BIN)/tieout score $(SCORED)/statement --truth $(SCORED)/simulated --report docs/reference/score.md
+
+bench: ## Measure Tieout beside other ways to compare, and write docs/reference/performance.md (hours: see BENCH_ARGS)
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(BIN)/python -m scripts.bench $(BENCH_ARGS)
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)

@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 
 from tieout import settings
 from tieout.orchestration.dag_factory import LONG_AGO, UPKEEP
-from tieout.orchestration.upkeep import DeliverOperator, PendingOperator
+from tieout.orchestration.upkeep import DeliverOperator, PendingOperator, RetentionOperator
 
 FOLDERS = [Path(__file__).resolve().parents[1] / folder for folder in settings.contract_folders()]
 
@@ -23,6 +23,7 @@ intervals.
 clears
   their runs, so that the same run judges the same window with the evidence there is now. The pauses grow with
   time.
+* `retention` deletes what is kept no longer; nothing, unless the environment says how long.
 
 Only windows judged by Airflow, of DAGs that are not paused, are judged again.
 """
@@ -40,4 +41,5 @@ with DAG(
 ) as dag:
     DeliverOperator(task_id="deliver", retries=1, retry_delay=timedelta(seconds=30))
     pending = PendingOperator(task_id="pending", folders=FOLDERS)
+    RetentionOperator(task_id="retention")
     TriggerDagRunOperator.partial(task_id="judge_again", reset_dag_run=True).expand_kwargs(pending.output)

@@ -47,6 +47,10 @@ class Api:
         """Return the answer to PATCH `path` with `body` as JSON."""
         return self._send("PATCH", path, body)
 
+    def put(self, path: str, body: object) -> Any:
+        """Return the answer to PUT `path` with `body` as JSON."""
+        return self._send("PUT", path, body)
+
     def unhealthy(self) -> tuple[str, ...]:
         """Return the components that do not report themselves healthy yet; all of them where none answers."""
         try:

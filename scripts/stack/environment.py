@@ -16,6 +16,7 @@ from scripts.stack.processes import MARK
 SPARK_SLOTS = 2
 WORKERS = 4
 _LOCAL = "127.0.0.1"
+_PREFIX = "TIEOUT_STACK_"
 
 
 def airflow_environment(
@@ -57,7 +58,17 @@ def airflow_environment(
         "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
         "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "great_expectations=WARNING",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+        **_overrides(),
     }
+
+
+def _overrides() -> dict[str, str]:
+    """Return Airflow's settings that the caller's environment names behind a prefix of ours.
+
+    Its own `AIRFLOW__…` are not inherited: they are meant for another Airflow.
+    """
+    named = {name: value for name, value in os.environ.items() if name.startswith(f"{_PREFIX}AIRFLOW__")}
+    return {name.removeprefix(_PREFIX): value for name, value in named.items()}
 
 
 def webhook(port: int) -> str:

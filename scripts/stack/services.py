@@ -26,7 +26,7 @@ from tieout.testing.postgres import free_port
 
 READY_SECONDS = 180.0
 POOL = "spark"
-_AIRFLOW = {
+COMMANDS = {
     "api-server": ("api-server",),
     "scheduler": ("scheduler", "--skip-serve-logs"),
     "dag-processor": ("dag-processor",),
@@ -73,7 +73,7 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
             results.result()
     with steps.step("starting Airflow"):
         started = Started(port, databases.tieout, ())
-        commands = {name: [sys.executable, "-m", "airflow", *words] for name, words in _AIRFLOW.items()}
+        commands = {name: [sys.executable, "-m", "airflow", *words] for name, words in COMMANDS.items()}
         receiver = [
             "-m",
             "scripts.stack.receiver",

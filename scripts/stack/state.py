@@ -46,6 +46,18 @@ def recall(layout: Layout) -> Started | None:
     return Started(known["port"], known["database_url"], processes)
 
 
+def recalled(layout: Layout) -> Started:
+    """Return what was started here.
+
+    Raises:
+        StackError: where nothing was.
+    """
+    known = recall(layout)
+    if known is None:
+        raise StackError(f"{layout.home}: expected a running stack, found none; start it first")
+    return known
+
+
 def forget(layout: Layout) -> None:
     """Note that nothing runs here any more."""
     layout.processes.unlink(missing_ok=True)

@@ -31,8 +31,16 @@ class ContractError(TieoutError):
         return f"{place}: {self.reason}"
 
 
+class SettingsFileError(TieoutError):
+    """A file of settings that the contract names cannot be used."""
+
+
 class SourceError(TieoutError):
     """A ledger's source cannot be read as the contract describes it."""
+
+
+class SourceUnreachableError(SourceError):
+    """A ledger's source does not answer now, and may later."""
 
 
 class ConnectionNotFoundError(TieoutError):

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -18,6 +19,68 @@ CONTRACTS = "TIEOUT_CONTRACTS"
 HOME = "TIEOUT_HOME"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
+KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
+KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
+KEEP_STATEMENTS_DAYS = "TIEOUT_KEEP_STATEMENTS_DAYS"
+LEAST_DAYS: Final = 35
+"""What is younger is never deleted: windows are still judged again, and people still ask."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable that Tieout reads, as docs/reference/environment.md lists it."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+VARIABLES: Final = (
+    Variable(
+        DATABASE_URL,
+        "none; Airflow's tasks need it",
+        "the result store: `postgresql://user:password@host:port/database`, reserved characters as %-escapes",
+    ),
+    Variable(
+        CONTRACTS,
+        "`dags/contracts`",
+        "the folders whose `*.yml` are contracts, parted by `:`; relative ones start at the folder above `dags/`",
+    ),
+    Variable(
+        HOME,
+        "`.tieout` of the working directory",
+        "takes the statements (`statements/`) and the plans of replays (`replays/`); Airflow's workers and Spark's "
+        "executors must see it under one path",
+    ),
+    Variable(
+        PRELOAD_CHECKS,
+        "off",
+        "`1`: Airflow's scheduler imports Great Expectations once, for the tasks that it forks; costs it 215 MB, "
+        "spares each task five seconds",
+    ),
+    Variable(
+        RESULT_PATH, "none", "set by the tasks for the Spark job they start: where it leaves its small result"
+    ),
+    Variable(
+        KEEP_SUPERSEDED_DAYS,
+        "for ever",
+        "days, 35 or more, that runs are kept which do not count for their window: retention.md",
+    ),
+    Variable(KEEP_BREAKS_DAYS, "for ever", "days, 35 or more, that a window's breaks are kept in the store"),
+    Variable(
+        KEEP_STATEMENTS_DAYS,
+        "for ever",
+        "days, 35 or more, that the folders of statements are kept under the home",
+    ),
+    Variable("JAVA_HOME", "`java` on the path", "which Java Spark runs on: 17 or newer"),
+    Variable(
+        "AIRFLOW_CONN_<NAME>",
+        "none",
+        "a connection that a contract names, as JSON or URI; in Airflow, its own connections and secrets backends "
+        "serve as well for alerts, Spark and replays",
+    ),
+)
+
 _DEFAULT_CONTRACTS: Final = Path("dags") / "contracts"
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -53,6 +116,36 @@ def contract_folders() -> tuple[Path, ...]:
 def home() -> Path:
     """Return the folder that takes the statements: `.tieout` of the working directory by default."""
     return Path(os.environ.get(HOME) or ".tieout").absolute()
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How long results are kept; None is for ever, which is the default of each."""
+
+    superseded: timedelta | None
+    breaks: timedelta | None
+    statements: timedelta | None
+
+
+def retention() -> Retention:
+    """Return how long results are kept, docs/reference/retention.md.
+
+    Raises:
+        UsageError: where a variable is no number of days, or one below the least.
+    """
+    return Retention(_days(KEEP_SUPERSEDED_DAYS), _days(KEEP_BREAKS_DAYS), _days(KEEP_STATEMENTS_DAYS))
+
+
+def _days(variable: str) -> timedelta | None:
+    text = os.environ.get(variable) or None
+    if text is None:
+        return None
+    if not text.isdecimal() or not LEAST_DAYS <= int(text) <= 100_000:
+        raise UsageError(
+            f"{variable}: expected a whole number of days from {LEAST_DAYS} on, or nothing to keep for ever, "
+            f"found {text!r}"
+        )
+    return timedelta(days=int(text))
 
 
 def preloads_checks() -> bool:

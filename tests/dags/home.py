@@ -20,6 +20,7 @@ os.environ.update(
     {
         "AIRFLOW_HOME": str(HOME),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.observability import stats
 from tests.dags.home import ROOT, write_contract
+from tests.store.examples import statement
 
 from tieout.contracts import load_contract
 from tieout.errors import StoreError, SuiteError
@@ -30,6 +32,7 @@ class Surroundings:
     """What the tasks reach outside of Airflow: the Spark job, the checks, the outbox."""
 
     verdict: Verdict = Verdict.KEPT
+    is_current: bool = True
     job_error: Exception | None = None
     check_error: Exception | None = None
     delivery_error: Exception | None = None
@@ -48,7 +51,8 @@ class Surroundings:
         """Stand for the checks."""
         if self.check_error:
             raise self.check_error
-        return Conclusion(self.verdict, ("3 messages lost",) if self.verdict == Verdict.BROKEN else ())
+        reasons = ("3 messages lost",) if self.verdict == Verdict.BROKEN else ()
+        return Conclusion(self.verdict, reasons, self.is_current, statement())
 
     def tell(self, *arguments: Any) -> None:
         """Stand for the outbox's alerts about failed runs."""
@@ -203,3 +207,79 @@ def test_a_window_that_is_not_over_is_refused(dag: DAG, around: Surroundings) ->
 
     assert (states["run"], states["window"]) == ("failed", "failed")
     assert around.judged == []
+
+
+def events() -> list[tuple[str, dict[str, Any]]]:
+    """Return the asset events since the last call: the asset, and what it says."""
+    from airflow.models.asset import AssetEvent  # noqa: PLC0415 - after the database is there
+    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
+
+    with create_session() as session:
+        found = [(one.asset.uri, one.extra) for one in session.query(AssetEvent).order_by(AssetEvent.id)]
+        session.query(AssetEvent).delete()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_current", "is_kept"),
+    [
+        (Verdict.KEPT, True, True),
+        (Verdict.KEPT, False, False),
+        (Verdict.PENDING, True, False),
+        (Verdict.BROKEN, True, False),
+    ],
+)
+def test_a_verdict_is_an_event_and_a_kept_window_is_another(
+    dag: DAG, around: Surroundings, verdict: Verdict, is_current: bool, is_kept: bool
+) -> None:
+    """A DAG that waits for `kept` starts for nothing else; a run that does not count announces none."""
+    around.verdict, around.is_current = verdict, is_current
+    events()
+
+    ended(dag)
+
+    found = events()
+    extra = {
+        "pipeline": "orders",
+        "window_start": "2026-11-20T10:00:00+00:00",
+        "window_end": "2026-11-20T11:00:00+00:00",
+        "verdict": verdict.value,
+        "run_id": "r1",
+        "is_current": is_current,
+    }
+    told = [(uri, {name: said[name] for name in extra}) for uri, said in found]
+    expected = ["tieout://orders/verdict", *(["tieout://orders/kept"] if is_kept else [])]
+    assert sorted(told) == sorted((uri, extra) for uri in expected)
+
+
+def test_a_run_without_a_verdict_is_no_event(dag: DAG, around: Surroundings) -> None:
+    """Nothing is known about its window."""
+    around.check_error = StoreError("out of reach")
+    events()
+
+    ended(dag)
+
+    assert events() == []
+
+
+def test_a_verdict_is_measured(dag: DAG, around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By pipeline, verdict and class, through Airflow's own metrics."""
+    told: dict[tuple[str, str], float] = {}
+
+    def take(name: str, value: float = 1, tags: dict[str, str] | None = None, **_more: Any) -> None:
+        told[name, ",".join(value for key, value in (tags or {}).items() if key != "pipeline")] = value
+
+    monkeypatch.setattr(stats, "incr", take)
+    monkeypatch.setattr(stats, "gauge", take)
+    around.verdict = Verdict.BROKEN
+
+    ended(dag)
+
+    assert told.pop(("tieout.judged_after_seconds", "")) > 0
+    assert {key: value for key, value in told.items() if key[0].startswith("tieout.")} == {
+        ("tieout.verdicts", "BROKEN"): 1,
+        ("tieout.messages", "LOST"): 2,
+        ("tieout.messages", "DELIVERED"): 8,
+        ("tieout.flags", "LATE"): 1,
+        ("tieout.breaks", ""): 2,
+    }

@@ -14,7 +14,11 @@ from airflow.sdk.exceptions import AirflowFailException
 from tests.dags.home import ROOT, write_contract
 
 from tieout.orchestration import catalogue
+from tieout.orchestration.assets import kept_asset
 from tieout.orchestration.dag_factory import CONTRACT_ERROR_TAG
+
+OURS = {"tieout_upkeep", "tieout_gap_audit", "tieout_replay"}
+"""The DAGs that stand for no contract."""
 
 
 def parsed() -> DagBag:
@@ -30,7 +34,7 @@ def test_every_contract_is_a_dag_that_shows_its_promise(contracts: Path) -> None
     found = parsed()
 
     assert found.import_errors == {}
-    assert set(found.dags) == {"orders", "payments", "tieout_upkeep"}
+    assert set(found.dags) == {"orders", "payments", *OURS}
     dag = found.dags["orders"]
     assert dag.owner == "testers"
     assert dag.tags == {"tieout", "exactly_once"}
@@ -46,7 +50,7 @@ def test_a_bad_contract_is_a_dag_that_says_where_and_why(contracts: Path) -> Non
     found = parsed()
 
     assert found.import_errors == {}
-    (error_id,) = set(found.dags) - {"orders", "tieout_upkeep"}
+    (error_id,) = set(found.dags) - {"orders", *OURS}
     dag = found.dags[error_id]
     assert error_id.startswith("contract_error__contracts__payments__")
     assert CONTRACT_ERROR_TAG in dag.tags
@@ -77,7 +81,7 @@ def test_two_contracts_of_one_name_are_both_errors(contracts: Path) -> None:
     write_contract(contracts, "orders")
     (contracts / "copy.yml").write_text((contracts / "orders.yml").read_text())
 
-    found = set(parsed().dags) - {"tieout_upkeep"}
+    found = set(parsed().dags) - OURS
 
     assert len(found) == 2
     assert all(dag_id.startswith("contract_error__") for dag_id in found)
@@ -90,7 +94,7 @@ def test_a_contract_may_not_take_the_name_of_our_own_dag(contracts: Path) -> Non
     found = parsed()
 
     assert found.import_errors == {}
-    assert found.dags["tieout_upkeep"].task_ids == ["deliver", "pending", "judge_again"]
+    assert found.dags["tieout_upkeep"].task_ids == ["deliver", "pending", "retention", "judge_again"]
     assert any(dag_id.startswith("contract_error__") for dag_id in found.dags)
 
 
@@ -98,7 +102,7 @@ def test_a_missing_folder_is_a_dag_that_says_so(contracts: Path) -> None:
     """A wrong TIEOUT_CONTRACTS must not look like having no pipelines."""
     contracts.rmdir()
 
-    (error_id,) = set(parsed().dags) - {"tieout_upkeep"}
+    (error_id,) = set(parsed().dags) - OURS
 
     assert error_id.startswith("contract_error__")
 
@@ -138,3 +142,14 @@ def test_parsing_loads_nothing_heavy(contracts: Path) -> None:
 def _outside_a_task() -> dict[str, str]:
     """Return the environment without what Airflow leaves in it after it parsed for one task."""
     return {name: value for name, value in os.environ.items() if "AIRFLOW_PARSING_CONTEXT" not in name}
+
+
+def test_the_documented_dag_that_waits_for_a_kept_window_is_one(tmp_path: Path) -> None:
+    """It waits for the asset that the pipeline's DAG announces."""
+    page = (ROOT / "docs" / "how-to" / "wait-for-a-kept-window.md").read_text()
+    (tmp_path / "invoices.py").write_text(page.split("```python\n")[1].split("```")[0])
+
+    found = DagBag(str(tmp_path))
+
+    assert found.import_errors == {}
+    assert found.dags["invoices"].timetable.asset_condition.objects == (kept_asset("orders_to_warehouse"),)

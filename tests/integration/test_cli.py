@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tieout.reporting.schema import statement_schema
+from tieout.reporting.schema import statement_schema, trace_schema
 
 pytestmark = pytest.mark.timeout(1_000)
 
@@ -81,9 +81,10 @@ def test_the_output_is_complete_and_as_described(
     lost = {found["message_id"] for found in breaks if found["class"] == "LOST"}
     assert len(lost) == expected["classes"]["LOST"]
     assert {path.name for path in output.iterdir()} == {
-        "statement.json", "statement.html", "breaks", "breaks.jsonl",
+        "statement.json", "statement.html", "statement.md", "breaks", "breaks.jsonl",
     }  # fmt: skip
     assert "BROKEN: readings_to_archive" in (output / "statement.html").read_text()
+    assert (output / "statement.md").read_text().startswith("# BROKEN: `readings_to_archive`\n")
     assert [path.name for path in reconciled[1].iterdir()] == ["out"]
 
 
@@ -104,11 +105,18 @@ def test_one_message_is_followed_through_the_ledgers(
 
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
-    assert {ledger: seen["total"] > 0 for ledger, seen in found.items()} == {
-        "produced": True, "log": True, "delivered": False, "committed": True,
+    jsonschema.Draft202012Validator(trace_schema()).validate(found)
+    (told,) = found["messages"]
+    assert {stage["stage"]: stage["state"] for stage in told["journey"]} == {
+        "attempted": "seen", "acknowledged": "seen", "stored": "seen", "read": "not_declared", "written": "missing",
+        "committed": "seen",
     }  # fmt: skip
-    assert found["produced"]["rows"][0]["message_id"] == message
-    assert found["produced"]["rows"][0]["attempted_at"].endswith("Z")
+    assert told["message_id"] == message
+    assert told["journey"][0]["steps"][0]["at"].endswith("Z")
+    assert (told["judgement"]["class"], told["judgement"]["breaks"][0]["cause"]) == (
+        "LOST",
+        "commit before process",
+    )
 
 
 def test_a_wrong_column_is_exit_code_2_and_leaves_the_output_alone(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -13,7 +13,7 @@ import psycopg2
 from psycopg2.extras import RealDictCursor
 
 from tieout.model import Alert, Severity, Window
-from tieout.store import RunOrigin
+from tieout.store import RunOrigin, Store
 from tieout.store.run_rows import COUNTS
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -158,6 +158,18 @@ def query(url: str, sql: str, parameters: tuple[object, ...] = ()) -> list[dict[
 def database_url(server_url: str, name: str) -> str:
     """Return the URL of the database `name` on the server of `server_url`."""
     return urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+
+
+@contextmanager
+def store_named(server_url: str, name: str) -> Iterator[str]:
+    """Give the URL of a new, migrated database of that name, which is dropped afterwards."""
+    command(server_url, f"CREATE DATABASE {name} TEMPLATE template0")
+    url = database_url(server_url, name)
+    try:
+        Store(url).migrate()
+        yield url
+    finally:
+        command(server_url, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def command(server_url: str, sql: str) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from tieout.errors import ConnectionNotFoundError
+from tieout import settings
+from tieout.errors import ConnectionNotFoundError, UsageError
 from tieout.settings import Connection, connection
 
 FORMS = {
@@ -111,3 +114,42 @@ def test_a_wrong_connection_says_why_without_its_secret(
 
     assert str(caught.value).startswith(f"connection x: AIRFLOW_CONN_X cannot be read: {reason}")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "days"), [("", None), ("35", 35), ("400", 400)])
+def test_results_are_kept_for_ever_unless_a_number_of_days_is_given(
+    monkeypatch: pytest.MonkeyPatch, text: str, days: int | None
+) -> None:
+    """Each kind by itself."""
+    monkeypatch.setenv("TIEOUT_KEEP_BREAKS_DAYS", text)
+
+    found = settings.retention()
+
+    assert found.breaks == (None if days is None else timedelta(days=days))
+    assert (found.superseded, found.statements) == (None, None)
+
+
+@pytest.mark.parametrize("text", ["0", "34", "-40", "90d", "1e9", "999999999"])
+def test_a_retention_that_would_delete_what_is_still_needed_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A slip must not empty the store."""
+    monkeypatch.setenv("TIEOUT_KEEP_STATEMENTS_DAYS", text)
+
+    with pytest.raises(
+        UsageError, match="TIEOUT_KEEP_STATEMENTS_DAYS: expected a whole number of days from 35 on"
+    ):
+        settings.retention()
+
+
+def test_every_variable_is_in_the_reference() -> None:
+    """What settings reads is what docs/reference/environment.md lists, in the same words."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "environment.md").read_text()
+    read = {
+        value for value in vars(settings).values() if isinstance(value, str) and value.startswith("TIEOUT_")
+    }
+
+    assert read
+    assert read <= {variable.name for variable in settings.VARIABLES}
+    for variable in settings.VARIABLES:
+        assert f"| `{variable.name}` | {variable.default} | {variable.meaning} |" in page

@@ -13,19 +13,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from tieout.cli.engine import Engine, Message, Order, Sighting
+from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
+from tieout.cli.completion import bash_completion
+from tieout.cli.engine import Engine, Order, Progress
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
+from tieout.cli.parser import LEDGERS, parser
+from tieout.cli.period import stored_windows, written_windows
+from tieout.cli.starting import drafted, write_new
+from tieout.cli.store_commands import STORE_COMMANDS
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
 from tieout.engine.supported import refuse_unsupported
 from tieout.errors import ContractError, UsageError
-from tieout.model import Identity, Ledger, Verdict, Window
+from tieout.linting import findings
+from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
+from tieout.reporting.markdown import render_markdown
 from tieout.reporting.page import render_html
-from tieout.reporting.schema import statement_schema
+from tieout.reporting.period import period_document
+from tieout.reporting.period_pages import period_html, period_markdown, period_text
+from tieout.reporting.schema import statement_schema, trace_schema
 from tieout.reporting.text import render_text
+from tieout.reporting.trace import Asked, AskedBy, render_trace
 from tieout.simulation.description import load_description
 from tieout.simulation.folder import CONTRACT, FILES, WINDOW, write_simulation
 from tieout.simulation.reading import read_run, read_truth
@@ -42,10 +53,7 @@ class Surroundings:
     engine: Callable[[], Engine]
     out: TextIO
     err: TextIO
-
-    def progress(self, step: str) -> None:
-        """Tell what is being done, on the side, so that standard output holds the result alone."""
-        print(f"tieout: {step}", file=self.err, flush=True)
+    progress: Progress
 
 
 Command = Callable[[argparse.Namespace, Surroundings], ExitCode]
@@ -57,14 +65,31 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     order = _order(contract, arguments)
     output = checked_output(arguments.output)
     statement = around.engine().reconcile(order, output, render_html, around.progress)
-    _print(_json(statement) if arguments.json else render_text(statement), around.out)
+    _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
     return OF_VERDICT[Verdict(statement["verdict"])]
 
 
+def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Write a first contract, and say what it leaves open."""
+    given = {ledger: getattr(arguments, ledger.value) for ledger in LEDGERS}
+    sources = {ledger: source for ledger, source in given.items() if source is not None}
+    folder = Path() if arguments.output is None else arguments.output.parent
+    made = drafted(arguments.pipeline, Guarantee(arguments.guarantee), arguments.group, sources, folder)
+    if arguments.output is None:
+        _print(made.text, around.out)
+    else:
+        write_new(made.text, arguments.output)
+        around.progress(f"written: {arguments.output}")
+    for question in made.open_questions:
+        around.progress(f"left open: {plain(question)}")
+    return ExitCode.KEPT
+
+
 def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Say of each contract that it is valid, or everything that is wrong with it."""
+    """Say of each contract that it is valid and what its settings let happen, or everything that is wrong with it."""
     errors: list[ContractError] = []
+    checked: list[Checked] = []
     for path in arguments.contracts:
         contracts, wrong = _loaded(path)
         errors += wrong
@@ -74,32 +99,52 @@ def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
             except UsageError as refused:
                 errors.append(ContractError(str(path), None, str(refused)))
             else:
-                _print(_summary(contract), around.out)
+                checked.append((contract, findings(contract)))
+    if arguments.json:
+        _print(_json(checked_json(checked, errors)), around.out)
+    else:
+        _print("".join(checked_text(*each) for each in checked), around.out)
     for error in errors:
         print(error, file=around.err)
-    return ExitCode.ERROR if errors else ExitCode.KEPT
+    return ExitCode.ERROR if errors or has_unreadable(checked) else ExitCode.KEPT
 
 
 def trace(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print every row about one message, ledger by ledger."""
+    """Print the way of a message through the ledgers, and what the engine makes of it."""
     contract = load_contract(arguments.contract)
-    message = _message(contract, arguments.message)
-    seen = around.engine().follow(_order(contract, arguments), message, around.progress)
-    if arguments.json:
-        rows = {
-            ledger.value: {"total": sighting.total, "rows": sighting.rows}
-            for ledger, sighting in seen.items()
-        }
-        _print(_json(rows), around.out)
-    else:
-        _print(_traced(seen), around.out)
-    return ExitCode.KEPT if any(sighting.total for sighting in seen.values()) else ExitCode.UNDECIDED
+    window, asked = _window_or_none(arguments), _asked(contract, arguments)
+    found = around.engine().follow(contract, window, asked, around.progress)
+    _print(_json(found) if arguments.json else render_trace(found), around.out)
+    return ExitCode.KEPT if found["messages"] else ExitCode.UNDECIDED
 
 
 def schema(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Print a JSON Schema."""
-    _print(_json(json_schema() if arguments.of == "contract" else statement_schema()), around.out)
+    _print(_json(SCHEMAS[arguments.of]()), around.out)
     return ExitCode.KEPT
+
+
+def completion(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Print the script that completes commands in a shell."""
+    _print(COMPLETIONS[arguments.shell](parser()), around.out)
+    return ExitCode.KEPT
+
+
+def report(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Print what the statements of a period say together."""
+    period, now = _window(arguments), datetime.now(UTC)
+    if arguments.statements is None:
+        judged, source = stored_windows(period, arguments.pipeline), "store"
+    else:
+        judged, source = written_windows(arguments.statements), "statements"
+    document = period_document(judged, period, pipeline=arguments.pipeline, source=source, now=now)
+    text = REPORTS["json" if arguments.json else arguments.format](document)
+    if arguments.output is None:
+        _print(text, around.out)
+    else:
+        arguments.output.write_text(text, encoding="utf-8")
+        around.progress(f"written: {arguments.output}")
+    return OF_VERDICT[Verdict(document["verdict"])]
 
 
 def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -109,7 +154,7 @@ def simulate(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         description = description.with_messages(arguments.messages)
     output = checked_output(arguments.output, FILES, "simulation")
     summary = write_simulation(description, arguments.seed, output, around.progress)
-    _print(_simulated(summary, output), around.out)
+    _print(_json(summary) if arguments.json else _simulated(summary, output), around.out)
     return ExitCode.KEPT
 
 
@@ -126,13 +171,38 @@ def score(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     return ExitCode.KEPT if result.is_passed else ExitCode.BROKEN
 
 
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+STATEMENTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "text": render_text,
+    "json": _json,
+    "markdown": render_markdown,
+}
+REPORTS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
+    "text": period_text,
+    "json": _json,
+    "markdown": period_markdown,
+    "html": period_html,
+}
+COMPLETIONS: Final = {"bash": bash_completion}
+SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
+    "contract": json_schema,
+    "statement": statement_schema,
+    "trace": trace_schema,
+}
 COMMANDS: Final[Mapping[str, Command]] = {
     "reconcile": reconcile,
+    "init": init,
     "check": check,
     "trace": trace,
+    "report": report,
     "simulate": simulate,
     "score": score,
     "schema": schema,
+    **STORE_COMMANDS,
+    "completion": completion,
 }
 
 
@@ -142,10 +212,14 @@ def _supported(contract: Contract) -> Contract:
 
 
 def _order(contract: Contract, arguments: argparse.Namespace) -> Order:
+    return Order(contract, _window(arguments), str(uuid.uuid4()), datetime.now(UTC))
+
+
+def _window(arguments: argparse.Namespace) -> Window:
     start, end = arguments.start, arguments.end
     if end <= start:
         raise UsageError(f"--to must be after --from, found {format_time(start)} to {format_time(end)}")
-    return Order(contract, Window(start, end), str(uuid.uuid4()), datetime.now(UTC))
+    return Window(start, end)
 
 
 def _loaded(path: Path) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
@@ -161,42 +235,33 @@ def _loaded(path: Path) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]
     return contracts, errors
 
 
-def _summary(contract: Contract) -> str:
-    ledgers = ", ".join(ledger.value for ledger in contract.ledgers)
-    settings = contract.settings
-    unchecked = settings.producer or settings.consumer or settings.broker
-    note = "\n  settings are recorded; they are not compared with the guarantee yet" if unchecked else ""
-    return (
-        f"{contract.pipeline}: valid; {contract.guarantee} for group {plain(contract.group)}\n"
-        f"  ledgers: {ledgers}\n  digest: {contract.digest}{note}\n"
-    )
+def _window_or_none(arguments: argparse.Namespace) -> Window | None:
+    """Return the window of --from and --to, or None where neither is given."""
+    given = {"--from": arguments.start, "--to": arguments.end}
+    missing = [name for name, time in given.items() if time is None]
+    if len(missing) == 1:
+        raise UsageError(f"expected both --from and --to, or neither; {missing[0]} is missing")
+    return None if missing else _window(arguments)
 
 
-def _message(contract: Contract, text: str) -> Message:
-    if contract.identity is not Identity.POSITION:
-        return text
-    found = _POSITION.fullmatch(text)
-    if found is None:
+def _asked(contract: Contract, arguments: argparse.Namespace) -> Asked:
+    """Return what the arguments ask for: a position where the text has its form, else an id; or a key."""
+    given = [text for text in (arguments.message, arguments.id, arguments.key) if text is not None]
+    if len(given) != 1:
+        found = "none" if not given else f"{len(given)} of them"
+        raise UsageError(f"expected one of MESSAGE, --id and --key, found {found}")
+    if arguments.key is not None:
+        return Asked(AskedBy.KEY, arguments.key)
+    position = None if arguments.message is None else _POSITION.fullmatch(arguments.message)
+    if position is not None:
+        place = position["topic"], int(position["partition"]), int(position["offset"])
+        return Asked(AskedBy.POSITION, arguments.message, place)
+    if contract.identity is Identity.POSITION:
         raise UsageError(
             f"{contract.pipeline} identifies messages by position: expected TOPIC/PARTITION/OFFSET such as "
-            f"orders/0/17, found {plain(text)!r}"
+            f"orders/0/17, found {plain(given[0])!r}"
         )
-    return found["topic"], int(found["partition"]), int(found["offset"])
-
-
-def _traced(seen: Mapping[Ledger, Sighting]) -> str:
-    lines = []
-    for ledger, sighting in seen.items():
-        until = sighting.complete_until
-        reach = "not known to be complete" if until is None else f"complete until {format_time(until)}"
-        lines.append(f"{ledger}: {sighting.total} {'row' if sighting.total == 1 else 'rows'}; {reach}")
-        lines += [
-            "  " + plain(" ".join(f"{name}={value}" for name, value in row.items()), 1_000)
-            for row in sighting.rows
-        ]
-        if sighting.total > len(sighting.rows):
-            lines.append(f"  and {sighting.total - len(sighting.rows)} more")
-    return "\n".join(lines) + "\n"
+    return Asked(AskedBy.MESSAGE_ID, given[0])
 
 
 def _simulated(summary: Mapping[str, Any], output: Path) -> str:
@@ -213,10 +278,6 @@ def _machine() -> str:
     """Return this machine in words."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory"
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def _print(text: str, out: TextIO) -> None:

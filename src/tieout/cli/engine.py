@@ -9,26 +9,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tieout.contracts import Contract
-from tieout.model import Ledger, Window
+from tieout.model import Window
+from tieout.reporting.trace import Asked
 
 Progress = Callable[[str], None]
 RenderHtml = Callable[[dict[str, Any], list[dict[str, Any]]], str]
-Message = str | tuple[str, int, int]
-"""A message's id, or its topic, partition and offset."""
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """What one ledger shows of a message: its first rows, their number, and how far the ledger reaches."""
-
-    rows: tuple[dict[str, Any], ...]
-    total: int
-    complete_until: datetime | None
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to judge or look at, and what to label the result with."""
+    """What to judge, and what to label the result with."""
 
     contract: Contract
     window: Window
@@ -44,5 +34,7 @@ class Engine(Protocol):
     ) -> Mapping[str, Any]:
         """Write the window's output directory, and return its statement."""
 
-    def follow(self, order: Order, message: Message, progress: Progress) -> Mapping[Ledger, Sighting]:
-        """Return what each ledger shows of a message."""
+    def follow(
+        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+    ) -> Mapping[str, Any]:
+        """Return the trace of what is asked for, judged where a window is given."""

@@ -12,6 +12,7 @@ from tieout.cli.commands import COMMANDS, Surroundings
 from tieout.cli.engine import Engine
 from tieout.cli.exit_codes import ExitCode
 from tieout.cli.parser import parser
+from tieout.cli.progress import Steps
 from tieout.errors import ContractError, TieoutError
 from tieout.reporting.alerts import plain
 
@@ -30,9 +31,10 @@ def main(
     """
     out, err = out or _printable(sys.stdout), err or _printable(sys.stderr)
     arguments = parser().parse_args(argv)
-    around = Surroundings((lambda: engine) if engine else _spark_engine, out, err)
     try:
-        return COMMANDS[arguments.command](arguments, around)
+        with Steps(err) as steps:
+            around = Surroundings((lambda: engine) if engine else _spark_engine, out, err, steps)
+            return COMMANDS[arguments.command](arguments, around)
     except (Exception, KeyboardInterrupt) as error:
         print(_told(error), file=err)
         if arguments.debug:

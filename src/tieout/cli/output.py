@@ -9,7 +9,7 @@ from typing import Final
 
 from tieout.errors import UsageError
 
-OURS: Final = frozenset({"statement.json", "statement.html", "breaks", "breaks.jsonl"})
+OURS: Final = frozenset({"statement.json", "statement.html", "statement.md", "breaks", "breaks.jsonl"})
 
 
 def checked_output(directory: Path, ours: Set[str] = OURS, what: str = "statement") -> Path:

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from tieout import __version__
+from tieout.cli.examples import epilog_of
+from tieout.cli.store_arguments import STORE_ARGUMENTS
 from tieout.contracts.times import parse_time
+from tieout.model import Guarantee, Ledger
 
 Value = TypeVar("Value")
-SCHEMAS: Final = ("contract", "statement")
+LEDGERS: Final = {
+    Ledger.PRODUCED: "what the producers sent",
+    Ledger.LOG: "the broker's log",
+    Ledger.READ: "what consumers read",
+    Ledger.DELIVERED: "what consumers wrote",
+    Ledger.COMMITTED: "the group's positions",
+    Ledger.FILTERED: "what was dropped rightly",
+    Ledger.DEAD_LETTERS: "what was parked",
+    Ledger.STAGED: "what waits in the consumer's staging",
+}
+"""The ledgers that `init` looks at; `assigned` holds arrays, which no look at a file tells."""
+FORMATS: Final = ("text", "json", "markdown")
+REPORT_FORMATS: Final = (*FORMATS, "html")
+SHELLS: Final = ("bash",)
+SCHEMAS: Final = ("contract", "statement", "trace")
 
 _EPILOG: Final = """\
 exit codes: 0 kept, 1 broken, 2 usage or environment error, 3 unknown or pending"""
@@ -30,7 +47,12 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (purpose, add_arguments) in _COMMANDS.items():
         command = commands.add_parser(
-            name, parents=[debug], help=purpose, description=purpose, epilog=_EPILOG
+            name,
+            parents=[debug],
+            help=purpose,
+            description=purpose,
+            epilog=epilog_of(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_arguments(command)
     return whole
@@ -45,24 +67,61 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
         required=True,
         help="folder for the statement; replaced as a whole",
     )
-    command.add_argument("--json", action="store_true", help="print the statement as JSON instead of text")
+    _printed(command, FORMATS, "the statement")
+
+
+def _init(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "pipeline", metavar="PIPELINE", help="the pipeline's name, such as orders_to_warehouse"
+    )
+    command.add_argument(
+        "--guarantee", choices=[one.value for one in Guarantee], required=True, help="what is promised"
+    )
+    command.add_argument(
+        "--group", metavar="NAME", help="consumer group or output (default: as the rows say)"
+    )
+    for ledger in LEDGERS:
+        command.add_argument(
+            f"--{ledger.value.replace('_', '-')}",
+            metavar="SOURCE",
+            help=f"{LEDGERS[ledger]}: file, folder, pattern, or jdbc:CONNECTION:TABLE",
+        )
+    command.add_argument(
+        "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"
+    )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "contracts", metavar="CONTRACT", type=Path, nargs="+", help="contract file, or folder of contracts"
     )
+    command.add_argument(
+        "--json", action="store_true", help="print contracts and findings as JSON instead of text"
+    )
 
 
 def _trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file")
     command.add_argument(
-        "message",
-        metavar="MESSAGE_ID",
-        help="the message's id; TOPIC/PARTITION/OFFSET where identity is position",
+        "message", metavar="MESSAGE", nargs="?", help="a message's id, or a position: TOPIC/PARTITION/OFFSET"
     )
-    _window(command)
-    command.add_argument("--json", action="store_true", help="print the rows as JSON instead of text")
+    command.add_argument("--id", metavar="ID", help="a message's id that has the form of a position")
+    command.add_argument("--key", metavar="KEY", help="a record's key, or its hash as the ledgers have it")
+    _window(command, is_required=False)
+    command.add_argument("--json", action="store_true", help="print the trace as JSON instead of text")
+
+
+def _report(command: argparse.ArgumentParser) -> None:
+    _window(command, "the period")
+    command.add_argument("--pipeline", metavar="NAME", help="this pipeline alone (default: all)")
+    command.add_argument(
+        "--statements",
+        metavar="DIR",
+        type=Path,
+        help="read the statement.json files below this folder instead of the store of TIEOUT_DATABASE_URL",
+    )
+    _printed(command, REPORT_FORMATS, "the report")
+    command.add_argument("--output", metavar="FILE", type=Path, help="write to this file instead")
 
 
 def _schema(command: argparse.ArgumentParser) -> None:
@@ -90,6 +149,7 @@ def _simulate(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--messages", metavar="N", type=int, help="how many messages, instead of the description's number"
     )
+    command.add_argument("--json", action="store_true", help="print the summary as JSON instead of text")
 
 
 def _score(command: argparse.ArgumentParser) -> None:
@@ -104,28 +164,42 @@ def _score(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "shell", choices=SHELLS, nargs="?", default="bash", help="for which shell (default: bash)"
+    )
+
+
+def _printed(command: argparse.ArgumentParser, formats: Sequence[str], what: str) -> None:
+    printed = command.add_mutually_exclusive_group()
+    printed.add_argument(
+        "--format", choices=formats, default="text", help=f"how {what} is printed (default: text)"
+    )
+    printed.add_argument("--json", action="store_true", help="the same as --format json")
+
+
 def _contract_and_window(command: argparse.ArgumentParser) -> None:
     command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file")
     _window(command)
 
 
-def _window(command: argparse.ArgumentParser) -> None:
+def _window(command: argparse.ArgumentParser, what: str = "the window", *, is_required: bool = True) -> None:
     time = _explained(parse_time)
     command.add_argument(
         "--from",
         dest="start",
         metavar="TIME",
         type=time,
-        required=True,
-        help="the window's start, such as 2026-11-20T10:00:00Z",
+        required=is_required,
+        help=f"{what}'s start, such as 2026-11-20T10:00:00Z",
     )
     command.add_argument(
         "--to",
         dest="end",
         metavar="TIME",
         type=time,
-        required=True,
-        help="the window's end, which is not part of it",
+        required=is_required,
+        help=f"{what}'s end, which is not part of it",
     )
 
 
@@ -143,9 +217,13 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
-    "check": ("Check contracts without reading any evidence.", _check),
+    "init": ("Write a first contract from a look at files and tables, its guesses explained.", _init),
+    "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
+    "report": ("Tell what the statements of a period say together, for auditors.", _report),
     "simulate": ("Write the ledgers of a simulated pipeline, and the truth about its faults.", _simulate),
     "score": ("Compare what a run found with the truth of a simulation.", _score),
-    "schema": ("Print a JSON Schema: a contract's, for editors, or a statement's.", _schema),
+    "schema": ("Print a JSON Schema: a contract's, for editors, or of what Tieout writes.", _schema),
+    "completion": ("Print a script that completes commands, options and choices.", _completion),
+    **STORE_ARGUMENTS,
 }

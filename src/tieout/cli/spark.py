@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.cli.engine import Message, Order, Progress, RenderHtml, Sighting
+from tieout.cli.engine import Order, Progress, RenderHtml
 from tieout.cli.java import require_java
-from tieout.engine.reading import read_evidence
+from tieout.contracts import Contract
 from tieout.engine.reconciling import reconcile
 from tieout.engine.session import local_session
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
-from tieout.model import Ledger
+from tieout.model import Window
+from tieout.reporting.trace import Asked
 
 
 class SparkEngine:
@@ -42,16 +44,12 @@ class SparkEngine:
             write_output(found, output, render_html)
             return found.statement
 
-    def follow(self, order: Order, message: Message, progress: Progress) -> Mapping[Ledger, Sighting]:
-        """Return what each ledger shows of a message."""
+    def follow(
+        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+    ) -> Mapping[str, Any]:
+        """Return the trace of what is asked for, judged where a window is given."""
         with self._session(progress) as spark:
-            progress("reading the ledgers")
-            evidence = read_evidence(spark, order.contract, order.window, order.now)
-            progress("looking for the message")
-            return {
-                ledger: Sighting(seen.rows, seen.total, evidence[ledger].coverage.complete_until)
-                for ledger, seen in trace(evidence, message).items()
-            }
+            return trace(spark, contract, window, asked, now=datetime.now(UTC), progress=progress)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from tieout.contracts.contract import (
 )
 from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
 from tieout.contracts.loading import load_contract, load_contracts
+from tieout.contracts.replay import Replay, ReplayOutput, ReplayTable
 from tieout.contracts.sources import (
     FilesSource,
     JdbcSource,
@@ -43,6 +44,9 @@ __all__ = [
     "KafkaSegmentsSource",
     "LedgerSpec",
     "Multiplicity",
+    "Replay",
+    "ReplayOutput",
+    "ReplayTable",
     "Settings",
     "Source",
     "Tolerance",

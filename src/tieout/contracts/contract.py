@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from tieout.contracts.durations import LONGEST
 from tieout.contracts.ledgers import LedgerSpec
+from tieout.contracts.replay import Replay
 from tieout.contracts.rules import broken_rules, rules_error
 from tieout.contracts.scalars import (
     ConnectionName,
@@ -27,12 +28,13 @@ from tieout.contracts.scalars import (
     Text,
     Zone,
 )
-from tieout.model import Guarantee, Identity, Ledger, Severity
+from tieout.model import Guarantee, Identity, Ledger, Severity, Window
 
 PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
 """A pipeline's name is also its DAG's, so it keeps to what both a DAG and a plain SQL name may hold."""
 
 _LEAST_GRACE: Final = timedelta(minutes=15)
+_PRODUCER_SIDE: Final = frozenset({Ledger.PRODUCED, Ledger.LOG})
 
 
 class Multiplicity(Model):
@@ -59,11 +61,23 @@ class Budgets(Model):
 
 
 class Settings(Model):
-    """What the pipeline's own parts are declared to be set to, in their own words."""
+    """What the pipeline's own parts are declared to be set to, in their own words.
+
+    In each part `client` names the program and its version, and `file` a file that holds its settings; `connect` is
+    Kafka Connect's worker, `connector` one connector in it. docs/reference/linter.md lists what is looked at.
+    """
 
     producer: dict[str, Setting] = Field(default={})
     consumer: dict[str, Setting] = Field(default={})
     broker: dict[str, Setting] = Field(default={})
+    connect: dict[str, Setting] = Field(default={})
+    connector: dict[str, Setting] = Field(default={})
+    streams: dict[str, Setting] = Field(default={})
+    flink: dict[str, Setting] = Field(default={})
+    spark: dict[str, Setting] = Field(default={})
+    storm: dict[str, Setting] = Field(default={})
+    pulsar: dict[str, Setting] = Field(default={})
+    activemq: dict[str, Setting] = Field(default={})
 
 
 class Annotation(Model):
@@ -78,7 +92,7 @@ class Annotation(Model):
 class AlertRoute(Model):
     """Who hears of a statement at or above a severity, over which connection."""
 
-    to: Literal["webhook", "slack"]
+    to: Literal["webhook", "slack", "email", "pagerduty"]
     connection: ConnectionName
     at: Severity = Severity.WARNING
 
@@ -107,16 +121,19 @@ class Contract(Model):
     timezone: Zone = "UTC"
     active: Active = Active()
     windows: Literal["time", "offsets"] = "time"
+    match: Literal["auto", "full"] = "auto"
     margin: Duration = timedelta(minutes=15)
     max_latency: Duration = timedelta(minutes=10)
     clock_skew: Duration = timedelta(0)
     grace: Duration = Field(default_factory=_default_grace)
+    evidence_timeout: Duration = timedelta(hours=1)
     look_back: Duration = timedelta(days=7)
     budgets: Budgets = Budgets()
     ledgers: dict[Ledger, LedgerSpec]
     settings: Settings = Settings()
     annotations: tuple[Annotation, ...] = ()
     alerts: tuple[AlertRoute, ...] = ()
+    replay: Replay | None = None
 
     _base_dir: Path = PrivateAttr(default_factory=Path)
 
@@ -132,6 +149,13 @@ class Contract(Model):
         """The folder that relative paths start at; no part of the contract's digest."""
         return self._base_dir
 
+    def needed_until(self, ledger: Ledger, window: Window) -> datetime:
+        """Return how far a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).
+
+        `produced` and `log` must reach over the window, the consumer's side over the window and its grace.
+        """
+        return window.end if ledger in _PRODUCER_SIDE else window.end + self.grace
+
     def located_in(self, base_dir: Path) -> Contract:
         """Return the same contract with its relative paths starting at `base_dir`."""
         copy = self.model_copy()
@@ -140,13 +164,19 @@ class Contract(Model):
 
     def to_json(self) -> str:
         """Return the canonical JSON: defaults filled in, keys sorted, one text for equal contracts."""
-        plain = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self._canonical(frozenset())
+
+    def _canonical(self, without: frozenset[str]) -> str:
+        plain = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(without))
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike.
+
+        `replay` and `match` are left out: they decide what is done about a loss, and what a run costs.
+        """
+        return hashlib.sha256(self._canonical(frozenset({"replay", "match"})).encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str, base_dir: Path) -> Contract:

@@ -158,6 +158,20 @@ def _alerts(contract: Contract) -> Iterator[Problem]:
         seen.add((route.to, route.connection))
 
 
+def _replay(contract: Contract) -> Iterator[Problem]:
+    replay = contract.replay
+    if replay is None:
+        return
+    if replay.value is not None and replay.from_ not in contract.ledgers:
+        yield Problem(("replay", "from"), f"the contract has no ledger {replay.from_} to take bodies from")
+    if replay.value is None:
+        for name in ("key", "headers", "to"):
+            if getattr(replay, name) is not None:
+                yield Problem(
+                    ("replay", name), "has no effect without value: nothing could be produced again"
+                )
+
+
 def _secrets(contract: Contract) -> Iterator[Problem]:
     for path, reason in secrets_in(contract.model_dump(mode="json", by_alias=True)):
         yield Problem(path, reason)
@@ -173,5 +187,6 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _multiplicity,
     _active,
     _alerts,
+    _replay,
     _secrets,
 )

@@ -26,6 +26,11 @@ def is_secret(text: str) -> bool:
     return _SECRET_TEXT.search(text) is not None
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether a setting of that name holds a secret, such as `sasl.jaas.config`."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def secrets_in(plain: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the path of every value that looks like a secret, and a reason that does not repeat it.
 

@@ -15,7 +15,6 @@ from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger
 
 _DATED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ})
-_PRODUCER_SIDE: Final = frozenset({Ledger.PRODUCED, Ledger.LOG})
 
 
 def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
@@ -43,7 +42,7 @@ def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:
     `produced` and `log` must reach over the window, the consumer's side over the window and its grace.
     """
     coverage = scope.evidence[ledger].coverage
-    end = scope.window.end if ledger in _PRODUCER_SIDE else scope.window.end + scope.contract.grace
+    end = scope.contract.needed_until(ledger, scope.window)
     unsound = _unsoundness(ledger, coverage)
     if unsound is not None:
         return unsound

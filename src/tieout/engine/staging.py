@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.reconciling import BREAKS_KEPT, Reconciliation
+from tieout.reporting.markdown import render_markdown
 
 SAMPLE: Final = 200
 """How many breaks the page for people shows."""
@@ -48,7 +49,7 @@ def _with_nulls(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_output(reconciliation: Reconciliation, directory: Path, render_html: HtmlRenderer) -> None:
-    """Write `statement.json`, `statement.html`, `breaks/` and `breaks.jsonl`, then put them in place at once.
+    """Write `statement.json`, `.html` and `.md`, `breaks/` and `breaks.jsonl`, then put them in place at once.
 
     Raises:
         OSError: where the directory's parent cannot be written; what was there before is untouched.
@@ -73,6 +74,7 @@ def _write(reconciliation: Reconciliation, staged: Path, render_html: HtmlRender
     text = json.dumps(reconciliation.statement, ensure_ascii=False, indent=2)
     (staged / "statement.json").write_text(text + "\n", encoding="utf-8")
     (staged / "statement.html").write_text(render_html(reconciliation.statement, sample), encoding="utf-8")
+    (staged / "statement.md").write_text(render_markdown(reconciliation.statement), encoding="utf-8")
     staged.chmod(0o755)
 
 

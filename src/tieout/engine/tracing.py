@@ -1,75 +1,350 @@
-"""Following one message through the ledgers: every row that names it, or one of its positions."""
+"""Following messages through the ledgers: every row about them, and what the engine makes of them.
+
+Asked with a window, the whole window is judged and the answer ends with the engine's own findings: what a message is
+depends on its neighbours (frontiers, coverage, whose an effect is), so a shorter way could say something else. Without
+a window nothing is judged; each ledger is then passed over once, filtered to the rows asked for.
+
+Docs: docs/reference/trace.md.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Window as Frame
 from pyspark.sql import functions as F
 
-from tieout.engine.evidence import Evidence
-from tieout.engine.ledger import TIME_COLUMN
-from tieout.model import Ledger
+from tieout.contracts import Contract
+from tieout.engine.classifying import classified
+from tieout.engine.coverage import coverage_of
+from tieout.engine.incarnations import told_apart
+from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
+from tieout.engine.matching import Matched, matched
+from tieout.engine.materialising import materialised
+from tieout.engine.reading import read_evidence
+from tieout.engine.reconciling import breaks_of
+from tieout.engine.scope import Scope
+from tieout.engine.session import SMALL_ROWS, suited_to
+from tieout.engine.supported import refuse_unsupported
+from tieout.model import Identity, Ledger, Window
+from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
 
 ROWS_SHOWN: Final = 50
-_MOST_POSITIONS: Final = 1_000
+"""Rows of one ledger that an answer shows of one message."""
+MESSAGES_SHOWN: Final = 20
+POSITIONS_KEPT: Final = 200
+_CONSUMER_SIDE: Final = (Ledger.DELIVERED, Ledger.READ)
+_PLACES: Final = ("topic", "partition", "offset")
+_JUDGED: Final = (
+    "class", "flags", "locus", "disposition", "acceptance", "is_judged_here", "is_due", "deadline", "first_attempt",
+)  # fmt: skip
 
+Progress = Callable[[str], None]
 Position = tuple[str, int, int]
-"""A topic, a partition in it, an offset in that."""
 
 
 @dataclass(frozen=True)
-class Trace:
-    """What one ledger knows of a message: its first rows in time, each without nulls, and their number."""
+class _Sought:
+    """What rows are looked for: a message by its id, its positions, and its key in the engine's matching."""
 
-    rows: tuple[dict[str, Any], ...]
-    total: int
+    message_id: str | None = None
+    positions: frozenset[Position] = frozenset()
+    key: str | None = None
+    judged: Mapping[str, Any] | None = None
 
 
-def trace(evidence: Mapping[Ledger, Evidence], message: str | Position) -> dict[Ledger, Trace]:
-    """Return per ledger the rows about a message, given by its id or by one of its positions.
+def trace(
+    spark: SparkSession,
+    contract: Contract,
+    window: Window | None,
+    asked: Asked,
+    *,
+    now: datetime,
+    progress: Progress = lambda _step: None,
+) -> dict[str, Any]:
+    """Return the trace of what is asked for, as docs/reference/trace.md describes it; judged where a window is given.
 
-    A row is about the message where it names the id, or a position that a row with the id names. Of
-    `committed`, these are the commits that had passed such a position. Assignments are about no message and
-    are left out.
+    Raises:
+        UsageError: where the contract asks for a way of matching that the engine does not have.
+        SourceError: where a ledger's source cannot be read as the contract describes it.
     """
-    positions = _positions(evidence, message) if isinstance(message, str) else {message}
+    refuse_unsupported(contract)
+    progress("reading the ledgers")
+    read_as = window or Window(now - timedelta(hours=1), now)
+    evidence = read_evidence(spark, contract, read_as, now)
+    rows = sum(found.coverage.rows for found in evidence.values())
+    with suited_to(spark, is_small=rows <= SMALL_ROWS):
+        scope = Scope(contract, read_as, evidence)
+        return traced(scope, asked, is_judged=window is not None, progress=progress)
+
+
+def traced(
+    scope: Scope, asked: Asked, *, is_judged: bool = True, progress: Progress = lambda _step: None
+) -> dict[str, Any]:
+    """Return the trace in evidence that has been read.
+
+    A row is about a message where it names its id, or one of its positions; of `committed`, the commits that had passed
+    such a position. Where an id is used for two contents, or messages are told apart by content, it is the engine's
+    matching that says whose a row is.
+    """
+    scope = told_apart(scope)
+    progress("looking for the message")
+    sought, total, breaks = _named(scope, asked), 1, []
+    if asked.by == AskedBy.KEY:
+        sought, total = _sent_under(scope, asked.digests())
+    if is_judged and any(_seen(scope, sought).values()):
+        progress("matching")
+        found = matched(scope)
+        messages = materialised(classified(scope, found.messages))
+        known, total_known = _judged(asked, found, messages)
+        if known:
+            progress("classifying")
+            sought, total = _with_places(known, sought), total_known
+            breaks = _breaks_about(breaks_of(scope, messages, found), sought)
+            progress("gathering the rows")
+            return _document(scope, asked, sought, _seen(scope, sought, found), breaks, total, is_judged)
+    return _document(scope, asked, sought, _seen(scope, sought), breaks, total, is_judged)
+
+
+def _document(
+    scope: Scope,
+    asked: Asked,
+    sought: Sequence[_Sought],
+    seen: Mapping[int, Mapping[Ledger, Seen]],
+    breaks: Sequence[dict[str, Any]],
+    total: int,
+    is_judged: bool,
+) -> dict[str, Any]:
+    """Return the trace of the sought messages; one that no row is about is left out."""
+    subjects = [
+        Subject(
+            message_id=one.message_id,
+            positions=tuple(sorted(one.positions)),
+            judged=one.judged,
+            breaks=tuple(found for found in breaks if _is_of(found, one)),
+            seen=seen[number],
+        )
+        for number, one in enumerate(sought)
+        if seen.get(number)
+    ]
+    return trace_document(
+        scope.contract,
+        scope.window if is_judged else None,
+        asked,
+        subjects,
+        total=total if subjects else 0,
+        coverage=coverage_of(scope) if is_judged else None,
+    )
+
+
+def _named(scope: Scope, asked: Asked) -> list[_Sought]:
+    """Return the one message that an id or a position names."""
+    if asked.position is not None:
+        return [_Sought(positions=frozenset({asked.position}))]
+    if asked.by == AskedBy.MESSAGE_ID:
+        return [_Sought(asked.value, _positions(scope, F.col("message_id") == asked.value))]
+    return []
+
+
+def _positions(scope: Scope, condition: Column) -> frozenset[Position]:
+    """Return positions, at most 200 a ledger, of the rows for which the condition holds."""
+    named: set[Position] = set()
+    for found in scope.evidence.values():
+        if {"message_id", *_PLACES} <= found.present:
+            rows = found.rows.filter(condition).select(*_PLACES).dropna().filter(F.col("offset") >= 0)
+            first = rows.distinct().orderBy(*_PLACES).limit(POSITIONS_KEPT)
+            named |= {(row["topic"], row["partition"], row["offset"]) for row in first.collect()}
+    return frozenset(named)
+
+
+def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], int]:
+    """Return the first messages whose rows have one of the key hashes, and how many there are."""
+    named = [
+        found.rows.filter(F.col("key_hash").isin(*digests)).select(
+            "message_id", *_PLACES, F.col(TIME_COLUMN[ledger]).alias("at")
+        )
+        for ledger, found in scope.evidence.items()
+        if "key_hash" in found.present
+    ]
+    if not named:
+        return [], 0
+    place = F.when(F.col("message_id").isNull(), F.struct(*_PLACES))
+    rows = reduce(DataFrame.unionByName, named).groupBy("message_id", place.alias("place"))
+    messages = materialised(
+        rows.agg(F.min("at").alias("at")).filter("message_id IS NOT NULL OR place IS NOT NULL")
+    )
+    first = messages.orderBy(F.col("at").asc_nulls_last(), "message_id", "place").limit(MESSAGES_SHOWN)
+    sought = []
+    for row in first.collect():
+        if row["message_id"] is not None:
+            is_its = F.col("message_id") == row["message_id"]
+            sought.append(_Sought(row["message_id"], _positions(scope, is_its)))
+        elif None not in tuple(row["place"]):
+            sought.append(_Sought(positions=frozenset({tuple(row["place"])})))
+    return sought, messages.count()
+
+
+def _judged(asked: Asked, found: Matched, messages: DataFrame) -> tuple[list[_Sought], int]:
+    """Return the first messages tied to what is asked, with the engine's findings, and how many there are."""
+    tied = []
+    for rows in found.keyed.values():
+        if asked.position is not None:
+            condition = _at(rows, {asked.position})
+        elif asked.by == AskedBy.KEY:
+            condition = (
+                F.col("key_hash").isin(*asked.digests()) if "key_hash" in rows.columns else F.lit(False)
+            )
+        else:
+            condition = F.col("message_id") == asked.value
+        tied.append(rows.filter(condition & F.col("key").isNotNull()).select("key"))
+    keys = reduce(DataFrame.unionByName, tied).distinct().withColumnRenamed("key", "tied_key")
+    chosen = materialised(messages.join(keys, F.col("key") == F.col("tied_key"), how="left_semi"))
+    in_time = chosen.orderBy(F.col("first_attempt.at").asc_nulls_last(), "first_seen_at", "key")
+    places = F.slice(
+        F.array_sort(
+            F.array_union(
+                F.array_union("asserted", "visible"), F.array_union("effect_positions", "read_positions")
+            )
+        ),
+        1,
+        POSITIONS_KEPT,
+    )
+    line = F.to_json(F.struct("key", "message_id", places.alias("positions"), *_JUDGED))
+    lines = [
+        json.loads(row["line"]) for row in in_time.limit(MESSAGES_SHOWN).select(line.alias("line")).collect()
+    ]
+    return [_sought_of(known, asked) for known in lines], chosen.count()
+
+
+def _sought_of(known: dict[str, Any], asked: Asked) -> _Sought:
+    """Return a judged message with its positions, and the one asked for."""
+    told = {tuple(place.get(name) for name in _PLACES) for place in known.get("positions", ())}
+    positions = {place for place in told if None not in place}
+    if asked.position is not None:
+        positions.add(asked.position)
+    return _Sought(known.get("message_id"), frozenset(positions), known["key"], known)
+
+
+def _with_places(known: list[_Sought], named: Sequence[_Sought]) -> list[_Sought]:
+    """Return the messages with the positions that rows with their id name too, where the id is one message's alone."""
+    ids = [one.message_id for one in known]
+    places = {
+        one.message_id: one.positions for one in named if one.message_id and ids.count(one.message_id) == 1
+    }
+    return [
+        replace(one, positions=one.positions | places.get(one.message_id or "", one.positions))
+        for one in known
+    ]
+
+
+def _at(rows: DataFrame, positions: Iterable[Position]) -> Column:
+    """Return whether a row names one of the positions; false where the rows have no positions."""
+    is_there = F.lit(False)
+    if set(_PLACES) <= set(rows.columns):
+        for (topic, partition), offsets in _by_partition(positions).items():
+            is_in = (F.col("topic") == topic) & (F.col("partition") == partition)
+            is_there |= is_in & F.col("offset").isin(*offsets)
+    return is_there
+
+
+def _by_partition(positions: Iterable[Position]) -> dict[tuple[str, int], list[int]]:
+    offsets: dict[tuple[str, int], list[int]] = {}
+    for topic, partition, offset in sorted(positions):
+        offsets.setdefault((topic, partition), []).append(offset)
+    return offsets
+
+
+def _seen(
+    scope: Scope, sought: Sequence[_Sought], found: Matched | None = None
+) -> dict[int, dict[Ledger, Seen]]:
+    """Return per sought message, by its place in the list, what each ledger shows; nothing where no row is about it.
+
+    A commit alone shows nothing: any position below it has been passed.
+    """
+    ids = [one.message_id for one in sought if one.message_id is not None]
+    is_keyed = found is not None and (scope.contract.identity == Identity.CONTENT or len(set(ids)) < len(ids))
+    seen: dict[int, dict[Ledger, Seen]] = {number: {} for number in range(len(sought))}
+    for ledger, evidence in scope.evidence.items():
+        if ledger is Ledger.ASSIGNED or not sought:
+            continue
+        keyed = None if found is None or not is_keyed else found.keyed.get(ledger)
+        rows = evidence.rows if keyed is None else keyed
+        about = [_is_about(scope, rows, ledger, one, is_keyed=keyed is not None) for one in sought]
+        for number, what in _collected(rows, ledger, about).items():
+            seen[number][ledger] = what
+    return {number: ledgers if set(ledgers) - {Ledger.COMMITTED} else {} for number, ledgers in seen.items()}
+
+
+def _is_about(scope: Scope, rows: DataFrame, ledger: Ledger, one: _Sought, *, is_keyed: bool) -> Column:
+    if is_keyed:
+        return F.col("key").eqNullSafe(F.lit(one.key))
+    if ledger is Ledger.COMMITTED:
+        passed = F.lit(False)
+        for (topic, partition), offsets in _by_partition(one.positions).items():
+            is_in = (F.col("topic") == topic) & (F.col("partition") == partition)
+            passed |= is_in & (F.col("committed_offset") > min(offsets))
+        return passed & scope.is_ours()
+    is_there = _at(rows, one.positions)
+    return is_there if one.message_id is None else is_there | (F.col("message_id") == one.message_id)
+
+
+def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict[int, Seen]:
+    """Return per condition its first rows in time and their number, in one pass over the ledger."""
+    numbers = F.array_compact(
+        F.array(*[F.when(condition, F.lit(place)) for place, condition in enumerate(about)])
+    )
+    canonical = [name for name in SCHEMAS[ledger].names if name in rows.columns]
+    offset = "committed_offset" if ledger is Ledger.COMMITTED else "offset"
+    each = Frame.partitionBy("number")
+    in_time = each.orderBy(F.col(TIME_COLUMN[ledger]).asc_nulls_last(), "topic", "partition", offset, "line")
+    placed = (
+        rows.withColumn("numbers", numbers)
+        .filter(F.size("numbers") > 0)
+        .withColumns({"number": F.explode("numbers"), "line": F.to_json(F.struct(*canonical))})
+        .withColumns({"place": F.row_number().over(in_time), "total": F.count("*").over(each)})
+    )
+    first = placed.filter(F.col("place") <= ROWS_SHOWN).select("number", "place", "total", "line")
+    shown: dict[int, list[Any]] = {}
+    for row in sorted(first.collect(), key=lambda row: (row["number"], row["place"])):
+        shown.setdefault(row["number"], []).append(row)
     return {
-        ledger: _traced(found.rows.filter(_is_about(ledger, message, positions)), ledger)
-        for ledger, found in evidence.items()
-        if ledger is not Ledger.ASSIGNED
+        number: Seen(tuple(json.loads(row["line"]) for row in found), found[0]["total"])
+        for number, found in shown.items()
     }
 
 
-def _positions(evidence: Mapping[Ledger, Evidence], message_id: str) -> set[Position]:
-    """Return the positions, at most a thousand a ledger, that rows with the id name."""
-    named: set[Position] = set()
-    for found in evidence.values():
-        if {"message_id", "topic", "partition", "offset"} <= found.present:
-            with_id = found.rows.filter(F.col("message_id") == message_id)
-            rows = with_id.select("topic", "partition", "offset").dropna().distinct().limit(_MOST_POSITIONS)
-            named |= {(row["topic"], row["partition"], row["offset"]) for row in rows.collect()}
-    return named
+def _breaks_about(breaks: DataFrame, sought: Sequence[_Sought]) -> list[dict[str, Any]]:
+    """Return the breaks of the messages, and those of commits, order and positions at which they lie."""
+    keys = [one.key for one in sought]
+    places = [
+        F.struct(
+            F.lit(topic).alias("topic"),
+            F.lit(partition).cast("int").alias("partition"),
+            F.lit(offset).cast("bigint").alias("offset"),
+        )
+        for one in sought
+        for topic, partition, offset in sorted(one.positions)
+    ]
+    is_ours = F.col("key").isin(*keys)
+    if places:
+        is_ours |= F.col("key").isNull() & F.arrays_overlap("positions", F.array(*places))
+    columns = (
+        "break_id", "incident_id", "class", "flags", "key", "positions", "locus", "cause", "admissible", "rule",
+        "severity",
+    )  # fmt: skip
+    found = breaks.filter(F.coalesce(is_ours, F.lit(False))).orderBy("class", "break_id").limit(ROWS_SHOWN)
+    lines = found.select(F.to_json(F.struct(*columns)).alias("line")).collect()
+    return [json.loads(row["line"]) for row in lines]
 
 
-def _is_about(ledger: Ledger, message: str | Position, positions: set[Position]) -> Column:
-    is_about = F.lit(False)
-    if isinstance(message, str) and ledger is not Ledger.COMMITTED:
-        is_about = F.col("message_id") == message
-    for topic, partition, offset in sorted(positions):
-        is_there = F.col("offset") == offset
-        if ledger is Ledger.COMMITTED:
-            is_there = F.col("committed_offset") > offset
-        is_about |= (F.col("topic") == topic) & (F.col("partition") == partition) & is_there
-    return is_about
-
-
-def _traced(rows: DataFrame, ledger: Ledger) -> Trace:
-    """Return the first rows in time; JSON leaves nulls out and writes times in UTC, whatever zone this is."""
-    offset = "committed_offset" if ledger is Ledger.COMMITTED else "offset"
-    in_time = rows.orderBy(F.col(TIME_COLUMN[ledger]).asc_nulls_last(), "topic", "partition", offset)
-    lines = in_time.limit(ROWS_SHOWN).select(F.to_json(F.struct(*rows.columns)).alias("line")).collect()
-    return Trace(tuple(json.loads(line["line"]) for line in lines), rows.count())
+def _is_of(found: Mapping[str, Any], one: _Sought) -> bool:
+    if "key" in found:
+        return bool(found["key"] == one.key)
+    places = {tuple(place.get(name) for name in _PLACES) for place in found.get("positions", ())}
+    return bool(places & one.positions)

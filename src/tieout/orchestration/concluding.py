@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tieout.checks import check_statement
 from tieout.contracts import Contract
@@ -16,10 +17,12 @@ from tieout.verdicts import final_verdict
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The verdict that counts, and why."""
+    """The run's final verdict, why, whether the run is the one that counts for its window, and its statement."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
+    is_current: bool
+    statement: Mapping[str, Any]
 
 
 def conclude(database_url: str, run_id: str, contract: Contract, page: str | None = None) -> Conclusion:
@@ -54,7 +57,8 @@ def conclude(database_url: str, run_id: str, contract: Contract, page: str | Non
         gx_version=report.gx_version,
         alerts=alerts_for(contract, run.statement, report.results, final, page=page),
     )
-    return Conclusion(final, (*run.reasons, *_worsened(run.verdict, final, report.results)))
+    reasons = (*run.reasons, *_worsened(run.verdict, final, report.results))
+    return Conclusion(final, reasons, run.is_current, run.statement)
 
 
 def tell_failure(

@@ -11,6 +11,7 @@ from airflow.sdk import DAG, Param, TriggerRule, chain
 from tieout.contracts import Contract
 from tieout.errors import ContractError
 from tieout.orchestration import docs
+from tieout.orchestration.assets import outlets_of
 from tieout.orchestration.catalogue import error_dag_id
 from tieout.orchestration.operators import (
     AlertOperator,
@@ -20,14 +21,16 @@ from tieout.orchestration.operators import (
     WindowOperator,
 )
 from tieout.orchestration.submitting import CONF, TieoutSparkSubmit
-from tieout.orchestration.timetable import WindowTimetable
+from tieout.orchestration.timetable import timetable_of
 
 LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The start of every DAG: Airflow ends a manual run before it as a success without tasks."""
 
 POOL: Final = "spark"
 UPKEEP: Final = "tieout_upkeep"
-RESERVED: Final = (UPKEEP,)
+GAP_AUDIT: Final = "tieout_gap_audit"
+REPLAY: Final = "tieout_replay"
+RESERVED: Final = (UPKEEP, GAP_AUDIT, REPLAY)
 CONTRACT_ERROR_TAG: Final = "contract_error"
 _RECONCILE_LIMIT: Final = timedelta(hours=2)
 _SHORT_LIMIT: Final = timedelta(minutes=10)
@@ -64,7 +67,7 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
         contract.pipeline,
         description=contract.description or None,
         doc_md=docs.pipeline_doc(contract),
-        schedule=_timetable(contract),
+        schedule=timetable_of(contract),
         start_date=LONG_AGO,
         catchup=False,
         max_active_runs=2,
@@ -83,6 +86,7 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
             _reconcile(contract, application),
             CheckOperator(
                 task_id="check",
+                outlets=outlets_of(contract.pipeline),
                 retries=2,
                 retry_delay=timedelta(seconds=20),
                 execution_timeout=_SHORT_LIMIT,
@@ -134,13 +138,6 @@ def _reconcile(contract: Contract, application: Path) -> TieoutSparkSubmit:
         execution_timeout=_RECONCILE_LIMIT,
         doc_md="One Spark job; stores the statement and its breaks under the window.",
     )
-
-
-def _timetable(contract: Contract) -> WindowTimetable | None:
-    if contract.schedule is None:
-        return None
-    active = contract.active
-    return WindowTimetable(contract.schedule, contract.timezone, active.from_, active.until)
 
 
 def _params() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -20,10 +20,15 @@ from tieout import settings
 from tieout.contracts import Contract
 from tieout.errors import StoreError, TieoutError
 from tieout.model import Verdict, Window
+from tieout.orchestration import metrics
+from tieout.orchestration.assets import announce
 from tieout.orchestration.windows import judged_from, refusal, window_of
 
 STEPS: Final = ("window", "reconcile", "check")
 """The tasks whose failure is told by an alert."""
+
+LOOK_AGAIN: Final = timedelta(minutes=2)
+"""How long evidence that is late is left alone before it is looked at again."""
 
 
 class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
@@ -31,6 +36,8 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
 
     A scheduled run or a backfill that comes before the window's grace is over gives its worker back and
     comes again when it is. A manual run is refused: its author chose a window that cannot be judged yet.
+    Every run then waits in the same way for evidence that is late, for the contract's `evidence_timeout` from the
+    end of the grace on: docs/reference/readiness.md.
     """
 
     def __init__(self, *, contract: Contract, **arguments: Any) -> None:
@@ -53,6 +60,7 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
                 raise AirflowFailException(refusal(window, self._contract.grace, now))
             self.log.info("the window's grace lasts until %s, coming again then", due.isoformat())
             raise AirflowRescheduleException(due)
+        self._await_evidence(window, now, due + self._contract.evidence_timeout)
         return {
             "start": window.start.astimezone(UTC).isoformat(),
             "end": window.end.astimezone(UTC).isoformat(),
@@ -60,9 +68,30 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
             "base_dir": str(self._contract.base_dir),
         }
 
+    def _await_evidence(self, window: Window, now: datetime, until: datetime) -> None:
+        """Come again while a ledger is known not to reach far enough, until it is too late to wait for it.
+
+        Then the run goes on, and its verdict says which ledger does not cover the window.
+
+        Raises:
+            AirflowRescheduleException: where there is something to wait for; no worker is held meanwhile.
+        """
+        if now >= until:
+            return
+        from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
+
+        reasons = lacking(self._contract, window)
+        if reasons:
+            again = min(now + LOOK_AGAIN, until)
+            self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))
+            raise AirflowRescheduleException(again)
+
 
 class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Holds the contract's limits against the stored run; stores the final verdict with its alerts."""
+    """Holds the contract's limits against the stored run; stores the final verdict with its alerts.
+
+    A stored verdict is an event of its pipeline's assets: docs/how-to/wait-for-a-kept-window.md.
+    """
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{"run_id", "verdict", "reasons"}` with the final verdict."""
@@ -79,6 +108,8 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             raise
         except TieoutError as error:
             raise AirflowFailException(str(error)) from error
+        announce(context, given, judged["run_id"], concluded)
+        metrics.emit(metrics.of_verdict(concluded.statement, concluded.verdict, datetime.now(UTC)))
         self.log.info("%s: %s", concluded.verdict, "; ".join(concluded.reasons) or "nothing to add")
         return {
             "run_id": judged["run_id"],

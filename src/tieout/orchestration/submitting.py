@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout import settings
+from tieout.orchestration.metrics import Measure, emit
+from tieout.orchestration.retaining import NAME_FORMAT
 
 CONF: Final = {
     "spark.ui.enabled": "false",
@@ -36,20 +39,37 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
         """Submit the job and return what it wrote."""
-        self._refuse_unknown_master()
         given = context["ti"].xcom_pull(task_ids="window")
+        return self.submitted(context, given["contract"], lambda file: arguments(given, file, context))
+
+    def submitted(
+        self, context: Mapping[str, Any], contract_json: str, words: Callable[[Path], list[str]]
+    ) -> dict[str, Any]:
+        """Submit the application with a contract and return what it wrote.
+
+        Args:
+            context: Airflow's.
+            contract_json: The contract, canonical JSON.
+            words: Gives the application's command line, given the file that holds the contract.
+        """
+        self._refuse_unknown_master()
         with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
             contract, result = Path(folder) / "contract.json", Path(folder) / "result.json"
-            contract.write_text(given["contract"])
-            self.application_args = arguments(given, contract, context)
+            contract.write_text(contract_json)
+            self.application_args = words(contract)
             self.env_vars = {
                 settings.DATABASE_URL: settings.required_database_url(),
                 settings.RESULT_PATH: str(result),
             }
+            began = time.monotonic()
             try:
                 super().execute(context)
             except AirflowException as error:
                 raise failure(result, error) from error
+            seconds = Measure(
+                "gauge", "reconcile_seconds", time.monotonic() - began, {"pipeline": context["ti"].dag_id}
+            )
+            emit([seconds])
             return outcome(result)
 
     def _refuse_unknown_master(self) -> None:
@@ -88,7 +108,7 @@ def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, An
 
 def output_folder(pipeline: str, start: datetime) -> Path:
     """Return the folder of a window's statement; the same window always has the same."""
-    return settings.home() / "statements" / pipeline / start.strftime("%Y-%m-%dT%H%M%SZ")
+    return settings.home() / "statements" / pipeline / start.strftime(NAME_FORMAT)
 
 
 def outcome(result: Path) -> dict[str, Any]:

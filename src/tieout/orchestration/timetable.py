@@ -8,12 +8,16 @@ the place of a window that is never judged.
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pendulum
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
+
+from tieout.contracts import Contract
+from tieout.model import Window
 
 
 class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airflow is untyped to us
@@ -38,7 +42,7 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
     ) -> None:
         super().__init__(cron, timezone)
         self._active_from = None if active_from is None else pendulum.instance(active_from)
-        self._active_until = None if active_until is None else pendulum.instance(active_until)
+        self.active_until = None if active_until is None else pendulum.instance(active_until)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WindowTimetable) and self.serialize() == other.serialize()
@@ -51,7 +55,7 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
         return {
             **super().serialize(),
             "active_from": None if self._active_from is None else self._active_from.isoformat(),
-            "active_until": None if self._active_until is None else self._active_until.isoformat(),
+            "active_until": None if self.active_until is None else self.active_until.isoformat(),
         }
 
     @classmethod
@@ -73,9 +77,9 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
             last_automated_data_interval=last_automated_data_interval,
             restriction=restriction._replace(earliest=max(earliest, default=None)),
         )
-        if info is None or info.data_interval is None or self._active_until is None:
+        if info is None or info.data_interval is None or self.active_until is None:
             return info
-        return info if info.data_interval.end <= self._active_until else None
+        return info if info.data_interval.end <= self.active_until else None
 
     def infer_manual_data_interval(self, *, run_after: pendulum.DateTime) -> DataInterval:
         """Return the window that starts at `run_after`, if that is a tick, else the last that ended."""
@@ -83,3 +87,37 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
             return DataInterval(start=run_after, end=self._get_next(run_after))
         interval: DataInterval = super().infer_manual_data_interval(run_after=run_after)
         return interval
+
+    def latest_window(self, until: datetime) -> Window:
+        """Return the last window that ends at `until` or earlier, whether or not the contract was active then."""
+        interval = super().infer_manual_data_interval(run_after=pendulum.instance(until))
+        return Window(_plain(interval.start), _plain(interval.end))
+
+
+def timetable_of(contract: Contract) -> WindowTimetable | None:
+    """Return the timetable of a contract's windows, or None where it has no schedule."""
+    if contract.schedule is None:
+        return None
+    active = contract.active
+    return WindowTimetable(contract.schedule, contract.timezone, active.from_, active.until)
+
+
+def windows_between(timetable: WindowTimetable, since: datetime, until: datetime) -> Iterator[Window]:
+    """Yield the windows that begin at `since` or later and end at `until` or earlier, in their order.
+
+    They are those that the scheduler would run for a DAG that catches up. Each end is the next tick: asking for each
+    window as the scheduler does would compute five ticks to find one.
+    """
+    restriction = TimeRestriction(earliest=pendulum.instance(since), latest=None, catchup=True)
+    first = timetable.next_dagrun_info(last_automated_data_interval=None, restriction=restriction)
+    if first is None:
+        return
+    last = until if timetable.active_until is None else min(until, timetable.active_until)
+    start, end = first.data_interval
+    while end <= last:
+        yield Window(_plain(start), _plain(end))
+        start, end = end, timetable._get_next(end)
+
+
+def _plain(moment: pendulum.DateTime) -> datetime:
+    return datetime.fromtimestamp(moment.timestamp(), UTC)

@@ -1,4 +1,4 @@
-"""What needs doing between the runs: alerts nobody took, and windows that were PENDING."""
+"""What needs doing between the runs: alerts nobody took, windows that were PENDING, what is kept no longer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tieout import settings
 from tieout.contracts import load_contracts
 from tieout.model import Verdict
 from tieout.orchestration.alerting import deliver
+from tieout.orchestration.metrics import Measure, emit
+from tieout.orchestration.retaining import delete_statements
 from tieout.store import RunSummary, Store
 
 SOONEST: Final = timedelta(minutes=15)
@@ -28,7 +30,14 @@ class DeliverOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, int]:  # noqa: ARG002 - Airflow's signature
         """Return how many alerts were sent, failed, were given up and still wait."""
-        return asdict(deliver(Store(settings.required_database_url())))
+        report = deliver(Store(settings.required_database_url()))
+        emit(
+            [
+                Measure("gauge", "alerts_waiting", report.waiting),
+                Measure("counter", "alerts_given_up", report.given_up),
+            ]
+        )
+        return asdict(report)
 
 
 class PendingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
@@ -72,3 +81,20 @@ def due_again(runs: Iterable[RunSummary], now: datetime) -> list[tuple[str, str]
     ]
     pending.sort(key=lambda run: run.generated_at)
     return [(str(run.origin.dag_id), str(run.origin.dag_run_id)) for run in pending[:AT_ONCE]]
+
+
+class RetentionOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Deletes what is kept no longer, a little at each pass: docs/reference/retention.md."""
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, int]:  # noqa: ARG002 - Airflow's signature
+        """Return how many runs, breaks and statements' folders were deleted now."""
+        kept, now = settings.retention(), datetime.now(UTC)
+        superseded, breaks, statements = (
+            None if age is None else now - age for age in (kept.superseded, kept.breaks, kept.statements)
+        )
+        runs_deleted, breaks_deleted = Store(settings.required_database_url()).delete_expired(
+            superseded, breaks
+        )
+        folders = settings.home() / "statements"
+        statements_deleted = delete_statements(folders, statements) if statements else 0
+        return {"runs": runs_deleted, "breaks": breaks_deleted, "statements": statements_deleted}

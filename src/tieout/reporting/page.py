@@ -7,8 +7,9 @@ that ids and payloads from other people's systems stay text.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -42,18 +43,23 @@ def render_html(statement: Mapping[str, Any], breaks_sample: Sequence[Mapping[st
     )
 
 
-@cache
 def _template() -> Template:
-    environment = Environment(
+    return environment().get_template("statement.html.j2")
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of every page: escaped by itself, and strict about what it is not given."""
+    made = Environment(
         loader=PackageLoader("tieout.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"words": _words, "line": _line, "evidence": _evidence, "ratio": _ratio}
-    environment.globals["place_of"] = _place
-    return environment.get_template("statement.html.j2")
+    made.filters |= FILTERS
+    made.globals["place_of"] = _place
+    return made
 
 
 def _words(name: str) -> str:
@@ -77,3 +83,9 @@ def _evidence(evidence: object) -> str:
 
 def _ratio(value: float | None) -> str:
     return "infinite" if value is None else f"{value:.6g}"
+
+
+FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
+    {"words": _words, "line": _line, "evidence": _evidence, "ratio": _ratio}
+)
+"""What makes values from other people's systems fit for a page, by the names that templates know."""

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what a run writes: `statement.json` and one line of `breaks.jsonl`.
+"""The JSON Schemas of what Tieout writes: `statement.json`, one line of `breaks.jsonl`, and a trace.
 
 Fields may be added within a schema version; those described keep their names and meaning.
 """
@@ -17,5 +17,15 @@ SCHEMA_VERSION: Final = 1
 @cache
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema of `statement.json`; its `$defs/break` is a line of `breaks.jsonl`."""
-    text = resources.files("tieout.reporting").joinpath("statement.schema.json").read_text("utf-8")
+    return _schema("statement")
+
+
+@cache
+def trace_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what `tieout trace --json` prints."""
+    return _schema("trace")
+
+
+def _schema(name: str) -> dict[str, Any]:
+    text = resources.files("tieout.reporting").joinpath(f"{name}.schema.json").read_text("utf-8")
     return cast("dict[str, Any]", json.loads(text))

@@ -60,7 +60,7 @@ def _balance(statement: Mapping[str, Any]) -> list[str]:
     rows = [["", "total", *places[:shown]]]
     for account in found:
         rows += _account_rows(account, shown)
-    table = _aligned(rows)
+    table = aligned(rows)
     return (
         table if shown else [*table, f"{len(places)} partitions; statement.json and statement.html have each"]
     )
@@ -76,11 +76,13 @@ def _account_rows(account: Account, shown: int) -> Iterator[list[str]]:
 
 
 def _row(line: Line, indent: str, shown: int) -> list[str]:
-    return [indent + _words(line.name), str(line.total), *(str(value) for value in line.values[:shown])]
+    return [indent + words(line.name), str(line.total), *(str(value) for value in line.values[:shown])]
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines, the first column to the left and the others to the right."""
+    if not rows:
+        return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
@@ -92,7 +94,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _counts(counted: Mapping[str, int]) -> list[str]:
-    return _aligned([[plain(name), str(count)] for name, count in counted.items()]) if counted else []
+    return aligned([[plain(name), str(count)] for name, count in counted.items()]) if counted else []
 
 
 def _budgets(budgets: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -146,5 +148,10 @@ def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
+    """Return one of our own names in words.
+
+    >>> words("at_least_once")
+    'at least once'
+    """
     return name.replace("_", " ")

@@ -6,16 +6,42 @@ it.
 
 from __future__ import annotations
 
+from tieout.store.acts import Silence
+from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
 from tieout.store.outbox import ClaimedAlert
-from tieout.store.results import PublishedRun, Run, RunOrigin, RunSummary, StoredBreak, StoredIncident
+from tieout.store.replays import Replay, Replayed, ReplayItem
+from tieout.store.results import (
+    CurrentStatement,
+    PublishedRun,
+    Run,
+    RunOrigin,
+    RunSummary,
+    StoredBreak,
+    StoredIncident,
+)
 from tieout.store.store import Store
 
 __all__ = [
     "ClaimedAlert",
+    "CurrentStatement",
+    "EarlierWindow",
+    "GapsTold",
+    "HistoryEntry",
+    "JudgedWindow",
+    "Life",
+    "OpenGap",
+    "PipelineStanding",
     "PublishedRun",
+    "Replay",
+    "ReplayItem",
+    "Replayed",
+    "Resolution",
     "Run",
     "RunOrigin",
     "RunSummary",
+    "Silence",
+    "State",
     "Store",
     "StoredBreak",
     "StoredIncident",

@@ -14,6 +14,7 @@ from psycopg2.extensions import connection, parse_dsn
 from psycopg2.extras import RealDictCursor
 
 from tieout.errors import StoreError
+from tieout.settings import DATABASE_URL
 from tieout.store.sql import queries
 
 Cursor: TypeAlias = RealDictCursor
@@ -46,6 +47,8 @@ class Database:
 
     url: str
     application_name: str = "tieout"
+    named_by: str = DATABASE_URL
+    """Where its address comes from, for messages."""
 
     def __repr__(self) -> str:
         return f"Database({self.place()})"
@@ -73,17 +76,23 @@ class Database:
         if not parts or any("@" in parts.get(key, "") for key in ("host", "port", "dbname")):
             raise StoreError(
                 "the store's URL: expected postgresql://user:password@host:port/database, found something "
-                "else (not shown, it may hold a password); check TIEOUT_DATABASE_URL, and write reserved "
+                f"else (not shown, it may hold a password); check {self.named_by}, and write reserved "
                 "characters in the user and the password as %-escapes, @ as %40"
             )
         return parts
 
     @contextmanager
-    def transaction(self, statement_timeout: timedelta = STATEMENT_TIMEOUT) -> Iterator[Cursor]:
+    def transaction(
+        self, statement_timeout: timedelta = STATEMENT_TIMEOUT, *, is_snapshot: bool = False
+    ) -> Iterator[Cursor]:
         """Give a cursor in its own transaction, committed at the end and rolled back on any exception.
 
         A connection each time is slower by some milliseconds than a kept one, and never stale, shared between
         threads or inherited by a forked worker.
+
+        Args:
+            statement_timeout: How long one statement may take.
+            is_snapshot: Whether every statement sees the store as it was at the first, and none may write.
 
         Raises:
             StoreError: where PostgreSQL cannot be reached, or refuses something.
@@ -95,25 +104,28 @@ class Database:
             "idle_timeout": milliseconds(IDLE_TIMEOUT),
         }
         with (
-            _in_our_words(place),
-            closing(self._connect()) as opened,
+            _in_our_words(place, self.named_by),
+            closing(self._connect(is_snapshot=is_snapshot)) as opened,
             opened,
             opened.cursor(cursor_factory=RealDictCursor) as cursor,
         ):
             cursor.execute(queries()["session"], limits)
             yield cursor
 
-    def _connect(self) -> connection:
+    def _connect(self, *, is_snapshot: bool) -> connection:
         given = self._parts()
         defaults = {"application_name": self.application_name, **_DEFAULTS}
         arguments: dict[str, Any] = {key: value for key, value in defaults.items() if key not in given}
         try:
-            return psycopg2.connect(self.url, connection_factory=connection, **arguments)
+            opened: connection = psycopg2.connect(self.url, connection_factory=connection, **arguments)
         except psycopg2.OperationalError as error:
             raise StoreError(
                 f"{self.place()}: expected a PostgreSQL that accepts connections, found: {_first_line(error)}"
-                "; is it running, and do TIEOUT_DATABASE_URL's host, port, user and password belong to it?"
+                f"; is it running, and do the host, port, user and password of {self.named_by} belong to it?"
             ) from error
+        if is_snapshot:
+            opened.set_session(isolation_level="REPEATABLE READ", readonly=True)
+        return opened
 
 
 def milliseconds(duration: timedelta) -> str:
@@ -126,24 +138,24 @@ def milliseconds(duration: timedelta) -> str:
 
 
 @contextmanager
-def _in_our_words(place: str) -> Iterator[None]:
+def _in_our_words(place: str, named_by: str) -> Iterator[None]:
     """Turn psycopg2's errors into a `StoreError` that says where, what, and what to do."""
     try:
         yield
     except psycopg2.Error as error:
-        raise StoreError(f"{place}: {_told(error)}") from error
+        raise StoreError(f"{place}: {_told(error, named_by)}") from error
 
 
-def _told(error: psycopg2.Error) -> str:
+def _told(error: psycopg2.Error, named_by: str) -> str:
     """Return what PostgreSQL refused; not its details, which quote the rows."""
     code = error.pgcode
     if code is None or code.startswith(_LOST):
         return f"the connection was lost: {_first_line(error)}; run it again, which changes nothing twice"
     message = error.diag.message_primary or _first_line(error)
-    if code in _NOT_MIGRATED:
+    if code in _NOT_MIGRATED and named_by == DATABASE_URL:
         return f"expected the schema tieout of this version, found: {message}; migrate the store first"
     if code == errorcodes.INSUFFICIENT_PRIVILEGE:
-        return f"{message}; grant the user of TIEOUT_DATABASE_URL the rights on the schema tieout"
+        return f"{message}; grant the user of {named_by} the rights that this needs"
     if code in (errorcodes.QUERY_CANCELED, errorcodes.LOCK_NOT_AVAILABLE):
         return f"gave up waiting: {message}; nothing was stored, run it again when the server has less to do"
     names = [name for name in (error.diag.table_name, error.diag.constraint_name) if name]

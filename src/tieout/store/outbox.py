@@ -47,11 +47,17 @@ def backoff(attempt: int) -> timedelta:
 
 
 def enqueue(cursor: Cursor, alerts: Iterable[Alert]) -> int:
-    """Store alerts and return how many are new; one whose key is known, sent or not, stays as it is."""
+    """Store alerts and return how many are new; one whose key is known, sent or not, stays as it is.
+
+    A new one takes the place of those of its thread that nobody tried to send yet.
+    """
     stored = 0
     for alert in alerts:
-        cursor.execute(queries()["enqueue_alert"], _row(alert))
+        row = _row(alert)
+        cursor.execute(queries()["enqueue_alert"], row)
         stored += cursor.rowcount
+        if alert.thread is not None and (cursor.rowcount or alert.is_closing):
+            cursor.execute(queries()["supersede_alerts"], row)
     return stored
 
 
@@ -61,7 +67,7 @@ def claim(cursor: Cursor, limit: int, lease: timedelta, pipeline: str | None) ->
     cursor.execute(queries()["claim_alerts"], {"limit": limit, "lease": lease, "pipeline": pipeline})
     rows = sorted(cursor.fetchall(), key=lambda row: row["alert_id"])
     return tuple(
-        ClaimedAlert(row["alert_id"], row["attempts"], _alert(row), row["created_at"]) for row in rows
+        ClaimedAlert(row["alert_id"], row["attempts"], alert_of(row), row["created_at"]) for row in rows
     )
 
 
@@ -97,11 +103,14 @@ def _row(alert: Alert) -> dict[str, Any]:
         "severity": alert.severity,
         "route_to": alert.to,
         "connection": storable_text(alert.connection),
+        "thread": alert.thread and storable_text(alert.thread, TEXT_LIMIT),
+        "is_closing": alert.is_closing,
         "payload": Json(storable_json(alert.payload)),
     }
 
 
-def _alert(row: Mapping[str, Any]) -> Alert:
+def alert_of(row: Mapping[str, Any]) -> Alert:
+    """Return the alert in `row`."""
     return Alert(
         dedup_key=row["dedup_key"],
         pipeline=row["pipeline"],
@@ -112,4 +121,6 @@ def _alert(row: Mapping[str, Any]) -> Alert:
         to=row["route_to"],
         connection=row["connection"],
         payload=row["payload"],
+        thread=row["thread"],
+        is_closing=row["is_closing"],
     )

@@ -15,10 +15,19 @@ from psycopg2.extras import execute_values
 
 from tieout.errors import PublishInProgressError
 from tieout.model import Severity
+from tieout.store import life
 from tieout.store.connecting import LOCK_TIMEOUT, Cursor, milliseconds
 from tieout.store.covering import lacking, time_of
 from tieout.store.results import PublishedRun, RunOrigin
-from tieout.store.run_rows import break_row, count_rows, incident_row, partition_row, run_row, severity_of
+from tieout.store.run_rows import (
+    break_row,
+    count_rows,
+    incident_row,
+    partition_row,
+    run_row,
+    severity_of,
+    stored_id,
+)
 from tieout.store.sql import queries
 
 BREAKS_PER_INCIDENT: Final = 20
@@ -28,21 +37,22 @@ _PAGE: Final = 200
 
 @dataclass
 class _Sample:
-    """Passes on the first breaks of each incident, and remembers what it saw of the rest."""
+    """Passes on the first breaks of each incident and the followed ones, and remembers what it saw of the rest."""
 
+    followed: frozenset[str] = frozenset()
     seen: Counter[str] = field(default_factory=Counter)
     severities: dict[str, Severity] = field(default_factory=dict)
     is_cut: bool = False
 
     def of(self, breaks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Yield at most 20 breaks of each incident; those without one count as an incident of their class."""
+        """Yield 20 breaks of each incident, those without one being one of their class, and all that are followed."""
         for item in breaks:
             incident = item.get("incident_id") or f"class {item.get('class')}"
             self.seen[incident] += 1
             severity = severity_of(item)
             if severity.rank >= self.severities.get(incident, Severity.INFO).rank:
                 self.severities[incident] = severity
-            if self.seen[incident] <= BREAKS_PER_INCIDENT:
+            if self.seen[incident] <= BREAKS_PER_INCIDENT or stored_id(item) in self.followed:
                 yield item
             else:
                 self.is_cut = True
@@ -78,10 +88,11 @@ def publish(
     predecessor = cursor.fetchone()
     cursor.execute(queries()["write_run"], run)
     cursor.execute(queries()["clear_run"], run)
-    _write_findings(cursor, run["run_id"], statement, breaks)
+    _write_findings(cursor, run, statement, breaks)
     reason = None if predecessor is None else _reason_to_stay(statement, predecessor)
     if reason is None:
         cursor.execute(queries()["make_current"], run)
+        life.advance(cursor, run, contract)
     return PublishedRun(run["run_id"], reason is None, reason)
 
 
@@ -102,17 +113,19 @@ def _lock(cursor: Cursor, run: Mapping[str, Any], wait: timedelta) -> None:
 
 
 def _write_findings(
-    cursor: Cursor, run_id: str, statement: Mapping[str, Any], breaks: Iterable[Mapping[str, Any]]
+    cursor: Cursor, run: Mapping[str, Any], statement: Mapping[str, Any], breaks: Iterable[Mapping[str, Any]]
 ) -> None:
     """Write everything that hangs on a run; breaks are read once, page by page."""
+    run_id = run["run_id"]
     _write(cursor, "write_partitions", (partition_row(run_id, item) for item in statement["partitions"]))
     _write(cursor, "write_counts", count_rows(run_id, statement))
-    sample = _Sample()
+    sample = _Sample(life.followed(cursor, run))
     _write(cursor, "write_breaks", (break_row(run_id, item) for item in sample.of(breaks)))
     incidents = (incident_row(run_id, item, sample.severities) for item in statement["incidents"])
     _write(cursor, "write_incidents", incidents)
     if sample.is_cut or sample.seen.total() < statement["breaks_total"]:
         cursor.execute(queries()["mark_truncated"], {"run_id": run_id})
+    cursor.execute(queries()["note_breaks_read"], {"run_id": run_id, "breaks_read": sample.seen.total()})
 
 
 def _write(cursor: Cursor, query: str, rows: Iterable[tuple[Any, ...]]) -> None:

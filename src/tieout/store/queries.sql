@@ -1,4 +1,4 @@
--- Every statement that the store sends, by name; %(name)s are parameters. Lines that start with -- are not sent.
+-- Every statement that the store sends, by name, but those of life.sql; %(name)s are parameters. Lines that start with -- are not sent.
 
 -- name: session
 -- A client that is gone is noticed while its statement runs, so that it does not keep its locks.
@@ -89,7 +89,7 @@ INSERT INTO tieout.statement_count (run_id, kind, name, count) VALUES %s
 -- name: write_breaks
 INSERT INTO tieout.break (
     run_id, break_id, incident_id, class, flags, message_id, producer_id, topic, partition, msg_offset, positions, locus,
-    cause, admissible, rule, severity, evidence
+    cause, admissible, rule, severity, evidence, last_attempt_at
 ) VALUES %s
 
 -- name: write_incidents
@@ -128,6 +128,18 @@ SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, co
 FROM tieout.run WHERE pipeline = %(pipeline)s
 ORDER BY window_start DESC, published_at DESC, run_id LIMIT %(limit)s
 
+-- name: statements_between
+-- Of each statement what a report of a period shows: its breaks and most of its incidents stay where they are.
+SELECT pipeline, window_start, verdict, final_verdict, contract -> 'active' AS active,
+       (statement - 'incidents' - 'not_judged' - 'checks') || jsonb_build_object(
+           'incidents', jsonb_path_query_array(statement, '$.incidents[0 to 99]'),
+           'incidents_found', jsonb_array_length(statement -> 'incidents')
+       ) AS statement
+FROM tieout.run
+WHERE is_current AND window_start < %(end)s AND window_end > %(start)s
+  AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+ORDER BY pipeline, consumer_group, window_start
+
 -- name: incidents
 SELECT incident_id, class AS class_name, locus, cause, topic, partition, first_position, last_position, breaks, severity
 FROM tieout.incident WHERE run_id = %(run_id)s
@@ -158,13 +170,24 @@ INSERT INTO tieout.check_result (
 ) VALUES %s
 
 -- name: enqueue_alert
+-- The end of a thing is told to whom its beginning was, or may have been.
 INSERT INTO tieout.alert (
-    dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, payload
-) VALUES (
-    %(dedup_key)s, %(pipeline)s, %(window_start)s, %(window_end)s, %(run_id)s, %(kind)s, %(severity)s, %(route_to)s,
-    %(connection)s, %(payload)s
+    dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread, is_closing,
+    payload
+)
+SELECT %(dedup_key)s, %(pipeline)s, %(window_start)s, %(window_end)s, %(run_id)s, %(kind)s, %(severity)s, %(route_to)s,
+       %(connection)s, %(thread)s, %(is_closing)s, %(payload)s
+WHERE NOT %(is_closing)s OR EXISTS (
+    SELECT FROM tieout.alert a
+    WHERE md5(a.thread) = md5(%(thread)s) AND a.thread = %(thread)s AND a.route_to = %(route_to)s
+      AND a.connection = %(connection)s AND NOT a.is_closing AND a.attempts > 0
 )
 ON CONFLICT (dedup_key) DO NOTHING
+
+-- name: supersede_alerts
+UPDATE tieout.alert a SET status = 'superseded'
+WHERE md5(a.thread) = md5(%(thread)s) AND a.thread = %(thread)s AND a.route_to = %(route_to)s
+  AND a.connection = %(connection)s AND a.status = 'pending' AND a.dedup_key <> %(dedup_key)s
 
 -- name: bury_alerts
 -- An alert whose every worker died while it was sending is given up too: it may be what kills them.
@@ -177,19 +200,31 @@ WHERE alert_id IN (
 )
 
 -- name: claim_alerts
--- At most one worker holds an alert at a time: rows that another is claiming are passed over.
+-- At most one worker holds an alert at a time: rows that another is claiming are passed over. So are silenced ones.
 UPDATE tieout.alert
 SET status = 'sending', attempts = attempts + 1, leased_until = clock_timestamp() + %(lease)s
 WHERE alert_id IN (
     SELECT alert_id FROM tieout.alert
     WHERE status IN ('pending', 'sending') AND coalesce(leased_until, next_attempt_at) <= clock_timestamp()
       AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+      AND NOT EXISTS (
+          SELECT FROM (
+              SELECT DISTINCT ON (a.pipeline, a.id) a.id, a.expires_at FROM tieout.act a
+              WHERE a.act = 'silence' AND a.pipeline = alert.pipeline ORDER BY a.pipeline, a.id, a.act_id DESC
+          ) silence
+          WHERE silence.expires_at > clock_timestamp() AND (
+              silence.id IS NULL OR silence.id = alert.thread OR EXISTS (
+                  SELECT FROM tieout.life l
+                  WHERE l.id = silence.id AND l.kind = 'incident' AND l.origin_id = alert.thread
+              )
+          )
+      )
     ORDER BY coalesce(leased_until, next_attempt_at), alert_id
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 )
 RETURNING alert_id, attempts, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to,
-          connection, payload, created_at
+          connection, thread, is_closing, payload, created_at
 
 -- name: mark_sent
 -- Whoever says so: a worker that outlived its lease has sent the alert all the same.
@@ -207,3 +242,85 @@ WHERE alert_id = %(alert_id)s AND status = 'sending' AND attempts = %(attempt)s
 -- name: pending_alerts
 SELECT count(*) AS pending FROM tieout.alert
 WHERE status IN ('pending', 'sending') AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+
+-- name: judged_windows
+SELECT run_id, consumer_group AS "group", window_start, window_end, contract_digest, published_at,
+       final_verdict IS NOT NULL AS is_checked,
+       EXISTS (
+           SELECT FROM tieout.run AS later
+           WHERE later.pipeline = run.pipeline AND later.consumer_group = run.consumer_group
+             AND later.window_start = run.window_start AND later.window_end = run.window_end
+             AND later.generated_at > run.generated_at
+       ) AS has_later_run
+FROM tieout.run
+WHERE pipeline = %(pipeline)s AND is_current AND window_end > %(since)s
+ORDER BY window_start, window_end, consumer_group
+
+-- name: audited_since
+-- The first window that the timetable had judged, or that was told to be missing; null where there is none. What a person
+-- asked for by its bounds may lie anywhere, and says nothing about the windows after it.
+SELECT least(
+    (SELECT min(window_start) FROM tieout.run
+     WHERE pipeline = %(pipeline)s AND is_current AND dag_run_id ~ '^(scheduled|backfill)__'),
+    (SELECT min(window_start) FROM tieout.alert WHERE pipeline = %(pipeline)s AND kind = 'window_gap')
+) AS since
+
+-- name: contract_versions
+SELECT DISTINCT ON (contract_digest) contract_digest, contract
+FROM tieout.run WHERE pipeline = %(pipeline)s AND is_current ORDER BY contract_digest
+
+-- name: last_contracts
+SELECT DISTINCT ON (pipeline) pipeline, contract, window_end
+FROM tieout.run WHERE is_current ORDER BY pipeline, window_start DESC, published_at DESC
+
+-- name: open_gap_alerts
+SELECT alert_id, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread,
+       is_closing, payload
+FROM tieout.alert AS told
+WHERE pipeline = %(pipeline)s AND kind = 'window_gap'
+  AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = told.dedup_key || '|closed')
+ORDER BY alert_id
+
+-- name: update_gap_alert
+-- What was sent is not sent again; what still waits goes out as it is now. The span never shrinks: a gap that is half
+-- closed is still the gap that was told.
+UPDATE tieout.alert
+SET payload = %(payload)s, window_start = least(window_start, %(window_start)s),
+    window_end = greatest(window_end, %(window_end)s)
+WHERE alert_id = %(alert_id)s
+
+-- name: count_alerts_like
+SELECT count(*) AS alerts FROM tieout.alert WHERE starts_with(dedup_key, %(prefix)s) AND kind = 'window_gap'
+
+-- name: delete_superseded_runs
+-- Only runs that another one of their window has replaced, or never gave way to; what hangs on them goes along.
+DELETE FROM tieout.run WHERE run_id IN (
+    SELECT run_id FROM tieout.run
+    WHERE NOT is_current AND published_at < %(before)s
+    ORDER BY published_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+)
+
+-- name: delete_expired_breaks
+-- The run, its statement, its incidents and its checks stay.
+DELETE FROM tieout.break WHERE (run_id, break_id) IN (
+    SELECT run_id, break_id FROM tieout.break JOIN tieout.run USING (run_id)
+    WHERE window_end < %(before)s LIMIT %(limit)s FOR UPDATE OF break SKIP LOCKED
+)
+
+-- name: write_replay
+INSERT INTO tieout.replay (
+    plan_id, run_id, pipeline, consumer_group, incident_id, target, digest, approved_by, dag_run_id
+) VALUES (
+    %(plan_id)s, %(run_id)s, %(pipeline)s, %(group)s, %(incident_id)s, %(target)s, %(digest)s, %(approved_by)s,
+    %(dag_run_id)s
+)
+ON CONFLICT (plan_id) DO NOTHING
+
+-- name: write_replay_items
+INSERT INTO tieout.replay_item (idempotence_key, plan_id, break_id, kind, message_id) VALUES %s
+ON CONFLICT (idempotence_key) DO NOTHING
+RETURNING idempotence_key
+
+-- name: replayed
+SELECT idempotence_key, plan_id, executed_at FROM tieout.replay_item JOIN tieout.replay USING (plan_id)
+WHERE idempotence_key = ANY (%(keys)s)

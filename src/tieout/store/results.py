@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tieout.model import CheckResult, CheckStatus, Guarantee, Severity, Verdict, Window
+from tieout.store.covering import time_of
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,20 @@ class Run(RunSummary):
 
 
 @dataclass(frozen=True)
+class CurrentStatement:
+    """The statement that counts for a window, without its checks and with 100 incidents at most.
+
+    `final_verdict` is None until the checks have run; `active_from` and `active_until` are the contract's.
+    """
+
+    statement: dict[str, Any]
+    verdict: Verdict
+    final_verdict: Verdict | None
+    active_from: datetime | None
+    active_until: datetime | None
+
+
+@dataclass(frozen=True)
 class StoredIncident:
     """Breaks of one cause, partition and contiguous stretch; positions as the log's system counts them."""
 
@@ -105,6 +120,18 @@ def summary_of(row: Mapping[str, Any]) -> RunSummary:
 def run_of(row: Mapping[str, Any]) -> Run:
     """Return the run in `row`, with its documents."""
     return Run(**_run_fields(row), statement=row["statement"], contract=row["contract"])
+
+
+def current_statement_of(row: Mapping[str, Any]) -> CurrentStatement:
+    """Return the current statement in `row`."""
+    active = row["active"] or {}
+    return CurrentStatement(
+        statement=row["statement"],
+        verdict=Verdict(row["verdict"]),
+        final_verdict=row["final_verdict"] and Verdict(row["final_verdict"]),
+        active_from=time_of(active.get("from")),
+        active_until=time_of(active.get("until")),
+    )
 
 
 def incident_of(row: Mapping[str, Any]) -> StoredIncident:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -145,7 +146,25 @@ def break_row(run_id: str, item: Mapping[str, Any]) -> tuple[Any, ...]:
         _text(item.get("rule")),
         severity_of(item),
         _json(item.get("evidence") or {}),
+        last_attempt_at(item),
     )
+
+
+def stored_id(item: Mapping[str, Any]) -> str | None:
+    """Return a break's id as the store keeps it, or None where it has none."""
+    return _text(item.get("break_id"))
+
+
+def last_attempt_at(item: Mapping[str, Any]) -> datetime | None:
+    """Return the latest attempt that a break's evidence shows, or None; a time that is none is no attempt."""
+    attempts = (item.get("evidence") or {}).get("produced") or ()
+    times = []
+    for row in attempts:
+        try:
+            times.append(time_of(row.get("attempted_at")))
+        except StoreError:
+            continue
+    return max((time for time in times if time is not None), default=None)
 
 
 def severity_of(item: Mapping[str, Any]) -> Severity:

@@ -26,6 +26,7 @@ CREATE TABLE tieout.run (
     statement jsonb NOT NULL CHECK (jsonb_typeof(statement) = 'object'),
     breaks_total bigint NOT NULL CHECK (breaks_total >= 0),
     breaks_truncated boolean NOT NULL,
+    breaks_read bigint NOT NULL DEFAULT 0 CHECK (breaks_read >= 0),
     dag_id text,
     dag_run_id text,
     try_number integer,
@@ -34,6 +35,7 @@ CREATE TABLE tieout.run (
     published_at timestamptz NOT NULL DEFAULT now(),
     checked_at timestamptz,
     is_current boolean NOT NULL DEFAULT false,
+    latency jsonb GENERATED ALWAYS AS (statement -> 'latency') STORED,
     CONSTRAINT run_window_check CHECK (window_end > window_start),
     CONSTRAINT run_checked_check CHECK ((final_verdict IS NULL) = (checked_at IS NULL))
 );
@@ -41,10 +43,14 @@ COMMENT ON TABLE tieout.run IS 'One statement about one window of one pipeline.'
 COMMENT ON COLUMN tieout.run.verdict IS 'What the judge decided from the statement.';
 COMMENT ON COLUMN tieout.run.final_verdict IS 'The verdict after the independent checks; null until they have run.';
 COMMENT ON COLUMN tieout.run.breaks_truncated IS 'Whether the run found more breaks than are stored here.';
+COMMENT ON COLUMN tieout.run.breaks_read IS 'How many of its breaks went by when it was published; the rest is known by number only.';
 COMMENT ON COLUMN tieout.run.is_current IS 'Whether this is the statement that counts for its window.';
+COMMENT ON COLUMN tieout.run.latency IS 'The statement''s latency, so that a year of it is read without the statements.';
 
 CREATE UNIQUE INDEX run_current_key ON tieout.run (pipeline, consumer_group, window_start, window_end) WHERE is_current;
 CREATE INDEX run_window_idx ON tieout.run (pipeline, window_start DESC, published_at DESC);
+CREATE INDEX run_verdict_idx ON tieout.run (pipeline, window_start, window_end, published_at DESC)
+    INCLUDE (run_id, verdict, final_verdict) WHERE is_current;
 
 CREATE TABLE tieout.statement_partition (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
@@ -131,11 +137,26 @@ CREATE TABLE tieout.break (
     rule text,
     severity text NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
     evidence jsonb NOT NULL CHECK (jsonb_typeof(evidence) = 'object'),
+    last_attempt_at timestamptz,
+    settled text GENERATED ALWAYS AS (
+        CASE
+            WHEN NOT flags <@ '["LATE", "inherited"]'::jsonb THEN NULL
+            WHEN class = 'LATE' THEN 'late'
+            WHEN severity <> 'info' OR class IN ('IN_FLIGHT', 'UNVERIFIABLE') THEN NULL
+            WHEN flags @> '["LATE"]'::jsonb THEN 'late'
+            ELSE 'explained'
+        END
+    ) STORED,
     PRIMARY KEY (run_id, break_id)
 );
 COMMENT ON TABLE tieout.break IS 'One message, position, commit or transaction that is not as it should be.';
+COMMENT ON COLUMN tieout.break.last_attempt_at IS 'The latest attempt in its evidence; one after the break was told is a replay.';
+COMMENT ON COLUMN tieout.break.settled IS 'As what the break needs nobody any more: it came late, or the guarantee does not mind it; null while it does.';
 
 CREATE INDEX break_incident_idx ON tieout.break (run_id, incident_id);
+CREATE INDEX break_position_idx
+    ON tieout.break (run_id, coalesce(topic, ''), coalesce(partition, -1), coalesce(msg_offset, -1), break_id);
+CREATE INDEX break_message_idx ON tieout.break (run_id, message_id);
 
 CREATE TABLE tieout.check_result (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
@@ -165,8 +186,10 @@ CREATE TABLE tieout.alert (
     severity text NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
     route_to text NOT NULL CHECK (route_to <> ''),
     connection text NOT NULL CHECK (connection <> ''),
+    thread text CHECK (octet_length(thread) <= 2000),
+    is_closing boolean NOT NULL DEFAULT false,
     payload jsonb NOT NULL CHECK (jsonb_typeof(payload) = 'object'),
-    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'sending', 'sent', 'dead')),
+    status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'sending', 'sent', 'dead', 'superseded')),
     attempts integer NOT NULL DEFAULT 0 CHECK (attempts >= 0),
     next_attempt_at timestamptz NOT NULL DEFAULT now(),
     leased_until timestamptz,
@@ -179,8 +202,137 @@ CREATE TABLE tieout.alert (
 );
 COMMENT ON TABLE tieout.alert IS 'The outbox: alerts are written with the result they tell of and sent afterwards.';
 COMMENT ON COLUMN tieout.alert.dedup_key IS 'Two alerts with one key are one alert; receivers get it as the idempotency key.';
+COMMENT ON COLUMN tieout.alert.thread IS 'Alerts of one thread, route and connection tell of one thing: a later one takes the place of one that waits.';
+COMMENT ON COLUMN tieout.alert.is_closing IS 'Whether it tells the end of its thread; told only where its beginning was.';
 COMMENT ON COLUMN tieout.alert.leased_until IS 'Until when the worker that took it may send it; afterwards another may.';
 
 CREATE INDEX alert_due_idx ON tieout.alert (coalesce(leased_until, next_attempt_at), alert_id)
     WHERE status IN ('pending', 'sending');
 CREATE INDEX alert_pipeline_idx ON tieout.alert (pipeline, created_at DESC);
+CREATE INDEX alert_thread_idx ON tieout.alert (md5(thread), alert_id DESC) WHERE thread IS NOT NULL;
+
+CREATE TABLE tieout.life (
+    pipeline text NOT NULL,
+    consumer_group text NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('break', 'incident')),
+    id text NOT NULL,
+    state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'resolved', 'reopened')),
+    resolution text CHECK (resolution IN ('late', 'replayed', 'backfilled', 'explained', 'continued', 'accepted')),
+    outcome text CHECK (outcome IN ('late', 'replayed', 'backfilled', 'explained', 'continued')),
+    is_absent boolean NOT NULL DEFAULT false,
+    reopenings integer NOT NULL DEFAULT 0 CHECK (reopenings >= 0),
+    class text NOT NULL,
+    severity text NOT NULL CHECK (severity IN ('info', 'warning', 'critical')),
+    locus text,
+    cause text,
+    topic text,
+    partition integer,
+    incident_id text,
+    message_id text,
+    msg_offset bigint,
+    first_position jsonb,
+    last_position jsonb,
+    breaks bigint NOT NULL DEFAULT 1 CHECK (breaks >= 0),
+    origin_id text,
+    first_run_id uuid NOT NULL,
+    first_seen_at timestamptz NOT NULL,
+    first_window_start timestamptz NOT NULL,
+    first_window_end timestamptz NOT NULL,
+    -- Not foreign keys: a life is longer than the runs that a retention keeps.
+    run_id uuid NOT NULL,
+    seen_at timestamptz NOT NULL,
+    window_start timestamptz NOT NULL,
+    window_end timestamptz NOT NULL,
+    resolved_at timestamptz,
+    accepted_until timestamptz,
+    accepted_class text,
+    followed_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    is_news boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (id, kind, pipeline, consumer_group),
+    -- A B-tree entry holds at most 2,704 bytes.
+    CONSTRAINT life_key_check CHECK (octet_length(pipeline) + octet_length(consumer_group) + octet_length(id) <= 2600),
+    CONSTRAINT life_resolved_check CHECK (
+        (state = 'resolved') = (resolution IS NOT NULL) AND (state = 'resolved') = (resolved_at IS NOT NULL)
+    ),
+    CONSTRAINT life_accepted_check CHECK ((accepted_until IS NULL) = (accepted_class IS NULL)),
+    CONSTRAINT life_origin_check CHECK ((kind = 'incident') = (origin_id IS NOT NULL))
+);
+COMMENT ON TABLE tieout.life IS 'What became of each followed break and each incident, whatever run told it.';
+COMMENT ON COLUMN tieout.life.outcome IS 'How the evidence settled it; null while it has not.';
+COMMENT ON COLUMN tieout.life.is_absent IS 'Whether later statements about its whole window do not have it any more.';
+COMMENT ON COLUMN tieout.life.seen_at IS 'When the latest statement that has it was generated; run_id and window are that statement''s.';
+COMMENT ON COLUMN tieout.life.origin_id IS 'The incident that this one goes on from, itself where it is new; alerts about both are one.';
+COMMENT ON COLUMN tieout.life.followed_since IS 'Statements published later look for it among all of their breaks.';
+COMMENT ON COLUMN tieout.life.is_news IS 'Whether something about the incident changed that no alert tells yet.';
+
+CREATE INDEX life_window_idx ON tieout.life (pipeline, consumer_group, window_start, window_end);
+CREATE INDEX life_open_idx ON tieout.life (pipeline, kind, window_start, id) WHERE state <> 'resolved';
+CREATE INDEX life_accepted_idx ON tieout.life (accepted_until) WHERE resolution = 'accepted';
+CREATE INDEX life_news_idx ON tieout.life (pipeline, consumer_group) WHERE is_news;
+
+CREATE TABLE tieout.life_event (
+    event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    pipeline text NOT NULL,
+    consumer_group text NOT NULL,
+    kind text NOT NULL,
+    id text NOT NULL,
+    at timestamptz NOT NULL,
+    run_id uuid,
+    state text NOT NULL,
+    resolution text,
+    class text NOT NULL,
+    severity text NOT NULL,
+    window_start timestamptz NOT NULL,
+    window_end timestamptz NOT NULL
+);
+COMMENT ON TABLE tieout.life_event IS 'Every change of state or class in a life, oldest first.';
+COMMENT ON COLUMN tieout.life_event.at IS 'When the statement that changed it was generated; without a statement, when the act was made.';
+
+CREATE INDEX life_event_idx ON tieout.life_event (md5(id), event_id DESC);
+
+CREATE TABLE tieout.act (
+    act_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    pipeline text NOT NULL CHECK (pipeline <> '' AND octet_length(pipeline) <= 500),
+    consumer_group text,
+    act text NOT NULL CHECK (act IN ('accept', 'reopen', 'annotate', 'silence')),
+    kind text CHECK (kind IN ('break', 'incident')),
+    id text,
+    who text NOT NULL CHECK (who <> ''),
+    reason text NOT NULL CHECK (reason <> ''),
+    expires_at timestamptz,
+    made_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT act_subject_check CHECK ((kind IS NULL) = (id IS NULL) AND (kind IS NOT NULL OR act = 'silence')),
+    CONSTRAINT act_accept_check CHECK (act <> 'accept' OR expires_at IS NOT NULL)
+);
+COMMENT ON TABLE tieout.act IS 'What people did: rows are added and never changed.';
+COMMENT ON COLUMN tieout.act.expires_at IS 'Until when it holds; a silence without one ends the silence before it.';
+
+CREATE INDEX act_subject_idx ON tieout.act (md5(id), act_id);
+CREATE INDEX act_silence_idx ON tieout.act (pipeline, act_id DESC) WHERE act = 'silence';
+
+CREATE TABLE tieout.replay (
+    plan_id text PRIMARY KEY CHECK (octet_length(plan_id) <= 200),
+    -- Not a foreign key: what was replayed is remembered longer than the run that asked for it.
+    run_id uuid NOT NULL,
+    pipeline text NOT NULL CHECK (octet_length(pipeline) <= 500),
+    consumer_group text NOT NULL CHECK (octet_length(consumer_group) <= 1000),
+    incident_id text,
+    target text NOT NULL,
+    digest text NOT NULL,
+    approved_by text,
+    dag_run_id text,
+    executed_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE tieout.replay IS 'Approved plans that were carried out.';
+
+CREATE TABLE tieout.replay_item (
+    idempotence_key text PRIMARY KEY CHECK (octet_length(idempotence_key) <= 200),
+    plan_id text NOT NULL REFERENCES tieout.replay ON DELETE CASCADE,
+    break_id text NOT NULL CHECK (octet_length(break_id) <= 2000),
+    kind text NOT NULL CHECK (kind IN ('produce', 'remove')),
+    message_id text
+);
+COMMENT ON TABLE tieout.replay_item IS 'The ledger of replays: a break whose key is here is not repaired a second time.';
+
+CREATE INDEX replay_item_break_idx ON tieout.replay_item (break_id);
+CREATE INDEX replay_item_plan_idx ON tieout.replay_item (plan_id);

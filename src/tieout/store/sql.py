@@ -14,6 +14,7 @@ from typing import Final
 
 from tieout.errors import StoreError
 
+_OF_RUNS: Final = ("queries.sql", "life.sql")
 _NAME: Final = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _MIGRATION_FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$")
 
@@ -33,9 +34,10 @@ class Migration:
 
 
 @cache
-def queries() -> Mapping[str, str]:
-    """Return the statements of `queries.sql` by name."""
-    return MappingProxyType(parsed(_package().joinpath("queries.sql").read_text(encoding="utf-8")))
+def queries(*files: str) -> Mapping[str, str]:
+    """Return the statements of some of the package's SQL files by name: those of every run where none is named."""
+    texts = (_package().joinpath(name).read_text(encoding="utf-8") for name in files or _OF_RUNS)
+    return MappingProxyType(parsed("\n".join(texts)))
 
 
 def parsed(text: str) -> dict[str, str]:
@@ -53,7 +55,7 @@ def parsed(text: str) -> dict[str, str]:
         lines = [line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--")]
         if name in statements or not lines:
             found = "two" if lines else "none"
-            raise StoreError(f"queries.sql: expected one statement named {name}, found {found}")
+            raise StoreError(f"SQL: expected one statement named {name}, found {found}")
         statements[name] = "\n".join(lines)
     return statements
 

@@ -14,14 +14,16 @@ from typing import Any
 
 import pytest
 
-from tieout.cli.engine import Engine, Message, Order, Progress, RenderHtml, Sighting
+from tieout.cli.engine import Engine, Order, Progress, RenderHtml
 from tieout.cli.java import JavaError
 from tieout.cli.main import main
 from tieout.cli.output import checked_output
+from tieout.contracts import Contract, load_contract
 from tieout.contracts.schema import json_schema
 from tieout.errors import SourceError, UsageError
-from tieout.model import Ledger
-from tieout.reporting.schema import statement_schema
+from tieout.model import Ledger, Window
+from tieout.reporting.schema import statement_schema, trace_schema
+from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
 
 CONTRACT = """\
 version: 1
@@ -41,8 +43,9 @@ class FakeEngine:
 
     verdict: str = "KEPT"
     failure: BaseException | None = None
-    sightings: Mapping[Ledger, Sighting] = field(default_factory=dict)
+    subjects: tuple[Subject, ...] = ()
     asked: list[tuple[Order, object]] = field(default_factory=list)
+    followed: list[tuple[Window | None, Asked]] = field(default_factory=list)
 
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
@@ -57,11 +60,14 @@ class FakeEngine:
         progress("reading the ledgers")
         return found
 
-    def follow(self, order: Order, message: Message, progress: Progress) -> Mapping[Ledger, Sighting]:
-        """Return the sightings."""
-        self.asked.append((order, message))
+    def follow(
+        self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
+    ) -> Mapping[str, Any]:
+        """Return the trace of the subjects."""
+        self.followed.append((window, asked))
         progress("looking for the message")
-        return self.sightings
+        total = len(self.subjects)
+        return trace_document(contract, window, asked, self.subjects, total=total, coverage=None)
 
 
 def statement(order: Order, verdict: str) -> dict[str, Any]:
@@ -131,6 +137,15 @@ def test_standard_output_holds_the_statement_alone(contract: Path, tmp_path: Pat
         f"tieout: written: {tmp_path / 'out' / 'statement.html'}",
     ]
     assert order.window.end == datetime(2026, 11, 20, 11, tzinfo=UTC)
+
+
+def test_a_statement_is_printed_for_a_ticket(contract: Path, tmp_path: Path) -> None:
+    """As Markdown; --json stays the short word for JSON, and is not joined with another format."""
+    arguments = ("reconcile", contract, *WINDOW, "--output", tmp_path / "out")
+
+    assert run(*arguments, "--format", "markdown").out.startswith("# KEPT: `orders`\n")
+    with pytest.raises(SystemExit):
+        run(*arguments, "--format", "markdown", "--json")
 
 
 @pytest.mark.parametrize(
@@ -255,64 +270,192 @@ def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) ->
         assert words in together.err
 
 
-def test_check_says_what_it_does_not_check(tmp_path: Path) -> None:
-    """Declared settings are not held against the guarantee yet, and an empty folder is no success."""
-    file = tmp_path / "a.yml"
-    file.write_text(CONTRACT + "settings: {producer: {acks: '1'}}\n")
-    (tmp_path / "none").mkdir()
+def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
+    """With paths as the contract's folder sees them; what is open is told, and nothing is overwritten."""
+    (tmp_path / "sent.jsonl").write_text('{"id": "a", "sent_ms": 1763632800000}\n')
+    (tmp_path / "out.csv").write_text("id,loaded_at\na,2026-11-20T10:00:00Z\n")
+    words = ("init", "orders", "--guarantee", "at_least_once", "--produced", tmp_path / "sent.jsonl")
+    file = tmp_path / "orders.yml"
 
-    assert "settings are recorded; they are not compared with the guarantee yet" in run("check", file).out
-    empty = run("check", tmp_path / "none")
+    written = run(*words, "--delivered", tmp_path / "out.csv", "--output", file)
+    again = run(*words, "--delivered", tmp_path / "out.csv", "--output", file)
+    printed = run(*words, "--delivered", tmp_path / "out.csv")
+    lacking = run(*words)
+
+    assert (written.code, again.code, printed.code, lacking.code) == (0, 2, 0, 2)
+    assert f"tieout: written: {file}\ntieout: left open: produced: coverage" in written.err
+    assert "it exists, and is not overwritten" in again.err
+    assert "expected --produced and one of --delivered and --read" in lacking.err
+    assert printed.out.startswith("# Written by `tieout init`")
+    assert run("check", file).code == 0
+    assert load_contract(file).ledgers[Ledger.PRODUCED].columns["attempted_at"] == "timestamp_millis(sent_ms)"
+
+
+def test_check_tells_what_the_settings_let_happen(contract: Path, tmp_path: Path) -> None:
+    """Findings do not make a contract invalid; without settings nothing is said of them."""
+    file = tmp_path / "a.yml"
+    file.write_text(
+        CONTRACT + "settings: {producer: {client: java-4.0, acks: '1'}, broker: {client: kafka-4.0}}\n"
+    )
+
+    silent, told = run("check", contract), run("check", file)
+
+    assert "  settings: none declared, so nothing is said of them\n" in silent.out
+    assert told.code == 0
+    assert (
+        "  settings: 1 critical, 1 warning\n  critical  producer.acks = 1\n    default:  all from 3.0\n"
+        in told.out
+    )
+    assert "    leads to: LOST, LOG_TRUNCATION (cause: leader failover or unclean election)\n" in told.out
+
+
+def test_check_prints_findings_as_json(tmp_path: Path) -> None:
+    """Programs read contracts, findings and errors from standard output; people the errors from standard error."""
+    (tmp_path / "a.yml").write_text(
+        CONTRACT + "settings: {consumer: {commits: before processing, enable.auto.commit: false}}\n"
+    )
+    (tmp_path / "b.yml").write_text(CONTRACT.replace("group", "gruop"))
+
+    ended = run("check", tmp_path, "--json")
+
+    printed = json.loads(ended.out)
+    assert ended.code == 2
+    assert printed["contracts"][0]["pipeline"] == "orders"
+    assert printed["contracts"][0]["findings"][0]["rule"] == "consumer_commits_before"
+    assert [error["file"] for error in printed["errors"]] == [str(tmp_path / "b.yml")]
+    assert "gruop: unknown field" in printed["errors"][0]["reason"]
+    assert "b.yml" in ended.err
+
+
+def test_check_fails_where_a_settings_file_cannot_be_read(tmp_path: Path) -> None:
+    """A path that leads nowhere is a mistake in the contract, not a clean bill."""
+    file = tmp_path / "a.yml"
+    file.write_text(CONTRACT + "settings: {producer: {file: conf/none.properties}}\n")
+
+    ended = run("check", file)
+
+    assert ended.code == 2
+    assert "conf/none.properties" in ended.out
+    assert "cannot be read: No such file or directory" in ended.out
+
+
+def test_an_empty_folder_is_no_success(tmp_path: Path) -> None:
+    """Where no contract was checked, nothing was found to be right."""
+    empty = run("check", tmp_path)
+
     assert empty.code == 2
     assert "no contract (*.yml, *.yaml) in this folder" in empty.err
 
 
-def test_trace_shows_what_each_ledger_knows(contract: Path) -> None:
-    """Rows by ledger, how many there are, and how far absence means anything."""
-    until = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    engine = FakeEngine(
-        sightings={
-            Ledger.PRODUCED: Sighting(({"message_id": "m\n1", "outcome": "acked"},), 60, until),
-            Ledger.DELIVERED: Sighting((), 0, None),
-        }
-    )
+def test_trace_tells_the_way_of_a_message(contract: Path) -> None:
+    """As text for people, as JSON for programs; a window is not needed."""
+    sent = Seen(({"message_id": "m1", "outcome": "acked", "attempted_at": "2026-11-20T10:00:00Z"},), 1)
+    engine = FakeEngine(subjects=(Subject("m1", (), None, (), {Ledger.PRODUCED: sent}),))
 
-    ended = run("trace", contract, "m1", *WINDOW, engine=engine)
+    told = run("trace", contract, "m1", *WINDOW, engine=engine)
+    document = run("trace", contract, "m1", "--json", engine=engine)
 
-    assert ended.code == 0
-    assert ended.out.splitlines() == [
-        "produced: 60 rows; complete until 2026-11-20T12:00:00Z",
-        "  message_id=m\\u000a1 outcome=acked",
-        "  and 59 more",
-        "delivered: 0 rows; not known to be complete",
-    ]
-    assert engine.asked[0][1] == "m1"
+    assert (told.code, document.code) == (0, 0)
+    assert told.out.startswith("m1  in orders, group loader, 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z\n")
+    assert told.err == "tieout: looking for the message\n"
+    assert json.loads(document.out)["messages"][0]["message_id"] == "m1"
+    assert [window is None for window, _ in engine.followed] == [False, True]
 
 
 def test_trace_of_an_unknown_message_is_undecided(contract: Path) -> None:
     """No row anywhere is exit code 3, as nothing was found out."""
-    engine = FakeEngine(sightings={Ledger.PRODUCED: Sighting((), 0, None)})
+    ended = run("trace", contract, "m1", *WINDOW)
 
-    assert run("trace", contract, "m1", *WINDOW, engine=engine).code == 3
+    assert (ended.code, ended.out) == (3, "no ledger of orders has message_id m1\n")
 
 
-def test_trace_takes_a_position_where_positions_identify(contract: Path) -> None:
-    """The position's topic may hold slashes and dashes; anything else is refused."""
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("m1",), Asked(AskedBy.MESSAGE_ID, "m1")),
+        (("a/b-c/3/17",), Asked(AskedBy.POSITION, "a/b-c/3/17", ("a/b-c", 3, 17))),
+        (("--id", "a/3/17"), Asked(AskedBy.MESSAGE_ID, "a/3/17")),
+        (("--key", "a/3/17"), Asked(AskedBy.KEY, "a/3/17")),
+    ],
+)
+def test_trace_takes_an_id_a_position_or_a_key(contract: Path, words: tuple[str, ...], asked: Asked) -> None:
+    """The position's topic may hold slashes and dashes; an id of that form has an option of its own."""
+    engine = FakeEngine()
+
+    run("trace", contract, *words, engine=engine)
+
+    assert engine.followed == [(None, asked)]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "expected one of MESSAGE, --id and --key, found none"),
+        (("m1", "--key", "k"), "expected one of MESSAGE, --id and --key, found 2 of them"),
+        (("m1", *WINDOW[:2]), "expected both --from and --to, or neither; --to is missing"),
+        (("m1",), "expected TOPIC/PARTITION/OFFSET such as orders/0/17, found 'm1'"),
+    ],
+)
+def test_trace_refuses_what_it_cannot_ask(contract: Path, words: tuple[str, ...], told: str) -> None:
+    """One message, one way to name it; where positions identify, an id is none."""
     contract.write_text(CONTRACT + "identity: position\n")
     engine = FakeEngine()
 
-    run("trace", contract, "a/b-c/3/17", *WINDOW, engine=engine)
-    refused = run("trace", contract, "m1", *WINDOW, engine=engine)
+    refused = run("trace", contract, *words, engine=engine)
 
-    assert [message for _, message in engine.asked] == [("a/b-c", 3, 17)]
-    assert refused.code == 2
-    assert "expected TOPIC/PARTITION/OFFSET such as orders/0/17, found 'm1'" in refused.err
+    assert (refused.code, engine.followed) == (2, [])
+    assert told in refused.err
+
+
+PERIOD = ("--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T11:00:00Z")
+
+
+def test_a_period_is_reported_from_statements(contract: Path, tmp_path: Path) -> None:
+    """Of a window's several statements the latest counts; the exit code is the gravest verdict."""
+    for name, verdict, at in (("a", "KEPT", "13:00"), ("b", "BROKEN", "12:00")):
+        order = Order(
+            load_contract(contract),
+            Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC)),
+            name,
+            datetime.fromisoformat(f"2026-11-20T{at}:00Z"),
+        )
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "statement.json").write_text(json.dumps(statement(order, verdict)))
+
+    both = run("report", *PERIOD, "--statements", tmp_path / "runs")
+    broken = run("report", *PERIOD, "--statements", tmp_path / "runs" / "b", "--json")
+    page = run(
+        "report", *PERIOD, "--statements", tmp_path / "runs", "--format", "html", "--output", tmp_path / "r"
+    )
+    other = run("report", *PERIOD, "--statements", tmp_path / "runs", "--pipeline", "other")
+
+    assert (both.code, broken.code, page.code, other.code) == (0, 1, 0, 3)
+    assert "  Windows: 1 judged of 1 expected: KEPT 1" in both.out.splitlines()
+    assert json.loads(broken.out)["pipelines"][0]["windows"][0]["run_id"] == "b"
+    assert page.out == ""
+    assert (tmp_path / "r").read_text().startswith("<!doctype html>")
+
+
+def test_a_report_without_statements_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither an empty folder, nor another program's file, nor a store that nobody named."""
+    monkeypatch.delenv("TIEOUT_DATABASE_URL", raising=False)
+    (tmp_path / "statement.json").write_text('{"pipeline": "orders"}')
+
+    wrong = run("report", *PERIOD, "--statements", tmp_path)
+    empty = run("report", *PERIOD, "--statements", tmp_path / "none")
+    unset = run("report", *PERIOD)
+
+    assert (wrong.code, empty.code, unset.code) == (2, 2, 2)
+    assert "statement.json: expected a statement of tieout reconcile" in wrong.err
+    assert "expected a folder with statement.json files in it, found none" in empty.err
+    assert "TIEOUT_DATABASE_URL is not set" in unset.err
 
 
 def test_schemas_are_printed() -> None:
     """Editors take the contract's, programs that read statements the statement's."""
     assert json.loads(run("schema").out) == json_schema()
     assert json.loads(run("schema", "statement").out) == statement_schema()
+    assert json.loads(run("schema", "trace").out) == trace_schema()
 
 
 def test_commands_without_evidence_load_no_spark(contract: Path) -> None:

@@ -94,7 +94,7 @@ WRONG_FIELDS = [
     (
         "grace: 15m",
         "base_dir: /",
-        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, margin, max_latency, clock_skew, grace, look_back, budgets, ledgers, settings, annotations, alerts",
+        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, match, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
     ),
     (
         "grace: 15m",
@@ -139,6 +139,11 @@ WRONG_FIELDS = [
         "coverage: [declared]",
         '11: ledgers.produced.coverage: expected a mapping of fields, found ["declared"]',
     ),
+    (
+        "grace: 15m",
+        "replay: {output: {table: 'orders; DROP', identity: id, order: at}}",
+        '5: replay.output.table: expected text that matches ^[A-Za-z_][A-Za-z0-9_]{0,62}(\\.[A-Za-z_][A-Za-z0-9_]{0,62})?$, found "orders; DROP"',
+    ),
     ("to: slack,", "to: slak,", '15: alerts.0.to: found "slak"; did you mean slack?'),
     (
         "to: slack,",
@@ -148,6 +153,16 @@ WRONG_FIELDS = [
 ]
 
 BROKEN_RULES = [
+    (
+        "grace: 15m",
+        "replay: {value: value, from: log}",
+        "5: replay.from: the contract has no ledger log to take bodies from",
+    ),
+    (
+        "grace: 15m",
+        "replay: {key: id}",
+        "5: replay.key: has no effect without value: nothing could be produced again",
+    ),
     (
         "grace: 15m",
         "max_latency: 36525d\nclock_skew: 1s",

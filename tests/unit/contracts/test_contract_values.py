@@ -164,7 +164,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
 
 
 def test_the_digest_depends_on_the_meaning_only(tmp_path: Path) -> None:
-    """Order of keys, comments, spellings and the file's folder do not change it; any value does."""
+    """Order of keys, comments, spellings, the file's folder and `replay`, which no judge reads, change nothing."""
     spellings = {
         "first": TEXT.format(pipeline="a"),
         "second": "# moved\n"
@@ -172,6 +172,7 @@ def test_the_digest_depends_on_the_meaning_only(tmp_path: Path) -> None:
         + "\n"
         + "\n".join(TEXT.format(pipeline="a").splitlines()[5:]),
         "other": TEXT.format(pipeline="a").replace("20m", "21m"),
+        "repairable": TEXT.format(pipeline="a") + "\nreplay: {value: body}\n",
     }
     digests = {}
     for name, text in spellings.items():
@@ -179,7 +180,7 @@ def test_the_digest_depends_on_the_meaning_only(tmp_path: Path) -> None:
         (tmp_path / name / "c.yml").write_text(text)
         digests[name] = load_contract(tmp_path / name / "c.yml").digest
 
-    assert digests["first"] == digests["second"] != digests["other"]
+    assert digests["first"] == digests["second"] == digests["repairable"] != digests["other"]
     assert len(digests["first"]) == 64
 
 

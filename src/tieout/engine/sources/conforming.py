@@ -74,7 +74,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     schema = SCHEMAS[ledger]
     names = [name for name in source.columns if name not in HIDDEN]
     mapping = _mapping(schema, spec.columns, names)
-    with _lenient(source.sparkSession):
+    with lenient(source.sparkSession):
         valued = _with_values(source, ledger, spec, mapping, names)
         faults = [F.col(FAULT), *(_fault_of(valued, ledger, field, mapping) for field in schema.fields)]
         fault = F.coalesce(*faults)
@@ -239,7 +239,7 @@ def _head(path: str) -> str:
 
 
 @contextmanager
-def _lenient(spark: SparkSession) -> Iterator[None]:
+def lenient(spark: SparkSession) -> Iterator[None]:
     """Analyse without ANSI mode what is built inside; expressions keep the mode they were analysed in."""
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")

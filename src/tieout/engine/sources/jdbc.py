@@ -11,15 +11,13 @@ import atexit
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final
 
-import psycopg2
-from psycopg2 import errors, sql
+from psycopg2 import sql
 from psycopg2.extensions import connection as PgConnection
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -42,7 +40,7 @@ from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, FILE, HIDDEN, TEXT, Reading, Request
 from tieout.errors import SourceError
-from tieout.settings import Connection, connection
+from tieout.warehouse import relation, snapshot
 
 _BYTEA: Final = 17
 _TYPES: Final[dict[int, DataType]] = {
@@ -57,8 +55,6 @@ _TYPES: Final[dict[int, DataType]] = {
     1184: TimestampType(),
 }
 """PostgreSQL's type numbers and what an expression sees; any other type is the text PostgreSQL prints."""
-_PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options", "keepalives_idle")
-_TIMEOUT_SECONDS: Final = 10
 _MODULUS: Final = 1 << 256
 
 
@@ -93,16 +89,10 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         SourceError: where the server, the table or a column cannot be reached; without the password.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    settings = connection(spec.connection)
-    if settings.conn_type != "postgres":
-        raise SourceError(
-            f"{request.place}.connection: expected a PostgreSQL connection, found {spec.connection} of type "
-            f"{settings.conn_type or '(none)'}"
-        )
     folder = Path(tempfile.mkdtemp(prefix="tieout-jdbc-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     staged = folder / "rows.jsonl"
-    with _snapshot(settings, spec, request.place) as session, staged.open("wb") as file:
+    with snapshot(spec, request.place) as session, staged.open("wb") as file:
         read_at = _taken_at(session)
         columns = _columns(session, spec, request.place)
         staging = _Staging(file)
@@ -118,48 +108,17 @@ def read(spec: JdbcSource, request: Request) -> Reading:
     )
 
 
-@contextmanager
-def _snapshot(settings: Connection, spec: JdbcSource, place: str) -> Iterator[PgConnection]:
-    """Give a session whose every query sees the database as it is now, and that cannot change it."""
-    try:
-        session = psycopg2.connect(**_parameters(settings))
-    except psycopg2.Error as error:
-        raise _explained(error, f"{place}.connection: {spec.connection}", settings) from None
-    try:
-        session.set_session(isolation_level="REPEATABLE READ", readonly=True)
-        session.set_client_encoding("UTF8")
-        with session.cursor() as cursor:
-            cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
-        yield session
-    except psycopg2.Error as error:
-        raise _explained(error, f"{place}.{'table' if spec.table else 'query'}", settings) from None
-    finally:
-        session.close()
+def first_rows(spec: JdbcSource, place: str, limit: int) -> list[dict[str, Any]]:
+    """Return the first rows of a table or query as PostgreSQL's client gives them, for a look at an unknown source.
 
-
-def _parameters(settings: Connection) -> dict[str, Any]:
-    given = {
-        "host": settings.host,
-        "port": settings.port,
-        "user": settings.login,
-        "password": settings.password,
-        "dbname": settings.schema,
-        **{name: settings.extra[name] for name in _PASSED_ON if name in settings.extra},
-    }
-    known = {name: value for name, value in given.items() if value not in (None, "")}
-    return {"connect_timeout": _TIMEOUT_SECONDS, "application_name": "tieout", **known}
-
-
-def _explained(error: psycopg2.Error, place: str, settings: Connection) -> SourceError:
-    """Return the first line of what the server said, without the password."""
-    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.SyntaxError):
-        text = error.diag.message_primary or str(error)
-    else:
-        text = str(error)
-    text = next(iter(text.strip().splitlines()), type(error).__name__)
-    if settings.password:
-        text = text.replace(settings.password, "***")
-    return SourceError(f"{place}: {text}")
+    Raises:
+        SourceError: where the server or the table cannot be reached; without the password.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    with snapshot(spec, place) as session, session.cursor() as cursor:
+        cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT %s").format(relation(spec)), (limit,))
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _taken_at(session: PgConnection) -> datetime:
@@ -169,17 +128,9 @@ def _taken_at(session: PgConnection) -> datetime:
         return row[0].astimezone(UTC)
 
 
-def _relation(spec: JdbcSource) -> sql.Composable:
-    """Return what to select from: the table, or the query in brackets."""
-    if spec.table is not None:
-        return sql.SQL(".").join(sql.Identifier(part) for part in spec.table.split("."))
-    query = (spec.query or "").strip().rstrip(";")
-    return sql.SQL("({}\n)").format(sql.SQL(query))
-
-
 def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Column, ...]:
     with session.cursor() as cursor:
-        cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT 0").format(_relation(spec)))
+        cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT 0").format(relation(spec)))
         columns = tuple(_Column(column.name, column.type_code) for column in cursor.description or ())
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
@@ -199,7 +150,7 @@ def _copy(spec: JdbcSource, columns: Sequence[_Column]) -> sql.Composed:
     return sql.SQL(
         "COPY (SELECT row_to_json(texts) FROM (SELECT {} FROM {} AS source) AS texts) "
         "TO STDOUT WITH (FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01')"
-    ).format(texts, _relation(spec))
+    ).format(texts, relation(spec))
 
 
 def _as_text(column: _Column) -> sql.Composed:

@@ -1,0 +1,50 @@
+"""One example of each command and what its exit codes mean there, for `--help` and docs/reference/cli.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_HOUR: Final = "--from 2026-11-20T10:00:00Z --to 2026-11-20T11:00:00Z"
+
+EXAMPLES: Final[Mapping[str, str]] = {
+    "reconcile": f"tieout reconcile orders.yml {_HOUR} --output statement",
+    "init": "tieout init orders --guarantee at_least_once --produced sent.jsonl --delivered out.csv",
+    "check": "tieout check dags/contracts",
+    "trace": f"tieout trace orders.yml orders/0/17 {_HOUR}",
+    "report": "tieout report --from 2026-11-01T00:00:00Z --to 2026-12-01T00:00:00Z --format markdown",
+    "simulate": "tieout simulate examples/simulated/payments.yml --output simulated --seed 7",
+    "score": "tieout score statement --truth simulated",
+    "schema": "tieout schema statement",
+    "completion": 'eval "$(tieout completion)"',
+    "status": "tieout status orders",
+    "breaks": "tieout breaks orders --incidents",
+    "accept": 'tieout accept orders --incident INCIDENT_ID --until 7d --reason "INC-7: replayed on Friday"',
+    "reopen": 'tieout reopen orders --incident INCIDENT_ID --reason "it was not replayed"',
+    "annotate": 'tieout annotate orders --break BREAK_ID --reason "same rack as INC-3"',
+    "silence": 'tieout silence orders --until 2h --reason "maintenance"',
+}
+
+_VERDICTS: Final = "0 kept, 1 broken, 2 usage or environment error, 3 unknown or pending"
+
+EXITS: Final[Mapping[str, str]] = {
+    "reconcile": _VERDICTS,
+    "init": "0 written, 2 usage or environment error",
+    "check": "0 valid, 2 anything wrong",
+    "trace": "0 found, 2 usage or environment error, 3 in no ledger",
+    "report": "0 every window kept, 1 one broken, 2 usage or environment error, 3 unknown, pending or not judged",
+    "simulate": "0 written, 2 usage or environment error",
+    "score": "0 no difference, 1 differences, 2 usage or environment error",
+    "schema": "0",
+    "completion": "0",
+    **dict.fromkeys(("status", "breaks"), "0 told, whatever is open, 2 usage or environment error"),
+    **dict.fromkeys(
+        ("accept", "reopen", "annotate", "silence"), "0 done, 2 usage or environment error, nothing changed"
+    ),
+}
+
+
+def epilog_of(command: str) -> str:
+    """Return what stands below a command's options: its example, where there is one, and its exit codes."""
+    example = f"example:\n  {EXAMPLES[command]}\n\n" if command in EXAMPLES else ""
+    return f"{example}exit codes: {EXITS.get(command, _VERDICTS)}"

@@ -1,0 +1,197 @@
+"""A first contract from a look at the evidence, with its guesses as comments, to be read and corrected.
+
+Pure: from samples to YAML. What would make a verdict better than UNKNOWN is never guessed: no coverage is written, and
+no outcome that the source does not state. Docs: docs/how-to/write-a-contract-from-files.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tieout.contracts.guessing import (
+    PLACE,
+    ColumnSample,
+    Guess,
+    LedgerSample,
+    guessed,
+    plain_name,
+    quoted,
+    wanted_columns,
+)
+from tieout.model import Guarantee, Identity, Ledger
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A contract as YAML, and in one line each what could not be guessed."""
+
+    text: str
+    open_questions: tuple[str, ...]
+
+
+def draft(
+    pipeline: str, guarantee: Guarantee, group: str | None, samples: Mapping[Ledger, LedgerSample]
+) -> Draft:
+    """Return a contract over the sampled sources, with its guesses explained.
+
+    Args:
+        pipeline: Its name.
+        guarantee: What is promised; no evidence can tell.
+        group: The consumer group or output, or None where the evidence may name it.
+        samples: Per ledger what its source holds; `produced` and one of `delivered` and `read` are there.
+    """
+    guesses = {ledger: guessed(ledger, found, samples) for ledger, found in samples.items()}
+    identity, why = _identity(guesses)
+    questions = [f"{ledger}: coverage, which is never guessed" for ledger in samples]
+    name, of_group = _group(pipeline, group, samples, guesses)
+    lines = [
+        "# Written by `tieout init` from a look at the first rows of each source. Read every line: the comments",
+        "# say what was guessed, from what, and what was not. `tieout check` validates it.",
+        "version: 1",
+        f"pipeline: {pipeline}",
+        f"guarantee: {guarantee.value}",
+        f"group: {json.dumps(name, ensure_ascii=False)}  # {of_group}",
+        f"# {why}",
+        f"identity: {identity.value}",
+        "ledgers:",
+    ]
+    for ledger, found in samples.items():
+        missing = [one for one in wanted_columns(ledger) if one not in guesses[ledger]]
+        lines += _ledger_lines(ledger, found, guesses[ledger], missing)
+        questions += [f"{ledger}: {told}" for told in _questions(ledger, missing, identity)]
+    if identity is Identity.MESSAGE_ID and "no column" in why:
+        questions.insert(0, why)
+    return Draft("\n".join(lines) + "\n", tuple(questions))
+
+
+def _identity(guesses: Mapping[Ledger, Mapping[str, Guess]]) -> tuple[Identity, str]:
+    """Return what makes rows one message, from what both sides have, and why."""
+    consumed = guesses.get(Ledger.DELIVERED, guesses.get(Ledger.READ, {}))
+    both = set(guesses[Ledger.PRODUCED]) & set(consumed)
+    if "message_id" in both:
+        return Identity.MESSAGE_ID, "identity: both sides have an id"
+    if set(PLACE) <= both:
+        return Identity.POSITION, "identity: one side has no id, both have topic, partition and offset"
+    if "payload_hash" in both:
+        return (
+            Identity.CONTENT,
+            "identity: neither ids nor positions on both sides, only payload hashes; a loss that an equal duplicate "
+            "cancels is then invisible",
+        )
+    return (
+        Identity.MESSAGE_ID,
+        "identity: NOT GUESSED, there is no column that both sides have; map message_id below",
+    )
+
+
+def _group(
+    pipeline: str,
+    group: str | None,
+    samples: Mapping[Ledger, LedgerSample],
+    guesses: Mapping[Ledger, Mapping[str, Guess]],
+) -> tuple[str, str]:
+    """Return the group, and where it comes from."""
+    if group is not None:
+        return group, "as given"
+    for ledger, known in guesses.items():
+        source = known["consumer_group"].source if "consumer_group" in known else None
+        values = {value for one in samples[ledger].columns if one.name == source for value in one.values}
+        if len(values) == 1:
+            return values.pop(), f"the only value in {ledger}.{source}"
+    return (
+        pipeline,
+        "NOT GUESSED: the pipeline's name stands here; rows that name another group are set aside",
+    )
+
+
+def _ledger_lines(
+    ledger: Ledger, found: LedgerSample, guesses: Mapping[str, Guess], missing: Sequence[str]
+) -> list[str]:
+    lines = [f"  {ledger}:", f"    # {found.rows} rows were looked at. {_source_comment(found)}".rstrip()]
+    lines += [f"    source: {_source(found)}", "    columns:" if guesses else "    columns: {}"]
+    for name, guess in guesses.items():
+        lines.append(
+            f"      {name}: {_scalar(guess.expression)}  # {_comment(f'{guess.source}: {guess.why}')}"
+        )
+    used = {guess.source for guess in guesses.values()}
+    rest = [column for column in found.columns if column.name not in used]
+    if missing:
+        lines.append(f"      # not found: {', '.join(missing)}")
+    if rest:
+        lines.append(f"      # not used: {_comment(', '.join(column.name for column in rest))}")
+    lines += [f"      # {told}" for told in _advice(ledger, missing, rest)]
+    return lines + [f"    # {told}" for told in _coverage_advice(found, ledger)]
+
+
+def _advice(ledger: Ledger, missing: Sequence[str], rest: Sequence[ColumnSample]) -> list[str]:
+    lines = []
+    if "outcome" in missing and ledger is Ledger.PRODUCED:
+        lines += [
+            "outcome is not stated, so every send counts as unknown: without an answer, which proves no loss.",
+            "Where the source lists acknowledged sends only, say so: outcome: \"'acked'\"",
+        ]
+    if "outcome" in missing and ledger in (Ledger.DELIVERED, Ledger.READ):
+        lines.append(
+            "outcome is not stated, so every row counts as an effect that happened; say which ones did not"
+        )
+    payloads = [column for column in rest if plain_name(column.name) in ("body", "payload", "value")]
+    if "payload_hash" in missing and payloads:
+        name = quoted(payloads[0].name)
+        content = f"to_json({name})" if payloads[0].kind == "other" else name
+        lines.append(
+            f"changed payloads show where both sides hash the same bytes: payload_hash: sha2({content}, 256)"
+        )
+    return lines
+
+
+def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
+    """Return what may be written for `coverage`, which is a promise that rows cannot make."""
+    lines = [
+        "coverage is not guessed: rows cannot show that none is missing. Without it this ledger covers nothing and the",
+        "verdict is UNKNOWN at best, unless a break is certain without it. Write the one that is true:",
+        "  coverage: declared                            complete over the window, its margin and its grace, as given",
+        "  coverage: {watermark_file: PATH}              complete until the time in that file",
+    ]
+    if found.form == "jdbc":
+        lines.append(
+            "  coverage: {complete_until: now()}             a snapshot is complete until it was taken"
+        )
+    if ledger is Ledger.PRODUCED:
+        lines.append(
+            "  … producers: [NAME, …], sequences: gapless    these are all producers; their sequences show gaps"
+        )
+    return lines
+
+
+def _questions(ledger: Ledger, missing: Sequence[str], identity: Identity) -> list[str]:
+    """Return what the contract needs an answer to before it can be used well."""
+    needed = {"attempted_at", "processed_at", "committed_at", "committed_offset"}
+    if identity is Identity.MESSAGE_ID:
+        needed.add("message_id")
+    if ledger is Ledger.PRODUCED:
+        needed.add("outcome")
+    return [f"{name} was not found" for name in missing if name in needed]
+
+
+def _source_comment(found: LedgerSample) -> str:
+    return "CSV values are text." if found.form == "csv" else ""
+
+
+def _source(found: LedgerSample) -> str:
+    if found.form == "jdbc":
+        name, _, table = found.path.partition(":")
+        return f"{{kind: jdbc, connection: {name}, table: {json.dumps(table, ensure_ascii=False)}}}"
+    return f"{{kind: files, format: {found.form}, path: {json.dumps(found.path, ensure_ascii=False)}}}"
+
+
+def _scalar(text: str) -> str:
+    """Return a YAML scalar that is this text: plain where it is a name or a call, else in double quotes."""
+    return text if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(\([A-Za-z0-9_ ()]*\))?", text) else json.dumps(text)
+
+
+def _comment(text: str) -> str:
+    """Return text that stays on its line."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)[:300]

@@ -1,0 +1,274 @@
+"""What the columns of an unknown source probably are, by their names and their first values together.
+
+Pure. A guess names its reason, and is made only where the values fit; what is not sure is left out.
+Docs: docs/how-to/write-a-contract-from-files.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from tieout.model import Ledger
+
+_SIMPLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WHOLE: Final = re.compile(r"-?\d{1,19}")
+PLACE: Final = ("topic", "partition", "offset")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_UNITS: Final = (
+    (10**8, 10**11, "seconds", "timestamp_seconds({})"),
+    (10**11, 10**14, "milliseconds", "timestamp_millis({})"),
+    (10**14, 10**17, "microseconds", "timestamp_micros({})"),
+    (10**17, 10**19, "nanoseconds", "timestamp_micros({} div 1000)"),
+)
+"""Whole numbers from, below, and what times of the years 1973 to 2286 they would be."""
+
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "message_id": ("message_id", "msg_id", "event_id", "record_id", "uuid", "guid", "id"),
+    "topic": ("topic", "kafka_topic", "topic_name"),
+    "partition": ("partition", "kafka_partition", "partition_id", "topic_partition"),
+    "offset": ("offset", "kafka_offset", "record_offset"),
+    "attempted_at": (
+        "attempted_at", "sent_at", "sent_ms", "sent_ts", "sent", "produced_at", "send_time", "published_at",
+        "created_at", "event_time", "timestamp", "ts", "time",
+    ),
+    "completed_at": ("completed_at", "acked_at", "acknowledged_at", "ack_time", "ack_ms"),
+    "processed_at": (
+        "processed_at", "delivered_at", "loaded_at", "inserted_at", "written_at", "consumed_at", "received_at",
+        "read_at", "ingested_at", "created_at", "updated_at", "timestamp", "ts", "time",
+    ),
+    "record_timestamp": ("record_timestamp", "timestamp", "ts", "time", "append_time"),
+    "committed_at": ("committed_at", "commit_time", "commit_timestamp", "timestamp", "ts", "time"),
+    "committed_offset": ("committed_offset", "current_offset", "offset"),
+    "at": ("at", "filtered_at", "failed_at", "timestamp", "ts", "time"),
+    "outcome": ("outcome", "status", "result", "state"),
+    "producer_id": ("producer_id", "producer", "client_id"),
+    "producer_session": ("producer_session", "session", "session_id"),
+    "sequence": ("sequence", "seq", "sequence_number"),
+    "consumer_group": ("consumer_group", "group_id", "group"),
+    "consumer_id": ("consumer_id", "consumer", "member_id", "client_id"),
+    "key_hash": ("key_hash", "key_sha256", "key_md5"),
+    "payload_hash": (
+        "payload_hash", "payload_sha256", "body_hash", "body_sha256", "value_hash", "value_sha256", "checksum",
+        "digest", "sha256", "md5",
+    ),
+    "transaction_id": ("transaction_id", "txn_id"),
+    "reason": ("reason", "error", "message"),
+}  # fmt: skip
+"""Per canonical column what sources call it, the surest first."""
+
+_WANTED: Final[Mapping[Ledger, tuple[str, ...]]] = {
+    Ledger.PRODUCED: (
+        "message_id", "attempted_at", "completed_at", "outcome", "topic", "partition", "offset", "producer_id",
+        "producer_session", "sequence", "transaction_id", "key_hash", "payload_hash",
+    ),
+    Ledger.LOG: ("message_id", "topic", "partition", "offset", "record_timestamp", "key_hash", "payload_hash"),
+    Ledger.COMMITTED: ("consumer_group", "topic", "partition", "committed_offset", "committed_at"),
+}  # fmt: skip
+_CONSUMED: Final = (
+    "message_id", "processed_at", "outcome", "topic", "partition", "offset", "consumer_group", "consumer_id",
+    "key_hash", "payload_hash",
+)  # fmt: skip
+_ASIDE: Final = ("message_id", "topic", "partition", "offset", "at", "reason")
+_TIMES: Final = frozenset(
+    {"attempted_at", "completed_at", "processed_at", "record_timestamp", "committed_at", "at"}
+)
+_NUMBERS: Final = frozenset({"partition", "offset", "committed_offset", "sequence"})
+_ACKED: Final = frozenset({"acked", "ack", "ok", "success", "succeeded", "delivered", "true", "committed"})
+_FAILED: Final = frozenset({"failed", "fail", "error", "rejected", "false", "aborted"})
+_UNKNOWN: Final = frozenset({"unknown", "timeout", "timed_out", "expired"})
+
+
+@dataclass(frozen=True)
+class ColumnSample:
+    """One column of a source: its kind (text, integer, number, flag, time, other) and sampled values as text."""
+
+    name: str
+    kind: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LedgerSample:
+    """The first rows of a source: its `form` (a file format, or `jdbc`), where it is, and its columns."""
+
+    form: str
+    path: str
+    columns: tuple[ColumnSample, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a canonical column probably is: Spark SQL, and why."""
+
+    expression: str
+    why: str
+    source: str
+
+
+def wanted_columns(ledger: Ledger) -> tuple[str, ...]:
+    """Return the canonical columns that are looked for in a source of the ledger, in the order they are written."""
+    if ledger in (Ledger.DELIVERED, Ledger.READ):
+        return _CONSUMED
+    return _WANTED.get(ledger, _ASIDE)
+
+
+def guessed(ledger: Ledger, found: LedgerSample, samples: Mapping[Ledger, LedgerSample]) -> dict[str, Guess]:
+    """Return what each canonical column of the ledger probably is; a source's column stands for one at most.
+
+    Args:
+        ledger: Which ledger the source is to be.
+        found: What it holds.
+        samples: All sources; an id is also known by values that `produced` has.
+    """
+    guesses: dict[str, Guess] = {}
+    taken: set[str] = set()
+    for wanted in wanted_columns(ledger):
+        guess = _guess(wanted, ledger, [one for one in found.columns if one.name not in taken])
+        if guess is None and wanted == "message_id" and ledger is not Ledger.PRODUCED:
+            guess = _id_by_values(found, samples[Ledger.PRODUCED])
+        if guess is None and wanted == "message_id":
+            guess = _id_by_ending(found)
+        if guess is not None:
+            guesses[wanted] = guess
+            taken.add(guess.source)
+    return guesses
+
+
+def _guess(wanted: str, ledger: Ledger, columns: Sequence[ColumnSample]) -> Guess | None:
+    """Return the first column that is called so and whose values fit, or None."""
+    by_name: dict[str, ColumnSample] = {}
+    for column in columns:
+        by_name.setdefault(plain_name(column.name), column)
+    judge = _judge(wanted, ledger)
+    for known in (by_name[name] for name in _NAMES[wanted] if name in by_name):
+        found = judge(known) if known.values else None
+        if found is not None:
+            expression, why = found
+            return Guess(expression, f"by its name{why}", known.name)
+    return None
+
+
+def _judge(wanted: str, ledger: Ledger) -> Callable[[ColumnSample], tuple[str, str] | None]:
+    """Return what tells whether a column's values fit: its Spark SQL and the reason, or None."""
+    if wanted in _TIMES:
+        return _as_time
+    if wanted in _NUMBERS:
+        return _as_whole
+    if wanted == "outcome":
+        return lambda column: _as_outcome(column, "acked" if ledger is Ledger.PRODUCED else "ok")
+    return lambda column: None if column.kind in ("other", "time") else (quoted(column.name), "")
+
+
+def _as_time(column: ColumnSample) -> tuple[str, str] | None:
+    """Return how a column becomes a time: by its type, as whole numbers of a unit, or as ISO 8601.
+
+    >>> _as_time(ColumnSample("sent_ms", "integer", ("1763632800000",)))
+    ('timestamp_millis(sent_ms)', '; whole numbers that are milliseconds since 1970')
+    """
+    name = quoted(column.name)
+    if column.kind == "time":
+        return name, "; times in the source"
+    if all(_WHOLE.fullmatch(value) for value in column.values):
+        found = {unit for unit in _UNITS if all(unit[0] <= int(value) < unit[1] for value in column.values)}
+        if not found:
+            return None
+        ((_, _, unit, form_of),) = found
+        number = name if column.kind == "integer" else f"cast({name} as bigint)"
+        return form_of.format(number), f"; whole numbers that are {unit} since 1970"
+    try:
+        times = [datetime.fromisoformat(value) for value in column.values]
+    except ValueError:
+        return None
+    if column.kind != "text":
+        return None
+    zoned = sum(time.tzinfo is not None for time in times)
+    zone = "with their zone" if zoned == len(times) else "WITHOUT A ZONE in some rows: these are taken as UTC"
+    return name if zoned == len(times) else f"to_timestamp({name})", f"; ISO 8601, {zone}"
+
+
+def _as_whole(column: ColumnSample) -> tuple[str, str] | None:
+    is_whole = all(_WHOLE.fullmatch(value) and int(value) >= -1 for value in column.values)
+    return (quoted(column.name), "; whole numbers") if is_whole else None
+
+
+def _as_outcome(column: ColumnSample, good: str) -> tuple[str, str] | None:
+    """Return the outcome in our words; a value that is not known here is `unknown`, which claims the least."""
+    values = sorted({value.lower() for value in column.values})
+    known = set(values) & (_ACKED | _FAILED | _UNKNOWN)
+    if not known or len(values) > 12:
+        return None
+    whens = [
+        f"when lower({quoted(column.name)}) in ({', '.join(_sql(value) for value in sorted(chosen))}) then '{word}'"
+        for chosen, word in ((set(values) & _ACKED, good), (set(values) & _FAILED, "failed"))
+        if chosen
+    ]
+    if column.kind == "flag":
+        whens = [when.replace("lower(", "lower(cast(").replace(") in", " as string)) in") for when in whens]
+    others = sorted(set(values) - _ACKED - _FAILED)
+    why = f"; values found: {', '.join(values)}"
+    if others:
+        why += f"; {', '.join(others)} taken as unknown"
+    return f"case {' '.join(whens)} else 'unknown' end" if whens else "'unknown'", why
+
+
+def _id_by_values(found: LedgerSample, produced: LedgerSample) -> Guess | None:
+    """Return the column that shares most values with what names the messages in `produced`, if any does.
+
+    Whole numbers are alike by chance, so a column of numbers must be called an id, too.
+    """
+    sent = _guess("message_id", Ledger.PRODUCED, produced.columns) or _id_by_ending(produced)
+    if sent is None:
+        return None
+    ids = {value for column in produced.columns if column.name == sent.source for value in column.values}
+    others = {name for wanted, names in _NAMES.items() if wanted != "message_id" for name in names}
+    shared = {
+        column.name: len(ids & set(column.values))
+        for column in found.columns
+        if plain_name(column.name) not in others
+        and (column.kind == "text" or plain_name(column.name).endswith("id"))
+    }
+    best = max(shared, key=lambda name: shared[name], default=None)
+    if best is None or not shared[best]:
+        return None
+    return Guess(quoted(best), f"{shared[best]} of its sampled values stand in produced.{sent.source}", best)
+
+
+def _id_by_ending(found: LedgerSample) -> Guess | None:
+    """Return the only column called `…_id` whose sampled values are all different."""
+    named = [
+        column
+        for column in found.columns
+        if plain_name(column.name).endswith("_id")
+        and column.values
+        and len(set(column.values)) == len(column.values) == found.rows
+    ]
+    if len(named) != 1:
+        return None
+    return Guess(quoted(named[0].name), "the only …_id whose sampled values are all different", named[0].name)
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name in snake case.
+
+    >>> plain_name("messageId"), plain_name("Sent-At")
+    ('message_id', 'sent_at')
+    """
+    return re.sub(r"[^a-z0-9]+", "_", _CAMEL.sub("_", name).lower()).strip("_")
+
+
+def quoted(name: str) -> str:
+    """Return a column's name in Spark SQL.
+
+    >>> quoted("id"), quoted("order id")
+    ('id', '`order id`')
+    """
+    return name if _SIMPLE.fullmatch(name) else f"`{name.replace('`', '``')}`"
+
+
+def _sql(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

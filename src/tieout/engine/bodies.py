@@ -1,0 +1,184 @@
+"""Finding the bodies of lost messages where the contract's `replay` says they are: the source of one of its ledgers.
+
+The ledgers hold hashes. So the source is read once more, with the same `columns` and `where`, and a row gives the body
+of a message only if it has its identity and, where the evidence has one, its payload hash.
+Docs: docs/how-to/replay-lost-messages.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, MapType, StringType
+
+from tieout.contracts import Contract, Replay
+from tieout.engine.reading import spec_of
+from tieout.engine.sources import READERS
+from tieout.engine.sources.conforming import lenient, text_columns
+from tieout.engine.sources.source import FAULT, HIDDEN, Request
+from tieout.errors import SourceError
+from tieout.model import Identity
+from tieout.replaying import UNREADABLE, Body, Wanted
+
+_WANTED: Final = "wanted_key string, wanted_id string, wanted_session string, wanted_topic string, \
+wanted_partition int, wanted_offset bigint, wanted_hash string"
+
+_HEADERS: Final = "array<struct<key: string, value: string>>"
+_LOG_HEADERS: Final = "array<struct<key:string,value:binary>>"
+
+
+def bodies_of(
+    spark: SparkSession, contract: Contract, wanted: Sequence[Wanted], now: datetime
+) -> Iterator[tuple[str, Body]]:
+    """Yield the idempotence key and the body of each wanted message that the source holds.
+
+    Raises:
+        SourceError: where the source cannot be read, or an expression of the contract's `replay` is none over it.
+        ConnectionNotFoundError: where the source's connection is not defined.
+    """
+    replay = contract.replay
+    if replay is None or replay.value is None or not wanted:
+        return
+    with lenient(spark):
+        candidates = _candidates(spark, contract, replay, now)
+        found = _matched(spark, contract, candidates, wanted)
+    for row in found.toLocalIterator():
+        yield row["wanted_key"], _body(row)
+
+
+def _candidates(spark: SparkSession, contract: Contract, replay: Replay, now: datetime) -> DataFrame:
+    """Return the source's rows by what they are found by (`id`, `session`, the position, `hash`), and their bodies."""
+    ledger = replay.from_
+    spec = spec_of(contract, ledger)
+    request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns))
+    rows = READERS[spec.source.kind](spec.source, request).rows
+    if rows is None:
+        raise SourceError(
+            f"{request.place}: there is nothing to take bodies from; are its files still there?"
+        )
+    rows = rows.where(F.col(FAULT).isNull())
+    if spec.where is not None:
+        rows = rows.where(F.expr(spec.where))
+    own = {name.lower(): name for name in rows.columns if name not in HIDDEN}
+
+    def canonical(name: str, kind: str) -> Column:
+        text = spec.columns.get(name) or (f"`{own[name]}`" if name in own else "null")
+        return F.expr(text).cast(kind)
+
+    return rows.select(
+        canonical("message_id", "string").alias("id"),
+        canonical("producer_session", "string").alias("session"),
+        canonical("topic", "string").alias("topic"),
+        canonical("partition", "int").alias("partition"),
+        canonical("offset", "bigint").alias("offset"),
+        canonical("payload_hash", "string").alias("hash"),
+        _bytes(rows, "key", replay.key).alias("key"),
+        _bytes(rows, "value", replay.value).alias("value"),
+        _headers(rows, replay.headers).alias("headers"),
+    )
+
+
+def _matched(
+    spark: SparkSession, contract: Contract, candidates: DataFrame, wanted: Sequence[Wanted]
+) -> DataFrame:
+    """Return one row for each wanted message that was found: `wanted_key`, `bodies`: the different ones.
+
+    | wanted_key | bodies                              |
+    |------------|-------------------------------------|
+    | 3f2a…      | [{key: 6b, value: 7b7d, headers: …}] |
+    """
+    rows = [
+        (one.key, one.message_id, one.session, one.topic, one.partition, one.offset, one.payload_hash)
+        for one in wanted
+    ]
+    asked = F.broadcast(spark.createDataFrame(rows, _WANTED))
+    by_hash = F.col("wanted_hash").isNull() | (F.col("hash") == F.col("wanted_hash"))
+    return (
+        candidates.join(asked, _is_same(contract) & by_hash, how="inner")
+        .groupBy("wanted_key")
+        .agg(F.collect_set(F.struct("key", "value", "headers")).alias("bodies"))
+        .select("wanted_key", F.size("bodies").alias("versions"), F.col("bodies")[0].alias("body"))
+    )
+
+
+def _is_same(contract: Contract) -> Column:
+    """Return whether a row of the source is of a wanted message, by the contract's identity."""
+    if contract.identity is Identity.CONTENT:
+        return F.col("hash") == F.col("wanted_hash")
+    if contract.identity is Identity.POSITION:
+        return (
+            (F.col("topic") == F.col("wanted_topic"))
+            & (F.col("partition") == F.col("wanted_partition"))
+            & (F.col("offset") == F.col("wanted_offset"))
+        )
+    in_session = F.col("wanted_session").isNull() | (F.col("session") == F.col("wanted_session"))
+    return (F.col("id") == F.col("wanted_id")) & in_session
+
+
+def _body(row: Row) -> Body:
+    body = row["body"]
+    if body["headers"] is None:
+        return Body(UNREADABLE)
+    return Body(
+        row["versions"],
+        None if body["key"] is None else bytes(body["key"]),
+        None if body["value"] is None else bytes(body["value"]),
+        tuple((header["key"], header["value"]) for header in body["headers"]),
+    )
+
+
+def _bytes(rows: DataFrame, name: str, text: str | None) -> Column:
+    """Return an expression of the contract as bytes.
+
+    Raises:
+        SourceError: where it is none, or gives neither text nor bytes.
+    """
+    if text is None:
+        return F.lit(None).cast(BinaryType())
+    value = _expression(rows, name, text)
+    kind = rows.select(value).schema[0].dataType
+    if not isinstance(kind, StringType | BinaryType):
+        raise SourceError(
+            f"replay.{name}: expected text or bytes, found {kind.simpleString()}; use cast or to_json"
+        )
+    return value.cast(BinaryType())
+
+
+def _headers(rows: DataFrame, text: str | None) -> Column:
+    """Return the contract's headers as an array of `{key, value}`, texts both; null where a value is no text.
+
+    Those of a log keep their order and may repeat a key; those of a map are in the order of their keys.
+
+    Raises:
+        SourceError: where they are neither a map of text to text nor headers as a log has them.
+    """
+    if text is None:
+        return F.expr("array()").cast(_HEADERS)
+    value = _expression(rows, "headers", text)
+    kind = rows.select(value).schema[0].dataType
+    if isinstance(kind, MapType) and {kind.keyType, kind.valueType} == {StringType()}:
+        return F.coalesce(F.array_sort(F.map_entries(value)), F.expr("array()")).cast(_HEADERS)
+    if kind.simpleString() != _LOG_HEADERS:
+        raise SourceError(
+            f"replay.headers: expected a map of text to text, or {_LOG_HEADERS}, found {kind.simpleString()}"
+        )
+    is_text = F.forall(
+        value, lambda one: F.coalesce(F.is_valid_utf8(one["value"].cast("string")), F.lit(True))
+    )
+    return F.when(is_text, value.cast(_HEADERS))
+
+
+def _expression(rows: DataFrame, name: str, text: str) -> Column:
+    try:
+        value = F.expr(text)
+        rows.select(value)
+    except AnalysisException as error:
+        shown = ", ".join(sorted(set(rows.columns) - set(HIDDEN))[:40])
+        told = " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
+        raise SourceError(f"replay.{name}: {told}; the source's columns are: {shown}") from None
+    return value

@@ -1,0 +1,71 @@
+"""The reference page of the linter, made from its rules, so that it cannot say anything else than they do.
+
+`python -m tieout.linting.reference > docs/reference/linter.md` writes it; a test keeps it current.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from tieout.linting.contradicting import CONTRADICTIONS
+from tieout.linting.declaring import SECTIONS
+from tieout.linting.defaults import CLIENTS, DEFAULTS, OLDEST, OTHER_NAMES
+from tieout.linting.linting import DECLARATION
+from tieout.linting.rules import RULES
+from tieout.linting.rules.output import COMMITS, OUTPUT
+
+_PARTS: Final = {
+    "producer": "A Kafka producer.",
+    "consumer": "The Kafka consumer whose output is judged.",
+    "broker": "Kafka's brokers and the topic, whose own settings count before the brokers'.",
+    "connect": "A Kafka Connect worker.",
+    "connector": "One connector in Kafka Connect; a sink where it names `topics` or `topics.regex`.",
+    "streams": "A Kafka Streams application.",
+    "flink": "A Flink job, in the words of its configuration and of the Kafka connector in SQL.",
+    "spark": (
+        "A Spark query. `sink` is `kafka`, `foreachBatch`, `foreach` or `file`; `api: dstreams` is the older API."
+    ),
+    "storm": "A Storm topology. `trident.state` is `transactional`, `opaque` or `non-transactional`.",
+    "pulsar": "Brokers, producer and consumer of Pulsar.",
+    "activemq": (
+        "Brokers and clients of ActiveMQ Classic. `acknowledgement` is `stomp auto`, `stomp client` or "
+        "`stomp client-individual`; `auto` or `dups-ok` with `listener` or `receive`; `client`; or `transacted`."
+    ),
+}
+
+
+def linter_page() -> str:
+    """Return the page as Markdown."""
+    environment = Environment(  # noqa: S701 - Markdown of our own rules, no page for a browser
+        loader=PackageLoader("tieout.linting"), undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    environment.filters["words"] = _words
+    defaults = defaultdict(list)
+    for default in DEFAULTS:
+        defaults[default.software, default.setting].append(default.words)
+    return environment.get_template("linter.md.j2").render(
+        sections=SECTIONS,
+        parts=_PARTS,
+        rules=RULES,
+        declaration=DECLARATION,
+        defaults=defaults,
+        contradictions=CONTRADICTIONS,
+        clients=CLIENTS,
+        others=OTHER_NAMES,
+        oldest=OLDEST,
+        commits=COMMITS,
+        output=OUTPUT,
+    )
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(linter_page())

@@ -1,0 +1,32 @@
+"""The linter's rules, one module a part of a pipeline, in the order in which their findings are told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tieout.linting.rule import Rule
+from tieout.linting.rules import (
+    activemq,
+    broker,
+    connect,
+    consumer,
+    flink,
+    producer,
+    pulsar,
+    spark,
+    storm,
+    streams,
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    *producer.RULES,
+    *consumer.RULES,
+    *broker.RULES,
+    *connect.RULES,
+    *streams.RULES,
+    *flink.RULES,
+    *spark.RULES,
+    *storm.RULES,
+    *pulsar.RULES,
+    *activemq.RULES,
+)

@@ -1,0 +1,188 @@
+"""Kafka Connect: exactly-once sources, sinks, tolerated errors, and the clients that a worker makes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tieout.linting.declaring import Pipeline, Truth, both, never
+from tieout.linting.rule import Rule
+from tieout.linting.rules.output import survives_rereading, survives_resending
+from tieout.model import BreakClass, Cause, Ledger, Severity
+
+_CONNECT: Final = "Apache Kafka documentation, Kafka Connect"
+_IDEMPOTENCE: Final = "enable.idempotence"
+_STANDALONE: Final = "offset.storage.file.filename"
+
+
+def _is_sink(pipeline: Pipeline) -> bool:
+    """Return whether the connector is a sink: Connect, too, tells it by the topics that only a sink names."""
+    connector = pipeline["connector"]
+    return connector.has("topics") or connector.has("topics.regex")
+
+
+def _is_source(pipeline: Pipeline) -> bool:
+    return pipeline["connector"].is_declared and not _is_sink(pipeline)
+
+
+def _has_plain_source(pipeline: Pipeline) -> Truth:
+    if not _is_source(pipeline) or survives_resending(pipeline):
+        return False
+    return never(pipeline["connect"].is_any("exactly.once.source.support", "enabled"))
+
+
+def _has_forgetful_source(pipeline: Pipeline) -> Truth:
+    return _is_source(pipeline) and pipeline["connect"].has(_STANDALONE)
+
+
+def _has_plain_producer(pipeline: Pipeline) -> Truth:
+    worker = pipeline["connect"].text(f"producer.{_IDEMPOTENCE}")
+    is_set = (pipeline["connector"].text(f"producer.override.{_IDEMPOTENCE}") or worker) == "true"
+    return both(_has_plain_source(pipeline), not is_set)
+
+
+def _has_plain_sink(pipeline: Pipeline) -> Truth:
+    return _is_sink(pipeline) and not survives_rereading(pipeline, "connector")
+
+
+def _drops_errors(pipeline: Pipeline) -> Truth:
+    connector = pipeline["connector"]
+    has_queue = _is_sink(pipeline) and connector.has("errors.deadletterqueue.topic.name")
+    return both(connector.is_declared and connector.is_any("errors.tolerance", "all"), not has_queue)
+
+
+def _queues_errors_unseen(pipeline: Pipeline) -> Truth:
+    connector = pipeline["connector"]
+    has_queue = _is_sink(pipeline) and connector.has("errors.deadletterqueue.topic.name")
+    is_ledger = Ledger.DEAD_LETTERS in pipeline.contract.ledgers
+    return both(connector.is_any("errors.tolerance", "all"), has_queue, not is_ledger)
+
+
+def _sink_reads_aborted(pipeline: Pipeline) -> Truth:
+    if not _is_sink(pipeline):
+        return False
+    level = pipeline["connector"].text("consumer.override.isolation.level") or pipeline["connect"].text(
+        "consumer.isolation.level"
+    )
+    return both(pipeline.has_transactions, level != "read_committed")
+
+
+RULES: Final = (
+    Rule(
+        name="connect_source_support",
+        section="connect",
+        setting="exactly.once.source.support",
+        fires="anything but `enabled`, with a source connector",
+        holds=_has_plain_source,
+        classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),
+        cause=Cause.RESEND,
+        failure=(
+            "the worker dies after its records were written and before it has stored the source's "
+            "offsets: its successor writes them again"
+        ),
+        advice=(
+            "exactly.once.source.support: enabled on every worker (distributed mode only), and on the "
+            "connector exactly.once.support: required, so that one that cannot do it is refused"
+        ),
+        severity=Severity.CRITICAL,
+        source=f"{_CONNECT}, Exactly-once support; KIP-618",
+    ),
+    Rule(
+        name="connect_standalone_offsets",
+        section="connect",
+        setting=_STANDALONE,
+        fires="set: the worker is a standalone one, with a source connector",
+        holds=_has_forgetful_source,
+        classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),
+        cause=Cause.RESEND,
+        failure=(
+            "the file of offsets is rewritten in place; a worker that dies meanwhile leaves none, and "
+            "its successor begins the source from its start"
+        ),
+        advice="run the worker in distributed mode, which keeps offsets in a topic",
+        severity=Severity.WARNING,
+        source=f"{_CONNECT}, Running Kafka Connect",
+    ),
+    Rule(
+        name="connect_source_idempotence",
+        section="connector",
+        setting=f"producer.override.{_IDEMPOTENCE}",
+        fires=(
+            "not `true`, nor the worker's `producer.enable.idempotence`, with a source connector "
+            "without exactly-once support"
+        ),
+        holds=_has_plain_producer,
+        classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),
+        cause=Cause.RETRY_WITHOUT_IDEMPOTENCE,
+        failure=(
+            "Connect switches idempotence off in its producers, whatever the client's default; a lost "
+            "acknowledgement is enough for a record to be written twice"
+        ),
+        advice="producer.override.enable.idempotence: true, or exactly-once support",
+        severity=Severity.CRITICAL,
+        source="Apache Kafka documentation, Upgrading, notable changes in 3.1.1 (KAFKA-13759)",
+    ),
+    Rule(
+        name="connect_sink",
+        section="connector",
+        setting="output",
+        fires="not said to be keyed, nor `commits` to be `with the output`, of a sink connector",
+        holds=_has_plain_sink,
+        classes=(BreakClass.OUTPUT_DUPLICATE,),
+        cause=Cause.PROCESS_BEFORE_COMMIT,
+        failure=(
+            "a sink's offsets are committed every offset.flush.interval.ms; a worker that dies before "
+            "writes again what it wrote since"
+        ),
+        advice=(
+            "a connector that upserts or keeps offsets with its rows, and say so: connector: {output: "
+            "keyed by position}"
+        ),
+        severity=Severity.CRITICAL,
+        source=f"{_CONNECT}, Connector Development Guide, Sink Tasks; Worker Configs: offset.flush.interval.ms",
+    ),
+    Rule(
+        name="connect_tolerance",
+        section="connector",
+        setting="errors.tolerance",
+        fires="`all` without `errors.deadletterqueue.topic.name`, which only sinks have",
+        holds=_drops_errors,
+        classes=(BreakClass.LOST,),
+        cause=Cause.POISON,
+        failure=(
+            "a record that cannot be converted or transformed is left out without a word, and its "
+            "offset committed"
+        ),
+        advice="errors.tolerance: none, or for a sink a dead letter queue",
+        severity=Severity.CRITICAL,
+        source=f"{_CONNECT}, Error Reporting in Connect; Sink Connector Configs: errors.tolerance",
+    ),
+    Rule(
+        name="connect_dead_letters",
+        section="connector",
+        setting="errors.deadletterqueue.topic.name",
+        fires="set, and the contract has no ledger `dead_letters`",
+        holds=_queues_errors_unseen,
+        classes=(BreakClass.LOST,),
+        cause=Cause.POISON,
+        failure="what the connector parks is judged to be lost, because the evidence does not show the queue",
+        advice="declare the queue as the ledger dead_letters",
+        severity=Severity.WARNING,
+        source=f"{_CONNECT}, Error Reporting in Connect",
+    ),
+    Rule(
+        name="connect_sink_isolation",
+        section="connector",
+        setting="consumer.override.isolation.level",
+        fires=(
+            "not `read_committed`, nor the worker's `consumer.isolation.level`, of a sink connector "
+            "whose topic is written in transactions"
+        ),
+        holds=_sink_reads_aborted,
+        classes=(BreakClass.PHANTOM_ABORTED, BreakClass.PHANTOM_UNCOMMITTED),
+        cause=Cause.ABORTED_READ,
+        failure="a transaction is aborted, and the sink writes its records all the same",
+        advice="consumer.override.isolation.level: read_committed",
+        severity=Severity.CRITICAL,
+        source="Apache Kafka documentation, Consumer Configs: isolation.level",
+    ),
+)

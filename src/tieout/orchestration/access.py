@@ -1,0 +1,68 @@
+"""Airflow's users and permissions, as the pages ask for them: a pipeline is its DAG.
+
+Reading a pipeline's pages takes the right to read the DAG's runs; accepting, silencing and judging again takes the
+right to change them. Airflow itself does not guard what a plugin serves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import get_user
+from airflow.models.dag import DagModel, DagTag
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from tieout.model import Guarantee
+
+TAG: Final = "tieout"
+
+
+class AirflowAccess:
+    """The permissions of the Airflow in whose API server the pages run."""
+
+    @property
+    def identify(self) -> Callable[..., Any]:
+        """The dependency by which Airflow's own API knows its user: 401 without a valid token or cookie."""
+        return get_user  # type: ignore[no-any-return]  # airflow is untyped to us
+
+    def readable(self, user: Any, pipelines: Collection[str]) -> frozenset[str]:
+        """Return the pipelines whose DAG's runs the user may read, also of DAGs that are gone."""
+        return self._permitted("GET", user, pipelines)
+
+    def may_write(self, user: Any, pipeline: str) -> bool:
+        """Return whether the user may change the runs of the pipeline's DAG, as clearing one does."""
+        return pipeline in self._permitted("PUT", user, [pipeline])
+
+    def name(self, user: Any) -> str:
+        """Return the user's name in Airflow."""
+        return str(user.get_name())
+
+    def scheduled(self, user: Any) -> frozenset[str]:
+        """Return the pipelines that Airflow has an active DAG of, and whose runs the user may read."""
+        ours = select(DagTag.dag_id).where(DagTag.name == TAG)
+        promising = select(DagTag.dag_id).where(DagTag.name.in_([guarantee.value for guarantee in Guarantee]))
+        wanted = select(DagModel.dag_id).where(
+            DagModel.dag_id.in_(ours), DagModel.dag_id.in_(promising), DagModel.is_stale.is_(False)
+        )
+        with create_session() as session:
+            known = frozenset(session.scalars(wanted))
+        return self.readable(user, known)
+
+    @staticmethod
+    def _permitted(method: str, user: Any, pipelines: Collection[str]) -> frozenset[str]:
+        manager = get_auth_manager()
+        teams = DagModel.get_dag_id_to_team_name_mapping(list(pipelines)) if pipelines else {}
+        return frozenset(
+            pipeline
+            for pipeline in pipelines
+            if manager.is_authorized_dag(
+                method=method,
+                access_entity=DagAccessEntity.RUN,
+                details=DagDetails(id=pipeline, team_name=teams.get(pipeline)),
+                user=user,
+            )
+        )

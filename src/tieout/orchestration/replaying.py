@@ -1,0 +1,235 @@
+"""The tasks of a replay: plan it, carry out what was approved, let it take effect.
+
+Docs: docs/how-to/replay-lost-messages.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
+
+from tieout import settings
+from tieout.contracts import Contract
+from tieout.errors import ConnectionNotFoundError, StoreError, TieoutError, UsageError
+from tieout.orchestration.alerting import airflow_connection
+from tieout.orchestration.catalogue import entries
+from tieout.orchestration.receivers import ConnectionLike
+from tieout.orchestration.submitting import TieoutSparkSubmit, output_folder
+from tieout.replaying.folder import read_plan, target_of, write_console_lines
+
+_PASSED_ON = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
+
+
+class ReplayPlanSubmit(TieoutSparkSubmit):
+    """Runs `spark_apps/replay.py` on the run named by the parameter `run_id`, and returns what it planned.
+
+    The contract is today's, because it may have learned where bodies are since; all that judging depends on must
+    be what the run was judged by. Nothing to do is a skip where everything was replayed before, else a failure.
+    """
+
+    def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._folders = tuple(folders)
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `plan_id`, `folder`, `digest`, counts, `markdown`, the window and the run that judged it."""
+        from tieout.store import Store  # noqa: PLC0415 - brings PostgreSQL's driver
+
+        params = context["params"]
+        try:
+            run = Store(settings.required_database_url()).run(_run_id(params["run_id"]))
+            if run is None:
+                raise UsageError(f"run_id: expected a stored run, found none with the id {params['run_id']}")
+            contract = self._contract(run.pipeline, run.contract)
+        except StoreError:
+            raise
+        except TieoutError as error:
+            raise AirflowFailException(str(error)) from error
+        words = {
+            "--base-dir": contract.base_dir,
+            "--run-id": run.run_id,
+            "--statement": output_folder(run.pipeline, run.window.start),
+            "--attempt": params["attempt"],
+            "--output": settings.home() / "replays",
+            **({"--incident-id": params["incident_id"]} if params["incident_id"] else {}),
+        }
+        planned = self.submitted(
+            context,
+            contract.to_json(),
+            lambda file: [str(w) for pair in {"--contract-json": file, **words}.items() for w in pair],
+        )
+        _refuse_empty(planned)
+        return {**planned, "dag_id": run.pipeline, "dag_run_id": run.origin.dag_run_id}
+
+    def _contract(self, pipeline: str, judged_by: Mapping[str, Any]) -> Contract:
+        found = contract_of(self._folders, pipeline)
+        was = Contract.from_json(json.dumps(judged_by), found.base_dir)
+        if was.digest != found.digest:
+            raise UsageError(
+                f"pipeline {pipeline}: the contract was changed since the run (digest {was.digest[:12]}, now "
+                f"{found.digest[:12]}); judge the window again, and plan from the run that gives. Its field replay "
+                "may be changed freely"
+            )
+        return found
+
+
+class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Carries out the approved plan: into the contract's table or to files; each message once, however often it runs.
+
+    What is executed is what was approved, by its digest, and only while the run is its window's current one.
+    """
+
+    def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._folders = tuple(folders)
+
+    def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `executed_at`, how many messages were `new`, and `files`: what is left to do by hand."""
+        task = context["ti"]
+        plan, answer = task.xcom_pull(task_ids="plan"), task.xcom_pull(task_ids="approve")
+        try:
+            contract = contract_of(self._folders, plan["pipeline"])
+            done = carry_out(plan, contract, approved_by=_user(answer), dag_run_id=task.run_id)
+        except StoreError:
+            raise
+        except TieoutError as error:
+            raise AirflowFailException(str(error)) from error
+        for told in done["files"].values():
+            self.log.info("%s", told)
+        return done
+
+
+def contract_of(folders: Iterable[Path], pipeline: str) -> Contract:
+    """Return a pipeline's contract.
+
+    Raises:
+        UsageError: where none of the folders has it, or it cannot be used.
+    """
+    known = tuple(folders)
+    found = next((entry for entry in entries(known, only=pipeline) if isinstance(entry, Contract)), None)
+    if found is None:
+        raise UsageError(
+            f"pipeline {pipeline}: expected its contract in {', '.join(map(str, known))}, found none that can be used"
+        )
+    return found
+
+
+class SettleOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Waits, without a worker, until what was replayed must have had its effects: the contract's `max_latency`."""
+
+    def execute(self, context: Mapping[str, Any]) -> None:
+        """Return once that time has come."""
+        done = context["ti"].xcom_pull(task_ids="replay")
+        due = datetime.fromisoformat(done["settled_at"])
+        if datetime.now(UTC) < due:
+            self.log.info("the replayed messages have until %s to take effect", due.isoformat())
+            raise AirflowRescheduleException(due)
+
+
+def carry_out(
+    plan: Mapping[str, Any], contract: Contract, *, approved_by: str | None, dag_run_id: str
+) -> dict[str, Any]:
+    """Carry out an approved plan and record it in the ledger of replays; doing it again changes nothing.
+
+    Where the contract names a table, its rows and their keys are one transaction in its database, which comes first:
+    killed between that and the ledger, the next try inserts nothing and records what is there.
+
+    Args:
+        plan: What `replaying.folder.write_plan` returned.
+        contract: The pipeline's contract.
+        approved_by: Who approved it.
+        dag_run_id: The run of the DAG.
+
+    Raises:
+        UsageError: where the plan is not the approved one, its target is another, or another run counts by now.
+        StoreError: where a database is out of reach or refuses.
+        ConnectionNotFoundError: where the table's connection is none to PostgreSQL.
+    """
+    from tieout.store import Replay, ReplayItem, Store  # noqa: PLC0415 - brings PostgreSQL's driver
+    from tieout.store.replay_target import insert_once, target_database  # noqa: PLC0415 - as above
+
+    store = Store(settings.required_database_url())
+    run = store.run(plan["run_id"])
+    if run is None or not run.is_current:
+        raise UsageError(
+            f"run {plan['run_id']}: the window was judged again since this was planned; plan from the run that counts"
+        )
+    if target_of(contract) != plan["target"]:
+        raise UsageError(
+            f"the plan was approved for {plan['target']}; the contract now says {target_of(contract)}; "
+            "plan again"
+        )
+    folder = Path(plan["folder"])
+    records, removals = read_plan(folder, plan["digest"])
+    to = contract.replay.to if contract.replay else None
+    if to is None:
+        files = write_console_lines(records, folder)
+    else:
+        database = target_database(
+            to.connection, _parameters(to.connection, airflow_connection(to.connection))
+        )
+        insert_once(database, to.table, plan["plan_id"], records)
+        files = {}
+    if removals:
+        files["remove.sql"] = f"removing rows is left to their owner: {folder / 'remove.sql'}"
+    items = [ReplayItem(r.wanted.key, r.wanted.break_id, "produce", r.wanted.message_id) for r in records]
+    items += [ReplayItem(r["key"], r["break_id"], "remove", r["message_id"]) for r in removals]
+    names = ("plan_id", "run_id", "pipeline", "group", "incident_id", "target", "digest")
+    replay = Replay(**{name: plan[name] for name in names}, approved_by=approved_by, dag_run_id=dag_run_id)
+    new = store.record_replay(replay, items)
+    now = datetime.now(UTC)
+    settled = now + contract.max_latency + contract.clock_skew
+    return {"executed_at": now.isoformat(), "settled_at": settled.isoformat(), "new": new, "files": files}
+
+
+def _parameters(name: str, found: ConnectionLike) -> dict[str, Any]:
+    """Return a connection as libpq's parameters.
+
+    Raises:
+        ConnectionNotFoundError: where it is none to PostgreSQL.
+    """
+    if found.conn_type not in ("postgres", "postgresql"):
+        raise ConnectionNotFoundError(
+            f"connection {name}: expected one to PostgreSQL, found the type {found.conn_type or '(none)'}"
+        )
+    extra = {key: found.extra_dejson[key] for key in _PASSED_ON if key in found.extra_dejson}
+    return {
+        "host": found.host,
+        "port": found.port,
+        "user": found.login,
+        "password": found.password,
+        "dbname": found.schema,
+        **extra,
+    }
+
+
+def _run_id(given: object) -> str:
+    try:
+        return str(UUID(str(given)))
+    except ValueError:
+        raise UsageError(f"run_id: expected the id of a run, a UUID, found {given!r}") from None
+
+
+def _refuse_empty(planned: Mapping[str, Any]) -> None:
+    """End the run where there is nothing to approve."""
+    if planned["records"] or planned["removals"]:
+        return
+    told = f"nothing can be replayed: {planned['refused']} breaks are refused; {planned['folder']}/plan.md says why"
+    if planned["refused"] and planned["done"] == planned["refused"]:
+        raise AirflowSkipException(
+            "everything was replayed before; raise the parameter attempt to do it once more"
+        )
+    raise AirflowFailException(told)
+
+
+def _user(answer: Mapping[str, Any] | None) -> str | None:
+    """Return who answered the approval, as Airflow knows them."""
+    user = (answer or {}).get("responded_by_user") or {}
+    return str(user.get("name") or user.get("id")) if user else None

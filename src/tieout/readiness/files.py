@@ -1,0 +1,61 @@
+"""Evidence in files: is there one behind every path, and a folder for every partition that the topic has?"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from tieout.contracts import JdbcSource, KafkaSegmentsSource, Source
+
+_REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+_SET_ASIDE: Final = ("_", ".")
+
+
+def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
+    """Yield each path without a file, and the partitions without a folder; remote paths are not looked at."""
+    if isinstance(source, JdbcSource):
+        return
+    paths = [source.path] if isinstance(source.path, str) else list(source.path)
+    found: list[Path] = []
+    for path in paths:
+        if _REMOTE.match(path):
+            return
+        matches = _matches(path, base_dir)
+        if not any(_has_file(match) for match in matches):
+            yield f"no file at {path}"
+        found += matches
+    if isinstance(source, KafkaSegmentsSource):
+        yield from _missing_partitions(source, found)
+
+
+def _matches(path: str, base_dir: Path) -> list[Path]:
+    plain = base_dir.absolute() / path
+    if plain.exists():
+        return [plain]
+    pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
+    return [Path(match) for match in glob.iglob(pattern, recursive=True)]  # noqa: PTH207 - an absolute pattern
+
+
+def _has_file(path: Path) -> bool:
+    """Return whether the path is a file, or a folder with one anywhere below that readers do not set aside."""
+    if not path.is_dir():
+        return True
+    for _folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not name.startswith(_SET_ASIDE)]
+        if any(not name.startswith(_SET_ASIDE) for name in names):
+            return True
+    return False
+
+
+def _missing_partitions(source: KafkaSegmentsSource, found: Sequence[Path]) -> Iterator[str]:
+    """Yield which partitions' folders are not there, where the contract says how many there are."""
+    folders = [folder for path in found if path.is_dir() for folder in (path, *path.iterdir())]
+    pattern = re.compile(rf"{re.escape(source.topic)}-(\d+)")
+    numbers = {int(match[1]) for folder in folders if (match := pattern.fullmatch(folder.name))}
+    missing = sorted(set(range(source.partitions or 0)) - numbers)
+    if numbers and missing:
+        yield f"no folder of {source.topic}'s partition {', '.join(map(str, missing))}"

@@ -1,0 +1,23 @@
+"""Repairing what a run found: which lost messages to produce again, which doubled rows to remove, with whose approval.
+
+Pure: breaks and bodies in, a plan out. Docs: docs/how-to/replay-lost-messages.md.
+"""
+
+from __future__ import annotations
+
+from tieout.replaying.choosing import MOST_MESSAGES, Chosen, Refusal, Removal, Wanted, choose
+from tieout.replaying.planning import UNREADABLE, Body, Plan, Record, plan_of
+
+__all__ = [
+    "MOST_MESSAGES",
+    "UNREADABLE",
+    "Body",
+    "Chosen",
+    "Plan",
+    "Record",
+    "Refusal",
+    "Removal",
+    "Wanted",
+    "choose",
+    "plan_of",
+]

@@ -1,0 +1,221 @@
+"""Choosing among a run's breaks: what may be produced again, what may be removed, and why the rest may not.
+
+Producing a message again is right only where it surely had no effect, and removing a row only where another of the
+same content stays. Everything else is refused with its reason: a person can still do it, and knows more.
+Docs: docs/how-to/replay-lost-messages.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tieout.contracts import Contract
+from tieout.model import BreakClass, Guarantee, Identity, Ledger
+
+MOST_MESSAGES: Final = 10_000
+"""What one plan holds at most: more is no list for a person to approve, but a group's offset to be set back."""
+
+EVIDENCE_ROWS: Final = 20
+"""How many rows of a ledger a break shows at most."""
+
+Kind = Literal["produce", "remove"]
+FindDone = Callable[[list[str]], Mapping[str, str]]
+"""Given idempotence keys, those already replayed, each with when and by which plan, in words."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A lost message that may be produced again if its body is found; `key` is the idempotence key."""
+
+    key: str
+    break_id: str
+    message_id: str | None
+    session: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    payload_hash: str | None
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A message with more than one row in the output: `rows` are those beyond the first, as far as shown."""
+
+    key: str
+    break_id: str
+    message_id: str | None
+    rows: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A break that is not repaired, and why."""
+
+    break_id: str
+    message_id: str | None
+    reason: str
+    is_done: bool = False
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What was chosen of a run's breaks; `others` counts those of classes that no replay repairs."""
+
+    wanted: tuple[Wanted, ...]
+    removals: tuple[Removal, ...]
+    refusals: tuple[Refusal, ...]
+    others: int
+
+
+def choose(
+    breaks: Iterable[Mapping[str, Any]],
+    statement: Mapping[str, Any],
+    contract: Contract,
+    *,
+    incident_id: str | None = None,
+    attempt: int = 1,
+    find_done: FindDone = lambda _keys: {},
+) -> Chosen:
+    """Return what of a run's breaks may be repaired, in the order of their positions.
+
+    Args:
+        breaks: What `breaks.jsonl` of the run holds.
+        statement: The run's statement.
+        contract: The pipeline's contract, with its `replay`.
+        incident_id: Only the breaks of this incident, where one is named.
+        attempt: 1, or higher to replay once more what was replayed before.
+        find_done: Tells which idempotence keys were replayed already.
+    """
+    wanted: list[Wanted] = []
+    removals: list[Removal] = []
+    refusals: list[Refusal] = []
+    others = 0
+    for found in breaks:
+        if incident_id is not None and found["incident_id"] != incident_id:
+            continue
+        if found["class"] not in _CHOICES:
+            others += 1
+            continue
+        chosen = _CHOICES[found["class"]](found, statement, contract, attempt)
+        if not isinstance(chosen, Refusal) and len(wanted) + len(removals) >= MOST_MESSAGES:
+            chosen = _refused(
+                found,
+                f"the plan is full: it holds {MOST_MESSAGES} messages; plan one incident at a time, or set the "
+                "group's offsets back instead",
+            )
+        {Wanted: wanted, Removal: removals, Refusal: refusals}[type(chosen)].append(chosen)  # type: ignore[attr-defined]
+    return _without_done(Chosen(tuple(wanted), tuple(removals), tuple(refusals), others), find_done)
+
+
+def idempotence_key(contract: Contract, break_id: str, kind: Kind, attempt: int) -> str:
+    """Return what makes repairing one break twice the same as once: 32 hex digits, lasting as the break's id is."""
+    named = json.dumps([contract.pipeline, contract.group, break_id, kind, attempt])
+    return hashlib.sha256(named.encode()).hexdigest()[:32]
+
+
+def _lost(
+    found: Mapping[str, Any], statement: Mapping[str, Any], contract: Contract, attempt: int
+) -> Wanted | Refusal:
+    """Return the lost message, or why it is not produced again."""
+    rows = [*_rows(found, Ledger.PRODUCED), *_rows(found, Ledger.LOG)]
+    hashes = sorted({row["payload_hash"] for row in rows if row.get("payload_hash")})
+    sessions = sorted(
+        {row["producer_session"] for row in _rows(found, Ledger.PRODUCED) if row.get("producer_session")}
+    )
+    reason = _reason_against(found, statement, contract, BreakClass.LOST)
+    if contract.guarantee is Guarantee.AT_MOST_ONCE:
+        reason = "at most once is promised: a message produced again might have a second effect"
+    elif "partial" in found["flags"]:
+        reason = "some of its effects are there: produced again it would double them"
+    elif len(hashes) > 1:
+        reason = f"its rows have {len(hashes)} different payload hashes: which body is meant is not known"
+    elif contract.id_scope == "session" and len(sessions) != 1:
+        reason = "ids are unique within a session only, and the evidence names not exactly one session"
+    elif contract.replay is None or contract.replay.value is None:
+        reason = "the evidence holds hashes, not bodies, and the contract's replay.value does not say where bodies are"
+    if reason is not None:
+        return _refused(found, reason)
+    return Wanted(
+        key=idempotence_key(contract, found["break_id"], "produce", attempt),
+        break_id=found["break_id"],
+        message_id=found["message_id"],
+        session=sessions[0] if contract.id_scope == "session" else None,
+        topic=found["topic"] or next((row["topic"] for row in rows if row.get("topic")), None),
+        partition=found["partition"],
+        offset=found["offset"],
+        payload_hash=hashes[0] if hashes else None,
+    )
+
+
+def _doubled(
+    found: Mapping[str, Any], statement: Mapping[str, Any], contract: Contract, attempt: int
+) -> Removal | Refusal:
+    """Return the message's surplus rows, or why none is removed."""
+    rows = [row for row in _rows(found, Ledger.DELIVERED) if row.get("outcome", "ok") == "ok"]
+    reason = _reason_against(found, statement, contract, BreakClass.OUTPUT_DUPLICATE)
+    if Ledger.DELIVERED not in contract.ledgers:
+        reason = "only reads are known: there is no output to remove a row from"
+    elif len(rows) < 2:
+        reason = f"expected two output rows or more in the evidence, found {len(rows)}"
+    elif len({row.get("payload_hash") for row in rows}) > 1:
+        reason = "its output rows differ in content: which of them stays is for a person to say"
+    if reason is not None:
+        return _refused(found, reason)
+    key = idempotence_key(contract, found["break_id"], "remove", attempt)
+    return Removal(key, found["break_id"], found["message_id"], tuple(rows[1:]))
+
+
+_CHOICES: Final[dict[str, Callable[..., Wanted | Removal | Refusal]]] = {
+    BreakClass.LOST.value: _lost,
+    BreakClass.OUTPUT_DUPLICATE.value: _doubled,
+}
+
+
+def _reason_against(
+    found: Mapping[str, Any], statement: Mapping[str, Any], contract: Contract, name: BreakClass
+) -> str | None:
+    """Return what speaks against repairing any break of the class, or this one's message; None where nothing does."""
+    unconfirmed = (statement.get("unconfirmed") or {}).get(name.value, 0)
+    if unconfirmed:
+        return f"the run could not confirm {unconfirmed} of its {name} breaks, and this may be one of them"
+    if contract.multiplicity.kind != "one_to_one":
+        return f"a message has {contract.multiplicity.kind} effects here: repairing a part of them is for a person"
+    if contract.identity is Identity.MESSAGE_ID and found["message_id"] is None:
+        return "it has no id to find its body or its rows by"
+    if contract.identity is Identity.POSITION and found["offset"] is None:
+        return "it has no position to find its body or its rows by"
+    return None
+
+
+def _without_done(chosen: Chosen, find_done: FindDone) -> Chosen:
+    """Return the choice without what was replayed already, each with a refusal that says when."""
+    parts: tuple[Wanted | Removal, ...] = (*chosen.wanted, *chosen.removals)
+    done = find_done([part.key for part in parts]) if parts else {}
+    refusals = [
+        Refusal(part.break_id, part.message_id, f"already replayed: {done[part.key]}", is_done=True)
+        for part in parts
+        if part.key in done
+    ]
+    return Chosen(
+        tuple(sorted((part for part in chosen.wanted if part.key not in done), key=_place)),
+        tuple(part for part in chosen.removals if part.key not in done),
+        (*chosen.refusals, *refusals),
+        chosen.others,
+    )
+
+
+def _place(wanted: Wanted) -> tuple[str, int, int, str]:
+    partition = -1 if wanted.partition is None else wanted.partition
+    return (wanted.topic or "", partition, -1 if wanted.offset is None else wanted.offset, wanted.break_id)
+
+
+def _rows(found: Mapping[str, Any], ledger: Ledger) -> list[Mapping[str, Any]]:
+    return (found["evidence"] or {}).get(ledger.value) or []
+
+
+def _refused(found: Mapping[str, Any], reason: str) -> Refusal:
+    return Refusal(found["break_id"], found["message_id"], reason)

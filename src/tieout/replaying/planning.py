@@ -1,0 +1,157 @@
+"""The plan: what would be produced again and removed, once the bodies were looked for."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tieout.replaying.choosing import Chosen, Refusal, Removal, Wanted
+
+UNREADABLE: Final = 0
+"""The `versions` of a body that was found and cannot be carried by a plan."""
+
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""How many bytes of bodies one plan holds at most."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """What the source holds for a wanted message; `versions` counts the different bodies that fit it.
+
+    A `value` of None is a tombstone. Shows nothing of the content: it is other people's data.
+    """
+
+    versions: int
+    key: bytes | None = field(default=None, repr=False)
+    value: bytes | None = field(default=None, repr=False)
+    headers: tuple[tuple[str, str | None], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One message to produce again, with its body."""
+
+    wanted: Wanted
+    body: Body
+
+    def to_json(self) -> str:
+        """Return the record as one line of `records.jsonl`; bytes that are no UTF-8 are base64 and marked so."""
+        wanted = self.wanted
+        plain = {
+            "idempotence_key": wanted.key,
+            "break_id": wanted.break_id,
+            "message_id": wanted.message_id,
+            "topic": wanted.topic,
+            "partition": wanted.partition,
+            "offset": wanted.offset,
+            **_encoded("key", self.body.key),
+            **_encoded("value", self.body.value),
+            "headers": [list(header) for header in self.body.headers],
+        }
+        return json.dumps(plain, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Record:
+        """Return the record that `to_json` wrote."""
+        plain = json.loads(line)
+        wanted = Wanted(
+            plain["idempotence_key"],
+            plain["break_id"],
+            plain["message_id"],
+            None,
+            plain["topic"],
+            plain["partition"],
+            plain["offset"],
+            None,
+        )
+        headers = tuple((name, value) for name, value in plain["headers"])
+        return cls(wanted, Body(1, _decoded("key", plain), _decoded("value", plain), headers))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one approval is asked for."""
+
+    records: tuple[Record, ...]
+    removals: tuple[Removal, ...]
+    refusals: tuple[Refusal, ...]
+    others: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.records and not self.removals
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of everything that would be done: what is approved is what is executed."""
+        return digest_of(self.records, [removal.key for removal in self.removals])
+
+
+def digest_of(records: Iterable[Record], removal_keys: Iterable[str]) -> str:
+    """Return the SHA-256 of what a plan would do, in hexadecimal."""
+    lines = [*(record.to_json() for record in records), *removal_keys]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def plan_of(chosen: Chosen, bodies: Mapping[str, Body]) -> Plan:
+    """Return the plan for what was chosen, given the bodies found, by idempotence key.
+
+    A message without body, with several that differ, or beyond `MOST_BYTES` is refused.
+    """
+    records: list[Record] = []
+    refusals = list(chosen.refusals)
+    held = 0
+    for wanted in chosen.wanted:
+        body = bodies.get(wanted.key)
+        held += 0 if body is None else len(body.key or b"") + len(body.value or b"")
+        reason = _reason_against(wanted, body, held)
+        if body is not None and reason is None:
+            records.append(Record(wanted, body))
+        else:
+            refusals.append(Refusal(wanted.break_id, wanted.message_id, str(reason)))
+    return Plan(tuple(records), chosen.removals, tuple(refusals), chosen.others)
+
+
+def grouped(refusals: Iterable[Refusal]) -> list[tuple[str, list[Refusal]]]:
+    """Return refusals by their reason, the most frequent first; those of what was replayed are one group."""
+    found: dict[str, list[Refusal]] = {}
+    for refusal in refusals:
+        reason = "already replayed; raise the parameter attempt to replay it once more"
+        found.setdefault(reason if refusal.is_done else refusal.reason, []).append(refusal)
+    return sorted(found.items(), key=lambda group: (-len(group[1]), group[0]))
+
+
+def _reason_against(wanted: Wanted, body: Body | None, held: int) -> str | None:
+    if wanted.topic is None:
+        return "the evidence names no topic to produce it to"
+    if body is None:
+        hashed = " with the payload hash of the evidence" if wanted.payload_hash else ""
+        return f"no row{hashed} was found where the contract's replay.from looks for bodies"
+    if body.versions == UNREADABLE:
+        return "its headers hold bytes that are no text, which a plan does not carry"
+    if body.versions > 1:
+        return f"{body.versions} different bodies were found for it: which one is meant is not known"
+    if held > MOST_BYTES:
+        return f"the plan is full: it holds {MOST_BYTES >> 20} MiB of bodies; replay it, then plan again"
+    return None
+
+
+def _encoded(name: str, content: bytes | None) -> dict[str, Any]:
+    if content is None:
+        return {name: None}
+    try:
+        return {name: content.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(content).decode()}
+
+
+def _decoded(name: str, plain: Mapping[str, Any]) -> bytes | None:
+    if f"{name}_base64" in plain:
+        return base64.b64decode(plain[f"{name}_base64"])
+    text = plain[name]
+    return None if text is None else str(text).encode()

@@ -1,0 +1,236 @@
+"""A period for auditors: every window of a day or a month, what was judged, what was found, and on which inputs.
+
+Pure: from statements that count to one document. Nothing is judged anew: verdicts are those of the windows, sums are
+those of the statements, and time that no statement covers is named. Docs: docs/reference/report.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+from tieout.contracts.times import format_time
+from tieout.model import Severity, Verdict, Window
+from tieout.reporting.sheet import COUNTS
+
+REPORT_VERSION: Final = 1
+INCIDENTS_KEPT: Final = 100
+"""The largest incidents that a report names of each pipeline; their number and breaks are those of all."""
+
+_GRAVEST_FIRST: Final = (Verdict.BROKEN, Verdict.UNKNOWN, Verdict.PENDING, Verdict.KEPT)
+
+
+@dataclass(frozen=True)
+class JudgedWindow:
+    """The statement that counts for one window.
+
+    `verdict` is the one after the independent checks; `is_checked` None where nothing is known of checks. `active_from`
+    and `active_until` are the contract's, None where it is open or not known.
+    """
+
+    statement: Mapping[str, Any]
+    verdict: Verdict
+    is_checked: bool | None = None
+    active_from: datetime | None = None
+    active_until: datetime | None = None
+
+    @property
+    def window(self) -> Window:
+        """The window in UTC."""
+        bounds = self.statement["window"]
+        return Window(_time(bounds["start"]), _time(bounds["end"]))
+
+
+def period_document(
+    judged: Iterable[JudgedWindow],
+    period: Window,
+    *,
+    pipeline: str | None,
+    source: str,
+    now: datetime,
+) -> dict[str, Any]:
+    """Return the report of the windows that begin in the period, as `tieout report --format json` prints it.
+
+    Args:
+        judged: At most one statement a window; those outside of the period are passed over.
+        period: What is reported, `[start, end)`.
+        pipeline: The only pipeline that is asked for, or None.
+        source: Where the statements come from: `store` or `statements`.
+        now: When the report is made; later time is not expected to be judged.
+    """
+
+    def name(one: JudgedWindow) -> tuple[str, str]:
+        return one.statement["pipeline"], one.statement["group"]
+
+    near = [one for one in judged if one.window.start < period.end and one.window.end > period.start]
+    wanted = [one for one in near if pipeline in (None, one.statement["pipeline"])]
+    groups = groupby(sorted(wanted, key=name), key=name)
+    pipelines = [_of_pipeline(*names, tuple(windows), period, now) for names, windows in groups]
+    return {
+        "schema_version": REPORT_VERSION,
+        "period": _span(period.start, period.end),
+        "generated_at": format_time(now),
+        "source": source,
+        "pipeline": pipeline,
+        "verdict": _worst([Verdict(told["verdict"]) for told in pipelines]).value,
+        "pipelines": pipelines,
+    }
+
+
+def _of_pipeline(
+    pipeline: str, group: str, judged: Sequence[JudgedWindow], period: Window, now: datetime
+) -> dict[str, Any]:
+    in_order = sorted(judged, key=lambda one: (one.window.start, one.window.end))
+    counted = [one for one in in_order if period.start <= one.window.start]
+    gaps = _gaps([one.window for one in in_order], _expected_span(in_order, period, now))
+    verdicts = Counter(one.verdict.value for one in counted)
+    incidents = _incidents(counted)
+    return {
+        "pipeline": pipeline,
+        "group": group,
+        "guarantees": sorted({one.statement["guarantee"] for one in counted}),
+        "contract_digests": sorted({one.statement["contract_digest"] for one in counted}),
+        "verdict": _worst([*(one.verdict for one in counted), *([Verdict.UNKNOWN] if gaps else [])]).value,
+        "windows_judged": len(counted),
+        "windows_expected": _expected([one.window for one in counted], gaps),
+        "windows_unchecked": sum(one.is_checked is False for one in counted),
+        "windows_overlapping": _overlapping([one.window for one in in_order]),
+        "not_judged": [_span(start, end) for start, end in gaps],
+        "verdicts": {verdict.value: verdicts[verdict.value] for verdict in _GRAVEST_FIRST},
+        "sums": _sums(counted),
+        "classes": _added(one.statement["classes"] for one in counted),
+        "flags": _added(one.statement["flags"] for one in counted),
+        "incidents_total": sum(_incident_count(one) for one in counted),
+        "breaks_total": sum(int(one.statement["breaks_total"]) for one in counted),
+        "incidents": incidents[:INCIDENTS_KEPT],
+        "inputs_total": sum(len(found) for one in counted for found in _inputs(one).values()),
+        "windows": [_row(one) for one in counted],
+    }
+
+
+def _row(one: JudgedWindow) -> dict[str, Any]:
+    """Return one window as the report lists it, with the digests of everything it was judged on."""
+    statement, sums, inputs = one.statement, _sums([one]), _inputs(one)
+    return {
+        **_span(one.window.start, one.window.end),
+        "verdict": one.verdict.value,
+        "is_checked": one.is_checked,
+        "reasons": list(statement["reasons"]),
+        "run_id": statement["run_id"],
+        "generated_at": statement["generated_at"],
+        "contract_digest": statement["contract_digest"],
+        "messages": sums["messages"],
+        "lost": sums["lost"],
+        "further_effects": sums["further_effects"],
+        "in_flight": sums["in_flight"],
+        "breaks": statement["breaks_total"],
+        "inputs_digest": inputs_digest(inputs),
+        "inputs": inputs,
+    }
+
+
+def inputs_digest(inputs: Mapping[str, Sequence[str]]) -> str:
+    """Return the SHA-256 over a window's input digests: their canonical JSON, ledgers by name, digests sorted.
+
+    >>> inputs_digest({"log": ["b", "a"]}) == inputs_digest({"log": ["a", "b"]})
+    True
+    """
+    canonical = {ledger: sorted(digests) for ledger, digests in inputs.items()}
+    text = json.dumps(canonical, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _inputs(one: JudgedWindow) -> dict[str, list[str]]:
+    return {ledger: list(told.get("digests", ())) for ledger, told in one.statement["coverage"].items()}
+
+
+def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:
+    names = (*COUNTS, "unexplained")
+    rows = [row for one in judged for row in one.statement["partitions"]]
+    return {name: sum(int(row[name]) for row in rows) for name in names}
+
+
+def _incidents(judged: Sequence[JudgedWindow]) -> list[dict[str, Any]]:
+    """Return the incidents that the statements still hold, the gravest and largest first, with their windows."""
+    found = [
+        {**incident, "severity": incident.get("severity"), "window": _span(one.window.start, one.window.end)}
+        for one in judged
+        for incident in one.statement["incidents"]
+    ]
+    ranks = {severity.value: -severity.rank for severity in Severity}
+    return sorted(
+        found, key=lambda one: (ranks.get(one["severity"], 1), -one["breaks"], str(one["incident_id"]))
+    )
+
+
+def _incident_count(one: JudgedWindow) -> int:
+    """Return how many incidents the statement has; the store gives the first of them, and `incidents_found`."""
+    return int(one.statement.get("incidents_found", len(one.statement["incidents"])))
+
+
+def _expected_span(
+    judged: Sequence[JudgedWindow], period: Window, now: datetime
+) -> tuple[datetime, datetime]:
+    """Return what must have been judged: the period, as far as the latest contract is active and time has passed."""
+    latest = judged[-1]
+    start = max(period.start, latest.active_from or period.start)
+    return start, min(period.end, latest.active_until or period.end, now)
+
+
+def _gaps(windows: Sequence[Window], span: tuple[datetime, datetime]) -> list[tuple[datetime, datetime]]:
+    """Return the stretches of the span that no window covers."""
+    reached, end = span
+    gaps = []
+    for window in windows:
+        if window.start > reached and reached < end:
+            gaps.append((reached, min(window.start, end)))
+        reached = max(reached, window.end)
+    return [*gaps, (reached, end)] if reached < end else gaps
+
+
+def _expected(windows: Sequence[Window], gaps: Sequence[tuple[datetime, datetime]]) -> int | None:
+    """Return how many windows there should be, where all are equally long and fit into the gaps; else None."""
+    lengths = {window.end - window.start for window in windows}
+    if not gaps:
+        return len(windows)
+    if len(lengths) != 1:
+        return None
+    length = lengths.pop()
+    if any((end - start) % length != timedelta(0) for start, end in gaps):
+        return None
+    return len(windows) + sum((end - start) // length for start, end in gaps)
+
+
+def _overlapping(windows: Sequence[Window]) -> int:
+    """Return how many windows begin before their predecessor ends: their messages are in more than one sum."""
+    return sum(after.start < before.end for before, after in pairwise(windows))
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for counted in counts:
+        total.update(counted)
+    return dict(sorted(total.items()))
+
+
+def _worst(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the gravest verdict; of no window at all nothing is known.
+
+    >>> _worst([]), _worst([Verdict.KEPT, Verdict.PENDING])
+    (<Verdict.UNKNOWN: 'UNKNOWN'>, <Verdict.PENDING: 'PENDING'>)
+    """
+    return next((verdict for verdict in _GRAVEST_FIRST if verdict in verdicts), Verdict.UNKNOWN)
+
+
+def _span(start: datetime, end: datetime) -> dict[str, str]:
+    return {"start": format_time(start), "end": format_time(end)}
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

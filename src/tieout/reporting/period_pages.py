@@ -1,0 +1,181 @@
+"""A period's report for people: text, Markdown, and a page that needs nothing else.
+
+What is shown is the document of `period.py`; long lists are cut, and say so. Everything is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tieout.reporting.alerts import plain
+from tieout.reporting.markdown import code, incident_table, table
+from tieout.reporting.page import environment
+from tieout.reporting.sheet import Account, accounts
+from tieout.reporting.text import aligned, incident_line, words
+
+INCIDENTS_SHOWN: Final = 20
+WINDOWS_SHOWN: Final = 50
+GAPS_SHOWN: Final = 20
+PAGE_WINDOWS: Final = 2_000
+_COLUMNS: Final = ("messages", "lost", "further_effects", "in_flight", "breaks")
+
+
+def period_text(document: Mapping[str, Any]) -> str:
+    """Return the report as lines of text, ending in a newline."""
+    period = document["period"]
+    head = plain(
+        f"{document['verdict']}  {period['start']} to {period['end']}, from the {document['source']}"
+    )
+    sections = [[head], *(_text_of(told) for told in document["pipelines"])]
+    if not document["pipelines"]:
+        sections.append([nothing_judged(document)])
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
+
+
+def nothing_judged(document: Mapping[str, Any]) -> str:
+    """Return the sentence for a period of which nothing is known."""
+    of = "" if document["pipeline"] is None else f" of {document['pipeline']}"
+    return plain(f"No window{of} was judged in this period.")
+
+
+def windows_line(told: Mapping[str, Any]) -> str:
+    """Return in words how many windows were judged, of how many, and how they ended."""
+    expected = told["windows_expected"]
+    of = (
+        "of a number that is not known, as they differ in length"
+        if expected is None
+        else f"of {expected} expected"
+    )
+    verdicts = ", ".join(f"{name} {count}" for name, count in told["verdicts"].items() if count) or "none"
+    return f"{told['windows_judged']} judged {of}: {verdicts}"
+
+
+def warnings(told: Mapping[str, Any]) -> list[str]:
+    """Return what keeps the report from being taken at its word."""
+    lines = []
+    if told["windows_unchecked"]:
+        lines.append(
+            f"{told['windows_unchecked']} windows were not checked independently; unless BROKEN they count as UNKNOWN"
+        )
+    if told["windows_overlapping"]:
+        lines.append(
+            f"{told['windows_overlapping']} windows overlap their predecessor: what lies in both is counted twice"
+        )
+    if told["sums"]["unexplained"]:
+        lines.append(f"{told['sums']['unexplained']} offsets have no explanation")
+    lines += [f"{account.whole.name} does not add up by {account.difference}" for account in _wrong(told)]
+    return lines
+
+
+def sheet(told: Mapping[str, Any]) -> tuple[Account, ...]:
+    """Return the period's sums as the accounts of one statement."""
+    return accounts({"partitions": [{**told["sums"], "topic": None, "partition": None, "offsets": None}]})
+
+
+def _wrong(told: Mapping[str, Any]) -> list[Account]:
+    return [account for account in sheet(told) if account.difference]
+
+
+def _text_of(told: Mapping[str, Any]) -> list[str]:
+    sums = [
+        row
+        for account in sheet(told)
+        for row in (
+            [words(account.whole.name), str(account.whole.total)],
+            *(["  " + words(term.name), str(term.total)] for term in account.terms if term.total),
+        )
+    ]
+    gaps = [f"{gap['start']} to {gap['end']}" for gap in told["not_judged"]]
+    incidents = [
+        plain(f"{incident['window']['start']}: {incident_line(incident)}")
+        for incident in told["incidents"][:INCIDENTS_SHOWN]
+    ]
+    named = (
+        ("Attention", warnings(told)),
+        ("Not judged", _cut(gaps, GAPS_SHOWN, len(gaps))),
+        ("Sums", aligned(sums)),
+        ("Classes", aligned([[plain(name), str(count)] for name, count in told["classes"].items()])),
+        ("Open incidents", _cut(incidents, INCIDENTS_SHOWN, told["incidents_total"])),
+    )
+    guarantees = ", ".join(words(name) for name in told["guarantees"])
+    lines = [
+        plain(f"{told['verdict']}  {told['pipeline']}, group {told['group']}, {guarantees}"),
+        f"  Windows: {windows_line(told)}",
+        f"  Inputs: {told['inputs_total']}; the digest of each stands in the report as JSON",
+    ]
+    for title, found in named:
+        lines += [f"  {title}", *(f"    {line}" for line in found)] if found else []
+    return lines
+
+
+def _cut(lines: Sequence[str], shown: int, total: int) -> list[str]:
+    more = total - min(len(lines), shown)
+    return [*lines[:shown], *([f"and {more} more"] if more > 0 else [])]
+
+
+def period_markdown(document: Mapping[str, Any]) -> str:
+    """Return the report as Markdown, ending in a newline; what is not ours stands in code spans."""
+    period = document["period"]
+    parts = [
+        f"# {document['verdict']}: {code(period['start'])} to {code(period['end'])}",
+        f"Made at {code(document['generated_at'])} from the {document['source']}.",
+        *(_markdown_of(told) for told in document["pipelines"]),
+    ]
+    if not document["pipelines"]:
+        parts.append(code(nothing_judged(document)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_of(told: Mapping[str, Any]) -> str:
+    rows = [
+        row
+        for account in sheet(told)
+        for row in (
+            (f"**{words(account.whole.name)}**", str(account.whole.total)),
+            *((words(term.name), str(term.total)) for term in account.terms if term.total),
+        )
+    ]
+    gaps = [f"- {code(gap['start'])} to {code(gap['end'])}" for gap in told["not_judged"]]
+    windows = [
+        (
+            code(one["start"]),
+            code(one["end"]),
+            one["verdict"],
+            *(str(one[name]) for name in _COLUMNS),
+            code(one["inputs_digest"][:16]),
+        )
+        for one in told["windows"][:WINDOWS_SHOWN]
+    ]
+    more = len(told["windows"]) - len(windows)
+    head = ("From", "To", "Verdict", *(words(name) for name in _COLUMNS), "Inputs")
+    parts = [
+        f"## {told['verdict']}: {code(told['pipeline'])}, group {code(told['group'])}",
+        f"{', '.join(words(name) for name in told['guarantees'])}. Windows: {windows_line(told)}.",
+        "\n".join(f"- **{line}**" for line in warnings(told)),
+        "### Not judged\n\n" + "\n".join(_cut(gaps, GAPS_SHOWN, len(gaps))) if gaps else "",
+        "### Sums\n\n" + table(("", "total"), rows, {1}),
+        "### Open incidents\n\n" + incident_table(told["incidents"][:INCIDENTS_SHOWN])
+        if told["incidents"]
+        else "",
+        "### Windows\n\n" + table(head, windows, range(3, 3 + len(_COLUMNS))) if windows else "",
+        f"and {more} more windows; the report as JSON has all." if more > 0 else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def period_html(document: Mapping[str, Any]) -> str:
+    """Return the report as one page that needs no other file and runs nothing."""
+    return (
+        environment()
+        .get_template("period.html.j2")
+        .render(
+            report=document,
+            sheet=sheet,
+            warnings=warnings,
+            windows_line=windows_line,
+            nothing_judged=nothing_judged,
+            columns=_COLUMNS,
+            windows_shown=PAGE_WINDOWS,
+        )
+    )

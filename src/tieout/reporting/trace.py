@@ -1,0 +1,436 @@
+"""The way of a message through the ledgers: attempted, acknowledged, stored, read, written, committed.
+
+Pure: from canonical rows, as the engine or a break's `evidence` holds them, to stages with one line a row, what is
+missing and whether its absence proves anything, and the engine's own finding at the end. The document is described in
+docs/reference/trace.md and `trace.schema.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from tieout.contracts import Contract
+from tieout.contracts.times import format_time
+from tieout.model import Ledger, Window
+from tieout.reporting.alerts import plain
+from tieout.reporting.sheet import place_of
+
+TRACE_VERSION: Final = 1
+LINE_LIMIT: Final = 1_000
+_WIDTH: Final = 14
+_TIME_WIDTH: Final = 26
+
+Row = Mapping[str, Any]
+Position = tuple[str, int, int]
+
+
+class AskedBy(StrEnum):
+    """By what a message is asked for."""
+
+    MESSAGE_ID = "message_id"
+    POSITION = "position"
+    KEY = "key"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for: an id, a position, or a record's key."""
+
+    by: AskedBy
+    value: str
+    position: Position | None = None
+
+    def digests(self) -> tuple[str, ...]:
+        """Return what `key_hash` may hold for the key: itself, or its SHA-256, SHA-1 or MD5 in hex."""
+        key = self.value.encode()
+        return (
+            self.value,
+            hashlib.sha256(key).hexdigest(),
+            hashlib.sha1(key, usedforsecurity=False).hexdigest(),
+            hashlib.md5(key, usedforsecurity=False).hexdigest(),
+        )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one ledger shows of a message: its first rows in time, without nulls, and their number."""
+
+    rows: tuple[Row, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One message as the engine found it; `judged` is None where nothing was judged, or the rows are no message's."""
+
+    message_id: str | None
+    positions: tuple[Position, ...]
+    judged: Row | None
+    breaks: tuple[Row, ...]
+    seen: Mapping[Ledger, Seen]
+
+
+def trace_document(
+    contract: Contract,
+    window: Window | None,
+    asked: Asked,
+    subjects: Sequence[Subject],
+    *,
+    total: int,
+    coverage: Mapping[str, Row] | None,
+) -> dict[str, Any]:
+    """Return the trace as `tieout trace --json` prints it; `coverage` is a statement's, or None without a window."""
+    return {
+        "schema_version": TRACE_VERSION,
+        "pipeline": contract.pipeline,
+        "group": contract.group,
+        "guarantee": contract.guarantee.value,
+        "identity": contract.identity.value,
+        "contract_digest": contract.digest,
+        "window": None
+        if window is None
+        else {"start": format_time(window.start), "end": format_time(window.end)},
+        "asked": {"by": asked.by.value, "value": asked.value},
+        "coverage": coverage,
+        "messages_total": total,
+        "messages": [
+            {
+                "message_id": subject.message_id,
+                "positions": [
+                    dict(zip(("topic", "partition", "offset"), place, strict=True))
+                    for place in subject.positions
+                ],
+                "journey": journey(
+                    {ledger.value: seen.rows for ledger, seen in subject.seen.items()},
+                    totals={ledger.value: seen.total for ledger, seen in subject.seen.items()},
+                    declared=[ledger.value for ledger in contract.ledgers],
+                    coverage=coverage,
+                    message_id=subject.message_id,
+                    group=contract.group,
+                    has_position=bool(subject.positions),
+                ),
+                "judgement": _judgement(subject),
+            }
+            for subject in subjects
+        ],
+    }
+
+
+def journey(
+    rows: Mapping[str, Sequence[Row]],
+    *,
+    totals: Mapping[str, int] | None = None,
+    declared: Sequence[str] | None = None,
+    coverage: Mapping[str, Row] | None = None,
+    message_id: str | None = None,
+    group: str | None = None,
+    has_position: bool = True,
+) -> list[dict[str, Any]]:
+    """Return a message's stages in order, each with its state, a line a row, and what its absence means.
+
+    A break's `evidence` alone will do: what was not declared, and how far a ledger reaches, is then not told.
+
+    Args:
+        rows: Per ledger its canonical rows, oldest first, nulls left out.
+        totals: Per ledger how many rows there are, where not all are given.
+        declared: The ledgers of the contract.
+        coverage: A statement's `coverage`.
+        message_id: Whose way it is; rows that name another are told so.
+        group: The group that is judged; rows of others are told so.
+        has_position: Whether a position of the message is known, which commits are told by.
+    """
+    stages = []
+    for stage in _STAGES:
+        found = rows.get(stage.ledger, ())
+        if not found and stage.is_optional:
+            continue
+        steps = [
+            {"at": row.get(stage.time), "words": _step_words(stage, row, message_id, group), "row": dict(row)}
+            for row in found
+        ]
+        total = len(found) if totals is None else totals.get(stage.ledger, len(found))
+        own = [row for row in found if _is_own(row, message_id, group)]
+        state, note = _state(stage, own, declared, coverage, has_position=has_position)
+        stages.append(
+            {
+                "stage": stage.name,
+                "ledger": stage.ledger,
+                "state": state,
+                "note": note,
+                "total": total,
+                "steps": steps,
+            }
+        )
+    return stages
+
+
+def _state(
+    stage: _Stage,
+    found: Sequence[Row],
+    declared: Sequence[str] | None,
+    coverage: Mapping[str, Row] | None,
+    *,
+    has_position: bool,
+) -> tuple[str, str | None]:
+    """Return a stage's state, and in words what the absence of rows means."""
+    if any(stage.is_reached(row) for row in found):
+        return "seen", None
+    if found:
+        return "missing", f"no row of {stage.ledger} shows that it was"
+    return _absence(stage, declared, coverage, has_position=has_position)
+
+
+def _absence(
+    stage: _Stage,
+    declared: Sequence[str] | None,
+    coverage: Mapping[str, Row] | None,
+    *,
+    has_position: bool,
+) -> tuple[str, str]:
+    """Return what it means that a ledger has no row of the message: a state, and the same in words."""
+    if declared is not None and stage.ledger not in declared:
+        return "not_declared", f"the contract declares no ledger {stage.ledger}"
+    if stage.ledger == Ledger.COMMITTED and not has_position:
+        return "not_told", "no position of the message is known"
+    told = None if coverage is None else coverage.get(stage.ledger)
+    if told is None:
+        return "absent", "no row, which proves nothing without a window"
+    until = told["complete_until"] or "no known time"
+    if told["covers"]:
+        return "missing", f"none, and {stage.ledger} covers the window: complete until {until}"
+    return "not_covered", f"none, but {stage.ledger} does not cover the window: {told['gap']}"
+
+
+def _judgement(subject: Subject) -> dict[str, Any] | None:
+    """Return the engine's finding about a message in fixed keys, with a sentence for people."""
+    known = subject.judged
+    if known is None:
+        return None
+    first = known.get("first_attempt", {})
+    is_here = bool(known.get("is_judged_here"))
+    breaks = [
+        {
+            "break_id": found["break_id"],
+            "incident_id": found.get("incident_id"),
+            "class": found["class"],
+            "flags": found.get("flags", []),
+            "locus": found.get("locus"),
+            "cause": found.get("cause"),
+            "admissible": found.get("admissible", []),
+            "rule": found.get("rule"),
+            "severity": found.get("severity"),
+        }
+        for found in subject.breaks
+    ]
+    return {
+        "is_judged_here": is_here,
+        "class": known.get("class") if is_here else None,
+        "flags": known.get("flags", []) if is_here else [],
+        "disposition": known.get("disposition") if is_here else None,
+        "acceptance": known.get("acceptance"),
+        "locus": known.get("locus") if is_here else None,
+        "is_due": known.get("is_due") if is_here else None,
+        "deadline": known.get("deadline"),
+        "first_attempt_at": first.get("at"),
+        "breaks": breaks,
+        "words": _judged_words(known, is_here=is_here),
+    }
+
+
+def _judged_words(known: Row, *, is_here: bool) -> str:
+    if not is_here:
+        at = known.get("first_attempt", {}).get("at")
+        if at is not None:
+            return f"not judged: it belongs to the window of its first attempt, {at}; give that window"
+        if known.get("class") is not None:
+            return "not judged: it belongs to the window of its first effect; give that window"
+        return "not judged: nobody is known to have sent or received it; it counts as a position of the log alone"
+    parts = [str(known["class"])]
+    parts += [str(known["acceptance"])] if known.get("acceptance") else []
+    parts += [f"disposition {known['disposition']}"] if known.get("disposition") else []
+    flags = known.get("flags")
+    parts += [f"also {', '.join(flags)}"] if flags else []
+    parts += [f"at: {known['locus']}"] if known.get("locus") else []
+    return "; ".join(parts)
+
+
+def render_trace(document: Mapping[str, Any]) -> str:
+    """Return a trace as lines of text, one a row, ending in a newline; nothing in it leaves its line."""
+    asked = document["asked"]
+    if not document["messages"]:
+        return (
+            plain(f"no ledger of {document['pipeline']} has {asked['by']} {asked['value']}", LINE_LIMIT)
+            + "\n"
+        )
+    sections = [_message_lines(document, message) for message in document["messages"]]
+    more = document["messages_total"] - len(sections)
+    if more > 0:
+        sections.append([f"and {more} more messages with this {asked['by']}"])
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
+
+
+def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> list[str]:
+    window = document["window"]
+    name = message["message_id"]
+    places = [
+        f"{place_of(p['topic'], p['partition'])} offset {p['offset']}" for p in message["positions"][:3]
+    ]
+    head = name if name is not None else ", ".join(places) or document["asked"]["value"]
+    during = "no window given" if window is None else f"{window['start']} to {window['end']}"
+    lines = [plain(f"{head}  in {document['pipeline']}, group {document['group']}, {during}", LINE_LIMIT)]
+    for stage in message["journey"]:
+        lines += _stage_lines(stage)
+    return lines + _judgement_lines(message["judgement"], is_asked=window is not None)
+
+
+def _stage_lines(stage: Mapping[str, Any]) -> list[str]:
+    """Return a stage's lines: one a row, of commits the first alone, then what is missing."""
+    shown = stage["steps"][:1] if stage["ledger"] == Ledger.COMMITTED else stage["steps"]
+    lines = [_line(stage["stage"], step["at"], step["words"]) for step in shown]
+    more = stage["total"] - len(shown)
+    if more > 0:
+        lines.append(_line("", "", f"and {more} more"))
+    if stage["note"] is not None:
+        lines.append(_line(stage["stage"], stage["state"].replace("_", " "), stage["note"]))
+    return lines
+
+
+def _judgement_lines(judgement: Mapping[str, Any] | None, *, is_asked: bool) -> list[str]:
+    if judgement is None:
+        why = "nothing ties these rows to a message" if is_asked else "give --from and --to to have it judged"
+        return [_line("judged", "-", why)]
+    lines = [_line("judged", "-", judgement["words"])]
+    for found in judgement["breaks"]:
+        is_open = found["cause"] == "unknown" and found["admissible"]
+        causes = f"unknown, of {' or '.join(found['admissible'])}" if is_open else found["cause"]
+        lines.append(
+            _line(
+                "break",
+                found["severity"] or "-",
+                f"{found['class']}, at: {found['locus']}; cause: {causes}; break {found['break_id']}, "
+                f"incident {found['incident_id']}",
+            )
+        )
+    if not judgement["breaks"] and judgement["is_judged_here"]:
+        lines.append(_line("break", "-", "none"))
+    return lines
+
+
+def _line(name: str, at: str | None, words: str) -> str:
+    time = plain("-" if at is None else at, 60)
+    return plain(f"  {name:<{_WIDTH}}{time:<{_TIME_WIDTH}}{words}".rstrip(), LINE_LIMIT)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A station of the way: which ledger shows it, when it happened, when it is reached, and its row in words."""
+
+    name: str
+    ledger: str
+    time: str
+    words: Callable[[Row], list[str]]
+    is_reached: Callable[[Row], bool] = lambda _row: True
+    is_optional: bool = False
+
+
+def _is_own(row: Row, message_id: str | None, group: str | None) -> bool:
+    """Return whether a row may be the message's and the judged group's: it names no other."""
+    other, of_group = row.get("message_id"), row.get("consumer_group")
+    return (None in (message_id, other) or other == message_id) and (
+        None in (group, of_group) or of_group == group
+    )
+
+
+def _step_words(stage: _Stage, row: Row, message_id: str | None, group: str | None) -> str:
+    """Return a row in words; one that names another message, or another group, says so first."""
+    words = [word for word in stage.words(row) if word]
+    other, of_group = row.get("message_id"), row.get("consumer_group")
+    if message_id is not None and other is not None and other != message_id:
+        words.insert(0, f"holds another message: {other}")
+    if group is not None and of_group is not None and of_group != group:
+        words.insert(0, f"set aside, of another group: {of_group}")
+    return ", ".join(words)
+
+
+def _place(row: Row) -> str:
+    """Return where the row says the record lies; an offset below 0 is none.
+
+    >>> _place({"topic": "orders", "partition": 0, "offset": 17})
+    'orders-0 offset 17'
+    """
+    place = "" if row.get("topic") is None else place_of(row["topic"], row.get("partition"))
+    offset = row.get("offset")
+    return place if offset is None or offset < 0 else f"{place} offset {offset}".strip()
+
+
+def _of(row: Row, **labels: str) -> list[str]:
+    """Return `label value` for each column that the row has."""
+    return [f"{label} {row[name]}".strip() for name, label in labels.items() if row.get(name) is not None]
+
+
+def _attempted(row: Row) -> list[str]:
+    told = _of(
+        row, producer_id="by", producer_session="session", sequence="sequence", transaction_id="transaction"
+    )
+    topic, partition = row.get("topic"), row.get("intended_partition", row.get("partition"))
+    return [*told, f"to {place_of(topic, partition)}" if topic is not None else ""]
+
+
+def _acknowledged(row: Row) -> list[str]:
+    outcome = str(row.get("outcome", "unknown")).lower()
+    words = {"acked": "acknowledged", "failed": "failed", "unknown": "no answer is known"}
+    return [words.get(outcome, outcome), _place(row) if outcome != "failed" else ""]
+
+
+def _stored(row: Row) -> list[str]:
+    state = row.get("transaction_state", "none")
+    is_control = row.get("is_control")
+    return [
+        _place(row),
+        "control record" if is_control else "",
+        *_of(row, leader_epoch="leader epoch"),
+        f"transaction {state}" if state != "none" else "",
+    ]
+
+
+def _consumed(row: Row) -> list[str]:
+    outcome = row.get("outcome")
+    return [
+        _place(row),
+        *_of(row, consumer_id="by", generation="generation", effect_key="part", transaction_id="transaction"),
+        f"outcome {outcome}" if outcome not in (None, "ok") else "",
+    ]
+
+
+def _committed(row: Row) -> list[str]:
+    place = place_of(row.get("topic"), row.get("partition"))
+    return [f"{place} up to {row.get('committed_offset')}", *_of(row, generation="generation")]
+
+
+def _set_aside(row: Row) -> list[str]:
+    return [_place(row), *_of(row, reason="reason:")]
+
+
+def _is_acked(row: Row) -> bool:
+    return str(row.get("outcome")).lower() == "acked"
+
+
+def _is_ok(row: Row) -> bool:
+    return str(row.get("outcome", "ok")).lower() == "ok"
+
+
+_STAGES: Final = (
+    _Stage("attempted", Ledger.PRODUCED, "attempted_at", _attempted),
+    _Stage("acknowledged", Ledger.PRODUCED, "completed_at", _acknowledged, _is_acked),
+    _Stage("stored", Ledger.LOG, "record_timestamp", _stored, lambda row: not row.get("is_control")),
+    _Stage("read", Ledger.READ, "processed_at", _consumed, _is_ok),
+    _Stage("staged", Ledger.STAGED, "at", _set_aside, is_optional=True),
+    _Stage("filtered", Ledger.FILTERED, "at", _set_aside, is_optional=True),
+    _Stage("dead-lettered", Ledger.DEAD_LETTERS, "at", _set_aside, is_optional=True),
+    _Stage("written", Ledger.DELIVERED, "processed_at", _consumed, _is_ok),
+    _Stage("committed", Ledger.COMMITTED, "committed_at", _committed),
+)

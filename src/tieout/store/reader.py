@@ -1,0 +1,322 @@
+"""Reading what pages show: lists cut by key, sums by bucket, everything of one moment and within a time limit.
+
+A list is cut by the key of its last row and not by a number of rows, so that its hundredth page costs what its
+first does, and a run published meanwhile shifts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+from tieout.contracts.times import parse_time
+from tieout.errors import StoreError, UsageError
+from tieout.model import CheckResult, Window
+from tieout.store import results, views
+from tieout.store.connecting import Cursor
+from tieout.store.life import HistoryEntry, entry_of
+from tieout.store.results import Run, RunSummary, StoredBreak
+from tieout.store.run_rows import checked_run_id
+from tieout.store.sql import queries
+from tieout.store.views import BreakFilter, Buckets, IncidentFilter, Page, PipelineHead, WindowFilter
+
+READ_TIMEOUT: Final = timedelta(seconds=20)
+_FILE: Final = "pages.sql"
+
+_Row = Mapping[str, Any]
+_T = TypeVar("_T")
+
+Key: TypeAlias = Sequence[Any]
+"""The place of a row in a list's order; the next piece begins after it."""
+
+
+@dataclass(frozen=True)
+class _Order:
+    """An order of rows: what is compared, all rising or all falling, and the fields that hold it in a row."""
+
+    compared: tuple[str, ...]
+    fields: tuple[str, ...]
+    falls: bool = False
+
+    def clauses(self, after: Sequence[Any] | None) -> dict[str, str]:
+        """Return the texts for {order} and {after}; the key's values are parameters.
+
+        Raises:
+            UsageError: where the key is not one of this order.
+        """
+        direction = " DESC" if self.falls else ""
+        order = ", ".join(part + direction for part in self.compared)
+        if after is None:
+            return {"order": order, "after": "TRUE"}
+        if len(after) != len(self.fields) or not all(map(_is_part_of_key, self.fields, after)):
+            raise UsageError(f"after: expected a key of {', '.join(self.fields)}, found something else")
+        values = ", ".join(f"%(after_{place})s" for place in range(len(after)))
+        return {
+            "order": order,
+            "after": f"({', '.join(self.compared)}) {'<' if self.falls else '>'} ({values})",
+        }
+
+    def key(self, row: _Row) -> tuple[Any, ...]:
+        """Return the row's place in this order; nothing is what stands for it where it is compared."""
+        return tuple(_key_part(row[name], name) for name in self.fields)
+
+
+def _by(*columns: str, falls: bool = False) -> _Order:
+    return _Order(columns, columns, falls)
+
+
+@dataclass(frozen=True)
+class _Listing(Generic[_T]):
+    """A list that is read piece by piece: its statement, its rows' values, and its orders, the usual one first."""
+
+    query: str
+    convert: Callable[[_Row], _T]
+    orders: Mapping[str, _Order]
+
+    def order(self, sort: str) -> _Order:
+        """Return the order of that name.
+
+        Raises:
+            UsageError: where there is none.
+        """
+        if sort not in self.orders:
+            raise UsageError(f"sort: expected one of {', '.join(self.orders)}, found {sort!r}")
+        return self.orders[sort]
+
+
+_WINDOWS: Final = _Listing(
+    "windows",
+    results.summary_of,
+    {
+        "newest": _by("window_start", "published_at", "run_id", falls=True),
+        "oldest": _by("window_start", "published_at", "run_id"),
+    },
+)
+_PLACE: Final = ("run.window_start", "run.run_id", "incident.incident_id")
+_INCIDENTS: Final = _Listing(
+    "pipeline_incidents",
+    views.window_incident_of,
+    {
+        "oldest": _Order(_PLACE, ("window_start", "run_id", "incident_id")),
+        "newest": _Order(_PLACE, ("window_start", "run_id", "incident_id"), falls=True),
+        "largest": _Order(
+            ("incident.breaks", *_PLACE), ("breaks", "window_start", "run_id", "incident_id"), falls=True
+        ),
+    },
+)
+_BREAKS: Final = _Listing(
+    "breaks",
+    results.break_of,
+    {
+        "position": _Order(
+            ("coalesce(topic, '')", "coalesce(partition, -1)", "coalesce(msg_offset, -1)", "break_id"),
+            ("topic", "partition", "msg_offset", "break_id"),
+        ),
+        "class": _Order(("class", "break_id"), ("class_name", "break_id")),
+    },
+)
+WINDOW_SORTS: Final = tuple(_WINDOWS.orders)
+INCIDENT_SORTS: Final = tuple(_INCIDENTS.orders)
+BREAK_SORTS: Final = tuple(_BREAKS.orders)
+
+
+class Reader:
+    """The store at one moment; every method raises `StoreError` where the database refuses or is too slow."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+
+    def pipelines(self) -> tuple[str, ...]:
+        """Return the names of all pipelines that have a run, in order."""
+        return self._all("pipelines", lambda row: str(row["pipeline"]))
+
+    def heads(self, pipelines: Sequence[str]) -> tuple[PipelineHead, ...]:
+        """Return those of the pipelines that have a current run, in the order of their names."""
+        return self._all("heads", views.head_of, pipelines=list(pipelines))
+
+    def health(
+        self, pipelines: Sequence[str], buckets: Buckets, reach: timedelta
+    ) -> tuple[views.JudgedBucket, ...]:
+        """Return how many current windows touch each bucket, by the verdict they show.
+
+        Args:
+            pipelines: Whose windows are meant.
+            buckets: The period.
+            reach: How long a window may be that began before the period.
+        """
+        period = {
+            "start": buckets.start,
+            "end": buckets.end,
+            "step": buckets.step.total_seconds(),
+            "buckets": buckets.count,
+        }
+        names = list(pipelines)
+        return self._all("health", views.judged_bucket_of, pipelines=names, reach=reach, **period)
+
+    def gaps(
+        self, expected: Mapping[str, Window], buckets: Buckets, reach: timedelta
+    ) -> tuple[views.Gap, ...]:
+        """Return the buckets in which a pipeline has time without a current run.
+
+        Args:
+            expected: The time that each pipeline's schedule covers, within the buckets.
+            buckets: The period.
+            reach: How long a window may be that began before the expected time.
+        """
+        return self._all(
+            "gaps",
+            views.gap_of,
+            pipelines=list(expected),
+            since=[window.start for window in expected.values()],
+            until=[window.end for window in expected.values()],
+            start=buckets.start,
+            step=buckets.step.total_seconds(),
+            reach=reach,
+        )
+
+    def history(self, pipeline: str, buckets: Buckets) -> tuple[views.HistoryPoint, ...]:
+        """Return the sums over the current windows that start in each bucket; a bucket without any is left out."""
+        return self._all(
+            "history", lambda row: views.HistoryPoint(**row), pipeline=pipeline, **_period(buckets)
+        )
+
+    def offsets_history(self, pipeline: str, buckets: Buckets) -> tuple[views.OffsetPoint, ...]:
+        """Return where each partition's judged offsets ended, by bucket; nothing without a log."""
+        return self._all(
+            "offsets_history", lambda row: views.OffsetPoint(**row), pipeline=pipeline, **_period(buckets)
+        )
+
+    def windows(
+        self,
+        pipeline: str,
+        wanted: WindowFilter,
+        *,
+        sort: str = "newest",
+        after: Key | None = None,
+        limit: int = 50,
+    ) -> Page[RunSummary]:
+        """Return a piece of a pipeline's current runs in one of `WINDOW_SORTS`, after the key of a row."""
+        filters = {"pipeline": pipeline, **vars(wanted)}
+        return self._page(_WINDOWS, filters, sort=sort, after=after, limit=limit)
+
+    def runs_of_window(self, pipeline: str, window: Window, limit: int = 50) -> tuple[RunSummary, ...]:
+        """Return every run of a window, the current one first, then the latest published."""
+        return self._all(
+            "runs_of_window",
+            results.summary_of,
+            pipeline=pipeline,
+            window_start=window.start,
+            window_end=window.end,
+            limit=limit,
+        )
+
+    def run(self, run_id: str) -> Run | None:
+        """Return a run with its contract and its statement, whose incidents are left out, or None."""
+        found = self._all("run", results.run_of, run_id=checked_run_id(run_id))
+        return next(iter(found), None)
+
+    def checks(self, run_id: str) -> tuple[CheckResult, ...]:
+        """Return what the independent checks of a run found, in the suite's order."""
+        return self._all("checks", results.check_of, run_id=checked_run_id(run_id))
+
+    def incidents(
+        self,
+        pipeline: str,
+        wanted: IncidentFilter,
+        *,
+        sort: str = "oldest",
+        after: Key | None = None,
+        limit: int = 50,
+    ) -> Page[views.WindowIncident]:
+        """Return a piece of the incidents in a pipeline's current runs, in one of `INCIDENT_SORTS`."""
+        filters = {"pipeline": pipeline, **vars(wanted)}
+        return self._page(_INCIDENTS, filters, sort=sort, after=after, limit=limit)
+
+    def incidents_of_run(self, run_id: str, limit: int = 50) -> tuple[views.WindowIncident, ...]:
+        """Return the gravest and largest incidents of a run."""
+        return self._all(
+            "run_incidents", views.window_incident_of, run_id=checked_run_id(run_id), limit=limit
+        )
+
+    def incident(self, run_id: str, incident_id: str) -> views.WindowIncident | None:
+        """Return one incident of a run, or None."""
+        found = self._all(
+            "incident", views.window_incident_of, run_id=checked_run_id(run_id), incident_id=incident_id
+        )
+        return next(iter(found), None)
+
+    def incident_history(self, pipeline: str, group: str, incident_id: str) -> tuple[HistoryEntry, ...]:
+        """Return what statements and people made of an incident, the oldest first; `Store.break_history` for one."""
+        return self._all(
+            "incident_history", entry_of, pipeline=pipeline, group=group, incident_id=incident_id
+        )
+
+    def located_incidents(self, run_id: str, limit: int = 1000) -> tuple[views.LocatedIncident, ...]:
+        """Return a run's largest incidents whose first and last positions are offsets."""
+        return self._all(
+            "located_incidents", views.located_incident_of, run_id=checked_run_id(run_id), limit=limit
+        )
+
+    def breaks(
+        self,
+        run_id: str,
+        wanted: BreakFilter,
+        *,
+        sort: str = "position",
+        after: Key | None = None,
+        limit: int = 50,
+    ) -> Page[StoredBreak]:
+        """Return a piece of a run's stored breaks in one of `BREAK_SORTS`."""
+        filters = {"run_id": checked_run_id(run_id), **vars(wanted)}
+        return self._page(_BREAKS, filters, sort=sort, after=after, limit=limit)
+
+    def _all(self, query: str, convert: Callable[[_Row], _T], **parameters: object) -> tuple[_T, ...]:
+        self._cursor.execute(queries(_FILE)[query], parameters)
+        return tuple(convert(row) for row in self._cursor.fetchall())
+
+    def _page(
+        self,
+        listing: _Listing[_T],
+        filters: Mapping[str, object],
+        *,
+        sort: str,
+        after: Key | None,
+        limit: int,
+    ) -> Page[_T]:
+        """Return up to `limit` rows after a key; one row more is read, to see whether there are more."""
+        order = listing.order(sort)
+        sql = queries(_FILE)[listing.query].format(**order.clauses(after))
+        keys = {f"after_{place}": value for place, value in enumerate(after or ())}
+        self._cursor.execute(sql, {**filters, **keys, "limit": limit + 1})
+        rows = self._cursor.fetchall()
+        shown = rows[:limit]
+        return Page(
+            tuple(listing.convert(row) for row in shown), order.key(shown[-1]) if len(rows) > limit else None
+        )
+
+
+def _period(buckets: Buckets) -> dict[str, object]:
+    return {"start": buckets.start, "end": buckets.end, "step": buckets.step.total_seconds()}
+
+
+def _key_part(value: object, name: str) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if value is None:
+        return "" if name == "topic" else -1
+    return value
+
+
+def _is_part_of_key(field: str, value: object) -> bool:
+    """Return whether a value from an address can be compared with a field."""
+    if field in ("breaks", "partition", "msg_offset"):
+        return isinstance(value, int) and abs(value) < 2**63
+    if not isinstance(value, str) or "\x00" in value:
+        return False
+    read = {"window_start": parse_time, "published_at": parse_time, "run_id": checked_run_id}.get(field, str)
+    try:
+        return bool(read(value)) or value == ""
+    except (ValueError, StoreError):
+        return False

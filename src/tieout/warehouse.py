@@ -1,0 +1,82 @@
+"""Reading sessions on the PostgreSQL of other people: one consistent snapshot, and errors without the password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg2
+from psycopg2 import errors, sql
+from psycopg2.extensions import connection as PgConnection
+
+from tieout.contracts import JdbcSource
+from tieout.errors import SourceError, SourceUnreachableError
+from tieout.settings import Connection, connection
+
+_PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options", "keepalives_idle")
+_TIMEOUT_SECONDS: Final = 10
+
+
+@contextmanager
+def snapshot(spec: JdbcSource, place: str) -> Iterator[PgConnection]:
+    """Give a session whose every query sees the database as it is now, and that cannot change it.
+
+    Raises:
+        ConnectionNotFoundError: where the connection is not defined.
+        SourceUnreachableError: where the server takes no connection.
+        SourceError: where the connection is no PostgreSQL's, or a query fails.
+    """
+    settings = connection(spec.connection)
+    if settings.conn_type != "postgres":
+        raise SourceError(
+            f"{place}.connection: expected a PostgreSQL connection, found {spec.connection} of type "
+            f"{settings.conn_type or '(none)'}"
+        )
+    try:
+        session = psycopg2.connect(**_parameters(settings))
+    except psycopg2.Error as error:
+        told = _told(error, settings)
+        raise SourceUnreachableError(f"{place}.connection: {spec.connection}: {told}") from None
+    try:
+        session.set_session(isolation_level="REPEATABLE READ", readonly=True)
+        session.set_client_encoding("UTF8")
+        with session.cursor() as cursor:
+            cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
+        yield session
+    except psycopg2.Error as error:
+        what = "table" if spec.table else "query"
+        raise SourceError(f"{place}.{what}: {_told(error, settings)}") from None
+    finally:
+        session.close()
+
+
+def relation(spec: JdbcSource) -> sql.Composable:
+    """Return what to select from: the table, or the query in brackets."""
+    if spec.table is not None:
+        return sql.SQL(".").join(sql.Identifier(part) for part in spec.table.split("."))
+    query = (spec.query or "").strip().rstrip(";")
+    return sql.SQL("({}\n)").format(sql.SQL(query))
+
+
+def _parameters(settings: Connection) -> dict[str, Any]:
+    given = {
+        "host": settings.host,
+        "port": settings.port,
+        "user": settings.login,
+        "password": settings.password,
+        "dbname": settings.schema,
+        **{name: settings.extra[name] for name in _PASSED_ON if name in settings.extra},
+    }
+    known = {name: value for name, value in given.items() if value not in (None, "")}
+    return {"connect_timeout": _TIMEOUT_SECONDS, "application_name": "tieout", **known}
+
+
+def _told(error: psycopg2.Error, settings: Connection) -> str:
+    """Return the first line of what the server said, without the password."""
+    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.SyntaxError):
+        text = error.diag.message_primary or str(error)
+    else:
+        text = str(error)
+    text = next(iter(text.strip().splitlines()), type(error).__name__)
+    return text.replace(settings.password, "***") if settings.password else text

@@ -1,0 +1,63 @@
+"""The time that a page shows, in equal parts: a day in hours, a week in quarters of a day, a year in weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from tieout.store.views import Buckets
+
+_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
+"""Where every step is counted from, so that weeks begin with a Monday and the parts do not move with the clock."""
+
+
+class Period(StrEnum):
+    """How much time is shown at once."""
+
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    YEAR = "year"
+
+
+_PARTS: Final[Mapping[Period, tuple[timedelta, int]]] = MappingProxyType(
+    {
+        Period.DAY: (timedelta(hours=1), 24),
+        Period.WEEK: (timedelta(hours=6), 28),
+        Period.MONTH: (timedelta(days=1), 31),
+        Period.YEAR: (timedelta(weeks=1), 53),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Which buckets are named above a heat map or below a plot, and how: every so many, as `strftime` writes it."""
+
+    every: int
+    form: str
+
+
+TICKS: Final[Mapping[Period, Ticks]] = MappingProxyType(
+    {
+        Period.DAY: Ticks(3, "%H:%M"),
+        Period.WEEK: Ticks(4, "%a %d"),
+        Period.MONTH: Ticks(7, "%d %b"),
+        Period.YEAR: Ticks(6, "%d %b"),
+    }
+)
+
+
+def buckets_until(period: Period, until: datetime) -> Buckets:
+    """Return the buckets of a period whose last one holds the moment before `until`.
+
+    >>> buckets_until(Period.DAY, datetime(2026, 11, 20, 10, 30, tzinfo=UTC)).end.isoformat()
+    '2026-11-20T11:00:00+00:00'
+    """
+    step, count = _PARTS[period]
+    steps = -((_MONDAY - until) // step)
+    return Buckets(_MONDAY + step * (steps - count), step, count)

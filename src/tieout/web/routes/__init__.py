@@ -1,0 +1,11 @@
+"""The pages' addresses. They are permanent: what an alert or a ticket links to keeps its place."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from tieout.web.routes import acts, assets, breaks, health, incidents, pipelines, windows
+
+router = APIRouter()
+for part in (assets, health, pipelines, windows, incidents, breaks, acts):
+    router.include_router(part.router)

@@ -1,0 +1,80 @@
+"""What people do about incidents: accept, take back, annotate, silence; each is written down with their name.
+
+An act changes who is told, never a verdict (docs/reference/taxonomy.md, section 6). Every one takes the right to change
+the DAG's runs, and a form of these pages.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Form, HTTPException
+from fastapi.responses import RedirectResponse
+
+from tieout.store import Store
+from tieout.store.results import Run
+from tieout.web.queries import IncidentId, PipelineName, RunId
+from tieout.web.visits import Visit, VisitDep
+
+router = APIRouter()
+
+Reason = Annotated[str, Form(min_length=1, max_length=500)]
+Days = Annotated[int, Form(ge=1, le=365)]
+
+
+class Act(StrEnum):
+    """What can be done about an incident."""
+
+    ACCEPT = "accept"
+    REOPEN = "reopen"
+    ANNOTATE = "annotate"
+    SILENCE = "silence"
+
+
+@router.post("/runs/{run_id}/incident/{act}")
+def act_on_incident(
+    visit: VisitDep, run_id: RunId, act: Act, incident_id: IncidentId, reason: Reason, days: Days = 7
+) -> RedirectResponse:
+    """Do something about an incident, and lead back to its page."""
+    with visit.reading() as reader:
+        run = reader.run(str(run_id))
+        if run is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, "No run of that id is stored.")
+        visit.require_write(run.pipeline)
+        if reader.incident(str(run_id), incident_id) is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, "No incident of that id is stored with that run.")
+    _act(visit, run, act, incident_id, reason=reason, days=days)
+    return _back(visit.links.page("incident", {"id": incident_id}, run_id=run_id))
+
+
+@router.post("/pipelines/{pipeline}/silence")
+def silence_pipeline(
+    visit: VisitDep, pipeline: PipelineName, reason: Reason, days: Days = 7
+) -> RedirectResponse:
+    """Send no alerts about a pipeline for some days, and lead back to its page."""
+    visit.require_write(pipeline)
+    until = visit.now + timedelta(days=days)
+    visit.store.silence(pipeline, who=visit.access.name(visit.user), reason=reason, until=until)
+    return _back(visit.links.page("pipeline", pipeline=pipeline))
+
+
+def _act(visit: Visit, run: Run, act: Act, incident_id: str, *, reason: str, days: int) -> None:
+    store: Store = visit.store
+    who, until = visit.access.name(visit.user), visit.now + timedelta(days=days)
+    if act == Act.ACCEPT:
+        store.accept(
+            run.pipeline, run.group, incident_id=incident_id, who=who, reason=reason, expires_at=until
+        )
+    elif act == Act.REOPEN:
+        store.reopen(run.pipeline, run.group, incident_id=incident_id, who=who, reason=reason)
+    elif act == Act.ANNOTATE:
+        store.annotate(run.pipeline, run.group, incident_id=incident_id, who=who, reason=reason)
+    else:
+        store.silence(run.pipeline, who=who, reason=reason, until=until, incident_id=incident_id)
+
+
+def _back(address: str) -> RedirectResponse:
+    return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)

@@ -1,0 +1,39 @@
+"""All pipelines over time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from tieout.web.health import health_of
+from tieout.web.periods import TICKS, buckets_until
+from tieout.web.queries import Named
+from tieout.web.visits import VisitDep
+
+PIPELINES_SHOWN: Final = 50
+
+router = APIRouter()
+
+
+@router.get("/")
+def health(visit: VisitDep, asked: Annotated[Named, Query()]) -> HTMLResponse:
+    """Return the heat map of the pipelines that the user may read, cut by name."""
+    buckets = buckets_until(asked.period, asked.until or visit.now)
+    scheduled = visit.access.scheduled(visit.user)
+    with visit.reading() as reader:
+        known = sorted(scheduled | visit.access.readable(visit.user, reader.pipelines()))
+        wanted = [one for one in known if asked.name.casefold() in one and one > asked.after]
+        shown = wanted[:PIPELINES_SHOWN]
+        found = health_of(reader, reader.heads(shown), buckets, visit.now)
+    return visit.page(
+        "health.html.j2",
+        asked=asked,
+        buckets=buckets,
+        ticks=TICKS[asked.period],
+        found=found,
+        never_judged=sorted(set(shown) - {one.head.pipeline for one in found}),
+        following=shown[-1] if len(wanted) > len(shown) else None,
+        total=len(known),
+    )

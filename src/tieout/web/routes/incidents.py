@@ -1,0 +1,106 @@
+"""The incidents of a pipeline, and one of them with its breaks and their evidence."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import HTMLResponse, Response
+
+from tieout.model import BreakClass, Cause, Locus, Severity
+from tieout.store.reader import Key
+from tieout.store.views import BreakFilter, Page, WindowIncident
+from tieout.web.queries import IncidentId, IncidentsAsked, PipelineName, RunId
+from tieout.web.rendering import iso
+from tieout.web.repairs import repair_for
+from tieout.web.tables import PIECE, csv_response
+from tieout.web.visits import VisitDep
+
+SHOWN: Final = 50
+BREAKS_SHOWN: Final = 20
+
+CHOICES: Final[dict[str, Any]] = {
+    "classes": [one.value for one in BreakClass],
+    "severities": [one.value for one in Severity],
+    "loci": [one.value for one in Locus],
+    "causes": [one.value for one in Cause],
+}
+
+REPLAYABLE: Final = (BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE)
+"""The classes that the DAG `tieout_replay` has a repair for; docs/how-to/replay-lost-messages.md."""
+
+router = APIRouter()
+
+
+@router.get("/pipelines/{pipeline}/incidents")
+def incidents(
+    visit: VisitDep, pipeline: PipelineName, asked: Annotated[IncidentsAsked, Query()]
+) -> HTMLResponse:
+    """Return a piece of the list of incidents in a pipeline's current runs."""
+    visit.require_read(pipeline)
+    with visit.reading() as reader:
+        page = reader.incidents(pipeline, asked.wanted, sort=asked.sort, after=asked.key, limit=SHOWN)
+    return visit.page(
+        "incidents.html.j2", pipeline=pipeline, asked=asked, page=page, now=visit.now, **CHOICES
+    )
+
+
+@router.get("/pipelines/{pipeline}/incidents.csv")
+def incidents_csv(
+    visit: VisitDep, pipeline: PipelineName, asked: Annotated[IncidentsAsked, Query()]
+) -> Response:
+    """Return the whole list as CSV."""
+    visit.require_read(pipeline)
+
+    def piece(after: Key | None) -> Page[WindowIncident]:
+        with visit.reading() as reader:
+            return reader.incidents(pipeline, asked.wanted, sort=asked.sort, after=after, limit=PIECE)
+
+    return csv_response(f"{pipeline}_incidents", piece, _columns)
+
+
+@router.get("/runs/{run_id}/incident")
+def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLResponse:
+    """Return one incident with a sample of its breaks."""
+    with visit.reading() as reader:
+        run = reader.run(str(run_id))
+        if run is not None:
+            visit.require_read(run.pipeline)
+        found = reader.incident(str(run_id), incident_id)
+        if run is None or found is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND, "No incident of that id is stored with that run.")
+        history = reader.incident_history(run.pipeline, run.group, incident_id)
+        breaks = reader.breaks(str(run_id), BreakFilter(incident_id=incident_id), limit=BREAKS_SHOWN)
+    return visit.page(
+        "incident.html.j2",
+        run=run,
+        found=found,
+        incident=found.incident,
+        breaks=breaks,
+        repair=repair_for(found.incident.class_name, found.incident.cause),
+        history=history,
+        is_replayable=found.incident.class_name in REPLAYABLE,
+        may_write=visit.may_write(run.pipeline),
+    )
+
+
+def _columns(row: WindowIncident) -> dict[str, object]:
+    incident = row.incident
+    return {
+        "window_start": iso(row.window.start),
+        "window_end": iso(row.window.end),
+        "class": incident.class_name,
+        "severity": incident.severity and incident.severity.value,
+        "breaks": incident.breaks,
+        "topic": incident.topic,
+        "partition": incident.partition,
+        "first_position": incident.first_position,
+        "last_position": incident.last_position,
+        "locus": incident.locus,
+        "cause": incident.cause,
+        "state": row.state and row.state.value,
+        "resolution": row.resolution and row.resolution.value,
+        "incident_id": incident.incident_id,
+        "run_id": row.run_id,
+    }

@@ -1,0 +1,52 @@
+"""One pipeline over time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from tieout.store.views import IncidentFilter, WindowFilter
+from tieout.web.health import health_of
+from tieout.web.histories import plots_of
+from tieout.web.lint import lint_of
+from tieout.web.periods import TICKS, buckets_until
+from tieout.web.queries import PipelineName, Timed
+from tieout.web.visits import VisitDep
+
+WINDOWS_SHOWN: Final = 10
+INCIDENTS_SHOWN: Final = 10
+
+router = APIRouter()
+
+
+@router.get("/pipelines/{pipeline}")
+def pipeline(visit: VisitDep, pipeline: PipelineName, asked: Annotated[Timed, Query()]) -> HTMLResponse:
+    """Return verdicts, plots, latest windows, oldest incidents and the contract of one pipeline.
+
+    This is also the tab that Airflow shows on every DAG, so one that is no pipeline is told kindly.
+    """
+    visit.require_read(pipeline)
+    buckets, ticks = buckets_until(asked.period, asked.until or visit.now), TICKS[asked.period]
+    with visit.reading() as reader:
+        heads = reader.heads([pipeline])
+        if not heads:
+            return visit.page("no_runs.html.j2", pipeline=pipeline)
+        run = reader.run(heads[0].run_id)
+        return visit.page(
+            "pipeline.html.j2",
+            asked=asked,
+            buckets=buckets,
+            ticks=ticks,
+            head=heads[0],
+            health=health_of(reader, heads, buckets, visit.now)[0],
+            plots=plots_of(reader, pipeline, buckets, ticks),
+            windows=reader.windows(pipeline, WindowFilter(), limit=WINDOWS_SHOWN),
+            incidents=reader.incidents(pipeline, IncidentFilter(state="open"), limit=INCIDENTS_SHOWN),
+            contract=run.contract if run else {},
+            findings=lint_of(run.contract) if run else None,
+            now=visit.now,
+            silences=visit.store.silences(pipeline),
+            may_write=visit.may_write(pipeline),
+        )

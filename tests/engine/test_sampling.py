@@ -1,0 +1,101 @@
+"""Sources that no contract describes yet: looked at without Spark, and read by what was drafted from the look."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from tieout.cli.starting import drafted
+from tieout.contracts import load_contract
+from tieout.engine.reading import read_evidence
+from tieout.engine.sampling import ROWS, sample
+from tieout.engine.session import suited_to
+from tieout.errors import SourceError
+from tieout.model import Guarantee, Ledger, Window
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+def test_what_is_drafted_reads_what_was_looked_at(spark: SparkSession, tmp_path: Path) -> None:
+    """JSON lines, CSV and Parquet: every row conforms, ids and times are what they were."""
+    (tmp_path / "sent").mkdir()
+    lines = [
+        {"orderId": f"o-{n}", "sent_ms": 1763632800000 + n, "status": "ok", "partition": 0, "offset": n}
+        for n in range(3)
+    ]
+    (tmp_path / "sent" / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "out.csv").write_text(
+        "order id,loaded_at\no-1,2026-11-20 10:00:03\no-2,2026-11-20 10:00:04\n"
+    )
+    times = pa.array([START, START + timedelta(seconds=1)], pa.timestamp("us", tz="UTC"))
+    table = pa.table({"group_id": ["g", "g"], "topic": ["t", "t"], "partition": [0, 0], "committed_offset": [1, 2],
+                      "committed_at": times})  # fmt: skip
+    pq.write_table(table, tmp_path / "committed.parquet")
+    sources = {
+        Ledger.PRODUCED: str(tmp_path / "sent"),
+        Ledger.DELIVERED: str(tmp_path / "out.csv"),
+        Ledger.COMMITTED: str(tmp_path / "committed.parquet"),
+    }
+
+    made = drafted("orders", Guarantee.AT_LEAST_ONCE, None, sources, tmp_path)
+
+    (tmp_path / "orders.yml").write_text(made.text)
+    contract = load_contract(tmp_path / "orders.yml")
+    with suited_to(spark, is_small=True):
+        window = Window(START, START + timedelta(hours=1))
+        evidence = read_evidence(spark, contract, window, START + timedelta(hours=2))
+        sent = evidence[Ledger.PRODUCED].rows.orderBy("message_id").collect()
+        written = evidence[Ledger.DELIVERED].rows.orderBy("message_id").collect()
+    coverages = {ledger: found.coverage for ledger, found in evidence.items()}
+    assert {ledger: (found.rows, found.unparsed) for ledger, found in coverages.items()} == {
+        Ledger.PRODUCED: (3, 0), Ledger.DELIVERED: (2, 0), Ledger.COMMITTED: (2, 0),
+    }  # fmt: skip
+    assert {found.complete_until for found in coverages.values()} == {None}
+    assert [(row["message_id"], row["outcome"], row["offset"]) for row in sent] == [
+        ("o-0", "acked", 0), ("o-1", "acked", 1), ("o-2", "acked", 2),
+    ]  # fmt: skip
+    assert [row["message_id"] for row in written] == ["o-1", "o-2"]
+    assert written[0]["processed_at"].second == 3
+
+
+def test_a_look_is_bounded(tmp_path: Path) -> None:
+    """A thousand rows, however long the file; torn lines are passed over."""
+    (tmp_path / "long.jsonl").write_text("torn\n" + '{"id": 1}\n' * (3 * ROWS))
+
+    found = sample(str(tmp_path / "long.jsonl"), "--produced")
+
+    assert (found.rows, len(found.columns[0].values)) == (ROWS - 1, ROWS - 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda _folder: None, "expected files, found none"),
+        (lambda folder: (folder / "a.txt").write_text(""), "expected files, found none"),
+        (
+            lambda folder: [(folder / name).write_text("") for name in ("a.csv", "b.jsonl")],
+            "files of one format",
+        ),
+        (lambda folder: (folder / "a.json").write_text("[{}]"), "a.json holds a JSON array"),
+        (lambda folder: (folder / "a.parquet").write_text("no"), "cannot be read as parquet"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_told(tmp_path: Path, make: Callable[[Path], object], told: str) -> None:
+    """With the option that named it, and what to give instead."""
+    make(tmp_path)
+
+    with pytest.raises(SourceError, match=rf"--produced .*{told}"):
+        sample(str(tmp_path), "--produced")
+
+
+def test_a_table_needs_a_connection_and_a_name() -> None:
+    """Written jdbc:CONNECTION:TABLE."""
+    with pytest.raises(SourceError, match="expected jdbc:CONNECTION:TABLE"):
+        sample("jdbc:warehouse", "--delivered")

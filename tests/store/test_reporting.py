@@ -1,0 +1,66 @@
+"""The statements of a period as the store gives them, and the command that prints them."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests.store.examples import ORIGIN, WINDOW, breaks, incident, statement
+
+from tieout.cli.main import main
+from tieout.model import CheckResult, CheckStatus, Severity, Verdict
+from tieout.store import Store
+
+ACTIVE = {"pipeline": "orders", "active": {"from": "2026-11-20T09:00:00Z"}}
+
+
+def _publish(store: Store, number: int, hour: int, **changes: object) -> str:
+    """Publish a statement of the hour, counted from the examples' window, and return its run's id."""
+    start, end = (bound + timedelta(hours=hour) for bound in (WINDOW.start, WINDOW.end))
+    window = {"start": start.isoformat(), "end": end.isoformat()}
+    found = statement(number, window=window, **changes)
+    store.publish(found, breaks(), ACTIVE, ORIGIN)
+    return str(found["run_id"])
+
+
+def test_current_statements_that_touch_the_period(store: Store) -> None:
+    """One a window, whatever was published before it; of many incidents the first, and their number."""
+    many = [incident(f"i-{number:03d}", 1) for number in range(150)]
+    _publish(store, 1, 0)
+    _publish(store, 2, 0, incidents=many)
+    _publish(store, 3, 5)
+    _publish(store, 4, 0, pipeline="another")
+
+    found = store.statements_between(WINDOW.start, WINDOW.end, "orders")
+    both = store.statements_between(WINDOW.start, WINDOW.start + timedelta(minutes=1))
+    later = store.statements_between(WINDOW.end, WINDOW.end + timedelta(hours=1))
+
+    (one,) = found
+    assert (len(one.statement["incidents"]), one.statement["incidents_found"]) == (100, 150)
+    assert (one.verdict, one.final_verdict) == (Verdict.BROKEN, None)
+    assert (one.active_from, one.active_until) == (datetime(2026, 11, 20, 9, tzinfo=UTC), None)
+    assert [entry.statement["pipeline"] for entry in both] == ["another", "orders"]
+    assert later == ()
+
+
+def test_the_report_of_a_period(store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checked windows count by their final verdict; one that no check has looked at is not KEPT."""
+    monkeypatch.setenv("TIEOUT_DATABASE_URL", store_url)
+    passed = CheckResult("lost", Severity.CRITICAL, CheckStatus.PASS, "0", "0")
+    checked = _publish(store, 1, 0, verdict="KEPT", reasons=[])
+    _publish(store, 2, 1, verdict="KEPT", reasons=[])
+    store.record_checks(checked, [passed], Verdict.KEPT, suite="s", suite_digest="d", gx_version="1")
+    out, err = io.StringIO(), io.StringIO()
+
+    code = main(
+        ["report", "--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T12:00:00Z", "--json"],
+        out=out,
+        err=err,
+    )
+
+    (told,) = json.loads(out.getvalue())["pipelines"]
+    assert (code, err.getvalue()) == (3, "")
+    assert (told["windows_judged"], told["windows_unchecked"], told["not_judged"]) == (2, 1, [])
+    assert {name: count for name, count in told["verdicts"].items() if count} == {"KEPT": 1, "UNKNOWN": 1}

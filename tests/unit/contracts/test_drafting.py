@@ -1,0 +1,141 @@
+"""A first contract from samples: what is guessed, why, and what never is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tieout.contracts import Contract, load_contract
+from tieout.contracts.drafting import Draft, draft
+from tieout.contracts.guessing import ColumnSample, LedgerSample
+from tieout.model import Guarantee, Ledger
+
+IDS = ColumnSample("id", "text", ("a", "b"))
+
+
+def of(*columns: ColumnSample, form: str = "jsonl", rows: int = 2) -> LedgerSample:
+    """Return a sample of the columns."""
+    return LedgerSample(form, "x.jsonl" if form != "jdbc" else "warehouse:analytics.orders", columns, rows)
+
+
+def drafted(
+    tmp_path: Path, produced: LedgerSample, delivered: LedgerSample, group: str | None = None
+) -> tuple[Draft, Contract]:
+    """Return the draft, and the contract that it is."""
+    samples = {Ledger.PRODUCED: produced, Ledger.DELIVERED: delivered}
+    made = draft("orders", Guarantee.AT_LEAST_ONCE, group, samples)
+    (tmp_path / "orders.yml").write_text(made.text)
+    return made, load_contract(tmp_path / "orders.yml")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expression", "why"),
+    [
+        ("integer", "1763632800", "timestamp_seconds(sent)", "seconds since 1970"),
+        ("integer", "1763632800000", "timestamp_millis(sent)", "milliseconds since 1970"),
+        ("text", "1763632800000", "timestamp_millis(cast(sent as bigint))", "milliseconds since 1970"),
+        ("integer", "1763632800000000", "timestamp_micros(sent)", "microseconds since 1970"),
+        ("integer", "1763632800000000000", "timestamp_micros(sent div 1000)", "nanoseconds since 1970"),
+        ("text", "2026-11-20T10:00:00Z", "sent", "ISO 8601, with their zone"),
+        ("text", "2026-11-20 10:00:00", "to_timestamp(sent)", "WITHOUT A ZONE"),
+        ("time", "2026-11-20T10:00:00", "sent", "times in the source"),
+    ],
+)
+def test_the_unit_of_a_time_is_told_by_its_size(
+    tmp_path: Path, kind: str, value: str, expression: str, why: str
+) -> None:
+    """And said, because a wrong unit would put every message into another window."""
+    made, contract = drafted(tmp_path, of(IDS, ColumnSample("sent", kind, (value, value))), of(IDS))
+
+    assert contract.ledgers[Ledger.PRODUCED].columns["attempted_at"] == expression
+    assert why in made.text
+
+
+@pytest.mark.parametrize("values", [("7", "8"), ("1763632800", "1763632800000"), ("soon", "later")])
+def test_what_does_not_fit_is_no_time(tmp_path: Path, values: tuple[str, str]) -> None:
+    """A name alone is not enough; what is missing is named."""
+    made, contract = drafted(tmp_path, of(IDS, ColumnSample("sent", "text", values)), of(IDS))
+
+    assert "attempted_at" not in contract.ledgers[Ledger.PRODUCED].columns
+    assert "produced: attempted_at was not found" in made.open_questions
+
+
+def test_coverage_is_never_guessed(tmp_path: Path) -> None:
+    """Rows cannot show that none is missing: none is written, whatever the source, and the reader is told."""
+    made, contract = drafted(tmp_path, of(IDS), of(IDS, form="jdbc"))
+
+    assert all(ledger.coverage is None for ledger in contract.ledgers.values())
+    assert "verdict is UNKNOWN at best" in made.text
+    assert "#   coverage: {complete_until: now()}" in made.text
+    assert made.open_questions[:2] == (
+        "produced: coverage, which is never guessed",
+        "delivered: coverage, which is never guessed",
+    )
+
+
+def test_an_outcome_claims_only_what_is_stated(tmp_path: Path) -> None:
+    """Only words for an acknowledgement are one: `sent` is not, and neither is a source without an outcome."""
+    values = ("OK", "SENT", "TIMEOUT", "ERROR")
+    _, stated = drafted(tmp_path, of(IDS, ColumnSample("status", "text", values)), of(IDS))
+    made, silent = drafted(tmp_path, of(IDS), of(IDS))
+
+    assert stated.ledgers[Ledger.PRODUCED].columns["outcome"] == (
+        "case when lower(status) in ('ok') then 'acked' when lower(status) in ('error') then 'failed' "
+        "else 'unknown' end"
+    )
+    assert "outcome" not in silent.ledgers[Ledger.PRODUCED].columns
+    assert "produced: outcome was not found" in made.open_questions
+
+
+def test_an_id_is_known_by_its_values_too(tmp_path: Path) -> None:
+    """A column of another name that holds the ids of what was sent is the id there."""
+    sent = of(ColumnSample("orderId", "text", ("o-1", "o-2")))
+    made, contract = drafted(tmp_path, sent, of(ColumnSample("order no", "text", ("o-2", "o-9"))))
+
+    assert contract.ledgers[Ledger.DELIVERED].columns["message_id"] == "`order no`"
+    assert "1 of its sampled values stand in produced.orderId" in made.text
+
+
+@pytest.mark.parametrize(
+    ("produced", "delivered", "identity", "is_open"),
+    [
+        (("id",), ("id",), "message_id", False),
+        (("topic", "partition", "offset"), ("topic", "partition", "offset"), "position", False),
+        (("payload_hash",), ("payload_hash",), "content", False),
+        (("id",), ("topic", "partition", "offset"), "message_id", True),
+    ],
+)
+def test_identity_is_what_both_sides_have(
+    tmp_path: Path, produced: tuple[str, ...], delivered: tuple[str, ...], identity: str, is_open: bool
+) -> None:
+    """Where nothing is on both sides, that is the first open question."""
+    sides = [of(*[ColumnSample(name, "text", (f"{n}", f"{n + 7}")) for n, name in enumerate(names)])
+             for names in (produced, delivered)]  # fmt: skip
+
+    made, contract = drafted(tmp_path, *sides)
+
+    assert contract.identity.value == identity
+    assert made.open_questions[0].startswith("identity: NOT GUESSED") is is_open
+
+
+def test_a_group_is_taken_from_the_rows_only_where_they_agree(tmp_path: Path) -> None:
+    """Rows that name another group are set aside, so a wrong one would hide them all."""
+    one = of(IDS, ColumnSample("group_id", "text", ("g", "g")))
+    two = of(IDS, ColumnSample("group_id", "text", ("g", "h")))
+
+    assert drafted(tmp_path, of(IDS), one)[1].group == "g"
+    assert "NOT GUESSED: the pipeline's name" in drafted(tmp_path, of(IDS), two)[0].text
+    assert drafted(tmp_path, of(IDS), one, "mine")[1].group == "mine"
+
+
+def test_hostile_names_stay_names(tmp_path: Path) -> None:
+    """A column's name or value can end neither its comment nor its scalar."""
+    name = 'id": x\n  evil: "`y`'
+    evil = ColumnSample(name, "text", ("a", "b"))
+    status = ColumnSample("status", "text", ("ok", "x'\n# y"))
+
+    _, contract = drafted(tmp_path, of(IDS, status), of(evil, ColumnSample("z\nw", "text", ("1",))))
+
+    assert contract.ledgers[Ledger.DELIVERED].columns["message_id"] == f"`{name.replace('`', '``')}`"
+    assert set(contract.ledgers) == {Ledger.PRODUCED, Ledger.DELIVERED}

@@ -1,0 +1,177 @@
+"""Settings in the programs' own files: read as the programs read them, and never a secret among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.linting.contracts import contract
+
+from tieout.errors import SettingsFileError
+from tieout.linting import findings
+from tieout.linting.declaring import declared
+from tieout.linting.files import read_settings
+from tieout.linting.telling import findings_text
+from tieout.model import Severity
+
+PROPERTIES = r"""
+# acks=0 is a comment
+! so is acks=1
+acks=all
+enable.idempotence : true
+  retries 5
+transactional.id = orders\
+    -1
+client\u002eid=web\=1\tx
+empty=
+linger.ms
+acks=1
+sasl.jaas.config=org.apache.kafka.Plain required password="hunter2";
+ssl.key.password=hunter2
+proxy=http://me:hunter2@proxy:80
+"""
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    """Return a new file with the text."""
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_properties_are_read_as_java_reads_them(tmp_path: Path) -> None:
+    """Three separators, comments, lines that go on, escapes; of a key given twice the last counts."""
+    assert read_settings(written(tmp_path, "p.properties", PROPERTIES)) == {
+        "acks": "1",
+        "enable.idempotence": "true",
+        "retries": "5",
+        "transactional.id": "orders-1",
+        "client.id": "web=1\tx",
+        "empty": "",
+        "linger.ms": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "settings"),
+    [
+        (
+            "c.json",
+            '{"name": "s", "config": {"topics": "a", "tasks.max": 1, "x": null, "errors.tolerance": "all"}}',
+            {"topics": "a", "tasks.max": "1", "errors.tolerance": "all"},
+        ),
+        ("c.json", '{"topics": "a", "connection.password": "hunter2"}', {"topics": "a"}),
+        (
+            "config.yaml",
+            "execution:\n  checkpointing:\n    interval: 10 s\n    unaligned: {enabled: true}\nlist: [1]\n",
+            {"execution.checkpointing.interval": "10 s", "execution.checkpointing.unaligned.enabled": "true"},
+        ),
+        ("flink-conf.yaml", "rest.port: 8081\nsecurity.ssl.key-password: hunter2\n", {"rest.port": "8081"}),
+        ("spark-defaults.conf", "spark.master  yarn\n", {"spark.master": "yarn"}),
+    ],
+)
+def test_every_kind_of_file(tmp_path: Path, name: str, text: str, settings: dict[str, str]) -> None:
+    """A connector's JSON, Flink's YAML nested or flat, Spark's defaults."""
+    assert read_settings(written(tmp_path, name, text)) == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.ini", "acks=1", "expected a file that ends in one of .properties, .conf, .json"),
+        ("a.json", '{"password": "hunter2"', "a.json:1: not JSON"),
+        ("a.json", '["hunter2"]', "expected an object of settings, found list"),
+        ("a.yaml", "password: hunter2\nb: [", "a.yaml:2: no YAML of settings"),
+        ("a.yaml", "", "a.yaml: no YAML of settings"),
+        ("none.properties", None, "none.properties: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_read_is_told_without_its_content(
+    tmp_path: Path, name: str, text: str | None, told: str
+) -> None:
+    """File, line and what was expected; never a word of what stands in it."""
+    if text is not None:
+        written(tmp_path, name, text)
+
+    with pytest.raises(SettingsFileError) as caught:
+        read_settings(tmp_path / name)
+
+    assert told in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_file_is_linted_as_if_it_stood_in_the_contract(tmp_path: Path) -> None:
+    """Relative to the contract's folder; the finding names the file, and no secret of it is anywhere."""
+    written(tmp_path, "producer.properties", PROPERTIES.replace("transactional.id", "x"))
+    made = contract({"producer": {"client": "java-4.0", "file": "producer.properties"}}, base=tmp_path)
+
+    found = {finding.rule: finding for finding in findings(made)}
+
+    assert found["producer_acks"].file == "producer.properties"
+    assert "in:       producer.properties" in findings_text(tuple(found.values()))
+    assert "hunter2" not in repr((found, declared(made)))
+
+
+def test_a_file_and_the_contract_that_differ_are_told_and_the_file_counts(tmp_path: Path) -> None:
+    """The file is what the program reads; a contract that says otherwise is wrong about its own pipeline."""
+    written(tmp_path, "p.properties", "acks=1\nretries=5\n")
+    made = contract(
+        {"producer": {"client": "java-4.0", "file": "p.properties", "acks": "all", "retries": 5}},
+        base=tmp_path,
+    )
+
+    found = {finding.rule: finding for finding in findings(made)}
+
+    assert found["settings_disagree"].severity is Severity.CRITICAL
+    assert "the contract says all, and p.properties says 1" in found["settings_disagree"].failure
+    assert found["producer_acks"].value == "1"
+
+
+def test_other_names_of_a_setting_are_known() -> None:
+    """Aliases, underscores, units of retention; where two names are set, a topic's own counts before the broker's."""
+    made = declared(
+        contract(
+            {
+                "producer": {"client": "kafka-python-3.0", "enable_idempotence": False},
+                "consumer": {"client": "librdkafka", "max.in.flight": 1},
+                "broker": {
+                    "log.retention.hours": 2,
+                    "default.replication.factor": 1,
+                    "replication.factor": 3,
+                },
+            }
+        )
+    )
+
+    assert made["producer"].text("enable.idempotence") == "false"
+    assert made["consumer"].text("max.in.flight.requests.per.connection") == "1"
+    assert made["broker"].text("retention.ms") == "7200000"
+    assert made["broker"].text("replication.factor") == "3"
+
+
+def test_a_placeholder_is_left_open() -> None:
+    """What somebody else fills in may be anything."""
+    found = {
+        f.rule: f for f in findings(contract({"producer": {"client": "java-4.0", "acks": "${env:ACKS}"}}))
+    }
+
+    assert not found["producer_acks"].is_certain
+    assert found["producer_acks"].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule", "told"),
+    [
+        ({"producer": {"client": "sarama-1.4"}}, "client_unknown", "one of java, librdkafka, kafka-python"),
+        ({"producer": {"client": "4.0"}}, "client_unknown", "java-4.0"),
+        ({"consumer": {"output": "idempotent"}}, "word_unknown", "keyed by id, keyed by position"),
+    ],
+)
+def test_words_that_mean_nothing_are_told(
+    settings: dict[str, dict[str, object]], rule: str, told: str
+) -> None:
+    """Nothing is taken for something else; what would be understood is listed."""
+    found = {finding.rule: finding for finding in findings(contract(settings))}
+
+    assert found[rule].severity is Severity.WARNING
+    assert told in found[rule].advice

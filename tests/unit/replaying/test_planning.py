@@ -1,0 +1,162 @@
+"""From bodies to a plan, its words, its files, and the lines that Kafka's console producer reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.unit.replaying.breaks import STATEMENT, doubled, lost
+
+from tieout.contracts import Contract
+from tieout.errors import UsageError
+from tieout.model import Window
+from tieout.replaying import Body, Plan, Record, choose, plan_of
+from tieout.replaying.console_producer import line_of
+from tieout.replaying.describing import Subject, markdown, notes_on
+from tieout.replaying.folder import read_plan, write_console_lines, write_plan
+
+Make = Callable[..., Contract]
+WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
+OUTPUT = {"value": "body", "output": {"table": "sink.orders", "identity": "order_id", "order": "loaded_at"}}
+
+
+def planned(contract: Contract, *breaks: dict[str, object], body: Body | None = None) -> Plan:
+    """Return the plan for breaks of which every lost message has the body."""
+    chosen = choose(breaks, STATEMENT, contract)
+    found = body or Body(1, b"k", b'{"n": 1}')
+    return plan_of(chosen, {one.key: found for one in chosen.wanted})
+
+
+def subject(contract: Contract) -> Subject:
+    """Return what the plans of these tests are about."""
+    return Subject(contract, WINDOW, "0b9f2f0e-0000-0000-0000-000000000000", None, "files")
+
+
+def test_a_message_without_a_body_is_refused(make: Make) -> None:
+    """And so is one whose source holds two that differ."""
+    chosen = choose([lost(1), lost(2)], STATEMENT, make())
+
+    plan = plan_of(chosen, {chosen.wanted[1].key: Body(2, None, b"x")})
+
+    assert plan.is_empty
+    reasons = sorted(refusal.reason for refusal in plan.refusals)
+    assert reasons[0].startswith("2 different bodies")
+    assert reasons[1].startswith("no row with the payload hash of the evidence was found")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"text \xf0\x9f\x8c\x8d", b"\x00\xff", b"a\nb"])
+def test_bytes_come_back_from_their_line(make: Make, content: bytes | None) -> None:
+    """Whatever they are: a tombstone, nothing, text or none."""
+    plan = planned(make(), lost(1), body=Body(1, content, content, (("h", None), ("trace", "1"))))
+
+    (record,) = plan.records
+    again = Record.from_json(record.to_json())
+
+    assert again.body == record.body
+    assert again.to_json() == record.to_json()
+
+
+def test_the_words_of_a_plan_are_bounded_and_escaped(make: Make) -> None:
+    """An id cannot bring a table, a link, a script or a line of its own, and no body is shown."""
+    evil = "<script>alert(1)</script>|[x](javascript:1)\n# **big**"
+    breaks = [lost(n, message_id=f"{evil}{n}" + "x" * 5000) for n in range(500)]
+    contract = make(ordering="partition")
+
+    plan = planned(contract, *breaks, body=Body(1, b"the key", b"the secret body"))
+    text = markdown(plan, subject(contract), notes_on(contract, plan))
+
+    assert len(text) < 15_000
+    assert "<" not in text.replace("<br>", "")
+    assert "](javascript" not in text
+    assert "secret" not in text
+    assert "the key" not in text
+    assert "and 480 more" in text
+    assert "order within each partition is promised" in text
+    assert plan.digest in text
+
+
+def test_what_is_approved_is_what_is_executed(make: Make, tmp_path: Path) -> None:
+    """A record changed in the files afterwards is noticed, and so is a removal that was slipped in."""
+    contract = make()
+    plan = planned(contract, lost(1), doubled(2))
+    written = write_plan(plan, subject(contract), "words", tmp_path)
+    folder = Path(written["folder"])
+
+    records, removals = read_plan(folder, written["digest"])
+    assert [record.wanted.message_id for record in records] == ["m-1"]
+    assert [removal["message_id"] for removal in removals] == ["m-2"]
+
+    for name in ("records.jsonl", "removals.jsonl"):
+        before = (folder / name).read_text()
+        (folder / name).write_text(before + before.replace("b-", "c-").replace('"key": "', '"key": "0'))
+        with pytest.raises(UsageError, match="changed since"):
+            read_plan(folder, written["digest"])
+        (folder / name).write_text(before)
+    (folder / "records.jsonl").unlink()
+    with pytest.raises(UsageError, match="missing or damaged"):
+        read_plan(folder, written["digest"])
+
+
+def test_the_same_plan_lies_in_the_same_place(make: Make, tmp_path: Path) -> None:
+    """Planning twice replaces the files, and leaves nothing else behind."""
+    contract = make(replay=OUTPUT)
+    plan = planned(contract, lost(1), doubled(2))
+
+    first, second = (write_plan(plan, subject(contract), "words", tmp_path) for _ in range(2))
+
+    assert first == second
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [first["plan_id"]]
+    assert 'PARTITION BY "order_id"' in (Path(first["folder"]) / "remove.sql").read_text()
+
+
+def test_without_the_outputs_columns_there_is_no_sql(make: Make, tmp_path: Path) -> None:
+    """The file says why, and the rows are listed all the same."""
+    contract = make()
+    written = write_plan(planned(contract, doubled(2)), subject(contract), "words", tmp_path)
+
+    folder = Path(written["folder"])
+
+    assert "replay.output does not name" in (folder / "remove.sql").read_text()
+    assert json.loads((folder / "removals.jsonl").read_text())["message_id"] == "m-2"
+
+
+def test_a_line_for_the_console_producer_carries_key_headers_and_idempotence_key(make: Make) -> None:
+    """Parted by tabs, as its options in the command say."""
+    (record,) = planned(make(), lost(1), body=Body(1, b"k", b"a\tb", (("trace", "7"),))).records
+
+    assert line_of(record) == f"tieout-idempotence-key:{record.wanted.key},trace:7\tk\ta\tb"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Body(1, b"k", b"a\nb"),
+        Body(1, b"a\tb", b"v"),
+        Body(1, b"k", b"\xff"),
+        Body(1, b"k", b"__tieout_null__"),
+        Body(1, b"k", b"v", (("a:b", "c"),)),
+        Body(1, b"k", b"v", (("a", "b,c:d"),)),
+    ],
+)
+def test_what_a_line_cannot_hold_is_left_out_and_told(make: Make, tmp_path: Path, body: Body) -> None:
+    """Publishing something else in its place would corrupt the message."""
+    plan = planned(make(), lost(1), body=body)
+
+    told = write_console_lines(plan.records, tmp_path)
+
+    assert list(told) == [""]
+    assert "1 records do not fit into lines" in told[""]
+
+
+def test_every_topic_has_a_file_and_its_command(make: Make, tmp_path: Path) -> None:
+    """A tombstone is the null marker that the command names."""
+    plan = planned(make(), lost(1), lost(2, topic="it's"), body=Body(1, None, None))
+
+    told = write_console_lines(plan.records, tmp_path)
+
+    assert sorted(told) == ["produce-1.txt", "produce-2.txt"]
+    assert r"--topic 'it'\''s'" in told["produce-1.txt"]
+    assert (tmp_path / "produce-2.txt").read_text().endswith("\t__tieout_null__\t__tieout_null__\n")
