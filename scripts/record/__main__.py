@@ -23,18 +23,25 @@ JARS = ROOT / ".tieout" / "kafka"
 
 def main() -> int:
     """Prepare and record; return the recorder's exit code, or 2 where this machine lacks something."""
+    missing = prepared()
+    if missing:
+        print(f"make record {missing}", file=sys.stderr)
+        return 2
+    command = [str(VENV / "bin" / "python"), "-m", "scripts.record.recorder", *sys.argv[1:]]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def prepared() -> str | None:
+    """Fetch the clients and the broker's jars where they are not there yet; return what is missing, in words."""
     missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
     if missing:
-        print(f"make record needs {' and '.join(missing)}: install a JDK 17 and Maven", file=sys.stderr)
-        return 2
+        return f"needs {' and '.join(missing)}: install a JDK 17 and Maven"
     try:
         _prepare(VENV, REQUIREMENTS, _install_packages)
         _prepare(JARS, POM, _fetch_jars)
     except subprocess.CalledProcessError as error:
-        print(f"make record cannot fetch what it needs: {error}", file=sys.stderr)
-        return 2
-    command = [str(VENV / "bin" / "python"), "-m", "scripts.record.recorder", *sys.argv[1:]]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+        return f"cannot fetch what it needs: {error}"
+    return None
 
 
 def _prepare(folder: Path, pins: Path, fetch: Callable[[], None]) -> None:

@@ -12,8 +12,9 @@ from airflow.timetables.base import DataInterval, TimeRestriction
 from tests.dags.home import ROOT, write_contract
 
 from tieout.contracts import load_contract
+from tieout.model import Window
 from tieout.orchestration.dag_factory import pipeline_dag
-from tieout.orchestration.timetable import WindowTimetable
+from tieout.orchestration.timetable import WindowTimetable, windows_between
 
 HOURLY = WindowTimetable("0 * * * *", "UTC")
 
@@ -96,3 +97,42 @@ def test_a_backfill_through_the_stored_dag_gives_real_intervals(contracts: Any) 
         interval("2026-11-18T02:00:00", "2026-11-18T03:00:00"),
     ]
     assert [info.logical_date for info in infos] == [info.data_interval.start for info in infos]
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "since", "until"),
+    [
+        ("0 * * * *", "UTC", "2026-11-20T09:30:00", "2026-11-20T13:00:00"),
+        ("*/30 1-4 * * *", "Europe/Berlin", "2026-10-24T00:00:00", "2026-10-26T12:00:00"),
+        ("0 2 * * *", "Europe/Berlin", "2026-03-27T00:00:00", "2026-03-31T00:00:00"),
+        ("0 0 1 * *", "America/New_York", "2026-01-01T00:00:00", "2026-12-31T00:00:00"),
+    ],
+)
+def test_the_expected_windows_are_those_that_the_scheduler_runs(
+    cron: str, zone: str, since: str, until: str
+) -> None:
+    """Asked one after the other as it asks, over the days on which clocks change too; the last may end at the bound."""
+    timetable = WindowTimetable(cron, zone)
+    scheduled: list[Window] = []
+    last = None
+    while (last := _next(timetable, last, since)) and last.end <= at(until):
+        scheduled.append(Window(last.start, last.end))
+
+    assert len(scheduled) > 2
+    assert list(windows_between(timetable, at(since), at(until))) == scheduled
+
+
+def test_no_window_outside_of_the_active_time_is_expected() -> None:
+    """The audit must not miss what was never to be run."""
+    active = (datetime(2026, 11, 20, 9, 30, tzinfo=UTC), datetime(2026, 11, 20, 12, 30, tzinfo=UTC))
+    timetable = WindowTimetable("0 * * * *", "UTC", *active)
+
+    found = list(windows_between(timetable, at("2026-11-20T00:00:00"), at("2026-11-21T00:00:00")))
+
+    assert [window.start.hour for window in found] == [10, 11]
+
+
+def test_the_latest_window_ends_at_the_bound_or_before() -> None:
+    """On a tick it is the one that ends there."""
+    for bound in ("2026-11-20T11:00:00", "2026-11-20T11:59:59"):
+        assert HOURLY.latest_window(at(bound)).end == at("2026-11-20T11:00:00")

@@ -91,6 +91,30 @@ def test_a_keys_messages_are_judged_as_the_window_is(spark: SparkSession, scope:
     assert (_totals(told[3])["written"], _totals(told[4])["written"]) == (1, 0)
 
 
+def test_by_content_the_matching_says_whose_an_effect_is(spark: SparkSession) -> None:
+    """Asked by position: the effect names none, and is the earliest send's of its payload."""
+    written = {
+        "name": "equal payloads",
+        "because": "identity: content",
+        "contract": {"identity": "content"},
+        "ledgers": {
+            "produced": [{"at": "5m", "pos": "0/1", "hash": "h"}, {"at": "6m", "pos": "0/2", "hash": "h"}],
+            "log": [{"at": "5m", "pos": "0/1", "hash": "h"}, {"at": "6m", "pos": "0/2", "hash": "h"}],
+            "delivered": [{"at": "7m", "hash": "h"}],
+            "committed": [{"pos": "0/0", "next": 3, "at": "11m", "group": "loader"}],
+        },
+        "expect": {},
+    }
+    case = load_case("tracing", written)
+    scope = scope_of(spark, case, case.rows, case.present)
+
+    found = _asked(spark, scope, Asked(AskedBy.POSITION, "orders/0/1", ("orders", 0, 1)), is_judged=True)
+
+    (message,) = found["messages"]
+    assert _totals(message) == {"attempted": 1, "acknowledged": 1, "stored": 1, "written": 1, "committed": 1}
+    assert (message["message_id"], message["judgement"]["class"]) == (None, "DELIVERED")
+
+
 def test_without_a_window_rows_are_shown_and_nothing_is_judged(spark: SparkSession, scope: Scope) -> None:
     """By id, position and key; another group's commit is not this group's."""
     by_id = _asked(spark, scope, Asked(AskedBy.MESSAGE_ID, "lost"), is_judged=False)

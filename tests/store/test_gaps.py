@@ -12,7 +12,7 @@ from tests.store.examples import CONTRACT, ORIGIN, WINDOW, breaks, run_id, state
 from tieout.contracts import AlertRoute, Contract, load_contract
 from tieout.model import Severity, Verdict, Window
 from tieout.reporting.gap_alerts import Gap, WindowState, closed_alert, gap_alerts
-from tieout.store import GapsTold, OpenGap, Store
+from tieout.store import GapsTold, OpenGap, RunOrigin, Store
 
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -139,7 +139,9 @@ def test_the_judged_windows_are_the_current_ones(store: Store) -> None:
 
 
 def test_an_audit_begins_where_something_is_known(store: Store, contract: Contract) -> None:
-    """With the first window that was judged, or that was told to be missing before that."""
+    """With the first window that its timetable had judged, or that was told to be missing; none asked for by hand."""
+    by_hand = {"start": "2020-01-01T00:00:00+00:00", "end": "2020-01-01T01:00:00+00:00"}
+    store.publish(statement(9, window=by_hand), breaks(), CONTRACT, RunOrigin("orders", "manual__1", 1))
     assert store.audited_since("orders") is None
 
     published(store, 1)

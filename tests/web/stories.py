@@ -22,8 +22,16 @@ SCHEDULED: dict[str, Any] = {
     "grace": "15m",
     "owner": "payments",
     "description": "Orders into the warehouse.",
-    "settings": {"producer": {"acks": "all"}},
-    "ledgers": {},
+    "settings": {"producer": {"client": "java-4.0", "acks": "1"}},
+    "version": 1,
+    "group": "loader",
+    "ledgers": {
+        ledger: {
+            "source": {"kind": "files", "format": "jsonl", "path": f"{ledger}.jsonl"},
+            "coverage": "declared",
+        }
+        for ledger in ("produced", "delivered")
+    },
 }
 LATENCY = {"count": 8, "mean_s": 0.5, "p50_s": 0.4, "p95_s": 1.5, "p99_s": 2.5, "max_s": 3.0}
 OFFSETS: dict[str, Any] = {

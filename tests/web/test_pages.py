@@ -28,7 +28,8 @@ def test_a_pipeline_shows_verdicts_plots_incidents_and_contract(reader: TestClie
         assert title in told
     assert "2026-11-20 01:00 20 % 0 % 10 %" in told, "2 of 10 lost, none doubled, 1 late"
     assert "2026-11-20 01:00 0.4 1.5 2.5" in told, "the latency's percentiles"
-    assert "acks all" in told
+    assert "producer acks 1" in told
+    assert re.search(r"producer.acks = 1 critical [^.]*LOST", told), "the linter's finding"
     assert re.search(r"LOST open critical 2 orders-0 5 to 9 consumer commit before process", told)
 
 
@@ -62,7 +63,7 @@ def test_an_incident_shows_breaks_evidence_and_repair(reader: TestClient) -> Non
 
     assert "LOST: 2 breaks in orders-0" in told
     assert "Commit offsets after the output is written" in told
-    assert "produced outcome acked message_id m-1" in told
+    assert "Field produced message_id m-1 outcome acked" in told
     assert "All 2." in told
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,21 @@ from tieout.reporting.trace import Asked
 
 
 class SparkEngine:
-    """Judges windows and follows messages with the Spark that is installed beside Tieout."""
+    """Judges windows and follows messages with the Spark that is installed beside Tieout.
+
+    `session` gives a session for one command; by default one of its own, which ends with it.
+    """
+
+    def __init__(
+        self, session: Callable[[Progress], AbstractContextManager[SparkSession]] | None = None
+    ) -> None:
+        self._session = session or _session
 
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
         """Write the window's output directory, and return its statement."""
-        with _session(progress) as spark:
+        with self._session(progress) as spark:
             found = reconcile(
                 spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
             )
@@ -40,7 +48,7 @@ class SparkEngine:
         self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
     ) -> Mapping[str, Any]:
         """Return the trace of what is asked for, judged where a window is given."""
-        with _session(progress) as spark:
+        with self._session(progress) as spark:
             return trace(spark, contract, window, asked, now=datetime.now(UTC), progress=progress)
 
 

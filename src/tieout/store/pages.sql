@@ -70,7 +70,7 @@ GROUP BY pipeline, bucket
 
 -- name: history
 WITH judged AS (
-    SELECT DISTINCT ON (window_start, window_end) run_id, statement -> 'latency' AS latency,
+    SELECT DISTINCT ON (window_start, window_end) run_id, latency,
            floor(extract(epoch FROM window_start - %(start)s::timestamptz) / %(step)s)::integer AS bucket
     FROM tieout.run
     WHERE pipeline = %(pipeline)s AND is_current AND window_start >= %(start)s AND window_start < %(end)s

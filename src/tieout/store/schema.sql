@@ -35,6 +35,7 @@ CREATE TABLE tieout.run (
     published_at timestamptz NOT NULL DEFAULT now(),
     checked_at timestamptz,
     is_current boolean NOT NULL DEFAULT false,
+    latency jsonb GENERATED ALWAYS AS (statement -> 'latency') STORED,
     CONSTRAINT run_window_check CHECK (window_end > window_start),
     CONSTRAINT run_checked_check CHECK ((final_verdict IS NULL) = (checked_at IS NULL))
 );
@@ -44,9 +45,12 @@ COMMENT ON COLUMN tieout.run.final_verdict IS 'The verdict after the independent
 COMMENT ON COLUMN tieout.run.breaks_truncated IS 'Whether the run found more breaks than are stored here.';
 COMMENT ON COLUMN tieout.run.breaks_read IS 'How many of its breaks went by when it was published; the rest is known by number only.';
 COMMENT ON COLUMN tieout.run.is_current IS 'Whether this is the statement that counts for its window.';
+COMMENT ON COLUMN tieout.run.latency IS 'The statement''s latency, so that a year of it is read without the statements.';
 
 CREATE UNIQUE INDEX run_current_key ON tieout.run (pipeline, consumer_group, window_start, window_end) WHERE is_current;
 CREATE INDEX run_window_idx ON tieout.run (pipeline, window_start DESC, published_at DESC);
+CREATE INDEX run_verdict_idx ON tieout.run (pipeline, window_start, window_end, published_at DESC)
+    INCLUDE (run_id, verdict, final_verdict) WHERE is_current;
 
 CREATE TABLE tieout.statement_partition (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
@@ -150,6 +154,9 @@ COMMENT ON COLUMN tieout.break.last_attempt_at IS 'The latest attempt in its evi
 COMMENT ON COLUMN tieout.break.settled IS 'As what the break needs nobody any more: it came late, or the guarantee does not mind it; null while it does.';
 
 CREATE INDEX break_incident_idx ON tieout.break (run_id, incident_id);
+CREATE INDEX break_position_idx
+    ON tieout.break (run_id, coalesce(topic, ''), coalesce(partition, -1), coalesce(msg_offset, -1), break_id);
+CREATE INDEX break_message_idx ON tieout.break (run_id, message_id);
 
 CREATE TABLE tieout.check_result (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,

@@ -18,6 +18,7 @@ from tieout.reporting.alerts import plain
 from tieout.reporting.page import FILTERS
 from tieout.reporting.sheet import place_of
 from tieout.store.views import counted_verdict
+from tieout.web.evidence import sides_of
 from tieout.web.periods import Period
 
 MEDIA_TYPES: Final = MappingProxyType({"tieout.css": "text/css", "tieout.js": "text/javascript"})
@@ -72,6 +73,7 @@ def environment() -> Environment:
     made.globals |= {
         "place": place,
         "counted": counted_verdict,
+        "sides_of": sides_of,
         "signs": SIGNS,
         "states": STATES,
         "periods": tuple(Period),

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from tests.engine.sources.builders import evidence_of, rows_of
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.sampling import ROWS, sample
 from tieout.errors import ConnectionNotFoundError, SourceError
 
 _TABLE = {"kind": "jdbc", "connection": "warehouse", "table": "analytics.orders"}
@@ -218,3 +219,27 @@ def test_connection_of_another_kind_is_refused(
     monkeypatch.delenv("AIRFLOW_CONN_WAREHOUSE")
     with pytest.raises(ConnectionNotFoundError, match="AIRFLOW_CONN_WAREHOUSE"):
         _evidence(spark, tmp_path)
+
+
+def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
+    execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first rows with their types, for `tieout init`; what is wrong is told as it is for a whole read."""
+    execute(
+        "CREATE TABLE analytics.orders (id text, loaded_at timestamptz, amount numeric);"
+        "INSERT INTO analytics.orders SELECT 'o-' || n, '2026-11-20 10:00Z', n FROM generate_series(1, 1500) AS n"
+    )
+
+    found = sample("jdbc:warehouse:analytics.orders", "--delivered")
+
+    assert (found.form, found.path, found.rows) == ("jdbc", "warehouse:analytics.orders", ROWS)
+    assert [(column.name, column.kind) for column in found.columns[:2]] == [
+        ("id", "text"),
+        ("loaded_at", "time"),
+    ]
+    with pytest.raises(SourceError, match=r"^--delivered\.table: relation .* does not exist"):
+        sample("jdbc:warehouse:analytics.nothing", "--delivered")
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://u:s3cret@127.0.0.1:1/x")
+    with pytest.raises(SourceError) as refused:
+        sample("jdbc:warehouse:analytics.orders", "--delivered")
+    assert "s3cret" not in str(refused.value)

@@ -382,6 +382,14 @@ def test_a_finding_is_as_loud_as_the_guarantee_makes_it(
     assert severity is told
 
 
+def test_an_output_keyed_by_id_stands_what_is_sent_twice() -> None:
+    """One keyed by position does not: two copies have two positions."""
+    settings = "{{producer: {{client: librdkafka}}, consumer: {{output: keyed by {key}}}}}"
+
+    assert "producer_idempotence" not in lint(settings.format(key="id"))
+    assert "producer_idempotence" in lint(settings.format(key="position"))
+
+
 def test_what_only_some_clients_have_is_left_open() -> None:
     """Where no client is named, librdkafka's store of offsets may be there, or another's way of committing."""
     found = lint("consumer: {group.id: g}")

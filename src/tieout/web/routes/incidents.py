@@ -27,6 +27,9 @@ CHOICES: Final[dict[str, Any]] = {
     "causes": [one.value for one in Cause],
 }
 
+REPLAYABLE: Final = (BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE)
+"""The classes that the DAG `tieout_replay` has a repair for; docs/how-to/replay-lost-messages.md."""
+
 router = APIRouter()
 
 
@@ -77,6 +80,7 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         breaks=breaks,
         repair=repair_for(found.incident.class_name, found.incident.cause),
         history=history,
+        is_replayable=found.incident.class_name in REPLAYABLE,
         may_write=visit.may_write(run.pipeline),
     )
 

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from tieout.store.views import IncidentFilter, WindowFilter
 from tieout.web.health import health_of
 from tieout.web.histories import plots_of
+from tieout.web.lint import lint_of
 from tieout.web.periods import TICKS, buckets_until
 from tieout.web.queries import PipelineName, Timed
 from tieout.web.visits import VisitDep
@@ -44,6 +45,7 @@ def pipeline(visit: VisitDep, pipeline: PipelineName, asked: Annotated[Timed, Qu
             windows=reader.windows(pipeline, WindowFilter(), limit=WINDOWS_SHOWN),
             incidents=reader.incidents(pipeline, IncidentFilter(state="open"), limit=INCIDENTS_SHOWN),
             contract=run.contract if run else {},
+            findings=lint_of(run.contract) if run else None,
             now=visit.now,
             silences=visit.store.silences(pipeline),
             may_write=visit.may_write(pipeline),

@@ -28,31 +28,46 @@ async function ask(method, address, body) {
   throw new Error(`Airflow answered ${answer.status}: ${detail}`);
 }
 
-// A window of the schedule is a backfill of one run; any other is a manual run with the window as its parameters.
-async function judgeAgain({ api, dag, start, end }) {
+async function refusePaused(api, dag) {
   const found = await ask("GET", `${api}/dags/${encodeURIComponent(dag)}`);
-  if (found.is_paused) throw new Error("The DAG is paused: unpause it first, or the run would wait without a word.");
-  const backfill = {
-    dag_id: dag, from_date: start, to_date: start, max_active_runs: 1, reprocess_behavior: "completed", run_backwards: false, dag_run_conf: {},
-  };
-  const planned = await ask("POST", `${api}/backfills/dry_run`, backfill);
-  if (planned.total_entries > 0) {
-    const made = await ask("POST", `${api}/backfills`, backfill);
-    return `Backfill ${made.id} judges this window again.`;
-  }
-  const run = { logical_date: null, conf: { window_start: start, window_end: end } };
-  const made = await ask("POST", `${api}/dags/${encodeURIComponent(dag)}/dagRuns`, run);
-  return `Run ${made.dag_run_id} judges this window again.`;
+  if (found.is_paused) throw new Error(`The DAG ${dag} is paused: unpause it first, or the run would wait without a word.`);
 }
 
+const asks = {
+  // A window of the schedule is a backfill of one run; any other is a manual run with the window as its parameters.
+  async judgeAgain({ api, dag, start, end }) {
+    await refusePaused(api, dag);
+    const backfill = {
+      dag_id: dag, from_date: start, to_date: start, max_active_runs: 1, reprocess_behavior: "completed",
+      run_backwards: false, dag_run_conf: {},
+    };
+    const planned = await ask("POST", `${api}/backfills/dry_run`, backfill);
+    if (planned.total_entries > 0) {
+      const made = await ask("POST", `${api}/backfills`, backfill);
+      return `Backfill ${made.id} judges this window again.`;
+    }
+    const run = { logical_date: null, conf: { window_start: start, window_end: end } };
+    const made = await ask("POST", `${api}/dags/${encodeURIComponent(dag)}/dagRuns`, run);
+    return `Run ${made.dag_run_id} judges this window again.`;
+  },
+
+  // Only a plan: a person approves or rejects it in Airflow before anything is done.
+  async planReplay({ api, run, incident }) {
+    await refusePaused(api, "tieout_replay");
+    const conf = { run_id: run, incident_id: incident || null };
+    const made = await ask("POST", `${api}/dags/tieout_replay/dagRuns`, { logical_date: null, conf });
+    return `Run ${made.dag_run_id} of tieout_replay plans it; the plan then waits for approval under Required Actions.`;
+  },
+};
+
 document.addEventListener("submit", async (event) => {
-  const form = event.target.closest("form[data-judge-again]");
+  const form = event.target.closest("form[data-ask]");
   if (!form) return;
   event.preventDefault();
   const said = form.querySelector("output");
   said.textContent = "Asking Airflow …";
   try {
-    said.textContent = await judgeAgain(form.dataset);
+    said.textContent = await asks[form.dataset.ask](form.dataset);
   } catch (error) {
     said.textContent = error.message;
   }

@@ -1,4 +1,4 @@
-"""Which time a schedule promises, and where lines lie."""
+"""Which time a schedule promises, where lines lie, how evidence stands, and whose forms count."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from tieout.model import BreakClass, Cause, Guarantee, Severity, Verdict, Window
 from tieout.store.views import Buckets, LocatedIncident, PipelineHead
 from tieout.web.access import is_same_origin
+from tieout.web.evidence import sides_of
 from tieout.web.health import expected_time
 from tieout.web.offset_lines import WIDTH, offset_lines
 from tieout.web.periods import TICKS, Period, buckets_until
@@ -143,3 +144,25 @@ def test_repairs_are_for_causes_and_classes_that_there_are() -> None:
     """A misspelt cause would never be found; every cause that is told has a repair."""
     assert set(repairs()["causes"]) == {cause.value for cause in Cause} - {Cause.UNKNOWN.value}
     assert set(repairs()["classes"]) <= {name.value for name in BreakClass}
+
+
+def test_evidence_stands_side_by_side() -> None:
+    """Ledgers in the order of the way, one line a field, and what two rows contradict each other in is marked."""
+    sides = sides_of(
+        {
+            "delivered": [{"message_id": "m", "payload_hash": "b"}],
+            "produced": [
+                {"message_id": "m", "payload_hash": "a", "note": None},
+                {"message_id": "m", "sequence": 2},
+            ],
+            "elsewhere": "text",
+        }
+    )
+
+    assert sides.ledgers == ("produced", "produced", "delivered", "elsewhere")
+    assert [(field.name, field.values, field.differs) for field in sides.fields] == [
+        ("message_id", ("m", "m", "m", None), False),
+        ("payload_hash", ("a", None, "b", None), True),
+        ("sequence", (None, "2", None, None), False),
+        ("value", (None, None, None, "text"), False),
+    ]
