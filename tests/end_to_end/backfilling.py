@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,7 +143,11 @@ def by_command_line(environment: dict[str, str], behavior: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def environment_of(pid: int) -> dict[str, str]:
-    """Return the environment of one of the stack's processes, which an operator's shell would have."""
-    pairs = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    return dict(pair.decode().split("=", 1) for pair in pairs if b"=" in pair)
+def environment_of(pids: Iterable[int]) -> dict[str, str]:
+    """Return the environment of the stack, which an operator's shell would have; a renamed process shows none."""
+    for pid in pids:
+        pairs = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        found = dict(pair.decode().split("=", 1) for pair in pairs if b"=" in pair)
+        if "AIRFLOW_HOME" in found:
+            return found
+    raise AssertionError("none of the stack's processes shows its environment")

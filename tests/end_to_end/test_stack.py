@@ -148,7 +148,9 @@ def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
     assert order == [backfilling.STARTS[1], backfilling.STARTS[0]]
 
     backfills.create("none")
-    backfilling.by_command_line(backfilling.environment_of(started.processes[0].pid), "completed")
+    backfilling.by_command_line(
+        backfilling.environment_of(process.pid for process in started.processes), "completed"
+    )
     backfills.wait(results=4)
     assert backfills.rows() == first
 
