@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test mutate check requirements record score install install-dev
+.PHONY: help demo up down test mutate check requirements record score bench install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -43,7 +43,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/python -m pytest -q tests/unit
 
 requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
-	@for name in tools runtime dev build record; do \
+	@for name in tools runtime dev build record bench; do \
 	  .tieout/tools/bin/uv pip compile --quiet --generate-hashes --no-header --python-version 3.11 \
 	    requirements/$$name.in -o requirements/$$name.txt || exit; done
 
@@ -54,6 +54,10 @@ score: ## Simulate a million messages with every fault, judge them, and write do
 	  $$(cat $(SCORED)/simulated/window.args) --output $(SCORED)/statement >$(SCORED)/statement.txt; \
 	  code=$$?; [ $$code -ne 2 ] || exit $$code
 	@$(BIN)/tieout score $(SCORED)/statement --truth $(SCORED)/simulated --report docs/reference/score.md
+
+bench: ## Measure Tieout beside other ways to compare, and write docs/reference/performance.md (hours: see BENCH_ARGS)
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(BIN)/python -m scripts.bench $(BENCH_ARGS)
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)

@@ -187,7 +187,11 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Alert:
-    """One message for one receiver; `dedup_key` makes sending it twice the same as sending it once."""
+    """One message for one receiver; `dedup_key` makes sending it twice the same as sending it once.
+
+    Alerts with one `thread` tell of one thing: a later one takes the place of one that waits, and one that `is_closing`
+    is sent only where an earlier one was.
+    """
 
     dedup_key: str
     pipeline: str
@@ -198,6 +202,8 @@ class Alert:
     to: str
     connection: str
     payload: dict[str, object]
+    thread: str | None = None
+    is_closing: bool = False
 
 
 OFFSET_STATES: Final[tuple[str, ...]] = (

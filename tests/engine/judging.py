@@ -55,7 +55,7 @@ class History(Protocol):
 
 
 @dataclass(frozen=True)
-class _Batch:
+class Batch:
     """Histories that one run can judge, with their place in the list they came in."""
 
     places: tuple[int, ...]
@@ -65,12 +65,12 @@ class _Batch:
 def engine_statements(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
     """Return the engine's statement of each history, with its `breaks` as rows, in their order."""
     found: dict[int, dict[str, Any]] = {}
-    for batch in _batches(histories):
+    for batch in batches(histories):
         found.update(zip(batch.places, _judged_together(spark, batch.histories), strict=True))
     return [found[place] for place in range(len(histories))]
 
 
-def _batches(histories: Sequence[History]) -> list[_Batch]:
+def batches(histories: Sequence[History]) -> list[Batch]:
     """Return the histories in groups that share all but their rows."""
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
@@ -80,10 +80,16 @@ def _batches(histories: Sequence[History]) -> list[_Batch]:
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         terms = history.contract.model_copy(update={"pipeline": "p"}).to_json()
         groups[terms, history.window, coverage, undated, tuple(sorted(history.rows)), alone].append(place)
-    return [_Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
+    return [Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
 
 
 def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+    with suited_to(spark, is_small=True):
+        return _statements(spark, told_apart(scope_together(spark, histories)), histories)
+
+
+def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
+    """Return one scope of histories that share all but their rows; `numbered` says whose a row is."""
     first = histories[0]
     marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
     by_content = first.contract.identity is Identity.CONTENT
@@ -94,9 +100,7 @@ def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[
         ledger: frozenset().union(*(history.present[ledger] for history in histories))
         for ledger in first.rows
     }
-    scope = told_apart(scope_of(spark, first, marked, present))
-    with suited_to(spark, is_small=True):
-        return _statements(spark, scope, histories)
+    return scope_of(spark, first, marked, present)
 
 
 def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
@@ -107,11 +111,11 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     if found.log is not None and found.bounds is not None:
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
     partitions = partition_rows(partition_counts(scope, messages), balance)
-    tally = tallied(scope, _numbered(messages), _numbered(breaks), "number").collect()
+    tally = tallied(scope, numbered(messages), numbered(breaks), "number").collect()
     lines = list(break_lines(breaks))
     statements = []
     for number, history in enumerate(histories):
-        own = [_unmarked(row) for row in partitions if _number_of(row["topic"]) == number]
+        own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
         own_scope = _narrowed(scope, history)
         statement: dict[str, Any] = {
@@ -122,7 +126,7 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
             "coverage": coverage_of(own_scope),
             "identity_errors": identity_errors(own),
             "not_judged": not_judged_of(own_scope),
-            "breaks": [_unmarked(line) for line in lines if _number_of(_place_of(line)) == number],
+            "breaks": [unmarked(line) for line in lines if number_of(_place_of(line)) == number],
         }
         verdict = judge(history.contract, statement)
         statements.append(statement | {"verdict": verdict.verdict.value, "reasons": list(verdict.reasons)})
@@ -141,11 +145,11 @@ def _narrowed(scope: Scope, history: History) -> Scope:
     return Scope(history.contract, history.window, evidence)
 
 
-def _numbered(rows: DataFrame) -> DataFrame:
+def numbered(rows: DataFrame) -> DataFrame:
     """Return rows with the number of their history, from their id or else their topic."""
-    named = F.coalesce(
-        "message_id", "topic", F.to_json("positions") if "positions" in rows.columns else F.lit(None)
-    )
+    known = [F.col(name) for name in ("message_id", "topic") if name in rows.columns]
+    positions = F.to_json("positions") if "positions" in rows.columns else F.lit(None)
+    named = F.coalesce(*known, positions)
     return rows.withColumn("number", F.regexp_extract(named, rf"{_MARK}(\d+)", 1))
 
 
@@ -167,7 +171,8 @@ def _marked(row: Mapping[str, Any], number: int, *, by_content: bool) -> dict[st
     return marked
 
 
-def _unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
+def unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row as its history has it, without the number."""
     plain = dict(row)
     for name in ("topic", "message_id"):
         if plain.get(name) is not None:
@@ -177,7 +182,8 @@ def _unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _number_of(marked: str | None) -> int | None:
+def number_of(marked: str | None) -> int | None:
+    """Return the number of the history that a name belongs to, None where it is no history's."""
     found = None if marked is None else re.search(rf"{_MARK}(\d+)", marked)
     return None if found is None else int(found[1])
 

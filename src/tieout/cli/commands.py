@@ -21,6 +21,7 @@ from tieout.cli.output import checked_output
 from tieout.cli.parser import LEDGERS, parser
 from tieout.cli.period import stored_windows, written_windows
 from tieout.cli.starting import drafted, write_new
+from tieout.cli.store_commands import STORE_COMMANDS
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
@@ -200,6 +201,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "simulate": simulate,
     "score": score,
     "schema": schema,
+    **STORE_COMMANDS,
     "completion": completion,
 }
 

@@ -17,6 +17,12 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "score": "tieout score statement --truth simulated",
     "schema": "tieout schema statement",
     "completion": 'eval "$(tieout completion)"',
+    "status": "tieout status orders",
+    "breaks": "tieout breaks orders --incidents",
+    "accept": 'tieout accept orders --incident INCIDENT_ID --until 7d --reason "INC-7: replayed on Friday"',
+    "reopen": 'tieout reopen orders --incident INCIDENT_ID --reason "it was not replayed"',
+    "annotate": 'tieout annotate orders --break BREAK_ID --reason "same rack as INC-3"',
+    "silence": 'tieout silence orders --until 2h --reason "maintenance"',
 }
 
 _VERDICTS: Final = "0 kept, 1 broken, 2 usage or environment error, 3 unknown or pending"
@@ -31,6 +37,10 @@ EXITS: Final[Mapping[str, str]] = {
     "score": "0 no difference, 1 differences, 2 usage or environment error",
     "schema": "0",
     "completion": "0",
+    **dict.fromkeys(("status", "breaks"), "0 told, whatever is open, 2 usage or environment error"),
+    **dict.fromkeys(
+        ("accept", "reopen", "annotate", "silence"), "0 done, 2 usage or environment error, nothing changed"
+    ),
 }
 
 

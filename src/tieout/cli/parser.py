@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from tieout import __version__
 from tieout.cli.examples import epilog_of
+from tieout.cli.store_arguments import STORE_ARGUMENTS
 from tieout.contracts.times import parse_time
 from tieout.model import Guarantee, Ledger
 
@@ -224,4 +225,5 @@ _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]
     "score": ("Compare what a run found with the truth of a simulation.", _score),
     "schema": ("Print a JSON Schema: a contract's, for editors, or of what Tieout writes.", _schema),
     "completion": ("Print a script that completes commands, options and choices.", _completion),
+    **STORE_ARGUMENTS,
 }

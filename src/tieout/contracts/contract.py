@@ -92,7 +92,7 @@ class Annotation(Model):
 class AlertRoute(Model):
     """Who hears of a statement at or above a severity, over which connection."""
 
-    to: Literal["webhook", "slack"]
+    to: Literal["webhook", "slack", "email", "pagerduty"]
     connection: ConnectionName
     at: Severity = Severity.WARNING
 
@@ -121,6 +121,7 @@ class Contract(Model):
     timezone: Zone = "UTC"
     active: Active = Active()
     windows: Literal["time", "offsets"] = "time"
+    match: Literal["auto", "full"] = "auto"
     margin: Duration = timedelta(minutes=15)
     max_latency: Duration = timedelta(minutes=10)
     clock_skew: Duration = timedelta(0)
@@ -171,8 +172,11 @@ class Contract(Model):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the canonical JSON without `replay`, in hexadecimal: equal for contracts that judge alike."""
-        return hashlib.sha256(self._canonical(frozenset({"replay"})).encode()).hexdigest()
+        """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike.
+
+        `replay` and `match` are left out: they decide what is done about a loss, and what a run costs.
+        """
+        return hashlib.sha256(self._canonical(frozenset({"replay", "match"})).encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str, base_dir: Path) -> Contract:

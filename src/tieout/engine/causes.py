@@ -144,10 +144,14 @@ def _is_commit_first(scope: Scope) -> Column:
 
 
 def _is_process_first() -> Column:
-    """Return whether a run that two readers processed begins where the commits stood; the first of them came first."""
+    """Return whether a run that two readers processed begins where the commits stood; the first of them came first.
+
+    A run that had been committed before was not read again for want of a commit: the commit was taken back.
+    """
     starts_at_commit = (F.col("restart_offset") <= F.col("run_first")) & (
         F.col("run_previous").isNull() | (F.col("restart_offset") > F.col("run_previous"))
     )
+    was_committed = F.col("reached_offset") > F.col("run_first")
     last = F.struct("last_effect.consumer_id", "last_effect.generation")
     holds = (
         (F.col("class") == BreakClass.OUTPUT_DUPLICATE.value)
@@ -155,14 +159,20 @@ def _is_process_first() -> Column:
         & (F.size("effect_readers") >= 2)
         & ~last.eqNullSafe(F.col("run_before"))
         & starts_at_commit
+        & ~was_committed
     )
     return F.coalesce(holds, F.lit(False))
 
 
 def _with_restart_position(breaks: DataFrame, commits: DataFrame | None) -> DataFrame:
-    """Return breaks with `restart_offset`: where the commits stood when the run's messages had their last effect."""
+    """Return breaks with `restart_offset` and `reached_offset`.
+
+    The former is where the commits stood when the run's messages had their last effect, the latter how far
+    they had ever come by then.
+    """
+    none = F.lit(None).cast("bigint")
     if commits is None:
-        return breaks.withColumn("restart_offset", F.lit(None).cast("bigint"))
+        return breaks.withColumns({"restart_offset": none, "reached_offset": none})
     names = breaks.columns
     marks = commits.filter(F.col("committed_at").isNotNull()).select(
         *PLACE,
@@ -174,10 +184,13 @@ def _with_restart_position(breaks: DataFrame, commits: DataFrame | None) -> Data
     by_time = (
         Window.partitionBy(*PLACE).orderBy("restarted_at", "turn").rowsBetween(Window.unboundedPreceding, 0)
     )
-    together = points.unionByName(marks, allowMissingColumns=True).withColumn(
-        "restart_offset", F.last("stood", ignorenulls=True).over(by_time)
+    together = points.unionByName(marks, allowMissingColumns=True).withColumns(
+        {
+            "restart_offset": F.last("stood", ignorenulls=True).over(by_time),
+            "reached_offset": F.max("stood").over(by_time),
+        }
     )
-    return together.filter(F.col("turn") == 1).select(*names, "restart_offset")
+    return together.filter(F.col("turn") == 1).select(*names, "restart_offset", "reached_offset")
 
 
 def _with_election(scope: Scope, breaks: DataFrame, log: DataFrame | None) -> DataFrame:

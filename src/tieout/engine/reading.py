@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,31 +55,96 @@ def read_evidence(
         SourceError: where a source cannot be read as the contract describes it.
         ConnectionNotFoundError: where it names a connection that is not defined.
     """
+    return {ledger: opened.kept() for ledger, opened in open_ledgers(spark, contract, window, now).items()}
+
+
+def open_ledgers(
+    spark: SparkSession, contract: Contract, window: Window, now: datetime
+) -> dict[Ledger, OpenLedger]:
+    """Return every declared ledger with its rows described and none of them read yet.
+
+    Raises: what `read_evidence` raises.
+    """
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
-    return {ledger: _evidence(spark, contract, window, now, ledger) for ledger in contract.ledgers}
+    return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
 
 
-def _evidence(
+def _opened(
     spark: SparkSession, contract: Contract, window: Window, now: datetime, ledger: Ledger
-) -> Evidence:
+) -> OpenLedger:
     spec = spec_of(contract, ledger)
     request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns))
     reading = READERS[spec.source.kind](spec.source, request)
-    if reading.rows is None:
-        return _without_rows(spark, contract, window, ledger, reading)
-    with suited_to(spark, is_small=reading.size <= SMALL_BYTES):
-        reading, found, counts = _kept(reading, ledger, spec, request)
+    found = None if reading.rows is None else conformed(reading.rows, ledger, spec)
+    return OpenLedger(contract, window, spec, request, reading, found)
+
+
+@dataclass(frozen=True)
+class OpenLedger:
+    """A ledger whose source was found and whose rows, unless there are none, were conformed, but not read."""
+
+    contract: Contract
+    window: Window
+    spec: LedgerSpec
+    request: Request
+    reading: Reading
+    found: Conformed | None
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether the rows are many, and reading them a second time costs no second parsing."""
+        is_large = self.reading.size > SMALL_BYTES
+        return self.found is not None and self.reading.is_columnar and is_large
+
+    @property
+    def counted(self) -> dict[str, Column]:
+        """What `told` has to be told of the rows, as aggregates over them by name."""
+        if self.found is None:
+            return {}
+        return _counted(self.found.rows, self.request.ledger, self.request.now)
+
+    def kept(self) -> Evidence:
+        """Return the evidence, read through once and kept.
+
+        Raises:
+            SourceError: where an expression of the contract fails on a row.
+        """
+        if self.found is None:
+            return self._without_rows()
+        with suited_to(self.request.spark, is_small=self.reading.size <= SMALL_BYTES):
+            reading, found, counts = _kept(self.reading, self.found, self.spec, self.request)
+            return self._evidence(reading, found, counts)
+
+    def told(self, counts: Mapping[str, int]) -> Evidence:
+        """Return the evidence of rows that were gone through, with `counted` counted, and not kept."""
+        if self.found is None:
+            return self._without_rows()
+        return self._evidence(self.reading, self.found, _Counts(**counts))
+
+    def _evidence(self, reading: Reading, found: Conformed, counts: _Counts) -> Evidence:
+        contract, ledger = self.contract, self.request.ledger
         rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
         return Evidence(
             ledger=ledger,
             rows=rows,
             present=found.present,
-            coverage=_coverage(rows, contract, window, ledger, reading, counts, samples),
+            coverage=_coverage(rows, contract, self.window, ledger, reading, counts, samples),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
+        )
+
+    def _without_rows(self) -> Evidence:
+        """Return the evidence of a source that is absent, or that has nothing that could be read."""
+        ledger = self.request.ledger
+        rows = self.request.spark.createDataFrame([], SCHEMAS[ledger])
+        return Evidence(
+            ledger=ledger,
+            rows=rows,
+            present=frozenset(),
+            coverage=_coverage(rows, self.contract, self.window, ledger, self.reading, _Counts(), ()),
         )
 
 
@@ -90,32 +156,22 @@ def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
     return spec.model_copy(update={"columns": {**spec.columns, "effect_key": effect_key}})
 
 
-def _without_rows(
-    spark: SparkSession, contract: Contract, window: Window, ledger: Ledger, reading: Reading
-) -> Evidence:
-    """Return the evidence of a source that is absent, or that has nothing that could be read."""
-    rows = spark.createDataFrame([], SCHEMAS[ledger])
-    return Evidence(
-        ledger=ledger,
-        rows=rows,
-        present=frozenset(),
-        coverage=_coverage(rows, contract, window, ledger, reading, _Counts(), ()),
-    )
-
-
 def _kept(
-    reading: Reading, ledger: Ledger, spec: LedgerSpec, request: Request
+    reading: Reading, first: Conformed, spec: LedgerSpec, request: Request
 ) -> tuple[Reading, Conformed, _Counts]:
     """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
+    ledger, found = request.ledger, first
     while reading.rows is not None:
-        found = conformed(reading.rows, ledger, spec)
         seen = Observation()
         try:
             rows = found.rows.coalesce(1) if reading.size <= SMALL_BYTES else found.rows
-            kept = materialised(rows.observe(seen, *_counted(found.rows, ledger, request.now)))
+            counted = _counted(found.rows, ledger, request.now)
+            kept = materialised(rows.observe(seen, *[count.alias(name) for name, count in counted.items()]))
             return reading, Conformed(kept, found.present), _Counts(**seen.get)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
+            if reading.rows is not None:
+                found = conformed(reading.rows, ledger, spec)
     empty = request.spark.createDataFrame([], SCHEMAS[ledger])
     nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
     numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
@@ -140,8 +196,8 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     return again
 
 
-def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> list[Column]:
-    """Return the numbers of `_Counts`, which are taken while the rows are read."""
+def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column]:
+    """Return the numbers of `_Counts` by name, which are taken while the rows are read."""
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_implausible = (time < F.lit(EARLIEST_PLAUSIBLE)) | (time > F.lit(now + LATEST_AHEAD))
     names = rows.columns
@@ -156,7 +212,7 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> list[Column]:
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
     }
-    return [F.count_if(condition).alias(name) for name, condition in counted.items()]
+    return {name: F.count_if(condition) for name, condition in counted.items()}
 
 
 def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:

@@ -25,21 +25,28 @@ from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, limits_of, missing_for, not_judged_of
 from tieout.engine.incarnations import told_apart
+from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
-from tieout.engine.reading import read_evidence
+from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
 from tieout.engine.session import SMALL_ROWS, suited_to
+from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
 from tieout.engine.supported import refuse_unsupported
-from tieout.model import Identity, Ledger, Window
+from tieout.model import BreakClass, Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge, severities
 
 INCIDENTS_KEPT: Final = 10_000
 BREAKS_KEPT: Final = 100_000
+
+BREAK_COLUMNS: Final = (
+    "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
+    "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind",
+)  # fmt: skip
 
 Progress = Callable[[str], None]
 
@@ -69,10 +76,28 @@ def reconcile(
     """
     refuse_unsupported(contract)
     progress("reading the ledgers")
-    evidence = read_evidence(spark, contract, window, now)
-    rows = sum(found.coverage.rows for found in evidence.values())
+    opened = open_ledgers(spark, contract, window, now)
+    found = settled_window(contract, window, opened, progress) if contract.match == "auto" else None
+    if isinstance(found, Settled):
+        return _of_settled(found, run_id=run_id, now=now)
+    evidence = found or {ledger: ledger_rows.kept() for ledger, ledger_rows in opened.items()}
+    rows = sum(known.coverage.rows for known in evidence.values())
     with suited_to(spark, is_small=rows <= SMALL_ROWS):
         return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
+
+
+def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:
+    """Return the reconciliation of a window that the first level settled: every message delivered, no break."""
+    numbers = Numbers(
+        partitions=partition_rows(found.counts, None),
+        classes={BreakClass.DELIVERED.value: found.delivered} if found.delivered else {},
+        flags={},
+        unconfirmed={},
+        latency=found.latency,
+        incidents=[],
+    )
+    statement = assembled(found.scope, numbers) | {"run_id": run_id, "generated_at": _iso(now)}
+    return Reconciliation(statement, no_breaks(found.scope, BREAK_COLUMNS))
 
 
 def reconciled(
@@ -117,10 +142,8 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
         F.col("class")
     )
-    return proved.withColumn("severity", F.try_element_at(by_class, gravest)).select(
-        "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
-        "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind", "is_covered", "key",
-    )  # fmt: skip
+    judged = proved.withColumn("severity", F.try_element_at(by_class, gravest))
+    return judged.select(*BREAK_COLUMNS, "is_covered", "key")
 
 
 def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFrame]:
@@ -150,10 +173,33 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
     balance = None
     if found.log is not None and found.bounds is not None:
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
-    partitions = partition_rows(partition_counts(scope, messages), balance)
     classes, flags, unconfirmed = counts_of(tallied(scope, messages, breaks).collect())
-    incidents = incidents_of(breaks)
-    total = sum(incident["breaks"] for incident in incidents)
+    numbers = Numbers(
+        partitions=partition_rows(partition_counts(scope, messages), balance),
+        classes=classes,
+        flags=flags,
+        unconfirmed=unconfirmed,
+        latency=latency_of(messages),
+        incidents=incidents_of(breaks),
+    )
+    return assembled(scope, numbers)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is counted of a window, whichever way: what the statement says beside contract and evidence."""
+
+    partitions: list[dict[str, Any]]
+    classes: dict[str, int]
+    flags: dict[str, int]
+    unconfirmed: dict[str, int]
+    latency: dict[str, Any]
+    incidents: list[dict[str, Any]]
+
+
+def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
+    """Return the statement of these numbers, judged, without `run_id` and `generated_at`."""
+    total = sum(incident["breaks"] for incident in numbers.incidents)
     contract, window = scope.contract, scope.window
     statement: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -167,13 +213,13 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         "not_judged": not_judged_of(scope),
         "limits": limits_of(scope),
         "coverage": coverage_of(scope),
-        "partitions": partitions,
-        "classes": classes,
-        "flags": flags,
-        "unconfirmed": unconfirmed,
-        "identity_errors": identity_errors(partitions),
-        "latency": latency_of(messages),
-        "incidents": incidents[:INCIDENTS_KEPT],
+        "partitions": numbers.partitions,
+        "classes": numbers.classes,
+        "flags": numbers.flags,
+        "unconfirmed": numbers.unconfirmed,
+        "identity_errors": identity_errors(numbers.partitions),
+        "latency": numbers.latency,
+        "incidents": numbers.incidents[:INCIDENTS_KEPT],
         "breaks_total": total,
         "breaks_truncated": total > BREAKS_KEPT,
     }

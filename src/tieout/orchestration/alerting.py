@@ -14,7 +14,9 @@ from datetime import timedelta
 from typing import Final
 
 from tieout.errors import ConnectionNotFoundError
+from tieout.orchestration.emailing import send_email
 from tieout.orchestration.receivers import ConnectionLike, Refusal, receiver_of, send
+from tieout.orchestration.telling import tell_incidents
 from tieout.store import ClaimedAlert, Store
 
 LEASE: Final = timedelta(minutes=5)
@@ -68,13 +70,14 @@ def deliver(
     find: FindConnection = airflow_connection,
     patience: timedelta = PATIENCE,
 ) -> DeliveryReport:
-    """Send the due alerts of one pipeline or all, one after the other, and return what became of them.
+    """Tell what became of incidents, send the due alerts of one pipeline or all, and return what became of them.
 
     What a receiver refuses is no error here: the alert waits in the outbox, longer each time, or is given up.
 
     Raises:
         StoreError: where the outbox cannot be read or written.
     """
+    tell_incidents(store, pipeline)
     ends_at = time.monotonic() + patience.total_seconds()
     sent = failed = given_up = 0
     while time.monotonic() < ends_at and (claimed := store.claim_alerts(1, LEASE, pipeline)):
@@ -96,7 +99,10 @@ def _sent(claimed: ClaimedAlert, find: FindConnection) -> Refusal | None:
     A connection that is missing or says too little can be put right, so the alert waits for that.
     """
     try:
-        receiver = receiver_of(claimed.alert, find(claimed.alert.connection))
+        connection = find(claimed.alert.connection)
+        if claimed.alert.to == "email":
+            return send_email(claimed.alert, connection)
+        receiver = receiver_of(claimed.alert, connection)
     except ConnectionNotFoundError as error:
         return Refusal(str(error), is_permanent=False)
     refusal = send(claimed.alert, receiver)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
@@ -29,6 +29,8 @@ TOTAL_SECONDS: Final = 20.0
 _RETRIED_STATUSES: Final = (408, 425, 429)
 _SLACK_HOST: Final = "hooks.slack.com/services"
 _SLACK_LIMIT: Final = 3_500
+_PAGERDUTY_HOST: Final = "events.pagerduty.com/v2/enqueue"
+_PAGERDUTY_SUMMARY: Final = 1_024
 _THREAD_NAME: Final = "tieout-alert"
 _HTTP_LOGGER: Final = logging.getLogger("urllib3.connectionpool")
 
@@ -55,6 +57,7 @@ class Receiver:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     login: tuple[str, str] | None = field(default=None, repr=False)
+    routing_key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def receiver_of(alert: Alert, connection: ConnectionLike) -> Receiver:
     Raises:
         ConnectionNotFoundError: where the connection does not say it.
     """
-    receiver = (_slack if alert.to == "slack" else _webhook)(connection)
+    receiver = _RECEIVERS.get(alert.to, _webhook)(connection)
     parts = urlsplit(receiver.url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConnectionNotFoundError(
@@ -119,13 +122,32 @@ def _slack(connection: ConnectionLike) -> Receiver:
     return Receiver(f"{base.rstrip('/')}/{token.lstrip('/')}".rstrip("/"))
 
 
+def _pagerduty(connection: ConnectionLike) -> Receiver:
+    """Return the receiver of events as PagerDuty's Events API v2 takes them; the routing key is the password."""
+    if not connection.password:
+        raise ConnectionNotFoundError(
+            "a pagerduty connection: expected the routing key as its password, found none"
+        )
+    base = connection.host or _PAGERDUTY_HOST
+    if "://" not in base:
+        base = f"{connection.schema or 'https'}://{base}"
+    if connection.port:
+        base = f"{base.rstrip('/')}:{connection.port}"
+    return Receiver(base, routing_key=connection.password.strip())
+
+
+_RECEIVERS: Final = {"slack": _slack, "pagerduty": _pagerduty}
+
+
 def idempotency_key(alert: Alert) -> str:
     """Return what a receiver can tell a repeated alert by."""
     return hashlib.sha256(alert.dedup_key.encode()).hexdigest()[:32]
 
 
-def body_of(alert: Alert) -> dict[str, object]:
-    """Return what is posted: the payload with its key; for Slack, one text in which nothing is markup."""
+def body_of(alert: Alert, routing_key: str | None = None) -> dict[str, object]:
+    """Return what is posted: the payload with its key; for Slack one text without markup, for PagerDuty an event."""
+    if alert.to == "pagerduty":
+        return _event(alert, routing_key)
     if alert.to != "slack":
         return {**alert.payload, "idempotency_key": idempotency_key(alert)}
     lines = [alert.payload.get("subject"), alert.payload.get("text"), alert.payload.get("page")]
@@ -135,17 +157,41 @@ def body_of(alert: Alert) -> dict[str, object]:
     return {"text": text, "unfurl_links": False, "unfurl_media": False}
 
 
+def _event(alert: Alert, routing_key: str | None) -> dict[str, object]:
+    """Return an event of PagerDuty's Events API v2: alerts of one thread are one, and its end resolves it."""
+    about = hashlib.sha256(f"{alert.pipeline}|{alert.thread}".encode()).hexdigest() if alert.thread else None
+    event: dict[str, object] = {
+        "routing_key": routing_key,
+        "event_action": "resolve" if alert.is_closing else "trigger",
+        "dedup_key": about or idempotency_key(alert),
+        "payload": {
+            "summary": str(alert.payload.get("subject"))[:_PAGERDUTY_SUMMARY],
+            "source": alert.pipeline,
+            "severity": alert.severity.value,
+            "component": alert.payload.get("group"),
+            "group": alert.payload.get("owner"),
+            "class": alert.payload.get("class") or alert.kind,
+            "custom_details": dict(alert.payload),
+        },
+    }
+    page = alert.payload.get("page")
+    return event | ({"links": [{"href": page, "text": "the run"}]} if page else {})
+
+
 def send(alert: Alert, receiver: Receiver) -> Refusal | None:
     """Post the alert once and return why it was not taken, or None where it was; takes 20 s at most.
 
     An answer's text is not read: the status says it all. Redirects are not followed, so that what is secret
     is sent to the named host only.
     """
-    finished: list[Refusal | None] = []
     _HTTP_LOGGER.addFilter(_is_no_alert)
-    sender = threading.Thread(
-        target=lambda: finished.append(_posted(alert, receiver)), name=_THREAD_NAME, daemon=True
-    )
+    return bounded_try(lambda: _posted(alert, receiver))
+
+
+def bounded_try(attempt: Callable[[], Refusal | None]) -> Refusal | None:
+    """Return what one attempt came to, or a refusal where it takes longer than 20 s in all."""
+    finished: list[Refusal | None] = []
+    sender = threading.Thread(target=lambda: finished.append(attempt()), name=_THREAD_NAME, daemon=True)
     sender.start()
     sender.join(TOTAL_SECONDS)
     if not finished:
@@ -168,7 +214,7 @@ def _posted(alert: Alert, receiver: Receiver) -> Refusal | None:
     try:
         with requests.post(
             receiver.url,
-            data=json.dumps(body_of(alert)).encode(),
+            data=json.dumps(body_of(alert, receiver.routing_key)).encode(),
             headers=headers,
             auth=receiver.login,
             timeout=(STEP_SECONDS, STEP_SECONDS),

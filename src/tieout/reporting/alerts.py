@@ -11,13 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from tieout.contracts import AlertRoute, Contract
-from tieout.model import Alert, CheckResult, CheckStatus, Severity, Verdict, Window
+from tieout.model import Alert, BreakClass, CheckResult, CheckStatus, Severity, Verdict, Window
 
 MOST_REASONS: Final = 5
 MOST_INCIDENTS: Final = 5
@@ -38,6 +38,9 @@ class AlertKind(StrEnum):
     OVERDUE = "overdue"
     DISAGREEMENT = "disagreement"
     RUN_FAILED = "run_failed"
+    CHECK_FAILED = "check_failed"
+    INCIDENT = "incident"
+    INCIDENTS = "incidents"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,9 @@ class Finding:
     headline: str
     lines: tuple[str, ...]
     facts: Mapping[str, object]
+    thread: str | None = None
+    is_closing: bool = False
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 def alerts_for(
@@ -75,7 +81,7 @@ def alerts_for(
     window = Window(_time(statement["window"]["start"]), _time(statement["window"]["end"]))
     findings = (_about_verdict(statement, results, final), _about_disagreement(statement, results))
     told = [finding for finding in findings if finding is not None]
-    return _routed(contract, told, window=window, run_id=statement["run_id"], page=page)
+    return routed(contract, told, window=window, run_id=statement["run_id"], page=page)
 
 
 def failure_alerts(
@@ -85,7 +91,12 @@ def failure_alerts(
     failed: Mapping[str, str],
     page: str | None = None,
 ) -> tuple[Alert, ...]:
-    """Return the alerts about a run without a verdict; `failed` holds the steps to blame and their states."""
+    """Return the alerts about a run without a verdict; `failed` holds the steps to blame and their states.
+
+    A run whose checks alone failed was judged, and is told apart from one of which nothing is known.
+    """
+    if window is not None and list(failed) == ["check"]:
+        return routed(contract, [_unchecked(dag_run_id)], window=window, run_id=None, page=page)
     lines = (
         f"Airflow run {plain(dag_run_id)} gave no verdict, so nothing is known about this window.",
         *(f"{plain(step)}: {plain(state)}" for step, state in failed.items()),
@@ -93,7 +104,16 @@ def failure_alerts(
     )
     facts: dict[str, object] = {"failed": dict(failed)} | ({} if window else {"dag_run_id": dag_run_id})
     finding = Finding(AlertKind.RUN_FAILED, Severity.CRITICAL, "the run failed", lines, facts)
-    return _routed(contract, [finding], window=window, run_id=None, page=page)
+    return routed(contract, [finding], window=window, run_id=None, page=page)
+
+
+def _unchecked(dag_run_id: str) -> Finding:
+    lines = (
+        f"Airflow run {plain(dag_run_id)} judged the window, but its independent checks were not carried out.",
+        "Without them no verdict counts. The log of the step check says why; clear it to try again.",
+    )
+    headline = "the checks could not be carried out"
+    return Finding(AlertKind.CHECK_FAILED, Severity.WARNING, headline, lines, {"failed": "check"})
 
 
 def _about_verdict(
@@ -101,6 +121,11 @@ def _about_verdict(
 ) -> Finding | None:
     """Return what there is to tell about the window itself."""
     warnings = [result for result in results if result.status != CheckStatus.PASS and _is_warning(result)]
+    if final == Verdict.BROKEN and _is_told_by_incidents(statement):
+        return None
+    if final == Verdict.UNKNOWN and _is_unchecked(statement, results):
+        headline = f"the judge says {statement['verdict']}, but a check could not be carried out"
+        return _finding(AlertKind.CHECK_FAILED, Severity.WARNING, headline, statement, results)
     if final in (Verdict.BROKEN, Verdict.UNKNOWN):
         severity = Severity.CRITICAL if final == Verdict.BROKEN else Severity.WARNING
         return _finding(AlertKind.VERDICT, severity, final.value, statement, results)
@@ -111,6 +136,23 @@ def _about_verdict(
         headline = f"KEPT, with {len(warnings)} warnings" if len(warnings) > 1 else "KEPT, with a warning"
         return _finding(AlertKind.WARNINGS, Severity.WARNING, headline, statement, results)
     return None
+
+
+def _is_told_by_incidents(statement: Mapping[str, Any]) -> bool:
+    """Return whether the window is BROKEN by incidents alone, each of which has an alert of its own."""
+    failing = {
+        check["rule"]
+        for check in statement.get("checks", ())
+        if check["status"] == CheckStatus.FAIL and check["severity"] == Severity.CRITICAL
+    }
+    has_incident = any(incident.get("severity") == Severity.CRITICAL for incident in statement["incidents"])
+    return has_incident and failing <= {name.value.lower() for name in BreakClass}
+
+
+def _is_unchecked(statement: Mapping[str, Any], results: Sequence[CheckResult]) -> bool:
+    """Return whether it is the checks that could not tell, and not the judge."""
+    has_errors = not results or any(result.status == CheckStatus.ERROR for result in results)
+    return has_errors and statement["verdict"] != Verdict.UNKNOWN
 
 
 def _about_disagreement(statement: Mapping[str, Any], results: Sequence[CheckResult]) -> Finding | None:
@@ -149,7 +191,7 @@ def _finding(
             if counts
             else []
         ),
-        *(_incident_line(incident) for incident in statement["incidents"][:MOST_INCIDENTS]),
+        *(incident_line(incident) for incident in statement["incidents"][:MOST_INCIDENTS]),
         *_more("incidents", statement["incidents"], MOST_INCIDENTS),
         *(_check_line(result) for result in failed[:MOST_CHECKS]),
         *_more("failed checks", failed, MOST_CHECKS),
@@ -163,7 +205,7 @@ def _finding(
     return Finding(kind, severity, headline, lines, facts)
 
 
-def _routed(
+def routed(
     contract: Contract,
     findings: Sequence[Finding],
     *,
@@ -183,6 +225,8 @@ def _routed(
             to=route.to,
             connection=route.connection,
             payload=_payload(contract, finding, window=window, run_id=run_id, page=page),
+            thread=finding.thread,
+            is_closing=finding.is_closing,
         )
         for finding in findings
         for route in contract.alerts
@@ -193,9 +237,11 @@ def _routed(
 def dedup_key(contract: Contract, window: Window | None, route: AlertRoute, finding: Finding) -> str:
     """Return what makes an alert the same alert: pipeline, window, route, kind, and what was found.
 
-    A run of the same window that finds the same has the same key, and sends nothing new.
+    A run of the same window that finds the same has the same key, and sends nothing new. What has a thread is told by
+    its facts alone: its headline may count what grows by one.
     """
-    found = json.dumps([finding.severity, finding.headline, finding.facts], sort_keys=True, default=str)
+    headline = finding.headline if finding.thread is None else None
+    found = json.dumps([finding.severity, headline, finding.facts], sort_keys=True, default=str)
     digest = hashlib.sha256(found.encode()).hexdigest()[:24]
     of = f"{window.start.isoformat()}/{window.end.isoformat()}" if window else "no window"
     return "|".join([contract.pipeline, of, f"{route.to}:{route.connection}", finding.kind, digest])
@@ -222,6 +268,7 @@ def _payload(
         "kind": finding.kind.value,
         "severity": finding.severity.value,
         "page": page,
+        **finding.details,
     }
 
 
@@ -259,7 +306,7 @@ def _more(what: str, items: Sequence[object], most: int) -> tuple[str, ...]:
     return (f"… and {len(items) - most} more {what}",) if len(items) > most else ()
 
 
-def _incident_line(incident: Mapping[str, Any]) -> str:
+def incident_line(incident: Mapping[str, Any]) -> str:
     """Return an incident in words: class, locus, cause, size, and where."""
     place = "" if incident.get("topic") is None else f" in {incident['topic']}-{incident.get('partition')}"
     first, last = incident.get("first_position"), incident.get("last_position")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tieout.store.acts import Silence
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
-from tieout.store.life import EarlierWindow, HistoryEntry, Life, Resolution, State
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import (
@@ -31,6 +31,7 @@ __all__ = [
     "JudgedWindow",
     "Life",
     "OpenGap",
+    "PipelineStanding",
     "PublishedRun",
     "Replay",
     "ReplayItem",

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from tieout.errors import StoreError
-from tieout.model import BreakClass, Severity, Window
+from tieout.model import BreakClass, Severity, Verdict, Window
 from tieout.store.connecting import Cursor
 from tieout.store.covering import time_of
 from tieout.store.sql import queries
@@ -130,6 +130,23 @@ class EarlierWindow:
     message_rows: dict[str, int] | None
     is_open: bool
     is_checked: bool
+
+
+@dataclass(frozen=True)
+class PipelineStanding:
+    """How a pipeline stands: its latest window's current run, and what is open over all windows."""
+
+    pipeline: str
+    group: str
+    window: Window
+    verdict: Verdict
+    final_verdict: Verdict | None
+    generated_at: datetime
+    open_breaks: int
+    open_incidents: int
+    oldest_open: datetime | None
+    accepted_breaks: int
+    pending_windows: int
 
 
 def life_key(pipeline: str, group: str) -> int:
@@ -257,6 +274,20 @@ def life_of(row: Mapping[str, Any]) -> Life:
     )
 
 
+def as_told(incident: Life) -> dict[str, Any]:
+    """Return what an alert told of an incident, as parameters of `told_news`."""
+    return {
+        "pipeline": incident.pipeline,
+        "consumer_group": incident.group,
+        "id": incident.id,
+        "state": incident.state,
+        "resolution": incident.resolution,
+        "reopenings": incident.reopenings,
+        "class": incident.class_name,
+        "breaks": incident.breaks,
+    }
+
+
 def entry_of(row: Mapping[str, Any]) -> HistoryEntry:
     """Return the line of history in `row`."""
     return HistoryEntry(
@@ -285,4 +316,21 @@ def earlier_of(row: Mapping[str, Any]) -> EarlierWindow:
         message_rows=row["message_rows"],
         is_open=row["is_open"],
         is_checked=row["is_checked"],
+    )
+
+
+def standing_of(row: Mapping[str, Any]) -> PipelineStanding:
+    """Return how a pipeline stands from `row`."""
+    return PipelineStanding(
+        pipeline=row["pipeline"],
+        group=row["consumer_group"],
+        window=Window(row["window_start"], row["window_end"]),
+        verdict=Verdict(row["verdict"]),
+        final_verdict=row["final_verdict"] and Verdict(row["final_verdict"]),
+        generated_at=row["generated_at"],
+        open_breaks=row["open_breaks"],
+        open_incidents=row["open_incidents"],
+        oldest_open=row["oldest_open"],
+        accepted_breaks=row["accepted_breaks"],
+        pending_windows=row["pending_windows"],
     )

@@ -47,11 +47,17 @@ def backoff(attempt: int) -> timedelta:
 
 
 def enqueue(cursor: Cursor, alerts: Iterable[Alert]) -> int:
-    """Store alerts and return how many are new; one whose key is known, sent or not, stays as it is."""
+    """Store alerts and return how many are new; one whose key is known, sent or not, stays as it is.
+
+    A new one takes the place of those of its thread that nobody tried to send yet.
+    """
     stored = 0
     for alert in alerts:
-        cursor.execute(queries()["enqueue_alert"], _row(alert))
+        row = _row(alert)
+        cursor.execute(queries()["enqueue_alert"], row)
         stored += cursor.rowcount
+        if alert.thread is not None and (cursor.rowcount or alert.is_closing):
+            cursor.execute(queries()["supersede_alerts"], row)
     return stored
 
 
@@ -97,6 +103,8 @@ def _row(alert: Alert) -> dict[str, Any]:
         "severity": alert.severity,
         "route_to": alert.to,
         "connection": storable_text(alert.connection),
+        "thread": alert.thread and storable_text(alert.thread, TEXT_LIMIT),
+        "is_closing": alert.is_closing,
         "payload": Json(storable_json(alert.payload)),
     }
 
@@ -113,4 +121,6 @@ def alert_of(row: Mapping[str, Any]) -> Alert:
         to=row["route_to"],
         connection=row["connection"],
         payload=row["payload"],
+        thread=row["thread"],
+        is_closing=row["is_closing"],
     )

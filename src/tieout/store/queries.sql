@@ -170,13 +170,24 @@ INSERT INTO tieout.check_result (
 ) VALUES %s
 
 -- name: enqueue_alert
+-- The end of a thing is told to whom its beginning was, or may have been.
 INSERT INTO tieout.alert (
-    dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, payload
-) VALUES (
-    %(dedup_key)s, %(pipeline)s, %(window_start)s, %(window_end)s, %(run_id)s, %(kind)s, %(severity)s, %(route_to)s,
-    %(connection)s, %(payload)s
+    dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread, is_closing,
+    payload
+)
+SELECT %(dedup_key)s, %(pipeline)s, %(window_start)s, %(window_end)s, %(run_id)s, %(kind)s, %(severity)s, %(route_to)s,
+       %(connection)s, %(thread)s, %(is_closing)s, %(payload)s
+WHERE NOT %(is_closing)s OR EXISTS (
+    SELECT FROM tieout.alert a
+    WHERE md5(a.thread) = md5(%(thread)s) AND a.thread = %(thread)s AND a.route_to = %(route_to)s
+      AND a.connection = %(connection)s AND NOT a.is_closing AND a.attempts > 0
 )
 ON CONFLICT (dedup_key) DO NOTHING
+
+-- name: supersede_alerts
+UPDATE tieout.alert a SET status = 'superseded'
+WHERE md5(a.thread) = md5(%(thread)s) AND a.thread = %(thread)s AND a.route_to = %(route_to)s
+  AND a.connection = %(connection)s AND a.status = 'pending' AND a.dedup_key <> %(dedup_key)s
 
 -- name: bury_alerts
 -- An alert whose every worker died while it was sending is given up too: it may be what kills them.
@@ -189,19 +200,31 @@ WHERE alert_id IN (
 )
 
 -- name: claim_alerts
--- At most one worker holds an alert at a time: rows that another is claiming are passed over.
+-- At most one worker holds an alert at a time: rows that another is claiming are passed over. So are silenced ones.
 UPDATE tieout.alert
 SET status = 'sending', attempts = attempts + 1, leased_until = clock_timestamp() + %(lease)s
 WHERE alert_id IN (
     SELECT alert_id FROM tieout.alert
     WHERE status IN ('pending', 'sending') AND coalesce(leased_until, next_attempt_at) <= clock_timestamp()
       AND (%(pipeline)s::text IS NULL OR pipeline = %(pipeline)s)
+      AND NOT EXISTS (
+          SELECT FROM (
+              SELECT DISTINCT ON (a.pipeline, a.id) a.id, a.expires_at FROM tieout.act a
+              WHERE a.act = 'silence' AND a.pipeline = alert.pipeline ORDER BY a.pipeline, a.id, a.act_id DESC
+          ) silence
+          WHERE silence.expires_at > clock_timestamp() AND (
+              silence.id IS NULL OR silence.id = alert.thread OR EXISTS (
+                  SELECT FROM tieout.life l
+                  WHERE l.id = silence.id AND l.kind = 'incident' AND l.origin_id = alert.thread
+              )
+          )
+      )
     ORDER BY coalesce(leased_until, next_attempt_at), alert_id
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 )
 RETURNING alert_id, attempts, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to,
-          connection, payload, created_at
+          connection, thread, is_closing, payload, created_at
 
 -- name: mark_sent
 -- Whoever says so: a worker that outlived its lease has sent the alert all the same.
@@ -251,7 +274,8 @@ SELECT DISTINCT ON (pipeline) pipeline, contract, window_end
 FROM tieout.run WHERE is_current ORDER BY pipeline, window_start DESC, published_at DESC
 
 -- name: open_gap_alerts
-SELECT alert_id, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, payload
+SELECT alert_id, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread,
+       is_closing, payload
 FROM tieout.alert AS told
 WHERE pipeline = %(pipeline)s AND kind = 'window_gap'
   AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = told.dedup_key || '|closed')

@@ -12,7 +12,7 @@ from tieout.store import acts, checking, expiring, gaps, life, migrating, outbox
 from tieout.store.acts import Silence, Subject
 from tieout.store.connecting import Database
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
-from tieout.store.life import EarlierWindow, HistoryEntry, Life
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.reader import READ_TIMEOUT, Reader
 from tieout.store.replays import Replay, Replayed, ReplayItem
@@ -371,6 +371,27 @@ class Store:
     ) -> tuple[EarlierWindow, ...]:
         """Return the earlier windows with an open message: one in flight, lost, or not to be told yet."""
         return tuple(w for w in self.earlier_windows(pipeline, group, before, since=since) if w.is_open)
+
+    def incident_news(self, pipeline: str, limit: int = 100) -> tuple[Life, ...]:
+        """Return incidents about which something changed that no alert tells yet, the gravest and largest first."""
+        self.expire_acceptances(pipeline)
+        return self._all("incident_news", life.life_of, pipeline=storable_text(pipeline), limit=limit)
+
+    def tell_news(self, news: Sequence[Life], alerts: Iterable[Alert]) -> int:
+        """Store the alerts that tell news, and remember that it is told, together; return how many alerts are new."""
+        with self._database.transaction() as cursor:
+            for incident in news:
+                cursor.execute(queries()["told_news"], life.as_told(incident))
+            return outbox.enqueue(cursor, alerts)
+
+    def pipelines(self) -> tuple[str, ...]:
+        """Return the pipelines that have runs, by name."""
+        return self._all("pipelines", lambda row: str(row["pipeline"]))
+
+    def standings(self, pipeline: str | None = None) -> tuple[PipelineStanding, ...]:
+        """Return how pipelines stand, one or all that have runs, by name."""
+        self.expire_acceptances(pipeline)
+        return self._all("standing", life.standing_of, pipeline=pipeline and storable_text(pipeline))
 
     def _all(
         self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object

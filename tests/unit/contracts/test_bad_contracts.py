@@ -94,7 +94,7 @@ WRONG_FIELDS = [
     (
         "grace: 15m",
         "base_dir: /",
-        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
+        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, match, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
     ),
     (
         "grace: 15m",

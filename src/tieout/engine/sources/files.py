@@ -102,6 +102,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         unparsed_inputs=len(inputs.faults),
         notes=inputs.faults,
         reread=lambda: _reading(spec, request, _checked(spec, request.spark, inputs)),
+        is_columnar=spec.format in ("parquet", "orc"),
     )
 
 

@@ -57,6 +57,7 @@ class Reading:
     that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
     itself says it is complete, `read_at` when its content was fixed. `size` counts the inputs' bytes. `reread`
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
+    `is_columnar`: the inputs are such that reading some columns of them again costs no parsing.
     """
 
     rows: DataFrame | None
@@ -68,6 +69,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     complete_until: datetime | None = None
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
+    is_columnar: bool = False
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:

@@ -1,0 +1,107 @@
+"""Seconds, processor seconds and peak memory of a process and everything it started, from Linux's /proc (proc(5))."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from threading import Timer
+from typing import Any, Final
+
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds() -> float:
+    """Return the processor seconds that this process and its living descendants have used, waited-for ones included."""
+    return sum(_ticks(pid) for pid in _family(os.getpid())) / _TICKS
+
+
+def peak_memory() -> int:
+    """Return the bytes of memory that this process and its living descendants held at their peaks, added up."""
+    return sum(_peak(pid) for pid in _family(os.getpid()))
+
+
+def _family(root: int) -> list[int]:
+    parents = {int(path.name): _parent(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def _fields(pid: Path) -> list[str]:
+    """Return the fields of `stat` after the command's name, which may hold spaces; none for a process that is gone."""
+    try:
+        return (pid / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _parent(pid: Path) -> int:
+    fields = _fields(pid)
+    return int(fields[1]) if fields else 0
+
+
+def _ticks(pid: int) -> int:
+    return sum(int(value) for value in _fields(Path("/proc") / str(pid))[11:15])
+
+
+def _peak(pid: int) -> int:
+    try:
+        lines = (Path("/proc") / str(pid) / "status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one contender took on one dataset; without `seconds` it did not finish, and `failure` says why."""
+
+    seconds: float | None
+    cpu: float | None
+    memory: int | None
+    answer: dict[str, int]
+    repeats: int
+    failure: str | None = None
+
+
+def measured(command: Sequence[str], environment: dict[str, str], limit: float, log: Path) -> Measured:
+    """Return the medians of a contender's runs; of several, the first, in which Java warms up, is left out.
+
+    After `limit` seconds in all it is stopped, and the runs that ended by then count.
+    """
+    lines: list[dict[str, Any]] = []
+    with log.open("a", encoding="utf-8") as told:
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=told, text=True, start_new_session=True
+        )
+        watch = Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
+        watch.start()
+        try:
+            for line in process.stdout or ():
+                told.write(line)
+                if line.startswith("{"):
+                    lines.append(json.loads(line))
+            code = process.wait()
+        finally:
+            watch.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    runs = [line for line in lines if "seconds" in line]
+    if not runs:
+        why = f"not finished after {limit:.0f} s" if code == -signal.SIGKILL else f"failed, exit code {code}"
+        return Measured(None, None, None, {}, 0, why)
+    counted = runs[1:] or runs
+    return Measured(
+        seconds=median(run["seconds"] for run in counted),
+        cpu=median(run["cpu"] for run in counted),
+        memory=max(run["memory"] for run in runs),
+        answer=runs[-1]["answer"],
+        repeats=len(counted),
+    )

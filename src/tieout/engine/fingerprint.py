@@ -1,0 +1,210 @@
+"""The first level: each side in one scan, as sums per bucket of positions that cancel where both sides agree.
+
+A bucket is a short run of positions of one topic partition. Of its rows the count is kept, and sums of two independent
+64-bit hashes, each of which binds everything that both ledgers carry of a message: id, position, contents, and which of
+them are null. Sums, not XOR: two equal rows must not cancel each other. A hash is added as two 32-bit halves: whole
+ones overflow, which ANSI mode refuses. Which positions a bucket has is kept exactly, one bit each, so that a position
+that stands twice is seen whatever the hashes say.
+
+Two sides that differ in a bucket agree in all four sums with a probability of about 2^-128, as far as xxHash64 under
+two seeds is as good as random; over a billion buckets that is less than 10^-28. `match: full` does without.
+Docs: docs/explanation/two-levels.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.contracts import Contract
+from tieout.engine.sources.source import FAULT
+from tieout.model import Identity, Ledger, Window
+
+COMPARED: Final = (
+    "message_id", "topic", "partition", "offset", "payload_hash", "key_hash", "header_hash", "record_timestamp",
+)  # fmt: skip
+"""What a message carries on both sides, as far as their sources have it."""
+POSITION: Final = ("topic", "partition", "offset")
+BUCKET: Final = ("topic", "partition", "bucket")
+SUMS: Final = ("first_low", "first_high", "second_low", "second_high")
+_BITS_OF_WORD: Final = 6
+_LOW_HALF: Final = 0xFFFFFFFF
+_SECOND_SEED: Final = 0x5EED
+_DAY_MILLIS: Final = 86_400_000
+_SAMPLE_TIME_BITS: Final = 36
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide keys and buckets are: `bucket_bits` positions are one bucket, ids are compared by `id_bits` first.
+
+    Results do not depend on either; the tests make them narrow.
+    """
+
+    bucket_bits: int = 9
+    id_bits: int = 64
+
+
+STANDARD: Final = Widths()
+
+
+@dataclass(frozen=True)
+class Side:
+    """One ledger as the first level reads it: conformed rows, which of their columns its source has, and counts.
+
+    `counted` are aggregates that the scan takes on its way, by name.
+    """
+
+    rows: DataFrame
+    present: frozenset[str]
+    counted: Mapping[str, Column]
+
+
+def compared_columns(produced: frozenset[str], delivered: frozenset[str]) -> tuple[str, ...]:
+    """Return the columns that both sources have and that a message must not change."""
+    return tuple(name for name in COMPARED if name in produced and name in delivered)
+
+
+def is_plain_attempt(contract: Contract) -> Column:
+    """Return whether a send is an acknowledged one that knows its position, outside of any transaction."""
+    is_named = F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
+    return _sure(
+        (F.lower("outcome") == "acked")
+        & is_named
+        & _is_placed()
+        & _is_untransacted()
+        & F.col("attempted_at").isNotNull()
+        & (F.col("intended_partition").isNull() | (F.col("intended_partition") == F.col("partition")))
+    )
+
+
+def is_plain_effect() -> Column:
+    """Return whether a row of the output is a certain effect that knows its position and its time."""
+    is_ok = F.coalesce(F.lower("outcome"), F.lit("ok")) == "ok"
+    return _sure(is_ok & _is_placed() & _is_untransacted() & F.col("processed_at").isNotNull())
+
+
+def done_at() -> Column:
+    """Return the time from which a send's deadline runs."""
+    return F.coalesce("completed_at", "attempted_at")
+
+
+def buckets_of(
+    side: Side, ledger: Ledger, contract: Contract, window: Window, compared: tuple[str, ...], widths: Widths
+) -> DataFrame:
+    """Return one row a bucket of the side, with what its plain rows add up to, and how many rows are not plain.
+
+    | topic | partition | bucket | rows | first_low … | words   | earliest | latest | inside | micros | sample | rough |
+    |-------|-----------|--------|------|-------------|---------|----------|--------|--------|--------|--------|-------|
+    | a     | 0         | 7      | 512  | …           | [-1, …] | 10:00:01 | 10:00… | 512    | …      | …      | 0     |
+
+    `earliest` and `latest` are of `done_at` and `processed_at`; `inside` counts rows of the window, `micros` adds the
+    times up from the window's start, `sample` is the time of the message with the least hash. Rows of other groups are
+    left out; of rows that could not be read only `counted` tells.
+    """
+    is_sent = ledger is Ledger.PRODUCED
+    is_ours = F.lit(True) if is_sent else _is_ours(contract)
+    is_good = F.col(FAULT).isNull() & is_ours if FAULT in side.rows.columns else is_ours
+    plain = is_plain_attempt(contract) if is_sent else is_plain_effect()
+    first, second = _hashes(compared)
+    time, own_time = (done_at(), F.col("attempted_at")) if is_sent else (F.col("processed_at"),) * 2
+    known = side.rows.select(
+        "*",
+        F.shiftright("offset", widths.bucket_bits).alias("bucket"),
+        first.alias("first"),
+        second.alias("second"),
+        time.alias("time"),
+        own_time.alias("own_time"),
+        (is_good & plain).alias("is_plain"),
+        (is_good & ~plain).alias("is_rough"),
+    )
+    micros = F.unix_micros("time") - F.lit(_micros(window))
+    facts = {
+        "rows": F.count("*"),
+        "first_low": F.sum(F.col("first").bitwiseAND(_LOW_HALF)),
+        "first_high": F.sum(F.shiftrightunsigned("first", 32)),
+        "second_low": F.sum(F.col("second").bitwiseAND(_LOW_HALF)),
+        "second_high": F.sum(F.shiftrightunsigned("second", 32)),
+        "earliest": F.min("time"),
+        "latest": F.max("time"),
+        "inside": F.count_if(
+            (F.col("own_time") >= F.lit(window.start)) & (F.col("own_time") < F.lit(window.end))
+        ),
+        "micros": F.sum(micros),
+        "sample": F.min(_sampled(window)),
+        **_words(widths),
+    }
+    return known.groupBy(*BUCKET, "is_plain").agg(
+        *[fact.alias(name) for name, fact in facts.items()],
+        F.count_if("is_rough").alias("rough"),
+        *[column.alias(f"counted_{name}") for name, column in side.counted.items()],
+    )
+
+
+def _sure(condition: Column) -> Column:
+    return F.coalesce(condition, F.lit(False))
+
+
+def _is_placed() -> Column:
+    return (
+        F.col("topic").isNotNull()
+        & F.col("partition").isNotNull()
+        & (F.col("offset") >= 0)
+        & F.col("topic_id").isNull()
+    )
+
+
+def _is_untransacted() -> Column:
+    state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    return F.col("transaction_id").isNull() & state.isin("none", "committed")
+
+
+def _is_ours(contract: Contract) -> Column:
+    return F.col("consumer_group").isNull() | (F.col("consumer_group") == contract.group)
+
+
+def _hashes(compared: tuple[str, ...]) -> tuple[Column, Column]:
+    """Return two hashes of a row under different seeds.
+
+    Spark's xxhash64 takes each column's hash as the next one's seed and mixes in a text's length, so that ('a', 'bc')
+    is not ('ab', 'c'); but it passes over nulls, so a number says which columns are null.
+    """
+    marks = F.lit(0)
+    for place, name in enumerate(compared):
+        marks = marks + F.when(F.col(name).isNull(), F.lit(1 << place)).otherwise(F.lit(0))
+    return F.xxhash64(marks, *compared), F.xxhash64(F.lit(_SECOND_SEED), marks, *compared)
+
+
+def _words(widths: Widths) -> dict[str, Column]:
+    """Return the bucket's positions as bits of 64-bit words, exactly."""
+    bit = F.expr("shiftleft(1L, cast(offset & 63 as int))")
+    if widths.bucket_bits <= _BITS_OF_WORD:
+        return {"word_0": F.bit_or(bit)}
+    count = 1 << (widths.bucket_bits - _BITS_OF_WORD)
+    number = F.shiftright("offset", _BITS_OF_WORD).bitwiseAND(count - 1)
+    nothing = F.lit(0).cast("bigint")
+    return {
+        f"word_{place}": F.bit_or(F.when(number == place, bit).otherwise(nothing)) for place in range(count)
+    }
+
+
+def _micros(window: Window) -> int:
+    return int(window.start.timestamp()) * 1_000_000 + window.start.microsecond
+
+
+def _sampled(window: Window) -> Column:
+    """Return a row's hash with its time in milliseconds behind it, so that the least tells one message's time."""
+    base = _micros(window) // 1000 - 365 * _DAY_MILLIS
+    limit = (1 << _SAMPLE_TIME_BITS) - 1
+    millis = F.greatest(F.lit(0), F.least(F.lit(limit), F.unix_millis("time") - F.lit(base)))
+    lot = F.shiftleft(F.shiftrightunsigned("first", _SAMPLE_TIME_BITS + 1), _SAMPLE_TIME_BITS)
+    return lot.bitwiseOR(millis)
+
+
+def sampled_millis(sample: Column) -> Column:
+    """Return the time within a sample, in milliseconds since the same moment on both sides."""
+    return sample.bitwiseAND((1 << _SAMPLE_TIME_BITS) - 1)

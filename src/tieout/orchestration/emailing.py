@@ -1,0 +1,71 @@
+"""Sending an alert as an e-mail, through Airflow's SMTP hook and connection.
+
+The connection is Airflow's own kind `smtp`; its extra fields hold `from_email` and, for Tieout, `to`: one address or
+several, separated by commas. Docs: docs/reference/alerts.md.
+"""
+
+from __future__ import annotations
+
+import html
+import smtplib
+
+from tieout.errors import ConnectionNotFoundError
+from tieout.model import Alert
+from tieout.orchestration.receivers import ConnectionLike, Refusal, bounded_try, idempotency_key
+
+
+def recipients_of(alert: Alert, connection: ConnectionLike) -> str:
+    """Return to whom the alert's connection sends.
+
+    Raises:
+        ConnectionNotFoundError: where it does not say it, or not from whom.
+    """
+    extra = connection.extra_dejson
+    found = extra.get("to")
+    told = ", ".join(found) if isinstance(found, list) else str(found or "")
+    if "@" not in told or not extra.get("from_email"):
+        raise ConnectionNotFoundError(
+            f"connection {alert.connection}: expected the extra fields `to` and `from_email` with e-mail addresses, "
+            "found no such pair; docs/reference/alerts.md says what a connection for email holds"
+        )
+    return told
+
+
+def body_of(alert: Alert) -> str:
+    """Return the message as HTML in which nothing of the alert is markup."""
+    lines = [alert.payload.get("text"), alert.payload.get("page")]
+    text = "\n".join(str(line) for line in lines if line)
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def send_email(alert: Alert, connection: ConnectionLike) -> Refusal | None:
+    """Send the alert once and return why it was not taken, or None where it was; takes 20 s at most.
+
+    Raises:
+        ConnectionNotFoundError: where the connection does not say to whom, and from whom.
+    """
+    to = recipients_of(alert, connection)
+    return bounded_try(lambda: _sent(alert, to))
+
+
+def _sent(alert: Alert, to: str) -> Refusal | None:
+    from airflow.providers.smtp.hooks.smtp import SmtpHook  # noqa: PLC0415 - only where e-mail is used
+
+    try:
+        with SmtpHook(smtp_conn_id=alert.connection) as hook:
+            hook.send_email_smtp(
+                to=to,
+                subject=str(alert.payload.get("subject")),
+                html_content=body_of(alert),
+                custom_headers={
+                    "X-Idempotency-Key": idempotency_key(alert),
+                    "Auto-Submitted": "auto-generated",
+                },
+            )
+    except smtplib.SMTPResponseException as error:
+        # The server's words may quote addresses or credentials: its code has to do.
+        return Refusal(f"SMTP {error.smtp_code}", is_permanent=error.smtp_code >= 500)
+    except Exception as error:
+        # Whatever the hook meets is a refusal, and its text may hold secrets.
+        return Refusal(f"cannot be sent: {type(error).__name__}", is_permanent=False)
+    return None

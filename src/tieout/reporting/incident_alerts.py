@@ -1,0 +1,139 @@
+"""Alerts about incidents: one incident, one thread of alerts; told when it opens, grows, comes back and ends.
+
+Only what breaks the guarantee is told one by one: incidents of severity critical, and the end of those. The rest stands
+in the alert about its window. Docs: docs/reference/alerts.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from tieout.contracts import Contract
+from tieout.model import Alert, Severity, Window
+from tieout.reporting.alerts import AlertKind, Finding, incident_line, plain, routed
+
+MOST_TOLD: Final = 10
+"""How many incidents that opened are told one by one at once; the others are told together."""
+
+_RESOLVED: Final = {
+    "late": "its messages came late",
+    "replayed": "its messages were replayed",
+    "backfilled": "the rows that were missing are there now",
+    "explained": "the evidence accounts for it now",
+    "accepted": "it was accepted",
+}
+
+
+@dataclass(frozen=True)
+class IncidentNews:
+    """What changed about an incident; `thread` is the first of its story, `resolution` is None while it is open."""
+
+    incident_id: str
+    thread: str
+    resolution: str | None
+    class_name: str
+    severity: Severity
+    locus: str | None
+    cause: str | None
+    topic: str | None
+    partition: int | None
+    first_position: Any
+    last_position: Any
+    breaks: int
+    reopenings: int
+    window: Window
+    run_id: str
+    accepted_until: datetime | None = None
+
+
+def incident_alerts(
+    contract: Contract, news: Sequence[IncidentNews], page: str | None = None
+) -> tuple[Alert, ...]:
+    """Return the alerts that tell the news, the gravest and largest incidents first.
+
+    An incident whose breaks go on under another one is told as that one, in the same thread.
+
+    >>> from pathlib import Path
+    >>> incident_alerts(Contract.model_construct(alerts=()), ())
+    ()
+    """
+    told = [each for each in news if each.severity == Severity.CRITICAL and each.resolution != "continued"]
+    opened = [each for each in told if each.resolution is None]
+    alone = [*(each for each in told if each.resolution is not None), *opened[:MOST_TOLD]]
+    alerts = [
+        alert
+        for each in alone
+        for alert in routed(contract, [_about(each)], window=each.window, run_id=each.run_id, page=page)
+    ]
+    rest = opened[MOST_TOLD:]
+    if rest:
+        alerts += routed(contract, [_about_rest(rest)], window=None, run_id=None, page=page)
+    return tuple(alerts)
+
+
+def _about(news: IncidentNews) -> Finding:
+    where = "" if news.topic is None else f" in {news.topic}-{news.partition}"
+    what = plain(f"{news.class_name}, {news.breaks} broken{where}")
+    if news.resolution is None:
+        headline = f"BROKEN again: {what}" if news.reopenings else f"BROKEN: {what}"
+    else:
+        headline = f"resolved: {what}"
+    facts = {
+        "incident": news.incident_id,
+        "resolution": news.resolution,
+        "reopenings": news.reopenings,
+        "class": news.class_name,
+        "size": news.breaks.bit_length(),
+        "accepted_until": str(news.accepted_until) if news.resolution == "accepted" else None,
+    }
+    return Finding(
+        AlertKind.INCIDENT,
+        news.severity,
+        headline,
+        tuple(_lines(news)),
+        facts,
+        thread=news.thread,
+        is_closing=news.resolution is not None,
+        details={
+            "incident_id": plain(news.incident_id),
+            "incident_key": plain(news.thread),
+            "state": "open" if news.resolution is None else "resolved",
+            "resolution": news.resolution,
+            "class": plain(news.class_name),
+            "breaks": news.breaks,
+        },
+    )
+
+
+def _lines(news: IncidentNews) -> list[str]:
+    incident = {
+        "class": news.class_name,
+        "breaks": news.breaks,
+        "topic": news.topic,
+        "partition": news.partition,
+        "first_position": news.first_position,
+        "last_position": news.last_position,
+        "locus": news.locus,
+        "cause": news.cause,
+    }
+    lines = [incident_line(incident), f"Incident {plain(news.incident_id)}"]
+    if news.resolution is not None:
+        until = f" until {news.accepted_until:%Y-%m-%d %H:%M} UTC" if news.resolution == "accepted" else ""
+        lines.insert(0, f"No longer open: {_RESOLVED.get(news.resolution, news.resolution)}{until}.")
+    return lines
+
+
+def _about_rest(rest: Sequence[IncidentNews]) -> Finding:
+    breaks = sum(each.breaks for each in rest)
+    headline = f"BROKEN: {len(rest)} more incidents with {breaks} broken"
+    lines = (
+        *(
+            f"{each.class_name}: {each.breaks}, incident {plain(each.incident_id)}"
+            for each in rest[:MOST_TOLD]
+        ),
+    )
+    facts = {"incidents": sorted(each.incident_id for each in rest)}
+    return Finding(AlertKind.INCIDENTS, Severity.CRITICAL, headline, tuple(map(plain, lines)), facts)

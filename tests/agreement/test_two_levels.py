@@ -1,0 +1,285 @@
+"""What the first level settles, the full engine finds in order as well, down to every count; nothing else is settled.
+
+The histories are made to come close to being clean: a faultless pipeline with one or two twists, each of which is a
+known trap. `TIEOUT_RANDOM_SEED` chooses others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.histories import GRACE_END, WINDOW, contract_for
+from tests.engine.judging import batches, engine_statements, number_of, numbered, scope_together, unmarked
+from tests.oracle.faults import Faults
+from tests.oracle.history import OracleCoverage
+from tests.oracle.random_histories import COLUMNS, RandomHistory
+from tests.oracle.simulating import Row, Simulation
+
+from tieout.engine import levels
+from tieout.engine.fingerprint import Side, Widths
+from tieout.engine.session import suited_to
+from tieout.engine.settled import partition_counts_of
+from tieout.engine.statement import partition_rows
+from tieout.model import BreakClass, Ledger
+
+SEED = os.environ.get("TIEOUT_RANDOM_SEED", "1")
+SIZE = 80
+P, D, C = Ledger.PRODUCED, Ledger.DELIVERED, Ledger.COMMITTED
+Rows = dict[Ledger, list[Row]]
+Twist = Callable[[Random, Rows], None]
+NO_FAULTS = Faults(**dict.fromkeys(Faults.__dataclass_fields__, 0.0))
+
+
+def _lose(rng: Random, rows: Rows) -> None:
+    rows[D].remove(rng.choice(rows[D]))
+
+
+def _double(rng: Random, rows: Rows) -> None:
+    rows[D].append(dict(rng.choice(rows[D])))
+
+
+def _lose_one_and_double_another(rng: Random, rows: Rows) -> None:
+    _lose(rng, rows)
+    _double(rng, rows) if rows[D] else None
+
+
+def _double_both(rng: Random, rows: Rows) -> None:
+    """One position sent twice and delivered twice: all sums cancel."""
+    sent = rng.choice(rows[P])
+    rows[P].append(dict(sent))
+    rows[D] += [dict(row) for row in rows[D] if row["message_id"] == sent["message_id"]]
+
+
+def _resend_both(rng: Random, rows: Rows) -> None:
+    """One id at a second position, on both sides: all sums cancel, and every position stands once."""
+    sent = rng.choice(rows[P])
+    moved = {"offset": sent["offset"] + 40}
+    rows[P].append(sent | moved)
+    rows[D] += [row | moved for row in rows[D] if row["message_id"] == sent["message_id"]]
+
+
+def _share_position(rng: Random, rows: Rows) -> None:
+    """Two ids at one position, on both sides."""
+    sent = rng.choice(rows[P])
+    other = {"message_id": sent["message_id"] + "x"}
+    rows[P].append(sent | other)
+    rows[D] += [row | other for row in rows[D] if row["message_id"] == sent["message_id"]]
+
+
+def _swap(name: str) -> Twist:
+    """Two rows of the output hold each other's value: sums over one column would cancel."""
+
+    def twist(rng: Random, rows: Rows) -> None:
+        one, other = rng.choice(rows[D]), rng.choice(rows[D])
+        one[name], other[name] = other[name], one[name]
+
+    return twist
+
+
+def _set(ledger: Ledger, name: str, value: Any) -> Twist:
+    def twist(rng: Random, rows: Rows) -> None:
+        rng.choice(rows[ledger])[name] = value
+
+    return twist
+
+
+def _set_on_both(name: str, value: Any) -> Twist:
+    """A value that both sides agree on: no break of its own."""
+
+    def twist(rng: Random, rows: Rows) -> None:
+        sent = rng.choice(rows[P])
+        for row in (sent, *(row for row in rows[D] if row["message_id"] == sent["message_id"])):
+            row[name] = value
+
+    return twist
+
+
+def _move_null(rng: Random, rows: Rows) -> None:
+    """A value on one side stands in another column on the other, which is null where it was."""
+    sent = rng.choice(rows[P])
+    sent["payload_hash"], sent["key_hash"] = "v", None
+    for row in rows[D]:
+        if row["message_id"] == sent["message_id"]:
+            row["payload_hash"], row["key_hash"] = None, "v"
+
+
+def _later(ledger: Ledger, name: str, seconds: int) -> Twist:
+    def twist(rng: Random, rows: Rows) -> None:
+        row = rng.choice(rows[ledger])
+        row[name] = (row[name] or WINDOW.start) + timedelta(seconds=seconds)
+
+    return twist
+
+
+def _reorder(name: str) -> Twist:
+    def twist(rng: Random, rows: Rows) -> None:
+        ledger = D if name == "processed_at" else P
+        one, other = rng.choice(rows[ledger]), rng.choice(rows[ledger])
+        one[name], other[name] = other[name], one[name]
+
+    return twist
+
+
+def _commit_back(rng: Random, rows: Rows) -> None:
+    for row in rows.get(C, [])[-1:]:
+        rows[C].append(
+            row | {"committed_offset": 0, "committed_at": row["committed_at"] + timedelta(seconds=1)}
+        )
+
+
+def _nothing(rng: Random, rows: Rows) -> None:
+    return
+
+
+TWISTS: tuple[Twist, ...] = (
+    _nothing, _nothing, _nothing, _nothing,
+    _lose, _double, _lose_one_and_double_another, _double_both, _resend_both, _share_position, _move_null, _commit_back,
+    _swap("payload_hash"), _swap("message_id"), _swap("offset"), _swap("key_hash"), _swap("partition"),
+    _set(D, "payload_hash", "other"), _set(D, "payload_hash", None), _set(P, "payload_hash", None),
+    _set(D, "message_id", None), _set(P, "message_id", None), _set(D, "offset", None), _set(P, "offset", -1),
+    _set(D, "outcome", "unknown"), _set(D, "outcome", "failed"),
+    _set(P, "outcome", "unknown"), _set(P, "outcome", "failed"),
+    _set(D, "consumer_group", "other"), _set(D, "consumer_group", None),
+    _set(D, "transaction_id", "t"), _set(P, "transaction_id", "t"), _set(P, "intended_partition", 7),
+    _set(D, "processed_at", None), _set(P, "attempted_at", None), _set(P, "completed_at", None),
+    _set_on_both("payload_hash", None), _set_on_both("key_hash", "k"), _set_on_both("payload_hash", ""),
+    _later(D, "processed_at", 1200), _later(D, "processed_at", -4000), _later(P, "attempted_at", -3600),
+    _reorder("processed_at"), _reorder("sequence"),
+)  # fmt: skip
+
+
+TRAPS: tuple[Twist, ...] = (
+    _lose, _double, _lose_one_and_double_another, _double_both, _resend_both, _share_position, _move_null,
+    _set(D, "payload_hash", "other"), _set(D, "payload_hash", None), _set(D, "message_id", "other"),
+    _set(D, "offset", 99), _set(D, "partition", 5), _set(D, "topic", "other"),
+    _set(D, "outcome", "unknown"), _set(D, "outcome", "failed"),
+    _set(P, "outcome", "unknown"), _set(P, "outcome", "failed"),
+    _set(D, "consumer_group", "other"), _set(D, "transaction_id", "t"), _set(P, "transaction_id", "t"),
+    _set(P, "intended_partition", 7), _set(D, "processed_at", None), _set(P, "attempted_at", None),
+    _later(D, "processed_at", 1200), _set(P, "offset", -1), _set(D, "offset", None),
+)  # fmt: skip
+"""Twists each of which always leaves something that must be looked at."""
+
+
+def _history(rng: Random, ledgers: tuple[Ledger, ...], terms: dict[str, Any], name: str) -> RandomHistory:
+    twists = [rng.choice(TWISTS) for _ in range(rng.choice((1, 1, 2)))]
+    return _twisted(rng, twists, ledgers, terms, name)
+
+
+def _twisted(
+    rng: Random, twists: Sequence[Twist], ledgers: tuple[Ledger, ...], terms: dict[str, Any], name: str
+) -> RandomHistory:
+    simulation = Simulation(rng, NO_FAULTS, rng.randint(1, 2), is_transactional=False, is_compacted=False)
+    simulation.run(rng.randint(3, 7))
+    made: Rows = {P: simulation.produced, D: simulation.delivered, C: simulation.committed}
+    rows = {ledger: [dict(row) for row in made[ledger]] for ledger in ledgers}
+    for twist in twists:
+        if rows[P] and rows[D]:
+            twist(rng, rows)
+    # Columns that ask for a sort of everything are there in half of the runs only.
+    hidden = terms.get("hidden", frozenset())
+    present = {ledger: COLUMNS[ledger] - hidden for ledger in ledgers}
+    shown = {
+        ledger: [{n: v for n, v in row.items() if n not in hidden} for row in rows[ledger]]
+        for ledger in ledgers
+    }
+    contract = contract_for([*ledgers], {n: v for n, v in terms.items() if n != "hidden"})
+    coverage = dict.fromkeys(ledgers, OracleCoverage(None, GRACE_END, True, True))
+    return RandomHistory(name, contract, WINDOW, shown, coverage, present)
+
+
+def _histories() -> Iterator[RandomHistory]:
+    quiet = frozenset({"sequence", "key_hash", "consumer_id", "generation"})
+    settings = (
+        ((P, D), {"identity": "position", "hidden": quiet, "clock_skew": "1s"}),
+        ((P, D, C), {"ordering": "partition"}),
+    )
+    for number, (ledgers, terms) in enumerate(settings):
+        for member in range(SIZE):
+            name = f"{SEED}/{number}/{member}"
+            yield _history(Random(name), ledgers, terms, name)  # noqa: S311 - repeatable, not secret
+
+
+def _settled(
+    spark: SparkSession, histories: list[RandomHistory], widths: Widths
+) -> dict[int, list[dict[str, Any]]]:
+    """Return the partitions of each history that the first level settles, by its place in the list."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for batch in batches(histories):
+        scope = scope_together(spark, batch.histories)
+        present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
+        assert levels.is_eligible(scope.contract, present)
+        with suited_to(spark, is_small=True):
+            sides = [Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, D)]
+            compared = levels.compare(scope.contract, WINDOW, *sides, widths)
+            told = [numbered(doubt).select("number").distinct() for doubt in levels.doubts(scope, compared)]
+            doubted = {int(row["number"]) for doubt in told for row in doubt.collect()}
+            plain = (side.filter("is_plain") for side in (compared.sent, compared.arrived))
+            rows = partition_rows(partition_counts_of(*plain), None)
+        for number, place in enumerate(batch.places):
+            if number not in doubted:
+                found[place] = [unmarked(row) for row in rows if number_of(row["topic"]) == number]
+    return found
+
+
+@pytest.mark.timeout(600)
+def test_no_trap_is_settled(spark: SparkSession) -> None:
+    """What a single twist leaves is doubted wherever it happens, at every width; without a twist most is settled."""
+    plain = [_twisted(Random(f"plain/{n}"), [], (P, D, C), {}, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
+    traps = [
+        _twisted(Random(f"{place}/{n}"), [trap], (P, D, C), {}, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311
+        for place, trap in enumerate(TRAPS)
+        for n in range(2)
+    ]
+
+    standard, narrow = (_settled(spark, plain + traps, widths) for widths in (Widths(), Widths(0, 2)))
+
+    assert [traps[place - len(plain)].name for place in standard if place >= len(plain)] == []
+    assert len(standard) >= 3, (
+        "a pipeline without faults may still be late or slow to commit, but mostly is neither"
+    )
+    assert standard == narrow
+
+
+@pytest.mark.timeout(1200)
+def test_what_the_first_level_settles_is_in_order(spark: SparkSession) -> None:
+    """Settled histories have DELIVERED messages alone, no break, no flag, and the same counts, at every width."""
+    histories = list(_histories())
+    full = engine_statements(spark, histories)
+    narrow = _settled(spark, histories, Widths(bucket_bits=1, id_bits=3))
+
+    settled = _settled(spark, histories, Widths())
+
+    assert settled == narrow
+    wrong = {}
+    for place, partitions in settled.items():
+        statement = full[place]
+        delivered = sum(row["delivered"] for row in partitions)
+        expected = {
+            "partitions": partitions,
+            "classes": {BreakClass.DELIVERED.value: delivered} if delivered else {},
+            "flags": {},
+            "unconfirmed": {},
+            "breaks": [],
+        }
+        different = {
+            name: (value, statement[name]) for name, value in expected.items() if value != statement[name]
+        }
+        if different:
+            wrong[histories[place].name] = different
+    assert wrong == {}
+    in_order = [place for place, statement in enumerate(full) if _is_in_order(statement)]
+    assert len(in_order) > SIZE / 2
+    assert len(settled) > len(in_order) * 0.75, (
+        "most of what is in order is settled, or the first level is no help"
+    )
+
+
+def _is_in_order(statement: dict[str, Any]) -> bool:
+    return set(statement["classes"]) <= {BreakClass.DELIVERED.value} and not statement["breaks"]

@@ -1,0 +1,73 @@
+"""A window that the first level settles has the statement that matching everything gives it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.histories import GRACE_END, WINDOW
+
+from tieout.contracts import load_contract
+from tieout.engine.reconciling import BREAK_COLUMNS, reconcile
+
+CONTRACT = """\
+version: 1
+pipeline: levels
+guarantee: exactly_once
+group: loader
+match: {match}
+ledgers:
+  produced: {{source: {{kind: files, format: parquet, path: produced}}, coverage: declared}}
+  delivered: {{source: {{kind: files, format: parquet, path: delivered}}, coverage: declared}}
+"""
+
+
+@pytest.mark.timeout(600)
+def test_a_settled_window_has_the_same_statement(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but percentiles and maximum of the latency, which come from a sample; the breaks' columns are the same."""
+    _write(spark, tmp_path)
+    monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
+    monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
+    found = {}
+    for match in ("auto", "full"):
+        (tmp_path / f"{match}.yml").write_text(CONTRACT.format(match=match))
+        contract = load_contract(tmp_path / f"{match}.yml")
+        found[match] = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END)
+
+    settled, full = (
+        replace(found[match], statement=dict(found[match].statement)) for match in ("auto", "full")
+    )
+
+    latency, exact = settled.statement.pop("latency"), full.statement.pop("latency")
+    assert latency.keys() == exact.keys() | {"sample"}
+    assert settled.statement == full.statement
+    assert full.statement["verdict"] == "KEPT"
+    assert 0 < latency["sample"] < latency["count"] == exact["count"] == 300
+    assert latency["mean_s"] == exact["mean_s"]
+    assert settled.breaks.select(*BREAK_COLUMNS).dtypes == full.breaks.select(*BREAK_COLUMNS).dtypes
+
+
+def _write(spark: SparkSession, folder: Path) -> None:
+    """Write 400 messages, one in twelve seconds, so that some lie outside the window, and buckets on its edges."""
+    columns = "message_id string, topic string, partition int, offset bigint, payload_hash string"
+    produced, delivered = [], []
+    for number in range(400):
+        sent_at = WINDOW.start + timedelta(seconds=12 * (number - 50), milliseconds=7)
+        same = (f"m{number}", "orders", number % 2, number // 2 * 16, f"h{number}")
+        produced.append((*same, sent_at, "acked"))
+        delivered.append((*same, _seen(sent_at, number)))
+    spark.createDataFrame(produced, f"{columns}, attempted_at timestamp, outcome string").write.parquet(
+        str(folder / "produced")
+    )
+    spark.createDataFrame(delivered, f"{columns}, processed_at timestamp").write.parquet(
+        str(folder / "delivered")
+    )
+
+
+def _seen(sent_at: datetime, number: int) -> datetime:
+    return sent_at + timedelta(milliseconds=100 + number % 7)

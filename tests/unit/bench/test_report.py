@@ -1,0 +1,107 @@
+"""What the bench says of its measurements: ratios, what was reached, and who disagrees."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from scripts.bench.data import Dataset
+from scripts.bench.measuring import Measured, cpu_seconds, measured, peak_memory
+from scripts.bench.report import Results, agreement_of, page, table
+
+ANSWER = {"lost": 2, "phantom": 1, "duplicated": 3, "corrupted": 0}
+
+
+def result(seconds: float | None, answer: dict[str, int] | None = None) -> Measured:
+    """Return a measurement of so many seconds."""
+    if seconds is None:
+        return Measured(None, None, None, {}, 0, "not finished after 9 s")
+    return Measured(seconds, seconds, 2**30, answer or {}, 1)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """One size, clean and with breaks; the clean window is fast enough, the other is not."""
+    found = Results()
+    for rate, ours in ((0.0, 1.25), (0.0001, 9.0)):
+        wanted = Dataset(1_000_000, rate, ("lost",), tmp_path)
+        found.add(wanted, "floor", result(1.0))
+        found.add(wanted, "tieout", result(ours, ANSWER))
+        found.add(wanted, "join", result(12.0, ANSWER))
+        found.add(wanted, "datacompy", result(None))
+    return found
+
+
+def test_a_ratio_is_reached_missed_or_not_measured(results: Results) -> None:
+    """Each ratio asked for is answered in words, with its number."""
+    told = page(results, "6g")
+
+    assert "| clean window, to the scan | 1.3 | 1.25 reached |" in told
+    assert "| 0.01 % broken, to the scan | 2.5 | 9.00 **missed** |" in told
+    assert "| all broken, to the full outer join | 1.3 | not measured |" in told
+
+
+def test_the_table_has_ratios_to_the_scan_and_who_did_not_finish(results: Results) -> None:
+    """The fastest comes first; what did not finish says so."""
+    rows = [line for line in table(results).splitlines() if line.startswith("| ")]
+
+    assert rows[1].startswith("| floor | 1.0 | 1.0 | 1.0 | 1.0 |")
+    assert rows[3].startswith("| join | 12.0 | 12.0 | 1.0 | 12.0 |")
+    assert rows[4].startswith("| datacompy | not finished after 9 s |")
+
+
+def test_a_contender_that_counts_otherwise_is_named(results: Results, tmp_path: Path) -> None:
+    """Counts are compared kind by kind; what a contender cannot tell apart is compared with the sum."""
+    assert agreement_of(results) == []
+    wanted = Dataset(1_000_000, 0.0001, ("lost",), tmp_path)
+    results.add(wanted, "datacompy", result(5.0, {"lost": 2, "phantom_or_duplicated": 4}))
+    assert agreement_of(results) == []
+
+    results.add(wanted, "join", result(12.0, ANSWER | {"lost": 1}))
+
+    assert agreement_of(results) == ["1000000 rows, 0.01% broken: join finds 1 lost, Tieout 2"]
+
+
+def test_results_are_kept(results: Results, tmp_path: Path) -> None:
+    """What one run measured is there in the next one."""
+    results.save(tmp_path / "results.json")
+
+    assert Results.load(tmp_path / "results.json").rows == results.rows
+    assert Results.load(tmp_path / "none.json").rows == {}
+
+
+def test_the_first_of_several_runs_is_not_counted(tmp_path: Path) -> None:
+    """The median is that of the runs after it."""
+    lines = "\\n".join(json.dumps({"seconds": n, "cpu": 1, "memory": 5, "answer": {}}) for n in (90, 1, 3))
+
+    found = measured([sys.executable, "-c", f"print('{lines}')"], dict(os.environ), 60, tmp_path / "log")
+
+    assert (found.seconds, found.memory, found.repeats) == (2, 5, 2)
+
+
+def test_a_contender_that_hangs_is_stopped(tmp_path: Path) -> None:
+    """After the limit it is killed, and the result says that it did not finish."""
+    code = "import time; time.sleep(600)"
+
+    found = measured([sys.executable, "-c", code], dict(os.environ), 0.5, tmp_path / "log")
+
+    assert (found.seconds, found.failure) == (None, "not finished after 0 s")
+
+
+def test_a_contender_that_fails_says_how(tmp_path: Path) -> None:
+    """Its exit code is told; the log has the rest."""
+    found = measured([sys.executable, "-c", "raise SystemExit(3)"], dict(os.environ), 60, tmp_path / "log")
+
+    assert found.failure == "failed, exit code 3"
+
+
+def test_a_process_knows_what_it_used() -> None:
+    """Processor time only grows, and memory is more than nothing."""
+    before = cpu_seconds()
+    sum(range(2_000_000))
+
+    assert cpu_seconds() >= before
+    assert peak_memory() > 2**20
