@@ -29,6 +29,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 MILLION = "00000000-0000-0000-0000-0000000f4240"
 WINDOW = "2026-11-20T23:00:00Z/2026-11-21T00:00:00Z"
 TRIES = 3
+SCRATCH = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "8GB", "maintenance_work_mem": "256MB"}
 
 PAGES = {
     "health, a week": "/",
@@ -105,7 +106,7 @@ def filled(pipelines: int, windows: int, breaks: int) -> Iterator[str]:
     """Give the URL of a PostgreSQL that holds so many windows, and a run of so many breaks."""
     with tempfile.TemporaryDirectory(prefix="tieout-pages-") as folder:
         Path(folder).chmod(0o755)
-        with running_postgres(Path(folder) / "data", {"fsync": "off"}) as url:
+        with running_postgres(Path(folder) / "data", SCRATCH) as url:
             Store(url).migrate()
             began = time.monotonic()
             with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:

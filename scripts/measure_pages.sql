@@ -51,7 +51,7 @@ SELECT '{million}', 'incident-' || i, 'LOST', 'consumer', 'commit before process
        to_jsonb(i * 20 + 19), 20, 'critical'
 FROM generate_series(0, {breaks} / 20 - 1) AS i;
 INSERT INTO tieout.break
-SELECT '{million}', md5(i::text), 'incident-' || i / 20, CASE i % 5 WHEN 0 THEN 'LATE' ELSE 'LOST' END, '[]',
+SELECT '{million}', lpad(to_hex(i), 32, '0'), 'incident-' || i / 20, CASE i % 5 WHEN 0 THEN 'LATE' ELSE 'LOST' END, '[]',
        'message-' || i, 'p1', 'payments', i / 20 % 12, i, NULL, 'consumer', 'commit before process', NULL, 'lost', 'critical',
        jsonb_build_object('produced', jsonb_build_array(jsonb_build_object('message_id', 'message-' || i, 'outcome', 'acked',
            'attempted_at', '{now}', 'payload_hash', md5(i::text), 'topic', 'payments', 'offset', i)))

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shutil.rmtree(HOME / "data" / str(int(millions * MILLION)), ignore_errors=True)
     print(table(results))
     if asked.report:
-        PAGE.write_text(page(results, asked.memory), encoding="utf-8")
+        PAGE.write_text(page(results, asked.memory, asked.note), encoding="utf-8")
         print(f"written: {PAGE.relative_to(bootstrap.ROOT)}")
     disagreements = agreement_of(results)
     for told in disagreements:
@@ -78,6 +78,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--memory", default="6g", help="heap of Spark's driver, memory limit of DuckDB")
     parser.add_argument("--keep", action="store_true", help="leave the data in .tieout/bench/data")
+    parser.add_argument(
+        "--note", default="", help="a sentence for the page, such as what else the machine did"
+    )
     parser.add_argument("--no-report", dest="report", action="store_false", help="leave the page as it is")
     asked = parser.parse_args(arguments)
     if asked.largest:

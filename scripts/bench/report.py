@@ -138,8 +138,8 @@ def _sizes(results: Results) -> list[int]:
     return sorted({rows for rows, _ in results.datasets()})
 
 
-def page(results: Results, memory: str) -> str:
-    """Return docs/reference/performance.md."""
+def page(results: Results, memory: str, note: str = "") -> str:
+    """Return docs/reference/performance.md; `note` says what a reader has to know of the circumstances."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return "\n".join(
         [
@@ -150,6 +150,7 @@ def page(results: Results, memory: str) -> str:
             "contenders do: [measure performance](../how-to/measure-performance.md). What the ratios rest on, and what "
             "costs what: [two levels](../explanation/two-levels.md).",
             "",
+            *([note, ""] if note else []),
             "## What was asked for",
             "",
             "Ratios of Tieout's seconds to another contender's in the same run.",

@@ -106,9 +106,11 @@ def result(audit: DAG) -> tuple[str, list[tuple[int, str, str]]]:
 
 
 def told(store: Store) -> list[tuple[str, str]]:
-    """Return kind and span of each alert that the audits stored, sent or not."""
+    """Return kind and span of each alert about gaps that the audits stored, sent or not."""
     with closing(psycopg2.connect(store._database.url)) as session, session.cursor() as cursor:
-        cursor.execute("SELECT kind, window_start, window_end FROM tieout.alert ORDER BY alert_id")
+        cursor.execute(
+            "SELECT kind, window_start, window_end FROM tieout.alert WHERE kind LIKE 'window_gap%' ORDER BY alert_id"
+        )
         return [(kind, f"{start:%H}-{end:%H}") for kind, start, end in cursor.fetchall()]
 
 

@@ -11,20 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from scripts.stack import examples, receiver, services, state
 from scripts.stack.api import Api
 from scripts.stack.layout import ROOT, Layout
 from scripts.stack.processes import MARK
-from tests.end_to_end import backfilling
-from tests.end_to_end.backfilling import Backfills
 
 from tieout.model import Verdict
-from tieout.store import RunSummary, Store
+from tieout.store import Store
 from tieout.testing import postgres
 
 pytestmark = pytest.mark.timeout(1500)
@@ -111,7 +107,6 @@ def test_a_killed_stack_is_started_again_with_its_runs(
 ) -> None:
     """Kill -9 of everything: the next start clears away what is left, and the runs are still there."""
     assert demonstration.returncode == 0
-    backfilling.prepare(layout.examples / CHOSEN[0])
     first = command(layout, "up")
     assert first.returncode == 0, first.stderr
     started = state.recall(layout)
@@ -130,45 +125,6 @@ def test_a_killed_stack_is_started_again_with_its_runs(
     (contract,) = examples.read(layout.examples, CHOSEN[:1])[0].contracts
     (run,) = Api(again.address).runs(contract.pipeline)
     assert run["state"] == "failed"
-
-
-def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
-    """Backwards over REST, by command line, cancelled, cleared and repeated, with each reprocess behaviour."""
-    started = state.recall(layout)
-    assert started is not None
-    backfills = Backfills(Api(started.address), Store(started.database_url))
-    backfills.api.patch(f"/dags/{backfilling.PIPELINE}", {"is_paused": False})
-    backfills.create("none", run_backwards=True, max_active_runs=1)
-    backfills.wait(results=2)
-    first = backfills.rows()
-    assert [one["final"] for one in first] == ["KEPT", "BROKEN"]
-    order = [
-        run.window.start for run in sorted(backfills.store.runs_of(backfilling.PIPELINE), key=by_publication)
-    ]
-    assert order == [backfilling.STARTS[1], backfilling.STARTS[0]]
-
-    backfills.create("none")
-    backfilling.by_command_line(backfilling.environment_of(started.processes[0].pid), "completed")
-    backfills.wait(results=4)
-    assert backfills.rows() == first
-
-    cancelled = backfills.create("completed")
-    backfills.api.put(f"/backfills/{cancelled}/cancel", {})
-    assert backfills.rows() == first
-    for run in backfills.api.runs(backfilling.PIPELINE):
-        path = f"/dags/{backfilling.PIPELINE}/dagRuns/{quote(run['dag_run_id'], safe='')}"
-        backfills.api.post(f"{path}/clear", {"dry_run": False})
-        backfills.api.patch(path, {"state": "failed"})
-    known = len(backfills.checked())
-    backfills.create("failed")
-    backfills.wait(results=known + 2)
-
-    assert backfills.rows() == first
-
-
-def by_publication(run: RunSummary) -> datetime:
-    """Return what orders runs as they were published."""
-    return run.published_at
 
 
 def test_down_leaves_nothing(layout: Layout) -> None:

@@ -258,7 +258,7 @@ def repeated_ids(ids: DataFrame, bits: int) -> DataFrame:
     """Return the ids that stand twice: by so many bits of a hash, and where these are equal, by the ids themselves.
 
     Rows without an id are not plain, and need no second look. Sums cannot tell: a message sent twice and delivered
-    twice cancels itself. This look costs a shuffle of one side's hashes, more than all the rest of the first level.
+    twice cancels itself. This look costs a shuffle of one side's hashes, about as much as both scans.
     """
     hashed = F.xxhash64("message_id")
     if bits < _ALL_BITS:

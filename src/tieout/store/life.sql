@@ -270,7 +270,7 @@ FROM tieout.life l WHERE l.id = %(id)s AND l.kind = %(kind)s
 ORDER BY l.pipeline, l.consumer_group
 
 -- name: life_history
--- Of a break: its own changes, and the acts upon it and upon the incidents that it was in.
+-- Of a break: its own changes, and the acts upon it and upon its incidents. At one time acts, all before s, come first.
 WITH incidents AS (
     SELECT DISTINCT b.incident_id FROM tieout.break b WHERE b.break_id = %(id)s AND b.incident_id IS NOT NULL
     UNION SELECT l.incident_id FROM tieout.life l
@@ -283,7 +283,7 @@ UNION ALL
 SELECT a.made_at, a.act, NULL, NULL, NULL, NULL, NULL, NULL, NULL, a.who, a.reason, a.expires_at, a.act_id
 FROM tieout.act a
 WHERE a.id = %(id)s OR (a.kind = 'incident' AND a.id IN (SELECT incident_id FROM incidents))
-ORDER BY at, what = 'statement', place
+ORDER BY at, what, place
 
 -- name: earlier_windows
 -- Open: a message of it waits, is lost or cannot be told, so that later evidence may change its class.

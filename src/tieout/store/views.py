@@ -107,7 +107,7 @@ class HistoryPoint:
 
 @dataclass(frozen=True)
 class OffsetPoint:
-    """Where a partition's judged offsets ended at the end of a bucket, and the most that were in flight in it."""
+    """Where a partition's judged offsets ended in a bucket's last window, and how many were then in flight."""
 
     topic: str | None
     partition: int | None
