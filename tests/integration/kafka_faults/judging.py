@@ -32,11 +32,12 @@ _HASHED = {
 
 @dataclass(frozen=True)
 class Judged:
-    """What the command found."""
+    """What the command found, and in how many seconds."""
 
     exit_code: int
     statement: Mapping[str, Any]
     breaks: tuple[Mapping[str, Any], ...]
+    seconds: float
 
 
 def judged(case: Mapping[str, Any], played: Path, output: Path) -> Judged:
@@ -52,17 +53,19 @@ def judged(case: Mapping[str, Any], played: Path, output: Path) -> Judged:
     def shared(_: Progress) -> Iterator[SparkSession]:
         yield local_session("tieout")  # the one that runs, with the settings of a command's own
 
+    began = time.monotonic()
     exit_code = main(
         ["reconcile", str(contract), "--from", start, "--to", end, "--output", str(output)],
         engine=SparkEngine(shared),
         out=io.StringIO(),
         err=told,
     )
+    seconds = time.monotonic() - began
     if not (output / "statement.json").exists():
         raise AssertionError(told.getvalue())
     lines = (output / "breaks.jsonl").read_text().splitlines()
     statement = json.loads((output / "statement.json").read_text())
-    return Judged(exit_code, statement, tuple(json.loads(line) for line in lines))
+    return Judged(exit_code, statement, tuple(json.loads(line) for line in lines), seconds)
 
 
 def contract_of(case: Mapping[str, Any], played: Path) -> dict[str, Any]:

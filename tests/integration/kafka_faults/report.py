@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 _HEAD = """\
@@ -20,15 +21,20 @@ In each cell stand the verdict, the messages by class, and in brackets the locus
 are those of the log within the window; each is in one state of
 [the balance](taxonomy.md#5-statement-everything-adds-up-or-the-auditor-is-wrong), and `unexplained` must be 0.
 
-| Fault | Configuration | Promised | Expected | Found | Offsets | Unexplained |
-|---|---|---|---|---|---|---|
+*Played* are the seconds from the making of the topic to the end of its last consumer, beside other faults;
+*judged* those that `tieout reconcile` took in a session that runs. This page is of {day}: {judgements} judgements,
+and {minutes} minutes from the start of the cluster to the last of them.
+
+| Fault | Configuration | Promised | Expected | Found | Offsets | Unexplained | Played | Judged |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
 @dataclass(frozen=True)
 class Line:
-    """One judgement."""
+    """One judgement; `played` and `judged` are seconds."""
 
+    topic: str
     fault: str
     configuration: str
     guarantee: str
@@ -36,15 +42,21 @@ class Line:
     found: str
     offsets: int
     unexplained: int
+    played: int
+    judged: float
 
 
 def line_of(
-    case: Mapping[str, Any], statement: Mapping[str, Any], breaks: Sequence[Mapping[str, Any]]
+    case: Mapping[str, Any],
+    statement: Mapping[str, Any],
+    breaks: Sequence[Mapping[str, Any]],
+    seconds: float,
 ) -> Line:
-    """Return the line of a case, given what was found."""
+    """Return the line of a case, given what was found, and in how many seconds."""
     parts = statement["partitions"]
     spans = [part["offsets"] for part in parts if part["offsets"]]
     return Line(
+        case["topic"],
         case["fault"],
         case["configuration"],
         case["guarantee"],
@@ -52,6 +64,8 @@ def line_of(
         _told(statement["verdict"], statement["classes"], breaks),
         sum(span["to"] - span["from"] for span in spans),
         sum(part["unexplained"] for part in parts),
+        case["seconds"],
+        seconds,
     )
 
 
@@ -61,13 +75,15 @@ def table_of(lines: Sequence[Line]) -> str:
     for line in sorted(lines, key=lambda line: (line.fault, line.guarantee, line.configuration)):
         found = "as expected" if line.found == line.expected else f"**{line.found}**"
         cells = [line.fault, line.configuration, f"`{line.guarantee}`", line.expected, found]
-        rows.append(f"| {' | '.join(cells)} | {line.offsets} | {line.unexplained} |\n")
+        numbers = [str(line.offsets), str(line.unexplained), str(line.played), f"{line.judged:.1f}"]
+        rows.append(f"| {' | '.join(cells)} | {' | '.join(numbers)} |\n")
     return "".join(rows)
 
 
-def page_of(lines: Sequence[Line], kafka: str) -> str:
-    """Return the page."""
-    return _HEAD.format(kafka=kafka) + table_of(lines)
+def page_of(lines: Sequence[Line], kafka: str, day: date, seconds: float) -> str:
+    """Return the page: the lines of one run with this version of Kafka, on that day, and how long it took."""
+    head = _HEAD.format(kafka=kafka, day=day, judgements=len(lines), minutes=f"{seconds / 60:.1f}")
+    return head + table_of(lines)
 
 
 def _told(verdict: str, classes: Mapping[str, int], breaks: Sequence[Mapping[str, Any]]) -> str:

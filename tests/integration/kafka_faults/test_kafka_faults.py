@@ -5,7 +5,6 @@ The cases of one topic are played by the function that its name stands for in `p
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.integration.kafka_faults.judging import differences, judged
 from tests.integration.kafka_faults.report import Line, line_of
+from tests.integration.kafka_faults.selection import TOPICS
 
 pytestmark = pytest.mark.timeout(900)
-
-IN_EVERY_RUN = (
-    *("commit-first", "write-first", "transactions", "compacted", "cooperative"),
-    *("stopped-plain", "stopped-idempotent", "acks-one", "acks-all", "unclean", "torn"),
-)
-"""At least one fault of each kind, and what survives it; a judgement costs seconds."""
-OTHERS = (
-    *(
-        "worker-queue",
-        "open-transaction",
-        "reset-to-earliest",
-        "reset-to-latest",
-        "group-deleted",
-        "recreated",
-    ),
-    *("recreated-when-read", "overrun", "eager", "sent-again", "acks-none", "clean", "torn-unanswered"),
-    "torn-replicated",
-)
-"""What `make faults` strikes and judges besides, and a run with TIEOUT_FAULTS=all."""
-TOPICS = IN_EVERY_RUN + (OTHERS if os.environ.get("TIEOUT_FAULTS") == "all" else ())
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -54,7 +34,7 @@ def test_every_message_is_judged_as_its_fault_left_it(
     wrong = {}
     for number, case in enumerate(cases):
         found = judged(case, played, tmp_path / f"{topic}-{number}")
-        lines.append(line_of(case, found.statement, found.breaks))
+        lines.append(line_of(case, found.statement, found.breaks, found.seconds))
         if unlike := differences(case, found):
             wrong[case["configuration"]] = unlike
 
