@@ -18,6 +18,7 @@ from tests.integration.kafka_faults.remote import Remote
 
 Place = Sequence[Any]
 """Partition, offset and id of a record."""
+BY_POSITION = ("topic_id", "partition", "offset")
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,14 @@ class Scene:
         life: int = 1,
         *,
         sink: str = "file",
+        key: Sequence[str] = BY_POSITION,
         drains: bool = False,
         **settings: Any,
     ) -> Remote:
-        """Start a life of the group's consumer; underscores in settings stand for dots."""
+        """Start a life of the group's consumer, whose output is a file, or a table with this key; see `reader.py`.
+
+        Underscores in settings stand for dots.
+        """
         named = {name.replace("_", "."): value for name, value in settings.items()}
         path = self._file("delivered", group).with_suffix(".jsonl" if sink == "file" else ".db")
         config = {
@@ -126,7 +131,7 @@ class Scene:
             "topic": self.name,
             "topic_id": self.topic_id,
             "consumer_id": f"{group}-{life}",
-            "sink": {"kind": sink, "path": str(path)},
+            "sink": {"kind": sink, "path": str(path), "key": list(key)},
             "drains": drains,
         }
         return Remote("reader", f"{group}-{life}", config, self.folder, self.stack)

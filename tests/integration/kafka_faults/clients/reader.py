@@ -1,7 +1,9 @@
 """A consumer that does what it is told: read, write its output, commit, each when the scenario says so.
 
-The configuration: `settings` of librdkafka, `topic`, `consumer_id`, `sink` ({"kind": "file" or "table", "path"}),
-`drains`: whether it writes and commits what it was handed before it gives up a partition, and `topic_id`.
+The configuration: `settings` of librdkafka, `topic`, `topic_id`, `consumer_id`, `sink` ({"kind": "file" or "table",
+"path", "key"}; the key are a table's columns), and `drains`: whether it writes and commits what it was handed before
+it gives up a partition. Where librdkafka does not store offsets by itself, those of written rows are stored, to be
+committed.
 """
 
 from __future__ import annotations
@@ -43,21 +45,17 @@ class Sink(Protocol):
 
 
 class TableSink:
-    """A table whose key is the record's position: a row that is there already stays as it is."""
+    """A table with a key, such as the record's position: a row that is there already stays as it is."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, key: list[str]) -> None:
+        self._key = key
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-        self._connection.execute(
-            "create table if not exists output (topic_id, partition, offset, row, "
-            "primary key (topic_id, partition, offset))"
-        )
+        self._connection.execute("create table if not exists output (key primary key, row)")
 
     def write(self, row: dict[str, Any]) -> None:
-        """Insert the row unless its position is there."""
-        place = (row["topic_id"], row["partition"], row["offset"])
-        self._connection.execute(
-            "insert or ignore into output values (?, ?, ?, ?)", (*place, json.dumps(row))
-        )
+        """Insert the row unless its key is there."""
+        key = json.dumps([row[name] for name in self._key])
+        self._connection.execute("insert or ignore into output values (?, ?)", (key, json.dumps(row)))
 
 
 class Reader:
@@ -66,7 +64,10 @@ class Reader:
     def __init__(self, config: dict[str, Any]) -> None:
         self._config = config
         sink = config["sink"]
-        self._sink: Sink = LedgerFile(sink["path"]) if sink["kind"] == "file" else TableSink(sink["path"])
+        self._sink: Sink = (
+            LedgerFile(sink["path"]) if sink["kind"] == "file" else TableSink(sink["path"], sink["key"])
+        )
+        self._stores = config["settings"].get("enable.auto.offset.store") is False
         self._consumer = Consumer({**config["settings"], "enable.partition.eof": True})
         self._handed: list[tuple[Message, int]] = []
         self._ends: set[int] = set()
@@ -91,6 +92,8 @@ class Reader:
         rows, self._handed = self._handed[:count], self._handed[len(self._handed[:count]) :]
         for message, generation in rows:
             self._sink.write(self._row(message, generation))
+            if self._stores:
+                self._consumer.store_offsets(message=message)
         return [[message.partition(), message.offset(), id_in(message.value())] for message, _ in rows]
 
     def commit(self) -> None:
@@ -168,6 +171,7 @@ class Reader:
             "topic_id": self._config["topic_id"],
             "partition": message.partition(),
             "offset": message.offset(),
+            "leader_epoch": message.leader_epoch(),
             "key_hash": fingerprint(message.key()),
             "payload_hash": fingerprint(value),
             "consumer_group": self._config["settings"]["group.id"],

@@ -71,27 +71,50 @@ def killed_before_commit(scene: Scene) -> list[Case]:
 
 
 def killed_with_a_queue(scene: Scene) -> list[Case]:
-    """A consumer hands records to a worker and commits by itself, every so often; the queue dies with it."""
+    """A consumer hands records to a worker and commits by itself, every so often; the queue dies with it.
+
+    One commits whatever it was handed, the other what its worker has stored as written.
+    """
     scene.create()
     scene.send(_MESSAGES)
-    group = "commits-by-itself"
-    reader = scene.reader(group, enable_auto_commit=True, auto_commit_interval_ms=200)
+    forgets, keeps = "commits-what-it-read", "commits-what-it-wrote"
+    reader = scene.reader(forgets, enable_auto_commit=True, auto_commit_interval_ms=200)
     handed = reader.call("read", count=_MESSAGES)
-    wait_until(lambda: scene.cluster.committed(group) == {0: _MESSAGES}, "the commit of what is in the queue")
+    _await_commit(scene, forgets, _MESSAGES)
     reader.call("write", count=_WRITTEN)
+    reader.kill()
+    careful = {"enable_auto_commit": True, "enable_auto_offset_store": False}
+    reader = scene.reader(keeps, auto_commit_interval_ms=200, **careful)
+    reader.call("read", count=_MESSAGES)
+    reader.call("write", count=_WRITTEN)
+    _await_commit(scene, keeps, _WRITTEN)
     reader.kill()
     scene.send(_MORE, session="sender-2")
     scene.end()
-    scene.drain(group, life=2)
+    for group in (forgets, keeps):
+        scene.drain(group, life=2)
+    fault = "consumer killed with a queue"
     lost = breaks_of(handed[_WRITTEN:], "LOST", "consumer", "commit before process", ["COMMIT_AHEAD"])
     return [
         scene.case(
-            "consumer killed with a queue",
-            "auto-commit and a worker queue",
-            group,
+            fault,
+            "auto-commit of what was read",
+            forgets,
             "BROKEN",
             {"DELIVERED": _WRITTEN + _MORE, "LOST": len(lost)},
             lost,
             guarantee="at_least_once",
-        )
+        ),
+        scene.case(
+            fault,
+            "auto-commit of what was written (enable.auto.offset.store=false)",
+            keeps,
+            "KEPT",
+            {"DELIVERED": _MESSAGES + _MORE},
+            guarantee="at_least_once",
+        ),
     ]
+
+
+def _await_commit(scene: Scene, group: str, offset: int) -> None:
+    wait_until(lambda: scene.cluster.committed(group) == {0: offset}, f"{group} to commit {offset}")

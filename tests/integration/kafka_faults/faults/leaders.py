@@ -7,21 +7,29 @@ from __future__ import annotations
 
 import struct
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.remote import Remote
-from tests.integration.kafka_faults.scene import Case, Scene, breaks_of
+from tests.integration.kafka_faults.scene import Case, Place, Scene, breaks_of
 
 _COUNT = 10
 """Messages of each part: sent before the faults, struck by one, and sent after them."""
+_FEW = 4
+"""Messages that the unclean leader is sent: fewer than it did not have."""
 _FETCH_WAIT = 1.0
 """Seconds until the stopped follower's last fetch is answered: what comes then stays with the leader."""
+_AT_A_TIME = 4
+"""Clients that start at once."""
 _TORN_BYTES = 20
 _TORN_HEAD = 40
 _BASE_OFFSET = struct.Struct(">q")
 _FAILOVER = "leader failover or unclean election"
+_READ_ON = "unclean-reader"
+"""The group that reads, and commits, what the unclean leader will not have."""
 
 REPLICAS: Mapping[str, Sequence[int]] = {
     "acks-one": (2, 1),
@@ -45,7 +53,8 @@ def dying_leaders(scenes: Mapping[str, Scene]) -> list[Case]:
     """Kill the second broker when it has what the first has not, then the first when the second was away."""
     cluster = next(iter(scenes.values())).cluster
     first, second = cluster.brokers[1], cluster.brokers[2]
-    senders = {name: _started(name, scene) for name, scene in scenes.items()}
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        senders = dict(zip(scenes, pool.map(_started, scenes, scenes.values()), strict=True))
     wait_until(lambda: all(_is_everywhere(name, scene) for name, scene in scenes.items()), "the followers")
     for name in ("torn", "torn-replicated"):
         _send(scenes, senders, name)
@@ -66,13 +75,15 @@ def dying_leaders(scenes: Mapping[str, Scene]) -> list[Case]:
     senders["acks-all"].call("settle")
     scenes["acks-one"].send(_COUNT, session="sender-2")
     lost["unclean"] = _send(scenes, senders, "unclean")
+    scenes["unclean"].drain(_READ_ON)
     _send(scenes, senders, "clean")
     first.kill()
     cluster.start_node(second)
     wait_until(lambda: cluster.leaders("unclean") == [2], "the second broker to lead, uncleanly")
 
-    for name in ("acks-none", "torn", "torn-unanswered", "unclean"):
+    for name in ("acks-none", "torn", "torn-unanswered"):
         scenes[name].send(_COUNT, session="sender-2")
+    unread = scenes["unclean"].send(_FEW, session="sender-2")
     cluster.start_node(first)
     wait_until(lambda: all(cluster.leaders(name) != [-1] for name in scenes), "leaders of all topics")
     for name in ("clean", "torn-replicated"):
@@ -80,8 +91,10 @@ def dying_leaders(scenes: Mapping[str, Scene]) -> list[Case]:
     for name, scene in scenes.items():
         scene.end()
         scene.leader = cluster.leaders(name)[0]
-        scene.drain(f"{name}-loader")
-    return [_case(name, scene, lost.get(name, [])) for name, scene in scenes.items()]
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        list(pool.map(lambda name: scenes[name].drain(f"{name}-loader"), scenes))
+    cases = [_case(name, scene, lost.get(name, [])) for name, scene in scenes.items()]
+    return [*cases, _case_of_one_that_had_read(scenes["unclean"], lost["unclean"], unread)]
 
 
 def _started(name: str, scene: Scene) -> Remote:
@@ -98,7 +111,7 @@ def _is_everywhere(name: str, scene: Scene) -> bool:
     return all(len(scene.records(broker)) == _COUNT for broker in REPLICAS[name])
 
 
-def _send(scenes: Mapping[str, Scene], senders: Mapping[str, Remote], name: str) -> list[list[object]]:
+def _send(scenes: Mapping[str, Scene], senders: Mapping[str, Remote], name: str) -> list[Place]:
     """Send more messages, see them acknowledged, and return partition, offset and id of each."""
     senders[name].call("send", ids=scenes[name].ids(_COUNT), partition=0)
     rows = senders[name].call("settle")
@@ -112,7 +125,7 @@ def _segment(scene: Scene) -> Path:
     return max(folder.glob("*.log"))
 
 
-def _cut(scene: Scene) -> list[list[object]]:
+def _cut(scene: Scene) -> list[Place]:
     """Cut the end off the dead broker's last batch, as if its machine had not written it; return what that takes."""
     before = scene.records(2)
     with _segment(scene).open("r+b") as segment:
@@ -141,7 +154,7 @@ _TOLD = {
 }
 
 
-def _case(name: str, scene: Scene, lost: Sequence[Sequence[object]]) -> Case:
+def _case(name: str, scene: Scene, lost: Sequence[Place]) -> Case:
     fault, configuration = _TOLD[name]
     delivered = len({id_ for _, id_ in scene.records()})
     if not lost:
@@ -157,9 +170,35 @@ def _case(name: str, scene: Scene, lost: Sequence[Sequence[object]]) -> Case:
     if lost[0][1] is None:
         breaks = breaks_of(lost, "LOST", "after the acknowledgement")
     else:
-        breaks = breaks_of(lost, "LOST", "broker", _FAILOVER)
-        breaks += breaks_of(lost, "LOG_IDENTITY_CONFLICT", "broker", _FAILOVER)
-        classes["LOG_IDENTITY_CONFLICT"] = len(lost)
+        breaks = [*breaks_of(lost, "LOST", "broker", _FAILOVER), *_of_the_log(scene, lost)]
+        classes |= Counter(one["class"] for one in breaks)
     return scene.case(
         fault, configuration, f"{name}-loader", "BROKEN", classes, breaks, guarantee="at_least_once"
     )
+
+
+def _case_of_one_that_had_read(scene: Scene, lost: Sequence[Place], unread: Sequence[Place]) -> Case:
+    """Return the case of the group that had been where the unclean leader wrote: nobody knows if it will come back."""
+    breaks = breaks_of(unread, "IN_FLIGHT", "unknown", flags=["OVERDUE"]) + _of_the_log(scene, lost)
+    end = lost[-1][1] + 1
+    breaks += breaks_of([[0, end, None]], "COMMIT_OUT_OF_RANGE", "offset store", "commit after truncation")
+    return scene.case(
+        _TOLD["unclean"][0],
+        "acks=all, unclean election, and a group that had read what is gone",
+        _READ_ON,
+        "BROKEN",
+        {"DELIVERED": _COUNT + len(lost), **Counter(one["class"] for one in breaks)},
+        breaks,
+        guarantee="at_least_once",
+    )
+
+
+def _of_the_log(scene: Scene, lost: Sequence[Place]) -> list[dict[str, object]]:
+    """Return the breaks of the positions that were lost: others are there now, or the log ends before them."""
+    end = scene.records()[-1][0] + 1
+    reused = [[partition, offset, None] for partition, offset, _ in lost if offset < end]
+    cut = [place for place in lost if place[1] >= end]
+    return [
+        *breaks_of(reused, "LOG_IDENTITY_CONFLICT", "broker", _FAILOVER),
+        *breaks_of(cut, "LOG_TRUNCATION", "broker", _FAILOVER),
+    ]

@@ -27,6 +27,8 @@ _PLAIN = {
     "max.in.flight.requests.per.connection": "5",
 }
 _MESSAGES = 20
+_KEYED = "keyed-by-id"
+"""The group whose output has a message once, however often the log has it."""
 TOPICS = ("stopped-plain", "stopped-idempotent", "sent-again")
 
 
@@ -74,6 +76,7 @@ def stopped_broker(scenes: Mapping[str, Scene]) -> list[Case]:
     for scene in (plain, idempotent, resent):
         scene.end()
         scene.drain(f"{scene.name}-loader")
+    resent.drain(_KEYED, sink="table", key=["message_id"])
     cases.append(_plain_case(plain))
     fault = "broker stopped for longer than a request may take"
     cases.append(
@@ -85,8 +88,7 @@ def stopped_broker(scenes: Mapping[str, Scene]) -> list[Case]:
             {"DELIVERED": len(idempotent.records())},
         )
     )
-    cases.append(_resent_case(resent, unsure))
-    return cases
+    return [*cases, *_resent_cases(resent, unsure)]
 
 
 def _verifiable_producer(scene: Scene) -> subprocess.Popen[bytes]:
@@ -170,19 +172,37 @@ def _plain_case(scene: Scene) -> Case:
     )
 
 
-def _resent_case(scene: Scene, unsure: Sequence[str]) -> Case:
+def _resent_cases(scene: Scene, unsure: Sequence[str]) -> list[Case]:
     places = _positions(scene)
     doubled = [[0, places[id_][0], id_] for id_ in unsure]
     if any(len(places[id_]) != 2 for id_ in unsure):
         raise AssertionError("expected the log to hold twice what was sent again")
-    flags = ["LOG_DUPLICATE", "inherited"]
-    return scene.case(
+    fault, configuration = (
         "broker stopped, and a new producer sends again",
         "idempotence, which does not outlive its producer",
-        f"{scene.name}-loader",
-        "BROKEN",
-        {"DELIVERED": len(places) - len(doubled), "OUTPUT_DUPLICATE": len(doubled)},
-        breaks_of(
-            doubled, "OUTPUT_DUPLICATE", "producer → broker", "producer restart or application resend", flags
-        ),
     )
+    resend, once = "producer restart or application resend", len(places) - len(doubled)
+    return [
+        scene.case(
+            fault,
+            configuration,
+            f"{scene.name}-loader",
+            "BROKEN",
+            {"DELIVERED": once, "OUTPUT_DUPLICATE": len(doubled)},
+            breaks_of(
+                doubled,
+                "OUTPUT_DUPLICATE",
+                "producer → broker",
+                resend,
+                ["LOG_DUPLICATE", "inherited"],
+            ),
+        ),
+        scene.case(
+            fault,
+            "the same, into a table keyed by message id",
+            _KEYED,
+            "KEPT",
+            {"DELIVERED": once, "LOG_DUPLICATE": len(doubled)},
+            breaks_of(doubled, "LOG_DUPLICATE", "producer → broker", resend),
+        ),
+    ]
