@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGCONT, SIGSTOP
@@ -169,7 +169,7 @@ class Cluster:
             return 0
 
     def _metadata(self, topic: str | None = None) -> Any:
-        for _ in range(20):
+        for _ in range(4):
             try:
                 return self.admin.list_topics(topic, timeout=5)
             except KafkaException:
@@ -271,12 +271,15 @@ def new_cluster(jars: Jars, folder: Path, stack: ExitStack) -> Cluster:
 def wait_until(happened: Callable[[], bool], what: str, patience: float = 90) -> None:
     """Wait until it has happened; a machine that stood still meanwhile does not use up the patience.
 
+    As long as no broker answers, it has not.
+
     Raises:
         RecordingError: where it has not after `patience` seconds of asking.
     """
     for _ in range(int(patience / _PAUSE)):
-        if happened():
-            return
+        with suppress(KafkaException):
+            if happened():
+                return
         time.sleep(_PAUSE)
     raise RecordingError(f"waited {patience:.0f} s for {what}")
 
