@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test mutate check requirements record score bench install install-dev
+.PHONY: help demo up down test mutate check requirements record faults score bench install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -61,6 +61,9 @@ bench: ## Measure Tieout beside other ways to compare, and write docs/reference/
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)
+
+faults: install-dev ## Strike a real Kafka cluster, judge what is left, and write docs/reference/kafka-faults.md (needs Maven)
+	@TIEOUT_FAULTS=all TIEOUT_FAULTS_PAGE=docs/reference/kafka-faults.md $(BIN)/python -m pytest tests/integration/kafka_faults $(PYTEST_ARGS)
 
 install: ## Create .venv with what the demonstration needs
 	@$(PYTHON) scripts/bootstrap.py runtime
