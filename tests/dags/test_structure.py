@@ -64,6 +64,13 @@ def test_every_task_is_bounded_in_time_and_explained(dag: DAG) -> None:
         assert task.doc_md, task.task_id
 
 
+def test_every_task_is_tried_again(dag: DAG) -> None:
+    """A worker may be killed at any of them, and a busy API server may not let one begin."""
+    assert dag.tasks
+    for task in dag.tasks:
+        assert task.retries > 0, task.task_id
+
+
 def test_runs_may_begin_long_ago(dag: DAG) -> None:
     """Airflow ends a manual run before a DAG's start as a success without tasks."""
     assert dag.start_date == LONG_AGO

@@ -57,7 +57,9 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
     """Return `window → reconcile → check → alert → verdict` for one contract.
 
     `alert` and `verdict` run whatever happened before them, and `verdict`, the only leaf, alone decides the
-    run's state: an alert at the end would turn a failed run into a successful one.
+    run's state: an alert at the end would turn a failed run into a successful one. Every task is tried again: what is
+    wrong with the run itself fails it for good (`AirflowFailException`), so what is left is a worker that was killed,
+    or that Airflow's API server, being busy, did not let begin (docs/reference/faults.md).
 
     Args:
         contract: The contract.
@@ -80,6 +82,8 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
             WindowOperator(
                 task_id="window",
                 contract=contract,
+                retries=2,
+                retry_delay=timedelta(seconds=20),
                 doc_md="Fixes what is judged.",
                 execution_timeout=_SHORT_LIMIT,
             ),
@@ -104,6 +108,8 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
             VerdictOperator(
                 task_id="verdict",
                 trigger_rule=TriggerRule.ALL_DONE,
+                retries=2,
+                retry_delay=timedelta(seconds=10),
                 execution_timeout=_SHORT_LIMIT,
                 doc_md="KEPT and PENDING succeed; BROKEN, UNKNOWN and no result fail the run.",
             ),
