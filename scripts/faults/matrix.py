@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import psycopg2
+from psycopg2 import sql
 from scripts.faults import holding
 from scripts.faults.killing import APPLICATION, Stack
 from scripts.faults.orders import PIPELINE, WINDOW
@@ -23,7 +24,7 @@ from tieout.store import Store
 
 PATIENCE_SECONDS = 900.0
 _UPKEEP = "tieout_upkeep"
-_TABLES = "run, alert, life, life_event, act, replay, replay_item"
+_TABLES = ("run", "alert", "life", "life_event", "act", "replay")
 _ENDED = ("success", "failed")
 
 
@@ -188,11 +189,16 @@ class Disturbed:
         self.stack.restore()
 
     def empty(self) -> None:
-        """Forget every result and every alert."""
-        tables = ", ".join(f"tieout.{name}" for name in _TABLES.split(", "))
+        """Forget every result of the pipeline and every alert."""
         url = self.stack.started.database_url
-        with closing(psycopg2.connect(url, application_name=APPLICATION)) as session, session:
-            session.cursor().execute(f"TRUNCATE {tables} CASCADE")
+        with (
+            closing(psycopg2.connect(url, application_name=APPLICATION)) as session,
+            session,
+            session.cursor() as cursor,
+        ):
+            for table in _TABLES:
+                query = sql.SQL("DELETE FROM {} WHERE pipeline = %s")
+                cursor.execute(query.format(sql.Identifier("tieout", table)), (PIPELINE,))
         self.receiver.forget()
 
     def _begin(self) -> None:

@@ -66,7 +66,7 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
     `alert` and `verdict` run whatever happened before them, and `verdict`, the only leaf, alone decides the
     run's state: an alert at the end would turn a failed run into a successful one. Every task is tried again: what is
     wrong with the run itself fails it for good (`AirflowFailException`), so what is left is a worker that was killed,
-    or that Airflow's API server, being busy, did not let begin (docs/reference/faults.md).
+    or that Airflow's API server, being busy, did not let begin (docs/how-to/deploy.md).
 
     Args:
         contract: The contract.
