@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test mutate check requirements record faults score bench install install-dev
+.PHONY: help demo up down fire test mutate check requirements record faults score bench install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -27,6 +27,10 @@ up: ## Start the same, and leave it running with its user interface
 down: ## Stop what `make up` started in this checkout
 	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
 
+fire: ## Kill each part of the stack at each moment of a run, and write docs/reference/faults.md (as root; an hour)
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
+
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
@@ -38,7 +42,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy
-	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack
+	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack scripts/faults
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
 
