@@ -27,6 +27,7 @@ from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
 from tieout.engine.materialising import materialised
+from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
@@ -85,7 +86,9 @@ def batches(histories: Sequence[History]) -> list[Batch]:
 
 def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
     with suited_to(spark, is_small=True):
-        return _statements(spark, told_apart(scope_together(spark, histories)), histories)
+        return _statements(
+            spark, with_range_coverage(told_apart(scope_together(spark, histories))), histories
+        )
 
 
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
@@ -100,7 +103,17 @@ def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
         ledger: frozenset().union(*(history.present[ledger] for history in histories))
         for ledger in first.rows
     }
-    return scope_of(spark, first, marked, present)
+    return replace(
+        scope_of(spark, first, marked, present), window=_marked_window(first.window, len(histories))
+    )
+
+
+def _marked_window(window: Window, count: int) -> Window:
+    """Return the window with its ranges of offsets for the topics of every history."""
+    ranges = [
+        replace(one, topic=f"{one.topic}{_MARK}{number}") for number in range(count) for one in window.offsets
+    ]
+    return replace(window, offsets=tuple(ranges))
 
 
 def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
@@ -117,7 +130,7 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     for number, history in enumerate(histories):
         own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = _narrowed(scope, history)
+        own_scope = _narrowed(scope, history, number)
         statement: dict[str, Any] = {
             "partitions": own,
             "classes": classes,
@@ -133,13 +146,15 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     return statements
 
 
-def _narrowed(scope: Scope, history: History) -> Scope:
+def _narrowed(scope: Scope, history: History, number: int) -> Scope:
     """Return the batch's scope with one history's own columns and coverage."""
     evidence = {}
     for ledger, found in scope.evidence.items():
         coverage = _coverage(ledger, history.coverage.get(ledger), history.rows.get(ledger, []))
         if found.coverage.complete_until is None:  # the engine itself may find that a ledger covers nothing
             coverage = replace(coverage, complete_until=None)
+        lacking = tuple(text for text in found.coverage.lacking if number_of(text) == number)
+        coverage = replace(coverage, lacking=lacking)
         present = history.present.get(ledger, frozenset())
         evidence[ledger] = replace(found, present=present, coverage=coverage)
     return Scope(history.contract, history.window, evidence)

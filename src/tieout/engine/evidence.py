@@ -15,7 +15,8 @@ class LedgerCoverage:
     """How much of the world one ledger's evidence shows (taxonomy section 1, Coverage).
 
     `covers_from` None means from the beginning, `complete_until` None means that nothing is covered. `rows` counts the
-    conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time.
+    conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
+    what is not there of the offsets that a window asks for.
     """
 
     is_present: bool
@@ -29,6 +30,7 @@ class LedgerCoverage:
     undated: int
     digests: tuple[str, ...]
     notes: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:

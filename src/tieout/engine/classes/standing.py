@@ -91,7 +91,7 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
             F.min_by("message_id", "cover.offset").alias("message_id"),
             F.array_sort(F.collect_set(position)).alias("all_positions"),
         )
-        .filter(scope.in_window(F.col("committed_at")))
+        .filter(scope.holds(F.col("committed_at"), F.col("offset")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
         .withColumn("commit_rows", F.array(_commit_row("committed_offset", "committed_at")))
     )
@@ -126,7 +126,7 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
             "before_at": F.lag("committed_at").over(by_time),
             "generation_before": F.lag("generation").over(by_time),
         }
-    ).filter((F.col("low") < F.col("before")) & scope.in_window(F.col("committed_at")))
+    ).filter((F.col("low") < F.col("before")) & scope.holds(F.col("committed_at"), F.col("low")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
     pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
     rows = pairs.withColumns({"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair})
@@ -182,7 +182,7 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
         Ledger.PRODUCED, F.col("sent_at")
     )
     rows = absent.filter(
-        F.col("is_covered") & ~F.col("is_superseded") & scope.in_window(F.col("sent_at"))
+        F.col("is_covered") & ~F.col("is_superseded") & scope.holds(F.col("sent_at"), F.col("offset"))
     ).withColumns(
         {"positions": F.array(F.struct("topic", "partition", "offset")), "is_shown": is_sent_covered}
     )
@@ -209,7 +209,7 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
             F.max("attempted_at").alias("at"),
             F.min("attempted_at").alias("sent_at"),
         )
-        .filter((F.col("low") != F.col("high")) & scope.in_window(F.col("at")))
+        .filter((F.col("low") != F.col("high")) & scope.holds(F.col("at"), F.col("offset")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn(
             "is_shown",
@@ -241,8 +241,9 @@ def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
             F.bool_or(F.col("disposition") == "delivered").alias("has_delivered"),
             F.min(F.when(F.col("disposition") == "lost", F.col("member"))).alias("lost"),
         )
-        .filter(F.col("has_delivered") & scope.in_window(F.col("lost.at")))
-        .select("transaction", "lost.topic", "lost.partition", "lost.offset")
+        .filter("has_delivered")
+        .select("transaction", "lost.*")
+        .filter(scope.holds(F.col("at"), F.col("offset")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     )
     locus = F.lit(Locus.UNKNOWN.value)
