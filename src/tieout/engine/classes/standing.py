@@ -193,12 +193,16 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
 def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
     """Return one break a position that two identities, or two accepted attempts that differ, claim."""
     claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") == "acked")).select(
-        *PLACE, "offset", "key", "attempted_at"
+        *PLACE, "offset", "key", "attempted_at", "payload_hash"
     )
     if records is not None:
         claims = claims.unionByName(
             records.filter(F.col(scope.identity_column).isNotNull()).select(
-                *PLACE, "offset", "key", F.lit(None).cast("timestamp").alias("attempted_at")
+                *PLACE,
+                "offset",
+                "key",
+                F.lit(None).cast("timestamp").alias("attempted_at"),
+                F.lit(None).cast("string").alias("payload_hash"),
             )
         )
     rows = (
@@ -206,10 +210,13 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
         .agg(
             F.min("key").alias("low"),
             F.max("key").alias("high"),
+            (F.min("payload_hash") != F.max("payload_hash")).alias("differs"),
             F.max("attempted_at").alias("at"),
             F.min("attempted_at").alias("sent_at"),
         )
-        .filter((F.col("low") != F.col("high")) & scope.holds(F.col("at"), F.col("offset")))
+        .filter(
+            ((F.col("low") != F.col("high")) | F.col("differs")) & scope.holds(F.col("at"), F.col("offset"))
+        )
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn(
             "is_shown",
