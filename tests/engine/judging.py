@@ -22,7 +22,7 @@ from tieout.contracts import Contract
 from tieout.engine.balance import balanced
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of
-from tieout.engine.evidence import Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, Evidence, LedgerCoverage
 from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
@@ -203,6 +203,11 @@ def number_of(marked: str | None) -> int | None:
     return None if found is None else int(found[1])
 
 
+def _is_reversed(row: Mapping[str, Any]) -> bool:
+    sent, done = row.get("attempted_at"), row.get("completed_at")
+    return sent is not None and done is not None and done + COARSEST_CLOCK < sent
+
+
 def _undated(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> int:
     return sum(row.get(TIME_COLUMN[ledger]) is None for row in rows)
 
@@ -249,6 +254,7 @@ def _coverage(
         unparsed=0,
         # A row that only states a log's bounds has no time and is no record.
         undated=_undated(ledger, [row for row in rows if ledger != Ledger.LOG]),
+        reversed=sum(map(_is_reversed, rows)),
         digests=(),
         notes=(),
     )

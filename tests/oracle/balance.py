@@ -172,6 +172,7 @@ def _is_without_markers(fates: Fates, topic: str) -> bool:
     by_attempts = any(
         attempt.row.get("transaction_id") is not None and attempt.row.get("topic") == topic
         for message in fates.matched.messages
+        if message.is_accepted
         for attempt in message.attempts
     )
     return by_attempts or any(state_of(record) != "none" for record in records)

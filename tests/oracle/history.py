@@ -107,6 +107,8 @@ class History:
             return False
         if ledger is Ledger.LOG and not all(map(self._shows_range, self.window.offsets)):
             return False
+        if ledger is Ledger.PRODUCED and any(map(_is_answered_before, self.rows(ledger))):
+            return False
         is_upstream = ledger in (Ledger.PRODUCED, Ledger.LOG)
         return self.covers(ledger, self.window.start, self.window.end if is_upstream else self.grace_end)
 
@@ -213,6 +215,12 @@ def known(values: Iterable[Any]) -> set[Any]:
 def contradict(one: Any, other: Any) -> bool:
     """Return whether both values are known and differ."""
     return one is not None and other is not None and one != other
+
+
+def _is_answered_before(row: Row) -> bool:
+    """Return whether the attempt was completed before it was made, by more than a second (82)."""
+    sent, done = row.get("attempted_at"), row.get("completed_at")
+    return sent is not None and done is not None and sent - done > timedelta(seconds=1)
 
 
 def _bounds(rows: list[Row]) -> Bounds:

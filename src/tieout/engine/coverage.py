@@ -64,6 +64,8 @@ def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
         return "a producer session's sequence has gaps"
     if ledger in _DATED and coverage.undated:
         return f"{coverage.undated} rows without a time"
+    if coverage.reversed:
+        return f"{coverage.reversed} rows with completed_at before attempted_at"
     return None
 
 

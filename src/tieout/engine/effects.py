@@ -179,7 +179,7 @@ def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
 def with_record_keys(
     scope: Scope, records: DataFrame, attempts: DataFrame, reused: DataFrame | None
 ) -> DataFrame:
-    """Return log records with the `key` of their message: by their id where the log carries ids, else by position.
+    """Return log records with the `key` of their message: by position unless the ids contradict, else by their id.
 
     `named_id` is the message's id, the record's own or that of who sent it there.
     """
@@ -196,10 +196,7 @@ def with_record_keys(
     by_position = F.when((F.col("low") == F.col("high")) & ~contradicts, F.col("low"))
     return (
         by_id.join(at, same(POSITION, "at_"), how="left")
-        .withColumn(
-            "key",
-            F.when(F.col("message_id").isNotNull(), F.coalesce("by_id", by_position)).otherwise(by_position),
-        )
+        .withColumn("key", F.coalesce(by_position, F.when(F.col("message_id").isNotNull(), F.col("by_id"))))
         .withColumn("named_id", F.coalesce("message_id", F.when(by_position.isNotNull(), F.col("sent_id"))))
         .withColumn("key", F.coalesce("key", position_key()))
         .drop("sent_id", "by_id", "low", "high", *(f"at_{name}" for name in POSITION))

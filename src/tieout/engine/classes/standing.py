@@ -190,11 +190,19 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
 
-def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
+def log_identity_conflict(
+    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None
+) -> DataFrame:
     """Return one break a position that two identities, or two accepted attempts that differ, claim."""
-    claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") == "acked")).select(
-        *PLACE, "offset", "key", "attempted_at", "payload_hash"
+    placed = attempts.filter(F.col("offset").isNotNull())
+    accepted = messages.filter((F.col("acceptance") == "accepted") & (F.col("unknown") > 0)).select(
+        F.col("key").alias("accepted_key")
     )
+    proven = placed.filter(F.col("outcome") == "unknown").join(
+        accepted, F.col("key") == F.col("accepted_key"), how="left_semi"
+    )
+    acked = placed.filter(F.col("outcome") == "acked")
+    claims = acked.unionByName(proven).select(*PLACE, "offset", "key", "attempted_at", "payload_hash")
     if records is not None:
         claims = claims.unionByName(
             records.filter(F.col(scope.identity_column).isNotNull()).select(
@@ -261,7 +269,7 @@ def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
 def standing_breaks(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
     """Return the standing breaks of every class that the evidence allows to judge."""
     attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
-    breaks = [log_identity_conflict(scope, attempts, records)]
+    breaks = [log_identity_conflict(scope, messages, attempts, records)]
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         breaks.append(torn_transaction(scope, messages))
     if found.log is not None and found.bounds is not None and records is not None:
