@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.oracle import OracleCoverage
 
-from tieout.contracts import Contract
+from tieout.contracts import Budgets, Contract
 from tieout.engine.balance import balanced
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of
@@ -34,7 +34,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, tallied
-from tieout.model import Identity, Ledger, Window
+from tieout.model import Guarantee, Identity, Ledger, Window
 from tieout.verdicts import judge
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -63,32 +63,47 @@ class Batch:
     histories: tuple[History, ...]
 
 
-def engine_statements(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
-    """Return the engine's statement of each history, with its `breaks` as rows, in their order."""
+def engine_statements(
+    spark: SparkSession, histories: Sequence[History], *, is_large: bool = False
+) -> list[dict[str, Any]]:
+    """Return the engine's statement of each history, with its `breaks` as rows, in their order.
+
+    With `is_large` it goes about them as if their messages were many.
+    """
     found: dict[int, dict[str, Any]] = {}
     for batch in batches(histories):
-        found.update(zip(batch.places, _judged_together(spark, batch.histories), strict=True))
+        found.update(zip(batch.places, _judged_together(spark, batch.histories, is_large), strict=True))
     return [found[place] for place in range(len(histories))]
 
 
 def batches(histories: Sequence[History]) -> list[Batch]:
-    """Return the histories in groups that share all but their rows."""
+    """Return the histories in groups that share all but their rows, and what is promised of them.
+
+    Rules find and do not judge: guarantee and budgets are looked at when each history's own statement is.
+    """
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
         undated = tuple(sorted((ledger, _undated(ledger, rows) > 0) for ledger, rows in history.rows.items()))
         is_told = any(row.get("topic_id") for rows in history.rows.values() for row in rows)
         alone = place if is_told else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
-        terms = history.contract.model_copy(update={"pipeline": "p"}).to_json()
+        promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
+        terms = history.contract.model_copy(update=promised).to_json()
         groups[terms, history.window, coverage, undated, tuple(sorted(history.rows)), alone].append(place)
     return [Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
 
 
-def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+def share_of(histories: Sequence[History], share: int, shares: int) -> list[int]:
+    """Return the places of the histories of one share, so that processes can judge the shares side by side."""
+    return [place for batch in batches(histories)[share::shares] for place in batch.places]
+
+
+def _judged_together(
+    spark: SparkSession, histories: Sequence[History], is_large: bool
+) -> list[dict[str, Any]]:
     with suited_to(spark, is_small=True):
-        return _statements(
-            spark, with_range_coverage(told_apart(scope_together(spark, histories))), histories
-        )
+        scope = replace(scope_together(spark, histories), is_large=is_large)
+        return _statements(spark, with_range_coverage(told_apart(scope)), histories)
 
 
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:

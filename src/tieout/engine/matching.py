@@ -88,7 +88,7 @@ def matched(scope: Scope) -> Matched:
     progress = progress_of(
         gathered, keyed[scope.effect_ledger], reads, commits, may_lack_position=may_lack_position
     )
-    messages = disposed(scope, gathered, bounds, records, commits, progress)
+    messages = disposed(scope, gathered, bounds, records, commits, progress, may_share_ids=reused is not None)
     messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits, progress)
 

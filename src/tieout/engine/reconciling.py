@@ -83,8 +83,10 @@ def reconcile(
         return _of_settled(found, run_id=run_id, now=now)
     evidence = found or {ledger: ledger_rows.kept() for ledger, ledger_rows in opened.items()}
     rows = sum(known.coverage.rows for known in evidence.values())
-    with suited_to(spark, is_small=rows <= SMALL_ROWS):
-        return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
+    is_small = rows <= SMALL_ROWS
+    with suited_to(spark, is_small=is_small):
+        scope = Scope(contract, window, evidence, is_large=not is_small)
+        return reconciled(scope, run_id=run_id, now=now, progress=progress)
 
 
 def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:

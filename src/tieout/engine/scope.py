@@ -16,11 +16,15 @@ from tieout.model import Identity, Ledger, Window
 
 @dataclass(frozen=True)
 class Scope:
-    """The inputs of a run; rules take it and ask it, they never look anywhere else."""
+    """The inputs of a run; rules take it and ask it, they never look anywhere else.
+
+    `is_large` says that messages are many, so that steps which spare work per message are worth planning.
+    """
 
     contract: Contract
     window: Window
     evidence: Mapping[Ledger, Evidence]
+    is_large: bool = False
 
     def has(self, ledger: Ledger, *columns: str) -> bool:
         """Return whether the ledger is declared and its source has every one of the columns."""
