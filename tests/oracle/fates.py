@@ -341,6 +341,10 @@ class Fates:
             return self.disposition(message)
         return "failed" if message.outcome == "failed" else "unproven"
 
+    def window_position(self, message: Message) -> Position | None:
+        """Return the position that says whose window of offsets the message is (78)."""
+        return self.first_position(message) or min(known(map(position, message.effects)), default=None)
+
     def earliest_time(self, message: Message) -> datetime:
         """Return when the message began, for ordering."""
         return message.began_at or BEGINNING

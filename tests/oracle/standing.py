@@ -24,7 +24,14 @@ def standing_finding(
     message_id: str | None = None,
 ) -> Finding:
     """Return a finding that is no message's."""
-    return Finding(name, set(), time, message_id, at[0], at[1], at[2], locus, {str(name): list(shown)})
+    topic, partition, offset = at
+    finding = Finding(
+        name, set(), time, message_id, topic, partition, offset, locus, {str(name): list(shown)}
+    )
+    # A commit outside the log lies in no range of it.
+    if None not in (topic, partition, offset) and name is not BreakClass.COMMIT_OUT_OF_RANGE:
+        finding.window_at = position({"topic": topic, "partition": partition, "offset": offset})
+    return finding
 
 
 def commits_of(fates: Fates) -> dict[Place, list[Row]]:

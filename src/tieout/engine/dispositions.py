@@ -10,8 +10,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.attempts import NEVER
 from tieout.engine.joining import same, small_side
+from tieout.engine.keys import NEVER
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import is_in_doubt, is_whole
 from tieout.engine.pairing import with_equals_elsewhere

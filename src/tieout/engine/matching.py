@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from tieout.engine import messages as gathering
 from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.contents import sent_by_content
+from tieout.engine.contested import contested_positions_of
 from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
 from tieout.engine.effects import (
     consumer_rows_of,
@@ -102,13 +103,17 @@ def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
 
 
 def _sent(scope: Scope, records: DataFrame | None) -> tuple[DataFrame, DataFrame | None, DataFrame | None]:
-    """Return the attempts and the log's data records with the keys of their messages, and the reused ids."""
+    """Return the attempts and the log's data records with the keys of their messages, and what has several messages.
+
+    The last are the reused ids or, under `identity: position`, the contested positions.
+    """
     if scope.contract.identity == Identity.CONTENT:
         attempts, records = sent_by_content(scope, records)
         return materialised(attempts), records, None
-    contested = contested_ids_of(scope)
+    by_position = scope.contract.identity == Identity.POSITION
+    contested = contested_positions_of(scope, records) if by_position else contested_ids_of(scope)
     attempts = materialised(attempts_of(scope, records, contested))
-    reused = reused_ids_of(scope, attempts, contested)
+    reused = contested if by_position else reused_ids_of(scope, attempts, contested)
     if records is not None:
         records = materialised(with_record_keys(scope, records, attempts, reused))
     return attempts, records, reused

@@ -234,13 +234,22 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         "is_from_open": F.coalesce(
             F.bool_or((effect | _is(READ)) & (at < F.col("open_until") - F.lit(scope.contract.clock_skew))),
             F.lit(False),
-        ),
+        )
+        | _is_own_read(scope),
         "reads": F.count_if(is_read & F.col("offset").isNotNull()),
         "is_read_committed": F.bool_or(committed_read),
         "is_filtered": F.bool_or(_is(FILTERED)),
         "is_dead_lettered": F.bool_or(_is(DEAD_LETTER)),
         "is_staged": F.bool_or(_is(STAGED)),
     }
+
+
+def _is_own_read(scope: Scope) -> Column:
+    """Return whether a transaction that wrote the message read it; `delivered` names the sink's transactions."""
+    if not (scope.has(Ledger.READ, "transaction_id") and scope.has(Ledger.PRODUCED, "transaction_id")):
+        return F.lit(False)
+    wrote, read = (F.collect_set(_when(_is(kind), F.col("transaction_id"))) for kind in (ATTEMPT, READ))
+    return F.arrays_overlap(wrote, read)
 
 
 def _sets(scope: Scope) -> dict[str, Column]:
