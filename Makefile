@@ -32,7 +32,7 @@ fire: ## Kill each part of the stack at each moment of a run, and write docs/ref
 	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
 
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
 mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
