@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test mutate check requirements record score bench install install-dev
+.PHONY: help demo up down fire test mutate check requirements record faults score bench install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -27,8 +27,12 @@ up: ## Start the same, and leave it running with its user interface
 down: ## Stop what `make up` started in this checkout
 	@test -x $(BIN)/python || { echo "nothing is installed here, so nothing is running"; exit 0; }; $(STACK) down
 
+fire: ## Kill each part of the stack at each moment of a run, and write docs/reference/faults.md (as root; an hour)
+	@$(PYTHON) scripts/bootstrap.py runtime
+	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
+
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
 mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
@@ -38,7 +42,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy
-	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack
+	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack scripts/faults
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
 
@@ -61,6 +65,9 @@ bench: ## Measure Tieout beside other ways to compare, and write docs/reference/
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)
+
+faults: install-dev ## Strike a real Kafka cluster, judge what is left, and write docs/reference/kafka-faults.md (needs Maven)
+	@TIEOUT_FAULTS=all TIEOUT_FAULTS_PAGE=docs/reference/kafka-faults.md $(BIN)/python -m pytest tests/integration/kafka_faults $(PYTEST_ARGS)
 
 install: ## Create .venv with what the demonstration needs
 	@$(PYTHON) scripts/bootstrap.py runtime

@@ -1,97 +1,144 @@
-"""`python -m scripts.faults`: kill each part of the stack at each step of a run, and print what was found.
+"""`python -m scripts.faults`: take away each part of the stack at each moment of a run, and tell what was found.
 
-Every cell begins with an empty store and judges the same example, so that what it leaves can be compared with what a
-run leaves that nobody disturbs. The table is printed as Markdown, row by row: docs/reference/faults.md.
+Every cell begins with an empty store and judges the same window, so that what it leaves can be compared with what a
+run leaves that nobody disturbs. Each row is printed as it is there; `--report` writes them to a page when all are.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from scripts.faults import orders, report
 from scripts.faults.killing import VICTIMS, stack_of
-from scripts.faults.matrix import STEPS, Cell, Disturbed
-from scripts.stack import demo, services, state
+from scripts.faults.matrix import MOMENTS, Cell, Disturbed
+from scripts.faults.receiver import Receiver, serving
+from scripts.faults.replays import Replayed, Replays
+from scripts.stack import services, state
 from scripts.stack.console import Steps, complain, say
+from scripts.stack.environment import webhook
+from scripts.stack.errors import StackError
+from scripts.stack.examples import RECEIVER
 from scripts.stack.layout import ROOT, Layout
+from scripts.stack.services import Plan
 
 from tieout.errors import TieoutError
+from tieout.testing.postgres import free_port
 
-EXAMPLE = "commit_before_process"
-HEAD = (
-    "killed",
-    "at step",
-    "hit",
-    "store right after",
-    "repeated by hand",
-    "seconds",
-    "verdict",
-    "rows",
-    "alerts",
-)
+REPLAY = "replay"
+DISK = "64m"
 SETTINGS = {
     # A dead scheduler's or worker's task is given up after 30 s without a heartbeat instead of five minutes.
     "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
-    "TIEOUT_STACK_AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "20",
     "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
+    "TIEOUT_STACK_AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "20",
+    "TIEOUT_STACK_AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
 }
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the matrix, or a part of it, and return 0 where every cell is sound, else 1."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--home", type=Path, default=ROOT / ".tieout" / "faults", help="the stack's folder")
-    parser.add_argument("--step", action="append", choices=tuple(STEPS), help="just this step")
-    parser.add_argument("--victim", action="append", choices=VICTIMS, help="just this victim")
-    given = parser.parse_args(words)
+    """Run the matrix, or a part of it, and return 0 where every cell is sound, 1 where not, 2 where it could not be."""
+    given = _arguments(words)
     layout = Layout(given.home.absolute())
     os.environ.update(SETTINGS)
-    cells: list[Cell] = []
+    names = given.moment or [*(moment.name for moment in MOMENTS), REPLAY]
     try:
-        with state.lock(layout):
-            try:
-                services.clear(layout)
-                chosen = demo.examples_of(layout, [EXAMPLE], keep=False)
-                services.start(layout, demo.plan_of(chosen), Steps())
-                disturbed = Disturbed(stack_of(layout), chosen[0])
-                disturbed.api.patch(f"/dags/{disturbed.pipeline}", {"is_paused": False})
-                expected = disturbed.undisturbed()
-                say(f"undisturbed: {expected.verdict}, {expected.alerts} alerts")
-                for line in (HEAD, tuple("---" for _ in HEAD)):
-                    say(row(line))
-                for step in given.step or STEPS:
-                    for victim in STEPS[step]:
-                        if not given.victim or victim in given.victim:
-                            cells.append(disturbed.cell(step, victim, expected))
-                            say(row(values_of(cells[-1])))
-            finally:
-                services.stop(layout)
+        with state.lock(layout), _started(layout) as disturbed:
+            cells = list(_cells(disturbed, names, given.victim or VICTIMS))
+            replays = _replays(disturbed) if REPLAY in names and not given.victim else []
+            if given.report:
+                given.report.write_text(report.page(cells, replays), encoding="utf-8")
     except TieoutError as error:
         complain(f"error: {error}")
         return 2
-    unsound = sum(not cell.is_sound for cell in cells)
-    say(f"{len(cells)} cells, {unsound} not as they should be")
+    sound = [*(cell.is_sound for cell in cells), *(replay.is_sound for replay in replays)]
+    unsound = sound.count(False)
+    say(f"{len(sound)} cells, {unsound} not as they should be")
     return 1 if unsound else 0
 
 
-def values_of(cell: Cell) -> tuple[str, ...]:
-    """Return a cell as a row's values, in the order of `HEAD`."""
-    hit = "yes" if cell.was_hit else "NO"
-    acts = str(cell.acts) if cell.acts else "no"
-    told = (cell.victim, cell.step, hit, cell.store_after_kill, acts, f"{cell.seconds:.0f}")
-    return (*told, cell.verdict, cell.rows, cell.alerts)
+@contextmanager
+def _started(layout: Layout) -> Iterator[Disturbed]:
+    """Give a fresh stack whose alerts come to this process, and whose statements are on a disk of their own."""
+    receiver, port = Receiver(), free_port()
+    os.environ[f"TIEOUT_STACK_AIRFLOW_CONN_{RECEIVER.upper()}"] = webhook(port)
+    try:
+        with serving(receiver, port):
+            services.stop(layout)
+            services.clear(layout)
+            with _disk(layout.statements):
+                orders.prepare(layout.examples)
+                plan = Plan((layout.examples,), webhooks=(), dags=frozenset({orders.PIPELINE}))
+                services.start(layout, plan, Steps())
+                disturbed = Disturbed(stack_of(layout), receiver)
+                for dag in (orders.PIPELINE, "tieout_replay"):
+                    disturbed.api.patch(f"/dags/{dag}", {"is_paused": False})
+                yield disturbed
+                services.stop(layout)
+    finally:
+        services.stop(layout)
 
 
-def row(values: Sequence[str]) -> str:
-    """Return a line of a Markdown table.
+@contextmanager
+def _disk(folder: Path) -> Iterator[None]:
+    """Mount a small file system of its own at a folder, which can then be filled.
 
-    >>> row(("a", "b"))
-    '| a | b |'
+    Raises:
+        StackError: where this user may not mount.
     """
-    return f"| {' | '.join(values)} |"
+    folder.mkdir(parents=True, exist_ok=True)
+    told = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.returncode:
+        raise StackError(
+            f"{folder}: expected to mount a small file system to fill, found: {told.stderr.strip()}; run as root"
+        )
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cells(disturbed: Disturbed, names: Sequence[str], victims: Sequence[str]) -> Iterator[Cell]:
+    expected = disturbed.undisturbed()
+    say(f"undisturbed: {expected.verdict}, {len(expected.alerts)} alerts")
+    say(report.HEAD)
+    for moment in MOMENTS:
+        for victim in moment.victims:
+            if moment.name in names and victim in victims:
+                cell = disturbed.cell(moment, victim, expected)
+                say(report.row_of(cell))
+                yield cell
+
+
+def _replays(disturbed: Disturbed) -> list[Replayed]:
+    replays = Replays(disturbed)
+    found = []
+    for play in (replays.rejected, replays.killed_and_approved):
+        found.append(play())
+        say(report.replay_row_of(found[-1]))
+    return found
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m scripts.faults", description=__doc__)
+    parser.add_argument("--home", type=Path, default=ROOT / ".tieout" / "faults", help="the stack's folder")
+    names = [*(moment.name for moment in MOMENTS), REPLAY]
+    parser.add_argument("--moment", action="append", choices=names, help="just this moment; again for more")
+    parser.add_argument("--victim", action="append", choices=VICTIMS, help="just this victim; again for more")
+    parser.add_argument("--report", type=Path, help="the page to write")
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Finding one part of a running stack and killing it with signal 9, and starting again what then is dead."""
+"""Finding one part of a running stack and taking it away, and starting again what then is dead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from scripts.stack.state import Started
 
 from tieout.testing import postgres
 
-VICTIMS = ("scheduler", "task", "driver", "postgres")
+KILLED = ("scheduler", "task", "driver", "postgres")
+TAKEN_AWAY = ("connection", "disk", "receiver")
+VICTIMS = (*KILLED, *TAKEN_AWAY)
+APPLICATION = "faults"
+"""What our own sessions are called, so that they are not cut."""
+_FILLER = "filler"
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,16 @@ class Stack:
     environment: dict[str, str]
     postgres_port: int
 
-    def kill(self, victim: str, dag_id: str, step: str) -> bool:
-        """Kill a victim at a step, and return whether it was there to be killed."""
+    def kill(self, victim: str, dag_id: str) -> bool:
+        """Kill a victim with signal 9, cut the store's connections or fill the disk; return whether there was any."""
+        if victim == "connection":
+            return self._cut_connections()
+        if victim == "disk":
+            return self._fill_disk()
         pids = {
             "scheduler": self._scheduler,
-            "task": lambda: self._task(dag_id, step),
-            "driver": self._driver,
+            "task": lambda: self._task(dag_id),
+            "driver": self.driver,
             "postgres": self._postmaster,
         }[victim]()
         for pid in pids:
@@ -50,31 +59,31 @@ class Stack:
     def restore(self) -> None:
         """Start PostgreSQL and Airflow's processes again where they are dead."""
         postgres.start(self.layout.postgres, self.postgres_port)
-        alive = []
-        for process in state.recalled(self.layout).processes:
-            if processes.is_alive(process) or process.name not in COMMANDS:
-                alive.append(process)
-                continue
+        known = state.recalled(self.layout).processes
+        dead = [one for one in known if one.name in COMMANDS and not processes.is_alive(one)]
+        if not dead:
+            return
+        alive = [one for one in known if one not in dead]
+        for process in dead:
             log = self.layout.logs / f"{process.name}.log"
             command = [sys.executable, "-m", "airflow", *COMMANDS[process.name]]
             alive.append(processes.start(process.name, command, self.environment, log))
         state.remember(self.layout, Started(self.started.port, self.started.database_url, tuple(alive)))
 
+    def free_disk(self) -> None:
+        """Remove what filled the disk."""
+        (self.layout.statements / _FILLER).unlink(missing_ok=True)
+
     def running_step(self, dag_id: str) -> str | None:
         """Return the step whose task is running now; asked of the database, which answers faster than the API."""
         rows = self._asked(
-            "SELECT task_id FROM task_instance WHERE dag_id = %s AND state = 'running'", dag_id
+            self._airflow_url(),
+            "SELECT task_id FROM task_instance WHERE dag_id = %s AND state = 'running'",
+            dag_id,
         )
         return str(rows[0][0]) if rows else None
 
-    def _scheduler(self) -> list[int]:
-        return [one.pid for one in state.recalled(self.layout).processes if one.name == "scheduler"]
-
-    def _task(self, dag_id: str, step: str) -> list[int]:
-        query = "SELECT pid FROM task_instance WHERE dag_id = %s AND task_id = %s AND state = 'running'"
-        return [int(pid) for (pid,) in self._asked(query, dag_id, step) if pid]
-
-    def _driver(self) -> list[int]:
+    def driver(self) -> list[int]:
         """Return Spark's JVM among the processes that carry the home's mark."""
         mark = f"{MARK}={self.layout.home}".encode()
         found = []
@@ -87,13 +96,52 @@ class Stack:
                 continue
         return found
 
+    def is_waiting_for_lock(self, url: str) -> bool:
+        """Return whether a session of a database waits for a lock, that is, is in the middle of a transaction."""
+        query = (
+            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+        return bool(self._asked(url, query))
+
+    def _scheduler(self) -> list[int]:
+        return [one.pid for one in state.recalled(self.layout).processes if one.name == "scheduler"]
+
+    def _task(self, dag_id: str) -> list[int]:
+        query = "SELECT pid FROM task_instance WHERE dag_id = %s AND state = 'running'"
+        return [int(pid) for (pid,) in self._asked(self._airflow_url(), query, dag_id) if pid]
+
     def _postmaster(self) -> list[int]:
         return [int((self.layout.postgres / "postmaster.pid").read_text().splitlines()[0])]
 
-    def _asked(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        url = self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "", 1)
+    def _cut_connections(self) -> bool:
+        query = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name <> %s AND backend_type = 'client backend'"
+        )
+        return bool(self._asked(self.started.database_url, query, APPLICATION))
+
+    def _fill_disk(self) -> bool:
+        """Fill the file system of the statements, which has nothing else on it, to the last byte."""
         try:
-            with closing(psycopg2.connect(url)) as session, session.cursor() as cursor:
+            with (self.layout.statements / _FILLER).open("wb", buffering=0) as file:
+                for size in (1 << 20, 1 << 12, 1):
+                    while file.write(b"0" * size) == size:
+                        pass
+        except OSError:
+            return True
+        return False
+
+    def _airflow_url(self) -> str:
+        return self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"].replace("+psycopg2", "", 1)
+
+    @staticmethod
+    def _asked(url: str, query: str, *values: str) -> list[tuple[Any, ...]]:
+        """Return a query's rows, none where PostgreSQL is away."""
+        try:
+            with (
+                closing(psycopg2.connect(url, application_name=APPLICATION)) as session,
+                session.cursor() as cursor,
+            ):
                 cursor.execute(query, values)
                 return list(cursor.fetchall())
         except psycopg2.Error:
@@ -107,10 +155,7 @@ def stack_of(layout: Layout) -> Stack:
         StackError: where none does.
     """
     started = state.recalled(layout)
-    scheduler = next((one for one in started.processes if one.name == "scheduler"), None)
-    if scheduler is None:
-        raise StackError(f"{layout.home}: expected a running stack with a scheduler, found none")
-    pairs = Path(f"/proc/{scheduler.pid}/environ").read_bytes().split(b"\0")
-    environment = dict(pair.decode().split("=", 1) for pair in pairs if b"=" in pair)
+    if not started.processes:
+        raise StackError(f"{layout.home}: expected a running stack, found no process of it; start it first")
     port = int((layout.postgres / "postmaster.pid").read_text().splitlines()[3])
-    return Stack(layout, started, environment, port)
+    return Stack(layout, started, state.recalled_environment(layout), port)

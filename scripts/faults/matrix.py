@@ -1,152 +1,235 @@
-"""One cell of the matrix: a run disturbed at a step, what it left behind at once, and what came of it."""
+"""One cell of the matrix: a run disturbed at a moment, what it left behind at once, and what came of it."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import psycopg2
-from scripts.faults.killing import Stack
+from psycopg2 import sql
+from scripts.faults import holding
+from scripts.faults.killing import APPLICATION, Stack
+from scripts.faults.orders import PIPELINE, WINDOW
+from scripts.faults.receiver import Receiver
 from scripts.stack.api import Api, ApiError
 from scripts.stack.errors import StackError
-from scripts.stack.examples import Example
-from scripts.stack.receiver import received
 
 from tieout.errors import StoreError
 from tieout.store import Store
 
-PATIENCE_SECONDS = 1200.0
-STEPS = {
-    "window": ("scheduler", "task", "postgres"),
-    "reconcile": ("scheduler", "task", "driver", "postgres"),
-    "check": ("scheduler", "task", "postgres"),
-    "alert": ("scheduler", "task", "postgres"),
-    "verdict": ("scheduler", "task", "postgres"),
-}
-"""Which victims there are to kill at each step of a run."""
+PATIENCE_SECONDS = 900.0
+_UPKEEP = "tieout_upkeep"
+_TABLES = ("run", "alert", "life", "life_event", "act", "replay")
+_ENDED = ("success", "failed")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A point of a run: the task that is at work, what it is doing, and who is there to be hit."""
+
+    name: str
+    task: str
+    meaning: str
+    victims: tuple[str, ...]
+    table: str | None = None
+    """The table by which the task's transaction is held, where that is how the moment is met."""
+
+
+MOMENTS = (
+    Moment(
+        "window",
+        "window",
+        "the window is being fixed, nothing is done yet",
+        ("scheduler", "task", "postgres"),
+    ),
+    Moment(
+        "judging",
+        "reconcile",
+        "Spark's driver is at work",
+        ("scheduler", "task", "driver", "postgres", "disk"),
+    ),
+    Moment(
+        "publishing",
+        "reconcile",
+        "the run is written, and not committed",
+        ("scheduler", "task", "driver", "postgres", "connection"),
+        "tieout.incident",
+    ),
+    Moment(
+        "checking",
+        "check",
+        "verdict and checks are written, the alerts and the commit are not",
+        ("scheduler", "task", "postgres", "connection"),
+        "tieout.alert",
+    ),
+    Moment(
+        "telling",
+        "alert",
+        "the receiver has taken an alert, and has not answered",
+        ("scheduler", "task", "postgres", "receiver"),
+    ),
+    Moment("ending", "verdict", "all is told, the run is about to end", ("scheduler", "task", "postgres")),
+)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What was killed at which step, and what was found; `acts` counts what a person had to do."""
+    """What was killed at which moment, and what was found; `acts` counts what a person had to do."""
 
-    step: str
+    moment: Moment
     victim: str
     was_hit: bool
     store_after_kill: str
     acts: int
     seconds: float
     verdict: str
-    rows: str
-    alerts: str
+    are_rows_equal: bool
+    lost: int
+    doubled: int
+    repeated: int
+    """Requests that the receiver was sent again under the key of an alert it had taken, by which it knows them."""
+    also_told: int
+    """Alerts about the fault itself: a run without a verdict."""
 
     @property
     def is_sound(self) -> bool:
-        """Whether the store was whole, the window judged alike, and each alert delivered."""
-        return (
-            self.was_hit
-            and self.store_after_kill in ("as before", "as after")
-            and self.rows == "equal"
-            and self.alerts.startswith("all")
-        )
+        """Whether the store was whole, the window judged alike, and each alert delivered once."""
+        is_whole = self.store_after_kill in ("as before", "as after")
+        return self.was_hit and is_whole and self.are_rows_equal and self.lost == self.doubled == 0
 
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a run that nobody disturbs leaves behind."""
+    """What a run that nobody disturbs leaves behind, and the keys of the alerts it sends."""
 
     rows: dict[str, Any]
     verdict: str
-    alerts: int
+    alerts: frozenset[str]
 
 
 class Disturbed:
-    """The pipeline of one example on a running stack, judged from an empty store again and again."""
+    """The pipeline on a running stack, judged from an empty store again and again."""
 
-    def __init__(self, stack: Stack, example: Example) -> None:
-        self.stack, self.example = stack, example
-        self.pipeline = example.contracts[0].pipeline
+    def __init__(self, stack: Stack, receiver: Receiver) -> None:
+        self.stack, self.receiver = stack, receiver
         self.api, self.store = Api(stack.started.address), Store(stack.started.database_url)
+        self._dag_run: str | None = None
 
     def undisturbed(self) -> Undisturbed:
         """Run once without any fault."""
-        self._empty()
+        self.empty()
+        self.judge()
+        rows = self._rows()
+        if rows is None or rows["final"] is None:
+            raise StackError(f"{PIPELINE}: expected a verdict of a run that nobody disturbed, found none")
+        self._deliver()
+        return Undisturbed(rows, str(rows["final"]), frozenset(self.receiver.keys()))
+
+    def judge(self) -> None:
+        """Have the window judged, and wait for the end of Airflow's run."""
         self._begin()
         self._end()
-        run = self._run()
-        if run is None:
-            raise StackError(
-                f"{self.pipeline}: expected a verdict of a run that nobody disturbed, found none"
-            )
-        return Undisturbed(
-            self._rows() or {}, str(run.final_verdict), len(received(self.stack.layout.alerts))
-        )
 
-    def cell(self, step: str, victim: str, expected: Undisturbed) -> Cell:
-        """Kill a victim when a step begins, see to it that its processes run again, and wait for the end."""
-        self._empty()
+    def cell(self, moment: Moment, victim: str, expected: Undisturbed) -> Cell:
+        """Hit a victim at a moment, see to it that its processes run again, and wait for the end."""
+        self.empty()
         began = time.monotonic()
-        self._begin()
-        self._await(lambda: self.stack.running_step(self.pipeline) == step, every=0.02)
-        was_hit = self.stack.kill(victim, self.pipeline, step)
-        time.sleep(2.0)
-        self.stack.restore()
+        with self._held(moment, victim) as is_reached:
+            self._begin()
+            self.wait(is_reached, every=0.05)
+            was_hit = victim == "receiver" or self.stack.kill(victim, PIPELINE)
+            time.sleep(1.0)
+        self._repair(victim)
         left = self._left(expected)
         acts = 0
         self._end()
-        while self._run() is None and acts < 3:
+        while not self._is_judged() and acts < 3:
             acts += 1
-            self._begin()
-            self._end()
-        run = self._run()
+            self.judge()
+        self.receiver.is_down = False
+        self._deliver()
+        rows, taken = self._rows(), self.receiver.keys()
         return Cell(
-            step,
-            victim,
-            was_hit,
-            left,
-            acts,
-            time.monotonic() - began,
-            str(run.final_verdict) if run else "none",
-            "equal" if self._rows() == expected.rows else "differ",
-            self._alerts(expected),
+            moment=moment,
+            victim=victim,
+            was_hit=was_hit,
+            store_after_kill=left,
+            acts=acts,
+            seconds=time.monotonic() - began,
+            verdict=str(rows["final"]) if rows else "none",
+            are_rows_equal=rows == expected.rows,
+            lost=len(expected.alerts - set(taken)),
+            doubled=self._doubled(),
+            repeated=sum(taken.values()) - len(taken),
+            also_told=len(set(taken) - expected.alerts),
         )
 
-    def _empty(self) -> None:
-        """Forget every result and every alert."""
-        with closing(psycopg2.connect(self.stack.started.database_url)) as session, session:
-            session.cursor().execute("DELETE FROM tieout.run; DELETE FROM tieout.alert")
-        self.stack.layout.alerts.unlink(missing_ok=True)
+    def _held(self, moment: Moment, victim: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Return what brings the moment about, and tells when it is there."""
+        if victim == "receiver":
+            self.receiver.is_down = True
+        elif moment.task == "alert":
+            return holding.answer(self.receiver)
+        if moment.table:
+            return holding.table(self.stack, self.stack.started.database_url, moment.table)
+        if moment.name == "judging":
+            return nullcontext(lambda: bool(self.stack.driver()))
+        return nullcontext(lambda: self.stack.running_step(PIPELINE) == moment.task)
+
+    def _repair(self, victim: str) -> None:
+        """Start what is dead; a full disk stays full until the task has met it."""
+        if victim == "disk":
+            self.wait(lambda: self.stack.running_step(PIPELINE) is None)
+            self.stack.free_disk()
+        self.stack.restore()
+
+    def empty(self) -> None:
+        """Forget every result of the pipeline and every alert."""
+        url = self.stack.started.database_url
+        with (
+            closing(psycopg2.connect(url, application_name=APPLICATION)) as session,
+            session,
+            session.cursor() as cursor,
+        ):
+            for table in _TABLES:
+                query = sql.SQL("DELETE FROM {} WHERE pipeline = %s")
+                cursor.execute(query.format(sql.Identifier("tieout", table)), (PIPELINE,))
+        self.receiver.forget()
 
     def _begin(self) -> None:
-        start = self.example.window.start.isoformat()
-        body = {"dag_id": self.pipeline, "from_date": start, "to_date": start, "max_active_runs": 1}
-        body |= {"reprocess_behavior": "completed", "run_backwards": False, "dag_run_conf": {}}
-        self._await(lambda: self._taken(body))
-        self._await(lambda: self._states() - {"success", "failed"})
+        """Have the window judged, again by the same run where there is one; also where Airflow is coming up."""
+        self.wait(self._asked_to_judge)
+        self.wait(lambda: self._state() not in _ENDED, every=0.2)
 
-    def _end(self) -> None:
-        self._await(lambda: self._states() <= {"success", "failed"})
-
-    def _states(self) -> set[str]:
-        return {run["state"] for run in self.api.runs(self.pipeline)}
-
-    def _taken(self, body: object) -> bool:
+    def _asked_to_judge(self) -> bool:
+        place = f"/dags/{quote(PIPELINE)}/dagRuns"
         try:
-            self.api.post("/backfills", body)
+            if self._dag_run is None:
+                conf = {"window_start": WINDOW.start.isoformat(), "window_end": WINDOW.end.isoformat()}
+                self._dag_run = self.api.post(place, {"logical_date": None, "conf": conf})["dag_run_id"]
+            else:
+                self.api.post(f"{place}/{quote(self._dag_run, safe='')}/clear", {"dry_run": False})
         except ApiError as error:
-            if error.status == 409:
-                return False
-            raise
+            if error.status < 500:
+                raise
+            return False
         return True
 
-    def _run(self) -> Any:
-        """Return the window's checked run, or None."""
-        window = self.example.window
-        run = self.store.current_run(self.pipeline, window.start, window.end)
-        return run if run is not None and run.final_verdict is not None else None
+    def _end(self) -> None:
+        self.wait(lambda: self._state() in _ENDED)
+
+    def _state(self) -> str:
+        run = self.api.get(f"/dags/{quote(PIPELINE)}/dagRuns/{quote(str(self._dag_run), safe='')}")
+        return str(run["state"])
+
+    def _is_judged(self) -> bool:
+        rows = self._rows()
+        return rows is not None and rows["final"] is not None
 
     def _left(self, expected: Undisturbed) -> str:
         """Return how the store looks right after the kill: nothing of the run, all that is published, or neither."""
@@ -156,11 +239,12 @@ class Disturbed:
         judged = {key: value for key, value in expected.rows.items() if key not in ("final", "checks")}
         is_whole = all(rows[key] == value for key, value in judged.items())
         is_checked = rows["final"] is not None and rows["checks"] == expected.rows["checks"]
-        return "as after" if is_whole and (is_checked or not rows["checks"]) else "TORN"
+        is_unchecked = rows["final"] is None and not rows["checks"]
+        return "as after" if is_whole and (is_checked or is_unchecked) else "TORN"
 
     def _rows(self) -> dict[str, Any] | None:
-        window = self.example.window
-        run = self.store.current_run(self.pipeline, window.start, window.end)
+        """Return what the window's current run holds, less the labels of the run, or None without one."""
+        run = self._answered(lambda: self.store.current_run(PIPELINE, WINDOW.start, WINDOW.end))
         if run is None:
             return None
         labels = ("run_id", "generated_at")
@@ -172,30 +256,61 @@ class Disturbed:
             "checks": self.store.checks(run.run_id),
         }
 
-    def _alerts(self, expected: Undisturbed) -> str:
-        """Return whether each alert about the verdict arrived, and which came more than once or are of the fault."""
-        self._await(lambda: self.store.pending_alerts() == 0 or self._deliver())
-        keys = Counter(one["headers"]["idempotency-key"] for one in received(self.stack.layout.alerts))
-        kinds = Counter(one["body"]["kind"] for one in received(self.stack.layout.alerts))
-        verdicts = kinds["verdict"] + kinds["disagreement"] + kinds["warnings"]
-        told = "all" if verdicts >= expected.alerts else f"{verdicts} of {expected.alerts}"
-        twice = sum(count - 1 for count in keys.values())
-        failed = f", {kinds['run_failed']} about the failed run" if kinds["run_failed"] else ""
-        return f"{told}{failed}, {twice} sent twice"
+    def _doubled(self) -> int:
+        """Return how many pieces of news were stored, and so sent, as two alerts with keys of their own."""
+        said = Counter((str(one["kind"]), str(one["text"])) for one in self._unique())
+        return sum(said.values()) - len(said)
 
-    def _deliver(self) -> bool:
-        """Have the upkeep send what waits; its own schedule does so every five minutes."""
-        self.api.patch("/dags/tieout_upkeep", {"is_paused": False})
+    def _unique(self) -> list[dict[str, Any]]:
+        return list({str(one["key"]): one for one in list(self.receiver.taken)}.values())
+
+    def _deliver(self) -> None:
+        """Have the upkeep send what waits, with pauses and leases ended early: they last up to five minutes."""
+        if self.store.pending_alerts():
+            self.api.patch(f"/dags/{_UPKEEP}", {"is_paused": False})
+            self.wait(self._is_delivered, every=3.0)
+            self.api.patch(f"/dags/{_UPKEEP}", {"is_paused": True})
+
+    def _is_delivered(self) -> bool:
+        if self.store.pending_alerts() == 0:
+            return True
+        url = self.stack.started.database_url
+        with closing(psycopg2.connect(url, application_name=APPLICATION)) as session, session:
+            session.cursor().execute(
+                "UPDATE tieout.alert SET next_attempt_at = now(), "
+                "leased_until = CASE WHEN leased_until IS NULL THEN NULL ELSE now() END "
+                "WHERE status IN ('pending', 'sending')"
+            )
+        if not any(run["state"] in ("queued", "running") for run in self.api.runs(_UPKEEP)):
+            self.api.post(f"/dags/{_UPKEEP}/dagRuns", {"logical_date": None, "conf": {}})
         return False
 
-    def _await(self, look: Any, every: float = 1.0) -> None:
+    def _answered(self, ask: Callable[[], Any]) -> Any:
+        """Return the store's answer, asked again while PostgreSQL comes up."""
+        found: list[Any] = []
+
+        def look() -> bool:
+            found.append(ask())
+            return True
+
+        self.wait(look)
+        return found[-1]
+
+    def wait(self, look: Callable[[], bool], every: float = 1.0) -> None:
+        """Look until it is so; what answers with an error is started again where it is dead.
+
+        Raises:
+            StackError: where a quarter of an hour passes.
+        """
         ends = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 if look():
                     return
-            except (StackError, StoreError):
+            except (StackError, StoreError) as error:
+                if isinstance(error, ApiError) and error.status < 500:
+                    raise
                 self.stack.restore()
             if time.monotonic() > ends:
-                raise StackError(f"{self.pipeline}: nothing more happens: {self._states()}")
+                raise StackError(f"{PIPELINE}: nothing more happens; see {self.stack.layout.logs}")
             time.sleep(every)

@@ -55,6 +55,7 @@ def up(layout: Layout, only: Sequence[str]) -> int:
     say(f"Airflow: {started.address} (no login; this machine only)")
     say(f"results: {Store(started.database_url)!r}, the password is in {layout.processes}")
     say(f"logs and statements: {layout.home}")
+    say(f"Airflow's command line: . {layout.environment}")
     say("stop it with: make down")
     return 0
 

@@ -52,6 +52,8 @@ def airflow_environment(
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": address,
         "AIRFLOW__API__WORKERS": "1",
+        # On a busy machine the one API server is slow to let a task begin; after five tries of 5 s the task would fail.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": databases.sqlalchemy,
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60",
@@ -63,11 +65,11 @@ def airflow_environment(
 
 
 def _overrides() -> dict[str, str]:
-    """Return Airflow's settings that the caller's environment names behind a prefix of ours.
+    """Return Airflow's settings and connections that the caller's environment names behind a prefix of ours.
 
-    Its own `AIRFLOW__…` are not inherited: they are meant for another Airflow.
+    Its own `AIRFLOW_…` are not inherited: they are meant for another Airflow.
     """
-    named = {name: value for name, value in os.environ.items() if name.startswith(f"{_PREFIX}AIRFLOW__")}
+    named = {name: value for name, value in os.environ.items() if name.startswith(f"{_PREFIX}AIRFLOW_")}
     return {name.removeprefix(_PREFIX): value for name, value in named.items()}
 
 

@@ -41,6 +41,11 @@ class Layout:
         return self.home / "secrets.json"
 
     @property
+    def environment(self) -> Path:
+        """Airflow's environment as a shell reads it, so that its command line can be used: `. airflow.env`."""
+        return self.home / "airflow.env"
+
+    @property
     def lock(self) -> Path:
         """Held by the command that is at work on this home."""
         return self.home / "lock"

@@ -24,7 +24,7 @@ from scripts.stack.state import Started
 
 from tieout.testing.postgres import free_port
 
-READY_SECONDS = 180.0
+READY_SECONDS = 600.0
 POOL = "spark"
 COMMANDS = {
     "api-server": ("api-server",),
@@ -67,6 +67,7 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
         receiver_port = free_port()
         for name in plan.webhooks:
             environment[f"AIRFLOW_CONN_{name.upper()}"] = webhook(receiver_port)
+        state.remember_environment(layout, environment)
         with ThreadPoolExecutor() as pool:
             results = pool.submit(database.migrate_results, databases)
             _migrate_airflow(layout, environment)
@@ -149,7 +150,7 @@ def await_ready(started: Started, dags: Collection[str], logs: Path) -> None:
     """Wait until Airflow's parts are healthy and it lists `dags`; create the pool on the way.
 
     Raises:
-        StackError: where a process ends, a DAG file is broken, or three minutes were not enough.
+        StackError: where a process ends, a DAG file is broken, or ten minutes were not enough.
     """
     api = Api(started.address)
     began = told = time.monotonic()

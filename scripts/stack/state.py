@@ -7,7 +7,8 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -56,6 +57,31 @@ def recalled(layout: Layout) -> Started:
     if known is None:
         raise StackError(f"{layout.home}: expected a running stack, found none; start it first")
     return known
+
+
+def remember_environment(layout: Layout, environment: Mapping[str, str]) -> None:
+    """Write Airflow's environment for a shell, less what the shell has anyway; none of the processes shows it."""
+    ours = {name: value for name, value in environment.items() if os.environ.get(name) != value}
+    _write(
+        layout.environment,
+        "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(ours.items())),
+    )
+
+
+def recalled_environment(layout: Layout) -> dict[str, str]:
+    """Return the environment of the Airflow that was started here, on top of this process's own.
+
+    Raises:
+        StackError: where nothing was.
+    """
+    try:
+        words = shlex.split(layout.environment.read_text())
+    except FileNotFoundError:
+        raise StackError(
+            f"{layout.environment}: expected a stack's environment, found none; start it first"
+        ) from None
+    ours = dict(word.split("=", 1) for word in words if word != "export")
+    return {**os.environ, **ours}
 
 
 def forget(layout: Layout) -> None:

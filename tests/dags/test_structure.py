@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,14 @@ def test_every_task_is_bounded_in_time_and_explained(dag: DAG) -> None:
     for task in dag.tasks:
         assert task.execution_timeout is not None, task.task_id
         assert task.doc_md, task.task_id
+
+
+def test_every_task_is_tried_again(dag: DAG) -> None:
+    """A worker may be killed at any of them, and an API server that is busy or coming up lets none begin."""
+    assert dag.tasks
+    for task in dag.tasks:
+        assert task.retry_exponential_backoff == 2.0, task.task_id
+        assert task.retry_delay * (2**task.retries - 1) > timedelta(minutes=3), task.task_id
 
 
 def test_runs_may_begin_long_ago(dag: DAG) -> None:

@@ -18,6 +18,8 @@ from scripts.stack import examples, receiver, services, state
 from scripts.stack.api import Api
 from scripts.stack.layout import ROOT, Layout
 from scripts.stack.processes import MARK
+from tests.end_to_end import backfilling
+from tests.end_to_end.backfilling import STARTS, Backfills
 
 from tieout.model import Verdict
 from tieout.store import Store
@@ -107,6 +109,7 @@ def test_a_killed_stack_is_started_again_with_its_runs(
 ) -> None:
     """Kill -9 of everything: the next start clears away what is left, and the runs are still there."""
     assert demonstration.returncode == 0
+    backfilling.prepare(layout.examples / CHOSEN[0])
     first = command(layout, "up")
     assert first.returncode == 0, first.stderr
     started = state.recall(layout)
@@ -125,6 +128,36 @@ def test_a_killed_stack_is_started_again_with_its_runs(
     (contract,) = examples.read(layout.examples, CHOSEN[:1])[0].contracts
     (run,) = Api(again.address).runs(contract.pipeline)
     assert run["state"] == "failed"
+
+
+def test_windows_judged_again_leave_the_same_rows(layout: Layout) -> None:
+    """Backwards over REST, by command line, cancelled, cleared and repeated, with each reprocess behaviour."""
+    started = state.recalled(layout)
+    backfills = Backfills(Api(started.address), Store(started.database_url))
+    backfills.api.patch(f"/dags/{backfilling.PIPELINE}", {"is_paused": False})
+    first = backfills.over_rest("none", run_backwards=True, max_active_runs=1)
+    backfills.wait(results=2)
+    backfills.cancel(first)
+    rows = backfills.rows()
+    assert [one["final"] for one in rows] == ["KEPT", "BROKEN"]
+    assert backfills.published() == [STARTS[1], STARTS[0]]
+
+    idle = backfills.over_rest("none")
+    assert backfills.active() == []
+    backfills.cancel(idle)
+    backfilling.by_command_line(state.recalled_environment(layout), "completed")
+    backfills.wait(results=4)
+    backfills.cancel(backfills.latest())
+    assert backfills.rows() == rows
+
+    backfills.cancel(backfills.over_rest("completed"))
+    assert backfills.rows() == rows
+    backfills.clear_cancelled()
+    known = len(backfills.published())
+    backfills.over_rest("failed")
+    backfills.wait(results=known + 2)
+
+    assert backfills.rows() == rows
 
 
 def test_down_leaves_nothing(layout: Layout) -> None:

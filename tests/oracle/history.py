@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from tieout.contracts import Contract
@@ -160,6 +161,17 @@ class History:
             self.rows(Ledger.LOG), key=lambda row: (row.get("leader_epoch") or 0, repr(sorted(row.items())))
         )
         return {at: row for row in rows if (at := position(row)) is not None}
+
+    def epoch_end(self, place: Place, epoch: int | None) -> float:
+        """Return where the first record of a newer leader than this one's lies; infinity where none is known."""
+        if epoch is None:
+            return inf
+        newer = [
+            at[2]
+            for at, row in self.records.items()
+            if at[:2] == place and row.get("leader_epoch") is not None and row["leader_epoch"] > epoch
+        ]
+        return min(newer, default=inf)
 
     def log_covers(self, at: Position, asserted_at: datetime | None) -> bool:
         """Return whether a record's absence from this position means that the log lacks it (interpretation 4)."""

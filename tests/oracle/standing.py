@@ -60,7 +60,8 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
     flagged: set[int] = set()
     for place, rows in commits_of(fates).items():
         previous = _first_covered(fates, place)
-        for time, offsets in _instants(rows):
+        held = [{**row, "committed_offset": fates.held_back(row)} for row in rows]
+        for time, offsets in _instants(held):
             jumped = _jumped(fates, place, previous, max(offsets), time)
             flagged |= {id(message) for _, message in jumped if fates.disposition(message) == "lost"}
             pending = [(at, message) for at, message in jumped if fates.disposition(message) != "lost"]

@@ -27,7 +27,7 @@ from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
 from tieout.engine.supported import refuse_other_windows
 from tieout.errors import ContractError, UsageError
-from tieout.linting import findings
+from tieout.linting import contradictions, findings
 from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.markdown import render_markdown
@@ -67,6 +67,8 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     statement = around.engine().reconcile(order, output, render_html, around.progress)
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
+    for finding in contradictions(contract, statement):
+        around.progress(f"{plain(finding.subject)}: {plain(finding.failure)}")
     return OF_VERDICT[Verdict(statement["verdict"])]
 
 

@@ -27,7 +27,7 @@ from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
 from tieout.engine.pairing import with_content_keys, with_set_aside_keys
 from tieout.engine.placing import placed
-from tieout.engine.positions import commits_of, progress_of
+from tieout.engine.positions import commits_of, epochs_of, held_back, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -82,13 +82,14 @@ def matched(scope: Scope) -> Matched:
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         gathered = materialised(gathered)
     gathered = materialised(placed(scope, gathered))
-    commits = commits_of(scope)
+    commits, epochs = commits_of(scope), epochs_of(log, bounds)
+    held = None if commits is None else held_back(commits, "committed_offset", epochs, last=0)
     reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)
     may_lack_position = scope.evidence[scope.effect_ledger].may_lack_position
     progress = progress_of(
-        gathered, keyed[scope.effect_ledger], reads, commits, may_lack_position=may_lack_position
+        gathered, keyed[scope.effect_ledger], reads, held, epochs, may_lack_position=may_lack_position
     )
-    messages = disposed(scope, gathered, bounds, records, commits, progress, may_share_ids=reused is not None)
+    messages = disposed(scope, gathered, bounds, records, held, progress, may_share_ids=reused is not None)
     messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits, progress)
 

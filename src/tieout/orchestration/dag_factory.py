@@ -34,6 +34,13 @@ RESERVED: Final = (UPKEEP, GAP_AUDIT, REPLAY)
 CONTRACT_ERROR_TAG: Final = "contract_error"
 _RECONCILE_LIMIT: Final = timedelta(hours=2)
 _SHORT_LIMIT: Final = timedelta(minutes=10)
+_RETRIED: Final = {
+    "retries": 4,
+    "retry_delay": timedelta(seconds=15),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=5),
+}
+"""Four minutes in all: what an API server or a database takes to come back, after a kill or an upgrade."""
 
 
 def dag_for(entry: Contract | ContractError, application: Path) -> DAG:
@@ -57,7 +64,9 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
     """Return `window → reconcile → check → alert → verdict` for one contract.
 
     `alert` and `verdict` run whatever happened before them, and `verdict`, the only leaf, alone decides the
-    run's state: an alert at the end would turn a failed run into a successful one.
+    run's state: an alert at the end would turn a failed run into a successful one. Every task is tried again: what is
+    wrong with the run itself fails it for good (`AirflowFailException`), so what is left is a worker that was killed,
+    or that Airflow's API server, being busy, did not let begin (docs/how-to/deploy.md).
 
     Args:
         contract: The contract.
@@ -72,7 +81,7 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
         catchup=False,
         max_active_runs=2,
         tags={"tieout", contract.guarantee.value},
-        default_args={"owner": contract.owner or "tieout"},
+        default_args={"owner": contract.owner or "tieout", **_RETRIED},
         params=_params(),
         render_template_as_native_obj=True,
     ) as dag:
@@ -87,8 +96,6 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
             CheckOperator(
                 task_id="check",
                 outlets=outlets_of(contract.pipeline),
-                retries=2,
-                retry_delay=timedelta(seconds=20),
                 execution_timeout=_SHORT_LIMIT,
                 doc_md="Great Expectations on the stored rows; stores the final verdict with its alerts.",
             ),
@@ -96,8 +103,6 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
                 task_id="alert",
                 contract=contract,
                 trigger_rule=TriggerRule.ALL_DONE,
-                retries=2,
-                retry_delay=timedelta(seconds=10),
                 execution_timeout=_SHORT_LIMIT,
                 doc_md="Sends what is to be told, also when a task before it failed.",
             ),
@@ -133,8 +138,6 @@ def _reconcile(contract: Contract, application: Path) -> TieoutSparkSubmit:
         name=f"tieout-{contract.pipeline}",
         conf=dict(CONF),
         pool=POOL,
-        retries=2,
-        retry_delay=timedelta(seconds=30),
         execution_timeout=_RECONCILE_LIMIT,
         doc_md="One Spark job; stores the statement and its breaks under the window.",
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.store.examples import incident
 
 from tieout.cli.engine import Engine, Order, Progress, RenderHtml
 from tieout.cli.java import JavaError
@@ -50,6 +51,7 @@ class FakeEngine:
 
     verdict: str = "KEPT"
     failure: BaseException | None = None
+    incidents: tuple[dict[str, Any], ...] = ()
     subjects: tuple[Subject, ...] = ()
     asked: list[tuple[Order, object]] = field(default_factory=list)
     followed: list[tuple[Window | None, Asked]] = field(default_factory=list)
@@ -61,7 +63,7 @@ class FakeEngine:
         self.asked.append((order, output))
         if self.failure:
             raise self.failure
-        found = statement(order, self.verdict)
+        found = statement(order, self.verdict) | {"incidents": list(self.incidents)}
         output.mkdir()
         (output / "statement.html").write_text(render_html(found, []))
         progress("reading the ledgers")
@@ -128,6 +130,19 @@ def test_the_exit_code_is_the_verdict(contract: Path, tmp_path: Path, verdict: s
 
     assert ended.code == code
     assert ended.out.startswith(f"{verdict}  orders\n")
+
+
+def test_what_was_found_is_held_against_the_declared_settings(contract: Path, tmp_path: Path) -> None:
+    """A loss by a commit before the output, where the contract says that commits come after it."""
+    contract.write_text(CONTRACT + "settings: {consumer: {commits: after processing}}\n")
+    lost = incident("i", 2) | {"cause": "commit before process"}
+
+    ended = run(
+        "reconcile", contract, *WINDOW, "--output", tmp_path / "out", engine=FakeEngine(incidents=(lost,))
+    )
+
+    assert "after processing: declared: " in ended.err
+    assert "Found: 2 LOST in 1 incidents, the first in orders-0" in ended.err
 
 
 def test_standard_output_holds_the_statement_alone(contract: Path, tmp_path: Path) -> None:

@@ -83,3 +83,20 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Monk
 
         with pytest.raises(StackError, match=r"is taken: stop what listens there, choose another"):
             services.chosen_port(Layout(tmp_path))
+
+
+def test_the_environment_is_read_as_a_shell_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quotes, blanks and line breaks survive; what the shell has anyway is left out; nobody else may read it."""
+    monkeypatch.setenv("KNOWN", "here")
+    layout = Layout(tmp_path)
+    ours = {"AIRFLOW_CONN_X": '{"host": "it\'s", "a": "b c"}', "TIEOUT_STACK": str(tmp_path), "KNOWN": "here"}
+
+    state.remember_environment(layout, ours)
+
+    assert {name: state.recalled_environment(layout)[name] for name in ours} == ours
+    assert "KNOWN" not in layout.environment.read_text()
+    assert stat.S_IMODE(layout.environment.stat().st_mode) == 0o600
+    command = ["sh", "-c", f'. {layout.environment} && printf %s "$AIRFLOW_CONN_X"']
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout == ours["AIRFLOW_CONN_X"]
+    )

@@ -1,5 +1,19 @@
-// Two things that a page cannot do without a script: follow a link into the Airflow around it, and ask Airflow's API.
+// What a page cannot do without a script: look like the Airflow around it, follow a link into it, and ask its API.
 "use strict";
+
+// Airflow lets its users choose light or dark, whatever their system says.
+function lookLikeAirflow() {
+  if (window.parent === window) return;
+  try {
+    const around = window.parent.document.documentElement;
+    const look = () => { document.documentElement.style.colorScheme = around.style.colorScheme; };
+    new MutationObserver(look).observe(around, { attributeFilter: ["style"] });
+    look();
+  } catch {
+    // The frame's parent is not Airflow: the system decides.
+  }
+}
+lookLikeAirflow();
 
 // Inside Airflow the page is a frame that may not navigate its parent. The parent's router listens to its history, though.
 document.addEventListener("click", (event) => {

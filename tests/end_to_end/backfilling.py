@@ -1,0 +1,149 @@
+"""Two small windows of a pipeline, backfilled on a running stack in every way there is, and the rows they leave."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from scripts.stack.api import Api, ApiError
+
+from tieout.store import Store
+
+PIPELINE = "judged_again"
+TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
+LENGTH = timedelta(minutes=2)
+STARTS = (TEN, TEN + LENGTH)
+_PATIENCE_SECONDS = 900.0
+_CONTRACT = f"""\
+version: 1
+pipeline: {PIPELINE}
+guarantee: at_least_once
+group: loader
+schedule: "*/2 * * * *"
+active: {{from: 2026-11-20T10:00:00Z, until: 2026-11-20T10:04:00Z}}
+max_latency: 10s
+grace: 10s
+ledgers:
+  produced:
+    source: {{kind: files, format: jsonl, path: {PIPELINE}/sent.jsonl}}
+    columns: {{outcome: "'acked'"}}
+    coverage: declared
+  delivered:
+    source: {{kind: files, format: jsonl, path: {PIPELINE}/done.jsonl}}
+    columns: {{outcome: "'ok'"}}
+    coverage: declared
+"""
+
+
+def prepare(folder: Path) -> None:
+    """Write the contract and its evidence: everything delivered in the first window, one of two lost in the second."""
+    (folder / PIPELINE).mkdir()
+    minutes = {"a": 0, "b": 1, "c": 2, "d": 3}
+    sent = [
+        {"message_id": name, "attempted_at": str(TEN + timedelta(minutes=n))} for name, n in minutes.items()
+    ]
+    done = [{"message_id": one["message_id"], "processed_at": one["attempted_at"]} for one in sent[:3]]
+    for name, rows in (("sent", sent), ("done", done)):
+        (folder / PIPELINE / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / f"{PIPELINE}.yml").write_text(_CONTRACT)
+
+
+@dataclass(frozen=True)
+class Backfills:
+    """The pipeline on a running stack."""
+
+    api: Api
+    store: Store
+
+    def over_rest(self, behavior: str, **more: object) -> int:
+        """Ask for both windows over REST and return the backfill's id; until Airflow knows the DAG, ask again."""
+        body = {
+            "dag_id": PIPELINE,
+            "from_date": STARTS[0].isoformat(),
+            "to_date": STARTS[-1].isoformat(),
+            "reprocess_behavior": behavior,
+            "max_active_runs": 2,
+            "run_backwards": False,
+            "dag_run_conf": {},
+            **more,
+        }
+        found: list[int] = []
+
+        def is_taken() -> bool:
+            try:
+                found.append(int(self.api.post("/backfills", body)["id"]))
+            except ApiError as error:
+                if error.status not in (404, 409):
+                    raise
+            return bool(found)
+
+        self._eventually(is_taken)
+        return found[-1]
+
+    def cancel(self, backfill: int) -> None:
+        """Cancel a backfill. Of one whose runs have ended it says so at once, which Airflow does every half minute."""
+        self.api.put(f"/backfills/{backfill}/cancel", {})
+
+    def latest(self) -> int:
+        """Return the id of the latest backfill."""
+        found = self.api.get(f"/backfills?dag_id={PIPELINE}&limit=100")["backfills"]
+        return max(int(one["id"]) for one in found)
+
+    def wait(self, results: int) -> None:
+        """Wait until the store has that many checked runs or more, and none of Airflow's runs is at work."""
+        self._eventually(lambda: len(self.published()) >= results and not self.active())
+
+    def published(self) -> list[datetime]:
+        """Return the starts of the windows that were judged and checked, as they were published."""
+        runs = sorted(self.store.runs_of(PIPELINE), key=lambda run: run.published_at)
+        return [run.window.start for run in runs if run.checked_at]
+
+    def active(self) -> list[str]:
+        """Return the states of the runs that have not ended."""
+        return [run["state"] for run in self.api.runs(PIPELINE) if run["state"] not in ("success", "failed")]
+
+    def clear_cancelled(self) -> None:
+        """Clear every run, as one might after a cancelled backfill; such runs stay queued, and are set to failed."""
+        for run in self.api.runs(PIPELINE):
+            place = f"/dags/{PIPELINE}/dagRuns/{quote(run['dag_run_id'], safe='')}"
+            self.api.post(f"{place}/clear", {"dry_run": False})
+            self.api.patch(place, {"state": "failed"})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return everything that the current runs left in the store, without the labels of the run."""
+        return [self._rows_of(start) for start in STARTS]
+
+    def _rows_of(self, start: datetime) -> dict[str, Any]:
+        run = self.store.current_run(PIPELINE, start, start + LENGTH)
+        assert run is not None, start
+        labels = ("run_id", "generated_at")
+        return {
+            "statement": {key: value for key, value in run.statement.items() if key not in labels},
+            "final": run.final_verdict,
+            "incidents": self.store.incidents(run.run_id),
+            "breaks": self.store.breaks(run.run_id),
+            "checks": self.store.checks(run.run_id),
+        }
+
+    def _eventually(self, look: Callable[[], bool]) -> None:
+        ends = time.monotonic() + _PATIENCE_SECONDS
+        while not look():
+            assert time.monotonic() < ends, self.api.runs(PIPELINE)
+            time.sleep(0.5)
+
+
+def by_command_line(environment: Mapping[str, str], behavior: str) -> None:
+    """Ask for both windows with Airflow's own command, in the environment that the stack wrote for a shell."""
+    dates = ("--from-date", STARTS[0].isoformat(), "--to-date", STARTS[-1].isoformat())
+    words = ("--dag-id", PIPELINE, "--reprocess-behavior", behavior, "--max-active-runs", "2", *dates)
+    command = [sys.executable, "-m", "airflow", "backfill", "create", *words]
+    done = subprocess.run(command, env=dict(environment), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
