@@ -51,7 +51,7 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
     _count_unmatched(fates, counts, judged)
     logged = set(fates.history.bounds) if fates.history.has(Ledger.LOG) else set()
     if fates.history.window.offsets:
-        logged &= {(one.topic, one.partition) for one in fates.history.window.offsets}
+        logged = {(one.topic, one.partition) for one in fates.history.window.offsets}
     names = (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)
     if fates.history.contract.multiplicity.kind == "one_to_many":
         names += FAN_OUT_COUNTS
@@ -117,10 +117,11 @@ def offset_balance(fates: Fates, place: Place) -> dict[str, int]:
 
 def offset_range(fates: Fates, place: Place) -> tuple[int, int]:
     """Return from the first offset at or after the window's start to the first at or after its end (42)."""
-    history, bounds = fates.history, fates.history.bounds[place]
+    history = fates.history
     if history.window.offsets:
         named = next(one for one in history.window.offsets if (one.topic, one.partition) == place)
         return named.start, named.end
+    bounds = history.bounds[place]
     dated = [
         (at[2], record["record_timestamp"])
         for at, record in history.records.items()
@@ -156,7 +157,9 @@ def _state_of_hole(fates: Fates, at: Position) -> str:
     for message in fates.matched.messages:
         if message.is_accepted and at in fates.asserted(message) and at not in message.denied:
             return fates.fate(message)
-    bounds = fates.history.bounds[at[:2]]
+    bounds = fates.history.bounds.get(at[:2])
+    if bounds is None:
+        return "unexplained"
     if at[2] < bounds.start:
         return "expired"
     if "compact" in bounds.policy:
