@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire test mutate check requirements record score bench install install-dev
+.PHONY: help demo up down fire test mutate check requirements record faults score bench install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -32,7 +32,7 @@ fire: ## Kill each part of the stack at each moment of a run, and write docs/ref
 	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
 
 test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
 mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
@@ -65,6 +65,9 @@ bench: ## Measure Tieout beside other ways to compare, and write docs/reference/
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)
+
+faults: install-dev ## Strike a real Kafka cluster, judge what is left, and write docs/reference/kafka-faults.md (needs Maven)
+	@TIEOUT_FAULTS=all TIEOUT_FAULTS_PAGE=docs/reference/kafka-faults.md $(BIN)/python -m pytest tests/integration/kafka_faults $(PYTEST_ARGS)
 
 install: ## Create .venv with what the demonstration needs
 	@$(PYTHON) scripts/bootstrap.py runtime

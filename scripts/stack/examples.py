@@ -115,11 +115,11 @@ def _example(folder: Path) -> Example:
     contracts = {
         file: load_contract(folder / file) for stage in truth["stages"] for file in stage["contracts"]
     }
-    bounds = (datetime.fromisoformat(truth["window"][name]) for name in ("start", "end"))
+    start, end = (datetime.fromisoformat(truth["window"][name]) for name in ("start", "end"))
     return Example(
         name=folder.name,
         folder=folder,
-        window=Window(*bounds),
+        window=Window(start, end),
         stages=tuple(_stage(stage, folder, contracts) for stage in truth["stages"]),
     )
 

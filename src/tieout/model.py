@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 
@@ -143,27 +144,56 @@ class Cause(StrEnum):
     POISON = "swallowed poison record"
 
 
+@dataclass(frozen=True, order=True)
+class OffsetRange:
+    """The offsets `[start, end)` of one topic partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        """Refuse negative offsets and empty or reversed ranges.
+
+        Raises:
+            ValueError: where the range holds no offset.
+        """
+        if self.start < 0 or self.end <= self.start:
+            raise ValueError(f"a range of offsets must end after it starts: {self}")
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}/{self.start}-{self.end}"
+
+
 @dataclass(frozen=True)
 class Window:
-    """A half-open interval `[start, end)` of aware UTC times."""
+    """A half-open interval `[start, end)` of aware UTC times, and where windows are cut by offsets the ranges of it.
+
+    With `offsets` the interval says when the evidence is needed, and holds only what has no position.
+    """
 
     start: datetime
     end: datetime
+    offsets: tuple[OffsetRange, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse naive times and empty or reversed intervals.
+        """Refuse naive times, empty or reversed intervals, and two ranges of one partition.
 
         Raises:
-            ValueError: where a bound has no time zone or the end is not after the start.
+            ValueError: where a bound has no time zone, the end is not after the start, or a partition has two ranges.
         """
         if self.start.tzinfo is None or self.end.tzinfo is None:
             raise ValueError("a window's bounds need a time zone")
         if self.end <= self.start:
             raise ValueError(f"a window must end after it starts: {self.start} .. {self.end}")
+        for one, other in pairwise(sorted(self.offsets)):
+            if (one.topic, one.partition) == (other.topic, other.partition):
+                raise ValueError(f"expected one range of a partition, found {one} and {other}")
 
     def widened(self, before: timedelta, after: timedelta) -> Window:
         """Return the window with its start moved back by `before` and its end moved on by `after`."""
-        return Window(self.start - before, self.end + after)
+        return Window(self.start - before, self.end + after, self.offsets)
 
 
 class CheckStatus(StrEnum):

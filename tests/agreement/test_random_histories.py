@@ -1,26 +1,35 @@
 """The engine against the oracle, on histories that nobody picked.
 
-The histories are those of the simulated pipeline; rows that contradict each other are not held against it.
-`TIEOUT_RANDOM_SEED` and `TIEOUT_RANDOM_FAMILIES` choose other histories, and more of them; a failure names its own.
+Most are those of a simulated pipeline; the wild ones are arbitrary rows, which need not make sense.
+`TIEOUT_RANDOM_SEED`, `TIEOUT_RANDOM_FAMILIES` and `TIEOUT_RANDOM_WILD` choose other histories, and more of them; a
+failure names its own.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.comparing import differences
+from tests.engine.histories import GRACE_END, START, TOPIC, WINDOW
 from tests.engine.judging import engine_statements
-from tests.oracle import judge_history
-from tests.oracle.random_histories import RandomHistory, families
+from tests.oracle import OracleCoverage, judge_history
+from tests.oracle.random_histories import RandomHistory, Setting, families, history_in
 
-from tieout.model import BreakClass, Identity
+from tieout.engine.ledger import TIME_COLUMN
+from tieout.model import BreakClass, Identity, Ledger, OffsetRange
 
 SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
 FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "7"))
+WILD = int(os.environ.get("TIEOUT_RANDOM_WILD", "2"))
 SIZE = 60
+WILD_SIZE = 100
+RANGES = (OffsetRange(TOPIC, 0, 1, 5), OffsetRange(TOPIC, 1, 0, 3))
+BY_OFFSETS = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED)
 OF_NO_MESSAGE = frozenset(
     {
         BreakClass.TORN_TRANSACTION,
@@ -73,10 +82,54 @@ def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1200)
-def test_the_engine_agrees_with_the_oracle(spark: SparkSession) -> None:
+@pytest.mark.parametrize("is_large", [False, True], ids=["few messages", "many messages"])
+def test_the_engine_agrees_with_the_oracle(spark: SparkSession, is_large: bool) -> None:
     """Verdict, classes, flags, sums, offset balance and every break are the oracle's, in every random history."""
-    histories = [history for family in families(SEED, FAMILIES, SIZE, wild_share=0) for history in family]
-    found = engine_statements(spark, histories)
+    chosen = list(families(SEED, FAMILIES, SIZE, wild_share=0))[is_large::2]
+    _agrees(spark, [history for family in chosen for history in family], is_large=is_large)
+
+
+@pytest.mark.timeout(600)
+def test_the_engine_agrees_on_windows_of_offsets(spark: SparkSession) -> None:
+    """What a range of offsets holds is the same to both, whether or not the log shows it whole."""
+    coverage = dict.fromkeys(BY_OFFSETS, OracleCoverage(None, GRACE_END, True, True))
+    setting = Setting(False, {"guarantee": "at_least_once", "windows": "offsets"}, BY_OFFSETS, coverage, ())
+    window = replace(WINDOW, offsets=RANGES)
+    drawn = [
+        history_in(setting, Random(f"{SEED}/offsets/{number}"), f"offsets/{number}")  # noqa: S311 - repeatable, not secret
+        for number in range(SIZE)
+    ]
+
+    _agrees(spark, [replace(history, window=window) for history in drawn])
+
+
+@pytest.mark.timeout(600)
+def test_what_cannot_be_true_is_never_kept(spark: SparkSession) -> None:
+    """On rows that contradict each other the two may differ, but the engine says KEPT only where the oracle does."""
+    drawn = [
+        _dated(history) for family in families(SEED, WILD, WILD_SIZE, wild_share=1) for history in family
+    ]
+    found = engine_statements(spark, drawn)
+
+    verdicts = {
+        history.name: (expected_of(history)["verdict"], statement["verdict"])
+        for history, statement in zip(drawn, found, strict=True)
+    }
+    assert {name: both for name, both in verdicts.items() if both[1] == "KEPT" and both[0] != "KEPT"} == {}
+    assert [statement["identity_errors"] for statement in found if statement["identity_errors"]] == []
+
+
+def _dated(history: RandomHistory) -> RandomHistory:
+    """Return the history with a time in every row: those without one would each take a run of their own."""
+    rows = {
+        ledger: [row | {TIME_COLUMN[ledger]: row.get(TIME_COLUMN[ledger]) or START} for row in found]
+        for ledger, found in history.rows.items()
+    }
+    return replace(history, rows=rows)
+
+
+def _agrees(spark: SparkSession, histories: list[RandomHistory], *, is_large: bool = False) -> None:
+    found = engine_statements(spark, histories, is_large=is_large)
 
     wrong = {}
     for history, statement in zip(histories, found, strict=True):

@@ -15,7 +15,8 @@ row leaves out is null, but attempts are acked in session s1 of producer p1.
 `bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out:
 from offset 0 to just above the last record, observed at the end of the grace. `coverage: {delivered: {from: 0s, until:
 40m, sound: false, all_producers: false}}`; left out: everything up to the end of the grace, all producers named.
-`coverage: {delivered: none}` covers nothing.
+`coverage: {delivered: none}` covers nothing. `offsets: {0: [2, 4]}` makes the window the offsets 2 and 3 of partition
+0, beside the hour; the contract then has `windows: offsets`.
 
 `expect`: `verdict`, `classes` and `flags` (exact), `breaks` (all of them; of each the keys given), `totals` (sums over
 all partitions), `offsets` (sums of the offset balance), `not_judged` (classes that must be among them).
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,7 @@ import yaml
 from tests.oracle import OracleCoverage
 
 from tieout.contracts import Contract
-from tieout.model import Ledger, Window
+from tieout.model import Ledger, OffsetRange, Window
 
 CASES: Final = Path(__file__).parent / "cases"
 START: Final = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -118,7 +119,7 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         ValueError: where the case has a key or a row has a column that the notation does not know.
     """
     unknown = set(written) - {
-        "name", "because", "trap", "contract", "ledgers", "bounds", "coverage", "absent", "expect"
+        "name", "because", "trap", "contract", "offsets", "ledgers", "bounds", "coverage", "absent", "expect"
     }  # fmt: skip
     if unknown:
         raise ValueError(f"{file}: {written.get('name')}: unknown keys {sorted(unknown)}")
@@ -133,12 +134,16 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         because=written["because"],
         trap=written.get("trap"),
         contract=contract_for([*ledgers, *absent], written.get("contract", {})),
-        window=WINDOW,
+        window=replace(WINDOW, offsets=_ranges(written.get("offsets", {}))),
         rows=rows,
         coverage=_coverage([*ledgers], written.get("coverage", {})),
         present={ledger: columns_of(found) or _NOTATION[ledger] for ledger, found in rows.items()},
         expect=written["expect"],
     )
+
+
+def _ranges(stated: Mapping[int, tuple[int, int]]) -> tuple[OffsetRange, ...]:
+    return tuple(OffsetRange(TOPIC, partition, *ends) for partition, ends in sorted(stated.items()))
 
 
 def contract_for(ledgers: list[Ledger], overrides: Mapping[str, Any]) -> Contract:

@@ -18,22 +18,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from tests.oracle import OracleCoverage
 
-from tieout.contracts import Contract
+from tieout.contracts import Budgets, Contract
 from tieout.engine.balance import balanced
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of
-from tieout.engine.evidence import Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, Evidence, LedgerCoverage
 from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
 from tieout.engine.materialising import materialised
+from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, tallied
-from tieout.model import Identity, Ledger, Window
+from tieout.model import Guarantee, Identity, Ledger, Window
 from tieout.verdicts import judge
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -62,30 +63,47 @@ class Batch:
     histories: tuple[History, ...]
 
 
-def engine_statements(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
-    """Return the engine's statement of each history, with its `breaks` as rows, in their order."""
+def engine_statements(
+    spark: SparkSession, histories: Sequence[History], *, is_large: bool = False
+) -> list[dict[str, Any]]:
+    """Return the engine's statement of each history, with its `breaks` as rows, in their order.
+
+    With `is_large` it goes about them as if their messages were many.
+    """
     found: dict[int, dict[str, Any]] = {}
     for batch in batches(histories):
-        found.update(zip(batch.places, _judged_together(spark, batch.histories), strict=True))
+        found.update(zip(batch.places, _judged_together(spark, batch.histories, is_large), strict=True))
     return [found[place] for place in range(len(histories))]
 
 
 def batches(histories: Sequence[History]) -> list[Batch]:
-    """Return the histories in groups that share all but their rows."""
+    """Return the histories in groups that share all but their rows, and what is promised of them.
+
+    Rules find and do not judge: guarantee and budgets are looked at when each history's own statement is.
+    """
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
         undated = tuple(sorted((ledger, _undated(ledger, rows) > 0) for ledger, rows in history.rows.items()))
         is_told = any(row.get("topic_id") for rows in history.rows.values() for row in rows)
         alone = place if is_told else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
-        terms = history.contract.model_copy(update={"pipeline": "p"}).to_json()
+        promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
+        terms = history.contract.model_copy(update=promised).to_json()
         groups[terms, history.window, coverage, undated, tuple(sorted(history.rows)), alone].append(place)
     return [Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
 
 
-def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+def share_of(histories: Sequence[History], share: int, shares: int) -> list[int]:
+    """Return the places of the histories of one share, so that processes can judge the shares side by side."""
+    return [place for batch in batches(histories)[share::shares] for place in batch.places]
+
+
+def _judged_together(
+    spark: SparkSession, histories: Sequence[History], is_large: bool
+) -> list[dict[str, Any]]:
     with suited_to(spark, is_small=True):
-        return _statements(spark, told_apart(scope_together(spark, histories)), histories)
+        scope = replace(scope_together(spark, histories), is_large=is_large)
+        return _statements(spark, with_range_coverage(told_apart(scope)), histories)
 
 
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
@@ -100,7 +118,17 @@ def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
         ledger: frozenset().union(*(history.present[ledger] for history in histories))
         for ledger in first.rows
     }
-    return scope_of(spark, first, marked, present)
+    return replace(
+        scope_of(spark, first, marked, present), window=_marked_window(first.window, len(histories))
+    )
+
+
+def _marked_window(window: Window, count: int) -> Window:
+    """Return the window with its ranges of offsets for the topics of every history."""
+    ranges = [
+        replace(one, topic=f"{one.topic}{_MARK}{number}") for number in range(count) for one in window.offsets
+    ]
+    return replace(window, offsets=tuple(ranges))
 
 
 def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
@@ -117,7 +145,7 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     for number, history in enumerate(histories):
         own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = _narrowed(scope, history)
+        own_scope = _narrowed(scope, history, number)
         statement: dict[str, Any] = {
             "partitions": own,
             "classes": classes,
@@ -133,13 +161,15 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     return statements
 
 
-def _narrowed(scope: Scope, history: History) -> Scope:
+def _narrowed(scope: Scope, history: History, number: int) -> Scope:
     """Return the batch's scope with one history's own columns and coverage."""
     evidence = {}
     for ledger, found in scope.evidence.items():
         coverage = _coverage(ledger, history.coverage.get(ledger), history.rows.get(ledger, []))
         if found.coverage.complete_until is None:  # the engine itself may find that a ledger covers nothing
             coverage = replace(coverage, complete_until=None)
+        lacking = tuple(text for text in found.coverage.lacking if number_of(text) == number)
+        coverage = replace(coverage, lacking=lacking)
         present = history.present.get(ledger, frozenset())
         evidence[ledger] = replace(found, present=present, coverage=coverage)
     return Scope(history.contract, history.window, evidence)
@@ -188,6 +218,11 @@ def number_of(marked: str | None) -> int | None:
     return None if found is None else int(found[1])
 
 
+def _is_reversed(row: Mapping[str, Any]) -> bool:
+    sent, done = row.get("attempted_at"), row.get("completed_at")
+    return sent is not None and done is not None and done + COARSEST_CLOCK < sent
+
+
 def _undated(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> int:
     return sum(row.get(TIME_COLUMN[ledger]) is None for row in rows)
 
@@ -234,6 +269,7 @@ def _coverage(
         unparsed=0,
         # A row that only states a log's bounds has no time and is no record.
         undated=_undated(ledger, [row for row in rows if ledger != Ledger.LOG]),
+        reversed=sum(map(_is_reversed, rows)),
         digests=(),
         notes=(),
     )

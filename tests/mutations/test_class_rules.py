@@ -16,8 +16,6 @@ from tests.engine.judging import engine_statements
 from tieout.engine import classifying, reconciling
 from tieout.engine.classes import MESSAGE_RULES, standing
 from tieout.engine.classes.rule import MessageRule
-from tieout.engine.supported import refuse_unsupported
-from tieout.errors import UsageError
 from tieout.model import BreakClass
 
 _HISTORIES = 4
@@ -42,20 +40,12 @@ STANDING = {
 @lru_cache
 def _histories(name: BreakClass) -> tuple[Case, ...]:
     """Return the shortest histories in which the class is found, those of one contract together."""
-    found = [case for case in load_cases() if _shows(case, name) and _is_supported(case)]
+    found = [case for case in load_cases() if _shows(case, name)]
     return tuple(sorted(found, key=lambda case: sum(map(len, case.rows.values())))[:_HISTORIES])
 
 
 def _shows(case: Case, name: BreakClass) -> bool:
     return any(case.expect.get(part, {}).get(name.value) for part in ("classes", "flags"))
-
-
-def _is_supported(case: Case) -> bool:
-    try:
-        refuse_unsupported(case.contract)
-    except UsageError:
-        return False
-    return True
 
 
 def _is_noticed(spark: SparkSession, name: BreakClass) -> bool:

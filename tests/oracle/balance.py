@@ -8,7 +8,13 @@ from typing import Any
 from tests.oracle.fates import Fates
 from tests.oracle.history import Place, Position, state_of
 from tests.oracle.messages import Message
-from tests.oracle.phantoms import could_be_an_unplaced_send, is_phantom, origin_is_covered, record_of
+from tests.oracle.phantoms import (
+    could_be_an_unplaced_send,
+    is_phantom,
+    origin_is_covered,
+    record_of,
+    window_position,
+)
 
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -43,7 +49,9 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
     for message in fates.matched.messages:
         _count_message(fates, message, counts.setdefault(fates.place(message), Counter()))
     _count_unmatched(fates, counts, judged)
-    logged = fates.history.bounds if fates.history.has(Ledger.LOG) else {}
+    logged = set(fates.history.bounds) if fates.history.has(Ledger.LOG) else set()
+    if fates.history.window.offsets:
+        logged &= {(one.topic, one.partition) for one in fates.history.window.offsets}
     names = (*ROW_COUNTS, *MESSAGE_COUNTS, *EFFECT_COUNTS)
     if fates.history.contract.multiplicity.kind == "one_to_many":
         names += FAN_OUT_COUNTS
@@ -66,13 +74,13 @@ def partitions_of(fates: Fates, judged: frozenset[BreakClass]) -> list[dict[str,
 
 
 def _count_message(fates: Fates, message: Message, numbers: Counter[str]) -> None:
-    history = fates.history
+    history, at = fates.history, fates.window_position(message)
     for attempt in message.attempts:
-        if history.in_window(attempt.at):
+        if history.holds(attempt.at, at):
             numbers["attempts"] += 1
             numbers[f"{attempt.outcome}_attempts"] += 1
             numbers["resends"] += attempt is not message.earliest
-    if history.in_window(message.began_at):
+    if history.holds(message.began_at, at):
         numbers["messages"] += 1
         fate = fates.fate(message)
         numbers[fate] += 1
@@ -83,7 +91,7 @@ def _count_message(fates: Fates, message: Message, numbers: Counter[str]) -> Non
             numbers["missing_effects"] += fates.expected_effects(message) - len(fates.first_effects(message))
     further = {id(row) for row in fates.further_effects(message)}
     for row in message.effects:
-        if history.in_window(row.get("processed_at")):
+        if history.holds(row.get("processed_at"), at):
             numbers["effects"] += 1
             kind = "further_effects" if id(row) in further else "first_effects"
             numbers[kind if message.is_accepted else "phantom_effects"] += 1
@@ -93,7 +101,7 @@ def _count_unmatched(
     fates: Fates, counts: dict[tuple[Any, Any], Counter[str]], judged: frozenset[BreakClass]
 ) -> None:
     for row, why in fates.matched.unmatched_effects:
-        if fates.history.in_window(row.get("processed_at")):
+        if fates.history.holds(row.get("processed_at"), window_position(fates, row)):
             numbers = counts.setdefault((row.get("topic"), row.get("partition")), Counter())
             certain = BreakClass.PHANTOM_UNKNOWN in judged and is_phantom(fates, row, why)
             numbers["effects"] += 1
@@ -110,6 +118,9 @@ def offset_balance(fates: Fates, place: Place) -> dict[str, int]:
 def offset_range(fates: Fates, place: Place) -> tuple[int, int]:
     """Return from the first offset at or after the window's start to the first at or after its end (42)."""
     history, bounds = fates.history, fates.history.bounds[place]
+    if history.window.offsets:
+        named = next(one for one in history.window.offsets if (one.topic, one.partition) == place)
+        return named.start, named.end
     dated = [
         (at[2], record["record_timestamp"])
         for at, record in history.records.items()
@@ -161,6 +172,7 @@ def _is_without_markers(fates: Fates, topic: str) -> bool:
     by_attempts = any(
         attempt.row.get("transaction_id") is not None and attempt.row.get("topic") == topic
         for message in fates.matched.messages
+        if message.is_accepted
         for attempt in message.attempts
     )
     return by_attempts or any(state_of(record) != "none" for record in records)

@@ -181,24 +181,34 @@ class Fates:
 
     @cached_property
     def progress(self) -> list[tuple[Place, int, datetime | None]]:
-        """Every proof that the group went past an offset of a partition, and when."""
+        """Every proof that the group went past an offset of a partition as its log is now, and when."""
         found: list[tuple[Place, int, datetime | None]] = []
         for row in self.history.rows(Ledger.COMMITTED):
             if row.get("committed_offset") is not None and row.get("partition") is not None:
                 place = row["topic"], row["partition"]
-                found.append((place, row["committed_offset"] - 1, row.get("committed_at")))
+                found.append((place, self.held_back(row) - 1, row.get("committed_at")))
         for message in self.matched.messages:
             lowest = min(self.positions(message), default=None)
             for row in message.effects + message.reads:
                 at = position(row) or lowest
                 if at is not None:
-                    found.append((at[:2], at[2], row.get("processed_at")))
+                    found.append((at[:2], self._passed(at, row), row.get("processed_at")))
         unmatched = [row for row, _ in self.matched.unmatched_effects] + self.history.rows(Ledger.READ)
         for row in unmatched:
             at = position(row)
             if at is not None:
-                found.append((at[:2], at[2], row.get("processed_at")))
+                found.append((at[:2], self._passed(at, row), row.get("processed_at")))
         return found
+
+    def held_back(self, commit: Row) -> int:
+        """Return the committed offset, but not beyond the first record of a newer leader than the commit's."""
+        place = commit["topic"], commit["partition"]
+        return int(min(commit["committed_offset"], self.history.epoch_end(place, commit.get("leader_epoch"))))
+
+    def _passed(self, at: Position, row: Row) -> int:
+        if position(row) is None:
+            return at[2]
+        return int(min(at[2], self.history.epoch_end(at[:2], row.get("leader_epoch")) - 1))
 
     def frontier(self, place: Place) -> int:
         """Return the highest offset known as passed; before the first position where nothing is known."""
@@ -207,8 +217,9 @@ class Fates:
     def committed_past(self, at: Position) -> bool:
         """Return whether a commit of the group covers the position."""
         return any(
-            (row.get("topic"), row.get("partition")) == at[:2] and (row.get("committed_offset") or 0) > at[2]
+            (row.get("topic"), row.get("partition")) == at[:2] and self.held_back(row) > at[2]
             for row in self.history.rows(Ledger.COMMITTED)
+            if row.get("committed_offset") is not None
         )
 
     # -- disposition -------------------------------------------------------------------------------------------
@@ -329,6 +340,10 @@ class Fates:
         if message.is_accepted:
             return self.disposition(message)
         return "failed" if message.outcome == "failed" else "unproven"
+
+    def window_position(self, message: Message) -> Position | None:
+        """Return the position that says whose window of offsets the message is (78)."""
+        return self.first_position(message) or min(known(map(position, message.effects)), default=None)
 
     def earliest_time(self, message: Message) -> datetime:
         """Return when the message began, for ordering."""

@@ -59,6 +59,7 @@ class Finding:
     locus: Locus
     shown_by: dict[str, list[tuple[Ledger, datetime | None]]] = field(default_factory=dict)
     is_annotated: bool = False
+    window_at: Position | None = None
 
     @property
     def names(self) -> set[str]:
@@ -105,6 +106,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
             str(BreakClass.PHANTOM_ABORTED): _effects_and_attempts(fates, message),
             **{str(name): rows for name, rows in shown.items()},
         },
+        window_at=fates.window_position(message),
     )
 
 

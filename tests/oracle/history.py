@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from tieout.contracts import Contract
-from tieout.model import Ledger, Window
+from tieout.model import Ledger, OffsetRange, Window
 
 Row = dict[str, Any]
 """One canonical row; a column that is not there reads as None."""
@@ -105,8 +106,16 @@ class History:
         column = _UNDATED_UNCOVERS.get(ledger)
         if column and any(row.get(column) is None for row in self.rows(ledger)):
             return False
+        if ledger is Ledger.LOG and not all(map(self._shows_range, self.window.offsets)):
+            return False
+        if ledger is Ledger.PRODUCED and any(map(_is_answered_before, self.rows(ledger))):
+            return False
         is_upstream = ledger in (Ledger.PRODUCED, Ledger.LOG)
         return self.covers(ledger, self.window.start, self.window.end if is_upstream else self.grace_end)
+
+    def _shows_range(self, one: OffsetRange) -> bool:
+        bounds = self.bounds.get((one.topic, one.partition))
+        return bounds is not None and bounds.start <= one.start and one.end <= bounds.end
 
     @cached_property
     def uncovered(self) -> list[Ledger]:
@@ -127,6 +136,15 @@ class History:
         """Return whether the time is in `[start, end)`; no time is in no window."""
         return time is not None and self.window.start <= time < self.window.end
 
+    def holds(self, time: datetime | None, at: Position | None) -> bool:
+        """Return whether the window has what lies there: by its position, if windows are ranges of offsets (78)."""
+        if not self.window.offsets or at is None:
+            return self.in_window(time)
+        return any(
+            (one.topic, one.partition) == at[:2] and at[2] in range(one.start, one.end)
+            for one in self.window.offsets
+        )
+
     @cached_property
     def bounds(self) -> dict[Place, Bounds]:
         """Per partition of the log ledger its bounds (interpretation 3)."""
@@ -143,6 +161,17 @@ class History:
             self.rows(Ledger.LOG), key=lambda row: (row.get("leader_epoch") or 0, repr(sorted(row.items())))
         )
         return {at: row for row in rows if (at := position(row)) is not None}
+
+    def epoch_end(self, place: Place, epoch: int | None) -> float:
+        """Return where the first record of a newer leader than this one's lies; infinity where none is known."""
+        if epoch is None:
+            return inf
+        newer = [
+            at[2]
+            for at, row in self.records.items()
+            if at[:2] == place and row.get("leader_epoch") is not None and row["leader_epoch"] > epoch
+        ]
+        return min(newer, default=inf)
 
     def log_covers(self, at: Position, asserted_at: datetime | None) -> bool:
         """Return whether a record's absence from this position means that the log lacks it (interpretation 4)."""
@@ -198,6 +227,12 @@ def known(values: Iterable[Any]) -> set[Any]:
 def contradict(one: Any, other: Any) -> bool:
     """Return whether both values are known and differ."""
     return one is not None and other is not None and one != other
+
+
+def _is_answered_before(row: Row) -> bool:
+    """Return whether the attempt was completed before it was made, by more than a second (82)."""
+    sent, done = row.get("attempted_at"), row.get("completed_at")
+    return sent is not None and done is not None and sent - done > timedelta(seconds=1)
 
 
 def _bounds(rows: list[Row]) -> Bounds:

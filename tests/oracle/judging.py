@@ -75,7 +75,9 @@ def judge_history(
     judged = only | NO_BREAK | LEGAL | {BreakClass.LOST, BreakClass.IN_FLIGHT, BreakClass.UNVERIFIABLE}
     history = History(contract, window, *told_apart(ledgers, coverage), present)
     fates = Fates(history, match(history))
-    findings = [finding for finding in _findings(fates, judged) if history.in_window(finding.time)]
+    findings = [
+        finding for finding in _findings(fates, judged) if history.holds(finding.time, finding.window_at)
+    ]
     partitions = partitions_of(fates, judged)
     verdict, reasons = verdict_of(history, findings, partitions)
     totals: Counter[str] = Counter()

@@ -161,9 +161,16 @@ def _by_position(attempts: list[Attempt]) -> list[Message]:
         if not contents:
             contents[None] = []
         groups = list(contents.values())
-        groups[0] += unknown_content
+        first = min(
+            groups, key=lambda group: min((undated_last(one.at), _content(one)) for one in group or rows)
+        )
+        first += unknown_content
         messages += [Message(group, group[0].row.get("message_id")) for group in groups]
     return messages
+
+
+def _content(attempt: Attempt) -> str:
+    return attempt.row.get("payload_hash") or ""
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import BEGINNING, Position, Row, contradict, position, undated_last
+from tests.oracle.history import BEGINNING, Position, Row, contradict, known, position, undated_last
 from tests.oracle.messages import Unmatched
 from tests.oracle.pairing import may_be_nameless
 
@@ -30,9 +30,18 @@ def _units(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tu
         name = _identity_of(fates, row)
         unit: Any = (name, why) if by_content else name
         unit = ("row", id(row)) if name is None else unit
-        if fates.history.in_window(row.get("processed_at")):
+        if fates.history.holds(row.get("processed_at"), window_position(fates, row)):
             units.setdefault(unit, []).append((row, why))
     return units
+
+
+def window_position(fates: Fates, row: Row) -> Position | None:
+    """Return the lowest position that rows of the effect's identity name, in its ledgers or the log (78)."""
+    name = _identity_of(fates, row)
+    rows = [one for one, _ in fates.matched.unmatched_effects if name and _identity_of(fates, one) == name]
+    record = record_of(fates, row)
+    logged = [record] if record is not None else []
+    return min(known(map(position, logged)) or known(map(position, [row, *rows])), default=None)
 
 
 def _identity_of(fates: Fates, row: Row) -> Any:
@@ -144,6 +153,7 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
         offset=at[2] if at else None,
         locus=locus,
         shown_by={str(BreakClass.PHANTOM_UNKNOWN): [(fates.history.output, row.get("processed_at"))]},
+        window_at=window_position(fates, row),
     )
 
 
@@ -165,4 +175,5 @@ def _unverifiable(fates: Fates, row: Row) -> Finding:
         partition=row.get("partition"),
         offset=at[2] if at else None,
         locus=Locus.UNKNOWN,
+        window_at=window_position(fates, row),
     )

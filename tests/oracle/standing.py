@@ -24,7 +24,14 @@ def standing_finding(
     message_id: str | None = None,
 ) -> Finding:
     """Return a finding that is no message's."""
-    return Finding(name, set(), time, message_id, at[0], at[1], at[2], locus, {str(name): list(shown)})
+    topic, partition, offset = at
+    finding = Finding(
+        name, set(), time, message_id, topic, partition, offset, locus, {str(name): list(shown)}
+    )
+    # A commit outside the log lies in no range of it.
+    if None not in (topic, partition, offset) and name is not BreakClass.COMMIT_OUT_OF_RANGE:
+        finding.window_at = position({"topic": topic, "partition": partition, "offset": offset})
+    return finding
 
 
 def commits_of(fates: Fates) -> dict[Place, list[Row]]:
@@ -53,7 +60,8 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
     flagged: set[int] = set()
     for place, rows in commits_of(fates).items():
         previous = _first_covered(fates, place)
-        for time, offsets in _instants(rows):
+        held = [{**row, "committed_offset": fates.held_back(row)} for row in rows]
+        for time, offsets in _instants(held):
             jumped = _jumped(fates, place, previous, max(offsets), time)
             flagged |= {id(message) for _, message in jumped if fates.disposition(message) == "lost"}
             pending = [(at, message) for at, message in jumped if fates.disposition(message) != "lost"]

@@ -22,7 +22,10 @@ SCHEDULED: dict[str, Any] = {
     "grace": "15m",
     "owner": "payments",
     "description": "Orders into the warehouse.",
-    "settings": {"producer": {"client": "java-4.0", "acks": "1"}},
+    "settings": {
+        "producer": {"client": "java-4.0", "acks": "1"},
+        "consumer": {"commits": "after processing"},
+    },
     "version": 1,
     "group": "loader",
     "ledgers": {

@@ -47,6 +47,8 @@ def test_a_window_shows_its_statement(reader: TestClient) -> None:
     )
     assert "no loss critical fail 2 0" in told
     assert "90 delivered" in told
+    assert "Contradicted settings" in told
+    assert "declared: positions are committed after" in told
 
 
 def test_a_run_that_was_not_checked_claims_nothing(reader: TestClient) -> None:

@@ -25,9 +25,9 @@ from tieout.cli.store_commands import STORE_COMMANDS
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
-from tieout.engine.supported import refuse_unsupported
+from tieout.engine.supported import refuse_other_windows
 from tieout.errors import ContractError, UsageError
-from tieout.linting import findings
+from tieout.linting import contradictions, findings
 from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.markdown import render_markdown
@@ -61,12 +61,14 @@ Command = Callable[[argparse.Namespace, Surroundings], ExitCode]
 
 def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Judge one window, write its output directory and print its statement."""
-    contract = _supported(load_contract(arguments.contract))
+    contract = load_contract(arguments.contract)
     order = _order(contract, arguments)
     output = checked_output(arguments.output)
     statement = around.engine().reconcile(order, output, render_html, around.progress)
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
+    for finding in contradictions(contract, statement):
+        around.progress(f"{plain(finding.subject)}: {plain(finding.failure)}")
     return OF_VERDICT[Verdict(statement["verdict"])]
 
 
@@ -93,13 +95,7 @@ def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     for path in arguments.contracts:
         contracts, wrong = _loaded(path)
         errors += wrong
-        for contract in contracts:
-            try:
-                _supported(contract)
-            except UsageError as refused:
-                errors.append(ContractError(str(path), None, str(refused)))
-            else:
-                checked.append((contract, findings(contract)))
+        checked += [(contract, findings(contract)) for contract in contracts]
     if arguments.json:
         _print(_json(checked_json(checked, errors)), around.out)
     else:
@@ -113,6 +109,8 @@ def trace(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Print the way of a message through the ledgers, and what the engine makes of it."""
     contract = load_contract(arguments.contract)
     window, asked = _window_or_none(arguments), _asked(contract, arguments)
+    if window is not None:
+        refuse_other_windows(contract, window)
     found = around.engine().follow(contract, window, asked, around.progress)
     _print(_json(found) if arguments.json else render_trace(found), around.out)
     return ExitCode.KEPT if found["messages"] else ExitCode.UNDECIDED
@@ -206,20 +204,20 @@ COMMANDS: Final[Mapping[str, Command]] = {
 }
 
 
-def _supported(contract: Contract) -> Contract:
-    refuse_unsupported(contract)
-    return contract
-
-
 def _order(contract: Contract, arguments: argparse.Namespace) -> Order:
-    return Order(contract, _window(arguments), str(uuid.uuid4()), datetime.now(UTC))
+    window = _window(arguments)
+    refuse_other_windows(contract, window)
+    return Order(contract, window, str(uuid.uuid4()), datetime.now(UTC))
 
 
 def _window(arguments: argparse.Namespace) -> Window:
     start, end = arguments.start, arguments.end
     if end <= start:
         raise UsageError(f"--to must be after --from, found {format_time(start)} to {format_time(end)}")
-    return Window(start, end)
+    try:
+        return Window(start, end, tuple(sorted(getattr(arguments, "offsets", None) or ())))
+    except ValueError as error:
+        raise UsageError(f"--offsets: {error}") from None
 
 
 def _loaded(path: Path) -> tuple[tuple[Contract, ...], tuple[ContractError, ...]]:
@@ -239,6 +237,10 @@ def _window_or_none(arguments: argparse.Namespace) -> Window | None:
     """Return the window of --from and --to, or None where neither is given."""
     given = {"--from": arguments.start, "--to": arguments.end}
     missing = [name for name, time in given.items() if time is None]
+    if len(missing) == 2 and arguments.offsets:
+        raise UsageError(
+            "--offsets: expected --from and --to beside it: when the evidence is needed, found neither"
+        )
     if len(missing) == 1:
         raise UsageError(f"expected both --from and --to, or neither; {missing[0]} is missing")
     return None if missing else _window(arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -11,7 +12,7 @@ from tieout import __version__
 from tieout.cli.examples import epilog_of
 from tieout.cli.store_arguments import STORE_ARGUMENTS
 from tieout.contracts.times import parse_time
-from tieout.model import Guarantee, Ledger
+from tieout.model import Guarantee, Ledger, OffsetRange
 
 Value = TypeVar("Value")
 LEDGERS: Final = {
@@ -30,6 +31,9 @@ REPORT_FORMATS: Final = (*FORMATS, "html")
 SHELLS: Final = ("bash",)
 SCHEMAS: Final = ("contract", "statement", "trace")
 
+_RANGE: Final = re.compile(
+    r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<start>\d{1,18})-(?P<end>\d{1,18})", re.ASCII
+)
 _EPILOG: Final = """\
 exit codes: 0 kept, 1 broken, 2 usage or environment error, 3 unknown or pending"""
 
@@ -108,6 +112,7 @@ def _trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("--id", metavar="ID", help="a message's id that has the form of a position")
     command.add_argument("--key", metavar="KEY", help="a record's key, or its hash as the ledgers have it")
     _window(command, is_required=False)
+    _offsets(command)
     command.add_argument("--json", action="store_true", help="print the trace as JSON instead of text")
 
 
@@ -181,6 +186,30 @@ def _printed(command: argparse.ArgumentParser, formats: Sequence[str], what: str
 def _contract_and_window(command: argparse.ArgumentParser) -> None:
     command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file")
     _window(command)
+    _offsets(command)
+
+
+def _offsets(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--offsets",
+        metavar="RANGE",
+        type=_explained(_offset_range),
+        action="append",
+        help="where the contract has windows: offsets, a range to judge: TOPIC/PARTITION/FROM-TO, TO not part of it; "
+        "once a range",
+    )
+
+
+def _offset_range(text: str) -> OffsetRange:
+    """Return the range of `TOPIC/PARTITION/FROM-TO`.
+
+    >>> str(_offset_range("orders/0/100-200"))
+    'orders/0/100-200'
+    """
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"expected TOPIC/PARTITION/FROM-TO such as orders/0/100-200, found {text!r}")
+    return OffsetRange(found["topic"], int(found["partition"]), int(found["start"]), int(found["end"]))
 
 
 def _window(command: argparse.ArgumentParser, what: str = "the window", *, is_required: bool = True) -> None:

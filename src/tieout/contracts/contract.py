@@ -121,7 +121,7 @@ class Contract(Model):
     timezone: Zone = "UTC"
     active: Active = Active()
     windows: Literal["time", "offsets"] = "time"
-    match: Literal["auto", "full"] = "full"
+    match: Literal["auto", "full"] = "auto"
     margin: Duration = timedelta(minutes=15)
     max_latency: Duration = timedelta(minutes=10)
     clock_skew: Duration = timedelta(0)

@@ -150,6 +150,18 @@ def _active(contract: Contract) -> Iterator[Problem]:
         yield Problem(("active", "until"), "expected a time after active.from")
 
 
+def _windows(contract: Contract) -> Iterator[Problem]:
+    if contract.windows != "offsets":
+        return
+    if Ledger.LOG not in contract.ledgers:
+        yield Problem(("windows",), "offsets needs the ledger log, which shows what lies at every offset")
+    if contract.schedule is not None:
+        yield Problem(
+            ("schedule",),
+            "has no effect with windows: offsets: a schedule cuts time, and every run of these names its ranges",
+        )
+
+
 def _alerts(contract: Contract) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
     for index, route in enumerate(contract.alerts):
@@ -186,6 +198,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _identity,
     _multiplicity,
     _active,
+    _windows,
     _alerts,
     _replay,
     _secrets,

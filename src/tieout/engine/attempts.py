@@ -10,32 +10,27 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.contested import with_position_key
 from tieout.engine.joining import same
+from tieout.engine.keys import NEVER, POSITION, id_key, placed_offset, position_key
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
-POSITION = ("topic", "partition", "offset")
 STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
 _TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
 _ID_SESSION: Final = ("message_id", "producer_id", "producer_session")
-NEVER: Final = "9999-12-31 00:00:00"
-"""Stands for a time that is not known where the earliest is looked for."""
-
-
-def placed_offset(offset: Column) -> Column:
-    """Return the offset, or null where the client reported none (Kafka's -1 with acks=0)."""
-    return F.when(offset >= 0, offset)
 
 
 def attempts_of(scope: Scope, log: DataFrame | None, contested: DataFrame | None) -> DataFrame:
     """Return one row per send attempt: canonical columns, `key`, `log_state` and the resolved `outcome`.
 
-    `log` holds the log's data records or None, `contested` is `contested_ids_of`. `log_state` is the transaction state
+    `log` holds the log's data records or None, `contested` is `contested_ids_of`, or under `identity: position`
+    `contested.contested_positions_of`. `log_state` is the transaction state
     of the record at the attempt's position where that record is this attempt's.
     """
     rows = claimed_rows_of(scope)
-    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log)), contested)
+    return with_keys(scope, with_outcomes(scope, with_log_state(scope, rows, log, contested)), contested)
 
 
 def claimed_rows_of(scope: Scope) -> DataFrame:
@@ -48,10 +43,14 @@ def claimed_rows_of(scope: Scope) -> DataFrame:
     )
 
 
-def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> DataFrame:
+def with_log_state(
+    scope: Scope, rows: DataFrame, log: DataFrame | None, contested: DataFrame | None = None
+) -> DataFrame:
     """Return the attempts with `log_state`, the transaction state of their own record in the log."""
     if log is None:
         return rows.withColumn("log_state", F.lit(None).cast("string"))
+    if scope.contract.identity == Identity.POSITION and contested is not None:
+        return _with_state_by_content(rows, log, contested)
     held = log.select(
         *[F.col(name).alias(f"held_{name}") for name in POSITION],
         F.col("transaction_state").alias("held_state"),
@@ -64,6 +63,16 @@ def with_log_state(scope: Scope, rows: DataFrame, log: DataFrame | None) -> Data
     if not is_by_id or not scope.evidence[Ledger.PRODUCED].may_lack_position:
         return own
     return _with_state_by_id(own, held)
+
+
+def _with_state_by_content(rows: DataFrame, log: DataFrame, contested: DataFrame) -> DataFrame:
+    """Return the attempts with the state of the record at their position, where that holds their content."""
+    held = with_position_key(log, contested).select(
+        F.col("key").alias("held_key"), F.col("transaction_state").alias("log_state")
+    )
+    keyed = with_position_key(rows, contested, "earliest")
+    is_own = (F.col("key") == F.col("held_key")) & F.col("offset").isNotNull()
+    return keyed.join(held, is_own, how="left").drop("key", "held_key")
 
 
 def _with_state_by_id(rows: DataFrame, held: DataFrame) -> DataFrame:
@@ -144,7 +153,7 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
     may_lack_identity = True
     if scope.contract.identity == Identity.POSITION:
         has_identity = is_placed
-        known = rows.filter(is_placed).withColumn("key", position_key())
+        known = with_position_key(rows.filter(is_placed), contested, "earliest")
     elif scope.evidence[Ledger.PRODUCED].may_lack_id:
         has_identity = has_id | is_placed
         may_lack_identity = scope.evidence[Ledger.PRODUCED].may_lack_identity
@@ -158,16 +167,6 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
         return named
     own = own_messages(rows.filter(~has_identity))
     return named.unionByName(own.withColumn("has_identity", F.lit(False)))
-
-
-def position_key() -> Column:
-    """Return the key of a message that is known by its position."""
-    return F.concat(F.lit("p:"), F.to_json(F.struct(*POSITION)))
-
-
-def id_key() -> Column:
-    """Return the key of a message whose id is used for nothing else."""
-    return F.concat(F.lit("m:"), F.col("message_id"))
 
 
 def own_messages(rows: DataFrame) -> DataFrame:

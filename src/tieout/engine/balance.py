@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from tieout.engine.classes.phantoms import origin_is_covered
 from tieout.engine.joining import same
 from tieout.engine.positions import PLACE
+from tieout.engine.ranges import ranges_frame
 from tieout.engine.scope import Scope
 from tieout.model import OFFSET_STATES
 
@@ -18,8 +19,13 @@ from tieout.model import OFFSET_STATES
 def ranges_of(scope: Scope, log: DataFrame, bounds: DataFrame) -> DataFrame:
     """Return per topic partition the judged offsets `[from, to)`: those appended in the window by the log's clock.
 
-    `to` is the first offset stamped at or after the window's end, or the log's end where there is none yet.
+    `to` is the first offset stamped at or after the window's end, or the log's end where there is none yet. A window
+    that is ranges of offsets says them itself.
     """
+    if scope.window.offsets:
+        return _at_place(ranges_frame(scope, bounds), bounds).select(
+            *PLACE, "from", "to", "log_start", "cleanup_policy", "lacks_markers"
+        )
     stamped = F.col("record_timestamp")
     first_in = F.min(F.when(stamped >= F.lit(scope.window.start), F.col("offset")))
     first_after = F.min(F.when(stamped >= F.lit(scope.window.end), F.col("offset")))

@@ -196,9 +196,10 @@ def _with_restart_position(breaks: DataFrame, commits: DataFrame | None) -> Data
 def _with_election(scope: Scope, breaks: DataFrame, log: DataFrame | None) -> DataFrame:
     """Return breaks with `is_after_election`, given their `offset` and `sent_at`.
 
-    It holds where a newer epoch holds the position, beyond everything that former leaders left in the log, and the
-    message was sent before that epoch's first record: the tail of a leader that its successor did not have, and wrote
-    over (KIP-101, "Alter Replication Protocol to use Leader Epoch rather than High Watermark for Truncation").
+    It holds where a newer epoch holds the position, or the log ends in one before it, beyond everything that former
+    leaders left in the log, and the message was sent before that epoch's first record: the tail of a leader that its
+    successor did not have (KIP-101, "Alter Replication Protocol to use Leader Epoch rather than High Watermark for
+    Truncation").
     """
     if log is None or not scope.has(Ledger.LOG, "leader_epoch"):
         return breaks.withColumn("is_after_election", F.lit(False))
@@ -214,7 +215,8 @@ def _with_election(scope: Scope, breaks: DataFrame, log: DataFrame | None) -> Da
         .agg(F.collect_list(F.struct("leader_epoch", "first", "last", "began_at")).alias("epochs"))
     )
     known = breaks.join(F.broadcast(epochs), same(PLACE, "e_"), how="left").drop("e_topic", "e_partition")
-    newer = F.array_min(F.filter("epochs", lambda epoch: epoch["last"] >= F.col("offset")))
+    holding = F.array_min(F.filter("epochs", lambda epoch: epoch["last"] >= F.col("offset")))
+    newer = F.coalesce(holding, F.array_max("epochs"))
     older = F.filter("epochs", lambda epoch: epoch["leader_epoch"] < F.col("newer.leader_epoch"))
     began_at = F.col("newer.began_at") + F.lit(scope.contract.clock_skew)
     is_there = F.col("newer.first") <= F.col("offset")

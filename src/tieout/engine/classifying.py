@@ -52,7 +52,7 @@ def classified(scope: Scope, messages: DataFrame) -> DataFrame:
 
 def _is_judged_here(scope: Scope) -> Column:
     """Return whether the class belongs to this window: by its earliest attempt, a phantom by its first effect."""
-    seen_here = scope.in_window(F.col("first_seen_at"))
+    seen_here = scope.holds_message(F.col("first_seen_at"))
     is_phantom = is_orphan() | is_aborted_effect()
     return F.when(is_phantom, seen_here).otherwise(F.col("is_owned")) & F.col("class").isNotNull()
 

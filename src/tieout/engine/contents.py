@@ -11,16 +11,9 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.attempts import (
-    NEVER,
-    POSITION,
-    STATE_RANKS,
-    claimed_rows_of,
-    own_messages,
-    position_key,
-    with_outcomes,
-)
+from tieout.engine.attempts import STATE_RANKS, claimed_rows_of, own_messages, with_outcomes
 from tieout.engine.joining import same
+from tieout.engine.keys import NEVER, POSITION, position_key
 from tieout.engine.materialising import materialised
 from tieout.engine.pairing import content_key, excess_is_told, with_nameless_sends
 from tieout.engine.scope import Scope

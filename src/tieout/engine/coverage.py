@@ -52,7 +52,7 @@ def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:
         return f"complete until {_iso(coverage.complete_until)}, but {_iso(end)} is needed"
     if coverage.covers_from is not None and coverage.covers_from > scope.window.start:
         return f"begins at {_iso(coverage.covers_from)}, after the window's start"
-    return None
+    return coverage.lacking[0] if coverage.lacking else None
 
 
 def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
@@ -64,6 +64,8 @@ def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
         return "a producer session's sequence has gaps"
     if ledger in _DATED and coverage.undated:
         return f"{coverage.undated} rows without a time"
+    if coverage.reversed:
+        return f"{coverage.reversed} rows with completed_at before attempted_at"
     return None
 
 

@@ -10,8 +10,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.attempts import NEVER
-from tieout.engine.joining import same
+from tieout.engine.joining import same, small_side
+from tieout.engine.keys import NEVER
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import is_in_doubt, is_whole
 from tieout.engine.pairing import with_equals_elsewhere
@@ -29,21 +29,22 @@ def disposed(
     records: DataFrame | None,
     commits: DataFrame | None,
     progress: DataFrame,
+    *,
+    may_share_ids: bool,
 ) -> DataFrame:
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
     Position facts are worked out for messages without effect, by content for all: `is_passed`, `is_committed` (the
     commits cover it), `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`,
-    `is_missing_in_log`, `is_compacted`.
+    `is_missing_in_log`, `is_compacted`. `may_share_ids` says whether any id is used for several messages.
     """
     by_content = scope.contract.identity == Identity.CONTENT
     is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
     asked = messages.filter(is_asked)
     facts = materialised(position_facts(scope, asked, bounds, records, commits, progress))
-    together = messages.join(
-        facts.withColumnRenamed("key", "facts_key"), F.col("key") == F.col("facts_key"), how="left"
-    )
-    known = with_ambiguity(scope, together.drop("facts_key"))
+    facts = (small_side(facts) if scope.is_large else facts).withColumnRenamed("key", "facts_key")
+    together = messages.join(facts, F.col("key") == F.col("facts_key"), how="left")
+    known = with_ambiguity(scope, together.drop("facts_key"), may_share_ids=may_share_ids)
     due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn(
         "is_missing_in_log", _is_missing(scope)
     )
@@ -275,7 +276,7 @@ def with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
     return together.filter(F.col("turn") == 1).select(*names, "passed_at")
 
 
-def with_ambiguity(scope: Scope, messages: DataFrame) -> DataFrame:
+def with_ambiguity(scope: Scope, messages: DataFrame, *, may_share_ids: bool) -> DataFrame:
     """Return the messages with what else in their topic, or under their id, could be theirs.
 
     `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or
@@ -293,9 +294,11 @@ def with_ambiguity(scope: Scope, messages: DataFrame) -> DataFrame:
         _any(is_orphan).alias("has_orphans"),
         _any(is_orphan & is_nameless).alias("has_nameless_orphans"),
     )
-    shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
-    known = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
-    known = known.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
+    known = messages.withColumn("shares_ambiguous_id", F.lit(False))
+    if may_share_ids:
+        shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
+        joined = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
+        known = joined.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
     if scope.evidence[Ledger.PRODUCED].may_lack_position or by_content:
         by_topic = _over_unknown_topics(by_topic)
     return known.join(F.broadcast(by_topic), same(("topic",), "in_"), how="left").drop("in_topic")

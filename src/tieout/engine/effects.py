@@ -8,8 +8,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.attempts import POSITION, id_key, placed_offset, position_key, told_state
+from tieout.engine.attempts import told_state
+from tieout.engine.contested import with_position_key
 from tieout.engine.joining import same
+from tieout.engine.keys import POSITION, id_key, placed_offset, position_key
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -177,12 +179,12 @@ def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
 def with_record_keys(
     scope: Scope, records: DataFrame, attempts: DataFrame, reused: DataFrame | None
 ) -> DataFrame:
-    """Return log records with the `key` of their message: by their id where the log carries ids, else by position.
+    """Return log records with the `key` of their message: by position unless the ids contradict, else by their id.
 
     `named_id` is the message's id, the record's own or that of who sent it there.
     """
     if scope.contract.identity == Identity.POSITION:
-        return records.withColumns({"key": position_key(), "named_id": F.col("message_id")})
+        return with_position_key(records, reused).withColumn("named_id", F.col("message_id"))
     by_id = with_id_key(_with_session(records), reused).drop("producer_session")
     claims = attempts.filter(
         F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
@@ -194,10 +196,7 @@ def with_record_keys(
     by_position = F.when((F.col("low") == F.col("high")) & ~contradicts, F.col("low"))
     return (
         by_id.join(at, same(POSITION, "at_"), how="left")
-        .withColumn(
-            "key",
-            F.when(F.col("message_id").isNotNull(), F.coalesce("by_id", by_position)).otherwise(by_position),
-        )
+        .withColumn("key", F.coalesce(by_position, F.when(F.col("message_id").isNotNull(), F.col("by_id"))))
         .withColumn("named_id", F.coalesce("message_id", F.when(by_position.isNotNull(), F.col("sent_id"))))
         .withColumn("key", F.coalesce("key", position_key()))
         .drop("sent_id", "by_id", "low", "high", *(f"at_{name}" for name in POSITION))
@@ -221,10 +220,11 @@ def with_message_keys(
     id, and these, like what shows neither id nor position, have `has_identity` false.
     """
     placed = rows.join(owners, same(POSITION, "owned_") & F.col("offset").isNotNull(), how="left")
+    by_position = scope.contract.identity == Identity.POSITION
     if scope.contract.identity != Identity.MESSAGE_ID:
-        by_position = scope.contract.identity == Identity.POSITION
-        by_id: Column = F.when(F.col("offset").isNotNull() & F.lit(by_position), position_key())
-        matched = placed.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)})
+        own = with_position_key(placed, reused if by_position else None)
+        by_id: Column = F.when(F.col("offset").isNotNull() & F.lit(by_position), F.col("key"))
+        matched = own.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)}).drop("key")
     else:
         matched = with_id_key(_with_session(placed), reused)
         has_id = F.col("message_id").isNotNull()
@@ -239,6 +239,8 @@ def with_message_keys(
     )
     contradicts = F.coalesce(F.col("owner_id") != F.col(scope.identity_column), F.lit(False))
     owner_fits = F.col("owner").isNotNull() & ~contradicts
+    if by_position:
+        owner_fits &= F.col("owner") == F.col("by_id")
     # A record that shows no id and that nobody claims says less about a row than the row's own id does.
     is_nameless = F.col("owner_id").isNull() & F.col("owner").startswith("p:") & F.col("by_id").isNotNull()
     named_by_owner = owner_fits & ~is_nameless

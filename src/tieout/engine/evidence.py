@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from pyspark.sql import DataFrame
 
 from tieout.model import Ledger
+
+COARSEST_CLOCK: Final = timedelta(seconds=1)
+"""How far two times of one clock may be turned round by being kept with different precision."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +19,9 @@ class LedgerCoverage:
     """How much of the world one ledger's evidence shows (taxonomy section 1, Coverage).
 
     `covers_from` None means from the beginning, `complete_until` None means that nothing is covered. `rows` counts the
-    conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time.
+    conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
+    what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
+    were made.
     """
 
     is_present: bool
@@ -29,6 +35,8 @@ class LedgerCoverage:
     undated: int
     digests: tuple[str, ...]
     notes: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
+    reversed: int = 0
 
     @property
     def is_sound(self) -> bool:

@@ -1,13 +1,17 @@
-"""Conditions of joins that every step needs alike."""
+"""What joins need alike: a condition under which nulls are equal, and a hint where one side is small."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
 from operator import and_
+from typing import Final
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+FEW_ROWS: Final = 100_000
+"""So many rows of ten columns take about 20 MB, which every executor can hold."""
 
 
 def same(names: Iterable[str], prefix: str) -> Column:
@@ -16,3 +20,11 @@ def same(names: Iterable[str], prefix: str) -> Column:
     A plain `=` never matches null, and topics and partitions may be null.
     """
     return reduce(and_, (F.col(name).eqNullSafe(F.col(f"{prefix}{name}")) for name in names))
+
+
+def small_side(rows: DataFrame) -> DataFrame:
+    """Return rows that were materialised, to be sent to every executor where they are few.
+
+    Spark knows no size of what was materialised, and would shuffle and sort the other side, however wide it is.
+    """
+    return F.broadcast(rows) if rows.count() <= FEW_ROWS else rows

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from tieout.engine import messages as gathering
 from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.contents import sent_by_content
+from tieout.engine.contested import contested_positions_of
 from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
 from tieout.engine.effects import (
     consumer_rows_of,
@@ -26,7 +27,7 @@ from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
 from tieout.engine.pairing import with_content_keys, with_set_aside_keys
 from tieout.engine.placing import placed
-from tieout.engine.positions import commits_of, progress_of
+from tieout.engine.positions import commits_of, epochs_of, held_back, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -81,13 +82,14 @@ def matched(scope: Scope) -> Matched:
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         gathered = materialised(gathered)
     gathered = materialised(placed(scope, gathered))
-    commits = commits_of(scope)
+    commits, epochs = commits_of(scope), epochs_of(log, bounds)
+    held = None if commits is None else held_back(commits, "committed_offset", epochs, last=0)
     reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)
     may_lack_position = scope.evidence[scope.effect_ledger].may_lack_position
     progress = progress_of(
-        gathered, keyed[scope.effect_ledger], reads, commits, may_lack_position=may_lack_position
+        gathered, keyed[scope.effect_ledger], reads, held, epochs, may_lack_position=may_lack_position
     )
-    messages = disposed(scope, gathered, bounds, records, commits, progress)
+    messages = disposed(scope, gathered, bounds, records, held, progress, may_share_ids=reused is not None)
     messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits, progress)
 
@@ -101,13 +103,17 @@ def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
 
 
 def _sent(scope: Scope, records: DataFrame | None) -> tuple[DataFrame, DataFrame | None, DataFrame | None]:
-    """Return the attempts and the log's data records with the keys of their messages, and the reused ids."""
+    """Return the attempts and the log's data records with the keys of their messages, and what has several messages.
+
+    The last are the reused ids or, under `identity: position`, the contested positions.
+    """
     if scope.contract.identity == Identity.CONTENT:
         attempts, records = sent_by_content(scope, records)
         return materialised(attempts), records, None
-    contested = contested_ids_of(scope)
+    by_position = scope.contract.identity == Identity.POSITION
+    contested = contested_positions_of(scope, records) if by_position else contested_ids_of(scope)
     attempts = materialised(attempts_of(scope, records, contested))
-    reused = reused_ids_of(scope, attempts, contested)
+    reused = contested if by_position else reused_ids_of(scope, attempts, contested)
     if records is not None:
         records = materialised(with_record_keys(scope, records, attempts, reused))
     return attempts, records, reused

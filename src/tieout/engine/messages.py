@@ -6,12 +6,16 @@ repeat, because repetition is the subject. Docs: docs/reference/taxonomy.md, sec
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
+from operator import or_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.joining import small_side
+from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import FAN_OUT_COLUMNS, fan_out_facts, fans_out
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -87,8 +91,43 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
 def gathered(scope: Scope, events: list[DataFrame]) -> DataFrame:
     """Return one row per message key with every fact the rules need; keys that nobody attempted are among them."""
     stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), events)
-    facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope), **_content_facts(scope)}
-    return stacked.groupBy("key").agg(*[fact.alias(name) for name, fact in facts.items()])
+    facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope)}
+    told = {name: fact.alias(name) for name, fact in facts.items()}
+    sets, nothing = _sets(scope), {name: F.array().cast("array<string>") for name in _empty_sets(scope)}
+    if scope.is_large:
+        return _with_sets_of_few(stacked, list(told.values()), sets).withColumns(nothing)
+    collected = [F.collect_set(value).alias(name) for name, value in sets.items()]
+    return stacked.groupBy("key").agg(*told.values(), *collected).withColumns(nothing)
+
+
+def _with_sets_of_few(events: DataFrame, facts: list[Column], sets: Mapping[str, Column]) -> DataFrame:
+    """Return what `gathered` does where messages are many: sets are collected only of those with one of several values.
+
+    A set whose least value is its greatest is known from the two, which Spark aggregates without an object per message
+    and set. Few messages are resent, moved or changed, so few are gathered a second time.
+    """
+    least = [F.min(value).alias(f"least_{name}") for name, value in sets.items()]
+    greatest = [F.max(value).alias(f"greatest_{name}") for name, value in sets.items()]
+    once = materialised(events.groupBy("key").agg(*facts, *least, *greatest))
+    has_several = [F.col(f"least_{name}") != F.col(f"greatest_{name}") for name in sets]
+    several = once.filter(F.coalesce(reduce(or_, has_several), F.lit(False))).select("key")
+    alone = {name: F.col(f"least_{name}") for name in sets}
+    single = {
+        name: F.when(value.isNotNull(), F.array(value)).otherwise(F.slice(F.array(value), 1, 0))
+        for name, value in alone.items()
+    }
+    bounds = [f"{end}_{name}" for name in sets for end in ("least", "greatest")]
+    if several.isEmpty():
+        return once.withColumns(single).drop(*bounds)
+    collected = [F.collect_set(value).alias(f"all_{name}") for name, value in sets.items()]
+    repeated = events.join(small_side(several), "key", how="left_semi")
+    again = materialised(repeated.groupBy(F.col("key").alias("of_key")).agg(*collected))
+    joined = once.join(small_side(again), F.col("key") == F.col("of_key"), how="left")
+    chosen = {
+        name: F.when(F.col("of_key").isNotNull(), F.col(f"all_{name}")).otherwise(value)
+        for name, value in single.items()
+    }
+    return joined.withColumns(chosen).drop(*bounds, "of_key", *(f"all_{name}" for name in sets))
 
 
 def _is(kind: str) -> Column:
@@ -110,13 +149,6 @@ def _when(condition: Column, value: Column) -> Column:
 def _attempt_facts(scope: Scope) -> dict[str, Column]:
     attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
-    asserts = placed & (
-        (attempt & (outcome != "failed"))
-        | (_is(RECORD) & outcome.isin("none", "committed"))
-        | (_is(READ) & (outcome != "none"))
-    )
-    transaction = F.struct("producer_id", "producer_session", "transaction_id")
-    in_transaction = attempt & F.col("transaction_id").isNotNull()
     facts = {"attempts": F.count_if(attempt), "attempts_in": F.count_if(attempt & inside)}
     for name in ("acked", "failed", "unknown"):
         facts[name] = F.count_if(attempt & (outcome == name))
@@ -134,26 +166,20 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
         "last_failed": F.max(_when(attempt & (outcome == "failed"), F.struct("at", "done_at"))),
-        "transactions": F.collect_set(_when(in_transaction & (outcome != "failed"), transaction)),
-        "unknown_transactions": F.collect_set(_when(in_transaction & (outcome == "unknown"), transaction)),
         "acked_place": F.min(
             _when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))
         ),
         "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
-        "intended_partitions": F.collect_set(_when(attempt, F.col("intended_partition"))),
         "is_misrouted": F.coalesce(
             F.bool_or(attempt & (F.col("partition") != F.col("intended_partition"))), F.lit(False)
         ),
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
-        "uncovered_copies": F.collect_set(_when(asserts & ~F.col("is_log_covered"), _position())),
-        "asserted": F.collect_set(_when(asserts, _position())),
     }
 
 
 def _record_facts() -> dict[str, Column]:
     record, state = _is(RECORD), F.col("state")
     return {
-        "visible": F.collect_set(_when(record & F.col("is_visible"), _position())),
         "written": F.count_if(record & state.isin("none", "committed")),
         "committed": F.count_if(record & (state == "committed")),
         "aborted": F.count_if(record & (state == "aborted")),
@@ -165,19 +191,20 @@ def _record_facts() -> dict[str, Column]:
     }
 
 
-def _effect_facts(scope: Scope) -> dict[str, Column]:
+def _effect_kind(scope: Scope) -> str:
     has_effects = scope.effect_ledger == Ledger.DELIVERED or scope.contract.identity == Identity.CONTENT
-    kind = EFFECT if has_effects else READ
-    row, ok = _is(kind), F.col("state") == "ok"
+    return EFFECT if has_effects else READ
+
+
+def _effect_facts(scope: Scope) -> dict[str, Column]:
+    row, ok = _is(_effect_kind(scope)), F.col("state") == "ok"
     effect, at = row & ok, F.col("at")
     inside = scope.in_window(at)
     committed_read = _is(READ) & F.col("is_committed_read")
-    reader = F.struct("consumer_id", "generation")
     is_read = _is(READ) & F.col("state").isin("ok", "again")
     return fan_out_facts(scope, effect, row & (F.col("state") == "unknown"), _is(ATTEMPT)) | {
         "effect_rows": F.count_if(effect),
         "effect_rows_in": F.count_if(effect & inside),
-        "effect_positions": F.collect_set(_when(effect & F.col("offset").isNotNull(), _position())),
         "possible_effects": F.count_if(row & (F.col("state") == "unknown")),
         "first_seen_at": F.coalesce(
             F.min(_when(effect & inside, at)),
@@ -203,14 +230,13 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
                 F.struct((~ok).alias("is_uncertain"), "at", _place().alias("place")),
             )
         ),
-        "effect_readers": F.collect_set(_when(effect, reader)),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
         "is_from_open": F.coalesce(
             F.bool_or((effect | _is(READ)) & (at < F.col("open_until") - F.lit(scope.contract.clock_skew))),
             F.lit(False),
-        ),
+        )
+        | _is_own_read(scope),
         "reads": F.count_if(is_read & F.col("offset").isNotNull()),
-        "read_positions": F.collect_set(_when(is_read & F.col("offset").isNotNull(), _position())),
         "is_read_committed": F.bool_or(committed_read),
         "is_filtered": F.bool_or(_is(FILTERED)),
         "is_dead_lettered": F.bool_or(_is(DEAD_LETTER)),
@@ -218,16 +244,56 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
     }
 
 
-def _content_facts(scope: Scope) -> dict[str, Column]:
-    """Return per side the distinct hashes of each content that two sides show, and none where nothing can differ."""
-    is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
-    is_written = _is(RECORD) & F.col("state").isin("none", "committed")
-    sides = {"sent": _is(ATTEMPT), "logged": is_written, "output": is_output}
-    nothing = F.array().cast("array<string>")
-    facts: dict[str, Column] = {}
-    for name in CONTENTS:
-        compared = sum(scope.has(ledger, name) for ledger in _SHOWN_BY) > 1 or name == "key_hash"
-        for side, condition in sides.items():
-            shown = F.collect_set(_when(condition, F.col(name).cast("string")))
-            facts[f"{side}_{name}"] = shown if compared else F.first(nothing)
-    return facts
+def _is_own_read(scope: Scope) -> Column:
+    """Return whether a transaction that wrote the message read it; `delivered` names the sink's transactions."""
+    if not (scope.has(Ledger.READ, "transaction_id") and scope.has(Ledger.PRODUCED, "transaction_id")):
+        return F.lit(False)
+    wrote, read = (F.collect_set(_when(_is(kind), F.col("transaction_id"))) for kind in (ATTEMPT, READ))
+    return F.arrays_overlap(wrote, read)
+
+
+def _sets(scope: Scope) -> dict[str, Column]:
+    """Return by name the values of which a message keeps the distinct ones; null in an event that has none."""
+    attempt, record, state, placed = _is(ATTEMPT), _is(RECORD), F.col("state"), F.col("offset").isNotNull()
+    asserts = placed & (
+        (attempt & (state != "failed"))
+        | (record & state.isin("none", "committed"))
+        | (_is(READ) & (state != "none"))
+    )
+    in_transaction = attempt & F.col("transaction_id").isNotNull()
+    transaction = F.struct("producer_id", "producer_session", "transaction_id")
+    effect = _is(_effect_kind(scope)) & (state == "ok")
+    is_read = _is(READ) & state.isin("ok", "again")
+    sets = {
+        "transactions": _when(in_transaction & (state != "failed"), transaction),
+        "unknown_transactions": _when(in_transaction & (state == "unknown"), transaction),
+        "intended_partitions": _when(attempt, F.col("intended_partition")),
+        "uncovered_copies": _when(asserts & ~F.col("is_log_covered"), _position()),
+        "asserted": _when(asserts, _position()),
+        "visible": _when(record & F.col("is_visible"), _position()),
+        "effect_positions": _when(effect & placed, _position()),
+        "effect_readers": _when(effect, F.struct("consumer_id", "generation")),
+        "read_positions": _when(is_read & placed, _position()),
+    }
+    is_output = (_is(EFFECT) | _is(READ)) & (state == "ok")
+    sides = {"sent": attempt, "logged": record & state.isin("none", "committed"), "output": is_output}
+    return sets | {
+        f"{side}_{name}": _when(condition, F.col(name).cast("string"))
+        for name in _compared_contents(scope)
+        for side, condition in sides.items()
+    }
+
+
+def _empty_sets(scope: Scope) -> list[str]:
+    """Return the names of the sets that are empty because what they would hold can differ from nothing."""
+    others = [name for name in CONTENTS if name not in _compared_contents(scope)]
+    return [f"{side}_{name}" for name in others for side in ("sent", "logged", "output")]
+
+
+def _compared_contents(scope: Scope) -> list[str]:
+    """Return the contents that two sides show, and the key, which also says what supersedes a record."""
+    return [
+        name
+        for name in CONTENTS
+        if name == "key_hash" or sum(scope.has(ledger, name) for ledger in _SHOWN_BY) > 1
+    ]

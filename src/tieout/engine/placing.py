@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.ranges import with_range_counts
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
@@ -19,7 +20,7 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
     """
     known = with_written_failures(with_proof(scope, gathered))
     best = F.coalesce("first_acked", "last_unknown")
-    return (
+    placed_messages = (
         known.withColumn("acceptance", _acceptance())
         .withColumn(
             "asserted",
@@ -47,6 +48,7 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
         )
         .drop("home", "acked_place", "effect_place", "attempt_place", "record_topic")
     )
+    return with_range_counts(scope, placed_messages)
 
 
 def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:

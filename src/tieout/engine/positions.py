@@ -10,6 +10,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.joining import same
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
@@ -28,11 +29,43 @@ def commits_of(scope: Scope) -> DataFrame | None:
     )
 
 
+def epochs_of(log: DataFrame | None, bounds: DataFrame | None) -> DataFrame | None:
+    """Return where each leader's records begin, of the partitions whose log shows several; None where none does.
+
+    | e_topic | e_partition | epochs           |
+    |---------|-------------|------------------|
+    | orders  | 0           | [(0, 0), (1, 5)] |
+    """
+    if log is None or bounds is None or bounds.filter("has_epochs").isEmpty():
+        return None
+    firsts = log.groupBy(*PLACE, "leader_epoch").agg(F.min("offset").alias("first"))
+    epochs = F.collect_list(F.struct("leader_epoch", "first")).alias("epochs")
+    return firsts.groupBy(*[F.col(name).alias(f"e_{name}") for name in PLACE]).agg(epochs)
+
+
+def held_back(rows: DataFrame, position: str, epochs: DataFrame | None, *, last: int) -> DataFrame:
+    """Return rows that name their leader's epoch with `position` not beyond the first record of a newer one.
+
+    What a reader passed there under a former leader was cut off since; it is not what the log holds now (KIP-320,
+    "Allow fetchers to detect and handle log truncation"). `last` is how far before that record `position` may lie:
+    0 for the next offset to read, 1 for one that was read. Rows without an epoch stay as they are.
+    """
+    if epochs is None:
+        return rows
+    newer = F.filter("epochs", lambda epoch: epoch["leader_epoch"] > F.col("leader_epoch"))
+    begins = F.array_min(F.transform(newer, lambda epoch: epoch["first"]))
+    known = rows.join(F.broadcast(epochs), same(PLACE, "e_"), how="left")
+    return known.withColumn(position, F.least(position, begins - last)).drop(
+        "e_topic", "e_partition", "epochs"
+    )
+
+
 def progress_of(
     messages: DataFrame,
     effects: DataFrame,
     reads: DataFrame | None,
     commits: DataFrame | None,
+    epochs: DataFrame | None,
     *,
     may_lack_position: bool,
 ) -> DataFrame:
@@ -40,12 +73,13 @@ def progress_of(
 
     Columns: `topic`, `partition`, `offset` (passed, inclusive), `at`, `by` in {effect, read, commit}. An effect that
     names no position (where any `may_lack_position`) counts at the lowest of its message. `effects` and `reads` are
-    keyed rows of the group's output and reads.
+    keyed rows of the group's output and reads; `commits` are `held_back` already.
     """
     is_ok, is_placed = F.col("effect_state").isin("ok", "again"), F.col("offset").isNotNull()
     by = {name: F.lit(name).alias("by") for name in ("effect", "read", "commit")}
     at = F.col("processed_at").alias("at")
-    parts = [effects.filter(is_ok & is_placed).select(*PLACE, "offset", at, by["effect"])]
+    shown = held_back(effects.filter(is_ok & is_placed), "offset", epochs, last=1)
+    parts = [shown.select(*PLACE, "offset", at, by["effect"])]
     if may_lack_position:
         lowest = messages.filter(F.col("first_offset").isNotNull()).select(
             *PLACE, F.col("first_offset").alias("offset"), F.col("key").alias("lowest_key")
@@ -54,7 +88,8 @@ def progress_of(
         known = unplaced.join(lowest, F.col("key") == F.col("lowest_key"), how="inner")
         parts.append(known.select(*PLACE, "offset", "at", by["effect"]))
     if reads is not None:
-        parts.append(reads.filter(is_ok & is_placed).select(*PLACE, "offset", at, by["read"]))
+        polled = held_back(reads.filter(is_ok & is_placed), "offset", epochs, last=1)
+        parts.append(polled.select(*PLACE, "offset", at, by["read"]))
     if commits is not None:
         last = (F.col("committed_offset") - 1).alias("offset")
         parts.append(commits.select(*PLACE, last, F.col("committed_at").alias("at"), by["commit"]))

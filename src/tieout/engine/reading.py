@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, LedgerSpec
-from tieout.engine.evidence import Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
 from tieout.engine.session import SMALL_BYTES, suited_to
@@ -38,6 +38,7 @@ class _Counts:
     unparsed: int = 0
     undated: int = 0
     implausible: int = 0
+    reversed: int = 0
     without_id: int = 0
     without_identity: int = 0
     without_position: int = 0
@@ -203,11 +204,15 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
     names = rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
+    is_reversed = F.lit(False)
+    if ledger == Ledger.PRODUCED:
+        is_reversed = F.coalesce(F.col("completed_at") + F.lit(COARSEST_CLOCK) < time, F.lit(False))
     counted = {
         "rows": is_good,
         "unparsed": ~is_good,
         "undated": is_good & time.isNull(),
         "implausible": is_good & is_implausible,
+        "reversed": is_good & is_reversed,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
@@ -261,6 +266,7 @@ def _coverage(
         rows=counts.rows,
         unparsed=counts.unparsed + reading.unparsed_inputs,
         undated=counts.undated,
+        reversed=counts.reversed,
         digests=reading.digests,
         notes=(*reading.notes, *samples, *(note for note in dating if note), *bounds.notes),
     )

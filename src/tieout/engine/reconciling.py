@@ -29,13 +29,14 @@ from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
+from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
 from tieout.engine.session import SMALL_ROWS, suited_to
 from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
-from tieout.engine.supported import refuse_unsupported
+from tieout.engine.supported import refuse_other_windows
 from tieout.model import BreakClass, Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge, severities
@@ -71,10 +72,10 @@ def reconcile(
     """Return the statement of one window of the contract's pipeline, and its breaks.
 
     Raises:
-        UsageError: where the contract asks for a way of matching that the engine does not have.
+        UsageError: where the window is not cut as the contract says.
         SourceError: where a ledger's source cannot be read as the contract describes it.
     """
-    refuse_unsupported(contract)
+    refuse_other_windows(contract, window)
     progress("reading the ledgers")
     opened = open_ledgers(spark, contract, window, now)
     found = settled_window(contract, window, opened, progress) if contract.match == "auto" else None
@@ -82,8 +83,10 @@ def reconcile(
         return _of_settled(found, run_id=run_id, now=now)
     evidence = found or {ledger: ledger_rows.kept() for ledger, ledger_rows in opened.items()}
     rows = sum(known.coverage.rows for known in evidence.values())
-    with suited_to(spark, is_small=rows <= SMALL_ROWS):
-        return reconciled(Scope(contract, window, evidence), run_id=run_id, now=now, progress=progress)
+    is_small = rows <= SMALL_ROWS
+    with suited_to(spark, is_small=is_small):
+        scope = Scope(contract, window, evidence, is_large=not is_small)
+        return reconciled(scope, run_id=run_id, now=now, progress=progress)
 
 
 def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:
@@ -104,7 +107,7 @@ def reconciled(
     scope: Scope, *, run_id: str, now: datetime, progress: Progress = lambda _step: None
 ) -> Reconciliation:
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
-    scope = told_apart(scope)
+    scope = with_range_coverage(told_apart(scope))
     progress("matching")
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
@@ -206,7 +209,7 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "pipeline": contract.pipeline,
         "group": contract.group,
         "contract_digest": contract.digest,
-        "window": {"start": _iso(window.start), "end": _iso(window.end)},
+        "window": {"start": _iso(window.start), "end": _iso(window.end)} | _offsets_of(window),
         "guarantee": contract.guarantee.value,
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,
@@ -238,6 +241,15 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         for c in judgement.checks
     ]
     return statement
+
+
+def _offsets_of(window: Window) -> dict[str, Any]:
+    """Return the window's ranges of offsets for the statement, nothing where it is a window of time."""
+    named = [
+        {"topic": one.topic, "partition": one.partition, "from": one.start, "to": one.end}
+        for one in sorted(window.offsets)
+    ]
+    return {"offsets": named} if named else {}
 
 
 def _iso(time: datetime) -> str:

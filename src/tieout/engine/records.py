@@ -47,8 +47,8 @@ def bounds_of(scope: Scope) -> DataFrame:
     """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
 
     Of several statements the latest observed holds; what none states comes from the rows. `first_unstable` is the last
-    stable offset, or the lowest open record's, null where nothing is unstable. `lacks_markers`: the topic has
-    transactions, and its control records were not read.
+    stable offset, or the lowest open record's, null where nothing is unstable. `has_epochs`: its records are of
+    several leaders. `lacks_markers`: the topic has transactions, and its control records were not read.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
@@ -63,6 +63,7 @@ def bounds_of(scope: Scope) -> DataFrame:
         .agg(
             *[column.alias(name) for name, column in latest.items()],
             F.max("observed_at").alias("observed_at"),
+            F.coalesce(F.min("leader_epoch") < F.max("leader_epoch"), F.lit(False)).alias("has_epochs"),
             F.min("offset").alias("lowest_offset"),
             F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
             F.max("offset").alias("last_offset"),
@@ -80,6 +81,7 @@ def bounds_of(scope: Scope) -> DataFrame:
         F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
         "observed_at",
         "cleanup_policy",
+        "has_epochs",
         lacks_markers.alias("lacks_markers"),
     )
 

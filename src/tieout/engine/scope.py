@@ -16,11 +16,15 @@ from tieout.model import Identity, Ledger, Window
 
 @dataclass(frozen=True)
 class Scope:
-    """The inputs of a run; rules take it and ask it, they never look anywhere else."""
+    """The inputs of a run; rules take it and ask it, they never look anywhere else.
+
+    `is_large` says that messages are many, so that steps which spare work per message are worth planning.
+    """
 
     contract: Contract
     window: Window
     evidence: Mapping[Ledger, Evidence]
+    is_large: bool = False
 
     def has(self, ledger: Ledger, *columns: str) -> bool:
         """Return whether the ledger is declared and its source has every one of the columns."""
@@ -64,6 +68,50 @@ class Scope:
         """Return whether the time lies in `[start, end)`; false, never null, without a time."""
         inside = (time >= F.lit(self.window.start)) & (time < F.lit(self.window.end))
         return F.coalesce(inside, F.lit(False))
+
+    def holds(self, time: Column, offset: Column) -> Column:
+        """Return whether the window has what lies at `offset` of the row's `topic` and `partition`, and at `time`.
+
+        The position decides where the window is ranges of offsets and there is one, else the time; never null.
+        """
+        if not self.window.offsets:
+            return self.in_window(time)
+        return F.when(
+            offset.isNotNull(), self.in_ranges(F.col("topic"), F.col("partition"), offset)
+        ).otherwise(self.in_window(time))
+
+    def in_ranges(self, topic: Column, partition: Column, offset: Column) -> Column:
+        """Return whether the position lies in one of the window's ranges of offsets; false, never null, without one."""
+        found = F.exists(
+            self.ranges(),
+            lambda one: (
+                (one["topic"] == topic)
+                & (one["partition"] == partition)
+                & (one["from"] <= offset)
+                & (offset < one["to"])
+            ),
+        )
+        return F.coalesce(found, F.lit(False))
+
+    def ranges(self) -> Column:
+        """Return the window's ranges of offsets, an array of `topic`, `partition`, `from` and `to`."""
+        return F.array(
+            *[
+                F.struct(
+                    F.lit(one.topic).alias("topic"),
+                    F.lit(one.partition).alias("partition"),
+                    F.lit(one.start).cast("bigint").alias("from"),
+                    F.lit(one.end).cast("bigint").alias("to"),
+                )
+                for one in self.window.offsets
+            ]
+        )
+
+    def holds_message(self, time: Column) -> Column:
+        """Return whether the window has a message's event at `time`: where it is known by position, the message's."""
+        if not self.window.offsets:
+            return self.in_window(time)
+        return F.coalesce(F.col("is_in_ranges"), self.in_window(time))
 
     def covered_from(self, ledger: Ledger, time: Column) -> Column:
         """Return whether the ledger's evidence reaches back to the time."""

@@ -80,7 +80,8 @@ def _first_effects(scope: Scope) -> Column:
     accepted = F.col("acceptance") == "accepted"
     if fans_out(scope):
         return F.when(accepted, F.col("first_rows_in"))
-    return (accepted & scope.in_window(F.col("first_effect_at"))).cast("bigint")
+    is_there = (F.col("effect_rows") > 0) & scope.holds_message(F.col("first_effect_at"))
+    return (accepted & is_there).cast("bigint")
 
 
 def partition_rows(counted: DataFrame, balance: DataFrame | None) -> list[dict[str, Any]]:

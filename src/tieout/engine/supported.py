@@ -1,18 +1,26 @@
-"""What the engine can judge, so that the rest is refused early; without Spark, so that checking is quick."""
+"""Whether a window is cut as its contract says, so that another one is refused early; without Spark."""
 
 from __future__ import annotations
 
 from tieout.contracts import Contract
 from tieout.errors import UsageError
+from tieout.model import Window
 
 
-def refuse_unsupported(contract: Contract) -> None:
-    """Refuse what a contract may say and this engine cannot judge, rather than judge something else.
+def refuse_other_windows(contract: Contract, window: Window) -> None:
+    """Refuse a window of time where the contract cuts by offsets, and ranges of offsets where it cuts by time.
 
     Raises:
-        UsageError: naming the field, what is supported, and what was found.
+        UsageError: naming the field, what it asks for, and what was found.
     """
-    if contract.windows != "time":
+    is_by_offsets = contract.windows == "offsets"
+    if is_by_offsets and not window.offsets:
         raise UsageError(
-            f"{contract.pipeline}: windows: {contract.windows} cannot be judged yet; supported: time"
+            f"{contract.pipeline}: windows: offsets: expected the ranges to judge, such as --offsets orders/0/0-1000 "
+            "of tieout reconcile, found none; a schedule has no ranges"
+        )
+    if window.offsets and not is_by_offsets:
+        raise UsageError(
+            f"{contract.pipeline}: windows: time: expected no ranges of offsets, found {window.offsets[0]}; "
+            "windows: offsets in the contract judges ranges"
         )

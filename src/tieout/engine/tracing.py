@@ -27,11 +27,12 @@ from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
+from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import read_evidence
 from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import SMALL_ROWS, suited_to
-from tieout.engine.supported import refuse_unsupported
+from tieout.engine.supported import refuse_other_windows
 from tieout.model import Identity, Ledger, Window
 from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
 
@@ -71,10 +72,11 @@ def trace(
     """Return the trace of what is asked for, as docs/reference/trace.md describes it; judged where a window is given.
 
     Raises:
-        UsageError: where the contract asks for a way of matching that the engine does not have.
+        UsageError: where the window is not cut as the contract says.
         SourceError: where a ledger's source cannot be read as the contract describes it.
     """
-    refuse_unsupported(contract)
+    if window is not None:
+        refuse_other_windows(contract, window)
     progress("reading the ledgers")
     read_as = window or Window(now - timedelta(hours=1), now)
     evidence = read_evidence(spark, contract, read_as, now)
@@ -93,7 +95,7 @@ def traced(
     such a position. Where an id is used for two contents, or messages are told apart by content, it is the engine's
     matching that says whose a row is.
     """
-    scope = told_apart(scope)
+    scope = with_range_coverage(told_apart(scope))
     progress("looking for the message")
     sought, total, breaks = _named(scope, asked), 1, []
     if asked.by == AskedBy.KEY:

@@ -14,7 +14,7 @@ from tieout.model import CheckStatus
 from tieout.reporting.alerts import plain
 from tieout.reporting.page import MEANINGS
 from tieout.reporting.sheet import Account, accounts, place_of
-from tieout.reporting.text import COLUMNS_SHOWN, INCIDENTS_SHOWN, NOTES_SHOWN, words
+from tieout.reporting.text import COLUMNS_SHOWN, INCIDENTS_SHOWN, NOTES_SHOWN, ranges_of, words
 
 _TICKS: Final = re.compile("`+")
 
@@ -30,6 +30,7 @@ def render_markdown(statement: Mapping[str, Any]) -> str:
             ("", ""),
             (
                 ("Window", f"{code(window['start'])} to {code(window['end'])}"),
+                *(("Offsets", code(name, in_table=True)) for name in ranges_of(statement)),
                 ("Group", code(statement["group"], in_table=True)),
                 ("Identity", words(statement["identity"])),
                 ("Run", code(statement["run_id"], in_table=True)),

@@ -39,6 +39,15 @@ def _head(statement: Mapping[str, Any]) -> list[str]:
     return [
         plain(f"{statement['verdict']}  {statement['pipeline']}"),
         plain(f"{statement['guarantee']}, group {statement['group']}, {window['start']} to {window['end']}"),
+        *(["offsets " + plain(", ".join(ranges_of(statement)))] if "offsets" in window else []),
+    ]
+
+
+def ranges_of(statement: Mapping[str, Any]) -> list[str]:
+    """Return the window's ranges of offsets as `TOPIC/PARTITION/FROM-TO`; none where it is a window of time."""
+    return [
+        f"{one['topic']}/{one['partition']}/{one['from']}-{one['to']}"
+        for one in statement["window"].get("offsets", ())
     ]
 
 

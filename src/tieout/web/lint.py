@@ -1,16 +1,18 @@
-"""What the linter says about the contract that a pipeline was judged by."""
+"""What the linter says about the contract that a pipeline was judged by, and what a statement says against it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from tieout.contracts import Contract
-from tieout.linting import Finding, findings
+from tieout.linting import Finding, contradictions, findings
+from tieout.store.results import StoredIncident
 
 
 def lint_of(stored: Mapping[str, Any]) -> tuple[Finding, ...] | None:
@@ -22,9 +24,24 @@ def lint_of(stored: Mapping[str, Any]) -> tuple[Finding, ...] | None:
     >>> lint_of({"settings": {"producer": {"file": "producer.properties"}}}) is None
     True
     """
+    contract = _contract_of(stored)
+    return None if contract is None else findings(contract)
+
+
+def contradicted_by(stored: Mapping[str, Any], incidents: Iterable[StoredIncident]) -> tuple[Finding, ...]:
+    """Return the settings of a stored contract that a run's incidents contradict; none where they are not known."""
+    contract = _contract_of(stored)
+    if contract is None:
+        return ()
+    told = [{"class": incident.class_name, **asdict(incident)} for incident in incidents]
+    return contradictions(contract, {"incidents": told})
+
+
+def _contract_of(stored: Mapping[str, Any]) -> Contract | None:
+    """Return the contract, None where what it declares is not known here."""
     if any("file" in part for part in (stored.get("settings") or {}).values()):
         return None
     try:
-        return findings(Contract.from_json(json.dumps(stored), Path()))
+        return Contract.from_json(json.dumps(stored), Path())
     except ValidationError:
         return None

@@ -107,6 +107,19 @@ def test_time_of_2099_does_not_cover_until_then(spark: SparkSession, tmp_path: P
     assert "2 rows with attempted_at before 1971 or in the future" in found.notes
 
 
+def test_an_answer_before_its_question_is_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """Attempts completed more than a second before they were made are counted; what a coarse clock does is not."""
+    rows = [
+        _sent("a", 5) | {"completed_at": "2026-11-20T10:04:58Z"},
+        _sent("a", 6) | {"completed_at": "2026-11-20T10:05:59Z"},
+        _sent("a", 7) | {"completed_at": "2026-11-20T10:07:01Z"},
+    ]
+
+    found = _coverage(spark, tmp_path, rows, "declared")
+
+    assert (found.rows, found.reversed) == (3, 1)
+
+
 def test_now_is_the_time_of_reading(spark: SparkSession, tmp_path: Path) -> None:
     """`now()` is the run's own clock for files, alone and in an expression."""
     for text, expected in (("now()", NOW), ("now() - interval 5 minutes", NOW - timedelta(minutes=5))):

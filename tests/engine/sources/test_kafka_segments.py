@@ -75,11 +75,11 @@ def test_the_bounds_are_those_of_the_files(payments: Evidence) -> None:
 
 
 def test_records_have_what_only_the_broker_knows(payments: Evidence) -> None:
-    """Producer, epoch, sequence and topic id are there; a control record has no key, no value and no id."""
+    """Producer, -1 for a plain one, epoch, sequence and topic id; a control record has no key, no value and no id."""
     rows = {row["offset"]: row for row in payments.rows.where("partition = 0").collect()}
 
     assert (rows[0]["broker_producer_id"], rows[0]["broker_sequence"], rows[0]["message_id"]) == (
-        None,
+        -1,
         None,
         "plain-0",
     )

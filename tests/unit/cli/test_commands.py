@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.store.examples import incident
 
 from tieout.cli.engine import Engine, Order, Progress, RenderHtml
 from tieout.cli.java import JavaError
@@ -21,7 +22,7 @@ from tieout.cli.output import checked_output
 from tieout.contracts import Contract, load_contract
 from tieout.contracts.schema import json_schema
 from tieout.errors import SourceError, UsageError
-from tieout.model import Ledger, Window
+from tieout.model import Ledger, OffsetRange, Window
 from tieout.reporting.schema import statement_schema, trace_schema
 from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
 
@@ -34,6 +35,13 @@ ledgers:
   produced: {source: {kind: files, format: jsonl, path: p.jsonl}}
   delivered: {source: {kind: files, format: jsonl, path: d.jsonl}}
 """
+BY_OFFSETS = (
+    CONTRACT
+    + """\
+  log: {source: {kind: files, format: jsonl, path: l.jsonl}}
+windows: offsets
+"""
+)
 WINDOW = ("--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T12:00:00+01:00")
 
 
@@ -43,6 +51,7 @@ class FakeEngine:
 
     verdict: str = "KEPT"
     failure: BaseException | None = None
+    incidents: tuple[dict[str, Any], ...] = ()
     subjects: tuple[Subject, ...] = ()
     asked: list[tuple[Order, object]] = field(default_factory=list)
     followed: list[tuple[Window | None, Asked]] = field(default_factory=list)
@@ -54,7 +63,7 @@ class FakeEngine:
         self.asked.append((order, output))
         if self.failure:
             raise self.failure
-        found = statement(order, self.verdict)
+        found = statement(order, self.verdict) | {"incidents": list(self.incidents)}
         output.mkdir()
         (output / "statement.html").write_text(render_html(found, []))
         progress("reading the ledgers")
@@ -121,6 +130,19 @@ def test_the_exit_code_is_the_verdict(contract: Path, tmp_path: Path, verdict: s
 
     assert ended.code == code
     assert ended.out.startswith(f"{verdict}  orders\n")
+
+
+def test_what_was_found_is_held_against_the_declared_settings(contract: Path, tmp_path: Path) -> None:
+    """A loss by a commit before the output, where the contract says that commits come after it."""
+    contract.write_text(CONTRACT + "settings: {consumer: {commits: after processing}}\n")
+    lost = incident("i", 2) | {"cause": "commit before process"}
+
+    ended = run(
+        "reconcile", contract, *WINDOW, "--output", tmp_path / "out", engine=FakeEngine(incidents=(lost,))
+    )
+
+    assert "after processing: declared: " in ended.err
+    assert "Found: 2 LOST in 1 incidents, the first in orders-0" in ended.err
 
 
 def test_standard_output_holds_the_statement_alone(contract: Path, tmp_path: Path) -> None:
@@ -207,13 +229,21 @@ def test_nothing_is_judged_where_something_is_wrong(contract: Path, tmp_path: Pa
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("ten years of work")
     (tmp_path / "bad.yml").write_text(CONTRACT.replace("group", "gruop"))
-    (tmp_path / "offsets.yml").write_text(CONTRACT + "windows: offsets\n")
+    (tmp_path / "offsets.yml").write_text(BY_OFFSETS)
     output = ("--output", tmp_path / "out")
+    by_offsets = (tmp_path / "offsets.yml", *WINDOW)
+    twice = ("--offsets", "orders/0/0-10", "--offsets", "orders/0/20-30")
     backwards = ("--from", WINDOW[1], "--to", WINDOW[1])
     wrong: dict[str, tuple[str | Path, ...]] = {
         "missing.yml: no such file": (tmp_path / "missing.yml", *WINDOW, *output),
         "bad.yml:4: gruop: unknown field; did you mean group?": (tmp_path / "bad.yml", *WINDOW, *output),
-        "windows: offsets cannot be judged yet": (tmp_path / "offsets.yml", *WINDOW, *output),
+        "windows: offsets: expected the ranges to judge": (*by_offsets, *output),
+        "expected no ranges of offsets, found orders/0/0-10": (contract, *WINDOW, *twice[:2], *output),
+        "expected one range of a partition, found orders/0/0-10 and orders/0/20-30": (
+            *by_offsets,
+            *twice,
+            *output,
+        ),
         "--to must be after --from": (contract, *backwards, *output),
         "holds 'thesis.txt', which is no part of a statement": (
             contract,
@@ -230,6 +260,35 @@ def test_nothing_is_judged_where_something_is_wrong(contract: Path, tmp_path: Pa
         assert words in ended.err
     assert engine.asked == []
     assert (tmp_path / "full" / "thesis.txt").exists()
+
+
+def test_ranges_of_offsets_are_the_window(tmp_path: Path) -> None:
+    """Where the contract cuts by offsets the engine is asked for the ranges that are named, in their order."""
+    engine = FakeEngine()
+    (tmp_path / "offsets.yml").write_text(BY_OFFSETS)
+    named = ("--offsets", "eu/orders/1/5-6", "--offsets", "a-b/0/100-200")
+
+    ended = run(
+        "reconcile", tmp_path / "offsets.yml", *WINDOW, *named, "--output", tmp_path / "out", engine=engine
+    )
+
+    assert ended.code == 0
+    asked = engine.asked[0][0].window.offsets
+    assert asked == (OffsetRange("a-b", 0, 100, 200), OffsetRange("eu/orders", 1, 5, 6))
+
+
+@pytest.mark.parametrize(
+    "text", ["orders", "orders/0", "orders/0/5", "orders/0/5-", "orders/0/7-7", "orders/0/9-3"]
+)
+def test_a_range_without_offsets_is_refused(
+    text: str, contract: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is no range, or an empty one, is told with what was expected."""
+    with pytest.raises(SystemExit) as ended:
+        main(["reconcile", str(contract), *WINDOW, "--offsets", text, "--output", "out"])
+
+    assert ended.value.code == 2
+    assert "--offsets: " in capsys.readouterr().err
 
 
 def test_an_output_folder_may_be_new_empty_or_an_earlier_statement(tmp_path: Path) -> None:
@@ -251,7 +310,8 @@ def test_an_output_folder_may_be_new_empty_or_an_earlier_statement(tmp_path: Pat
 def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) -> None:
     """Good contracts are listed, all problems of the bad ones follow, and one bad one is exit code 2."""
     (tmp_path / "bad.yml").write_text(CONTRACT.replace("group: loader", "gruop: loader\ngrace: 5"))
-    (tmp_path / "offsets.yml").write_text(CONTRACT.replace("orders", "other") + "windows: offsets\n")
+    by_offsets = CONTRACT.replace("orders", "other") + "windows: offsets\nschedule: '@hourly'\n"
+    (tmp_path / "offsets.yml").write_text(by_offsets)
 
     alone, together = run("check", contract), run("check", tmp_path)
 
@@ -265,7 +325,8 @@ def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) ->
         "group: this field is required",
         "bad.yml:4: gruop",
         "bad.yml:5: grace",
-        "windows: offsets",
+        "offsets.yml:8: windows: offsets needs the ledger log",
+        "offsets.yml:9: schedule: has no effect with windows: offsets",
     ):
         assert words in together.err
 

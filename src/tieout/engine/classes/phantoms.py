@@ -77,5 +77,9 @@ PHANTOM_UNCOMMITTED = MessageRule(
     BreakClass.PHANTOM_UNCOMMITTED,
     _uncommitted,
     at(Locus.CONSUMER_ISOLATION),
-    needs=(Need(Ledger.LOG, ("transaction_state", "observed_at")), Need(Ledger.LOG, ("broker_producer_id",))),
+    needs=(
+        Need(Ledger.LOG, ("transaction_state", "observed_at")),
+        Need(Ledger.LOG, ("broker_producer_id",)),
+        Need(Ledger.READ, ("transaction_id",)),
+    ),
 )

@@ -43,7 +43,7 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> 
             F.struct("topic", "partition", F.col("later.offset").alias("offset")),
         ).alias("positions"),
     )
-    found = placed.filter(scope.in_window(F.col("at")))
+    found = placed.filter(scope.holds(F.col("at"), F.col("offset")))
     subject = F.to_json(F.struct("positions"))
     return standing(found, name, "order", F.lit(locus.value), subject=subject, flags=F.array())
 

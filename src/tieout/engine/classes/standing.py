@@ -91,7 +91,7 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
             F.min_by("message_id", "cover.offset").alias("message_id"),
             F.array_sort(F.collect_set(position)).alias("all_positions"),
         )
-        .filter(scope.in_window(F.col("committed_at")))
+        .filter(scope.holds(F.col("committed_at"), F.col("offset")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
         .withColumn("commit_rows", F.array(_commit_row("committed_offset", "committed_at")))
     )
@@ -126,7 +126,7 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
             "before_at": F.lag("committed_at").over(by_time),
             "generation_before": F.lag("generation").over(by_time),
         }
-    ).filter((F.col("low") < F.col("before")) & scope.in_window(F.col("committed_at")))
+    ).filter((F.col("low") < F.col("before")) & scope.holds(F.col("committed_at"), F.col("low")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
     pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
     rows = pairs.withColumns({"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair})
@@ -182,7 +182,7 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
         Ledger.PRODUCED, F.col("sent_at")
     )
     rows = absent.filter(
-        F.col("is_covered") & ~F.col("is_superseded") & scope.in_window(F.col("sent_at"))
+        F.col("is_covered") & ~F.col("is_superseded") & scope.holds(F.col("sent_at"), F.col("offset"))
     ).withColumns(
         {"positions": F.array(F.struct("topic", "partition", "offset")), "is_shown": is_sent_covered}
     )
@@ -190,15 +190,27 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
 
-def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame | None) -> DataFrame:
+def log_identity_conflict(
+    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None
+) -> DataFrame:
     """Return one break a position that two identities, or two accepted attempts that differ, claim."""
-    claims = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") == "acked")).select(
-        *PLACE, "offset", "key", "attempted_at"
+    placed = attempts.filter(F.col("offset").isNotNull())
+    accepted = messages.filter((F.col("acceptance") == "accepted") & (F.col("unknown") > 0)).select(
+        F.col("key").alias("accepted_key")
     )
+    proven = placed.filter(F.col("outcome") == "unknown").join(
+        accepted, F.col("key") == F.col("accepted_key"), how="left_semi"
+    )
+    acked = placed.filter(F.col("outcome") == "acked")
+    claims = acked.unionByName(proven).select(*PLACE, "offset", "key", "attempted_at", "payload_hash")
     if records is not None:
         claims = claims.unionByName(
             records.filter(F.col(scope.identity_column).isNotNull()).select(
-                *PLACE, "offset", "key", F.lit(None).cast("timestamp").alias("attempted_at")
+                *PLACE,
+                "offset",
+                "key",
+                F.lit(None).cast("timestamp").alias("attempted_at"),
+                F.lit(None).cast("string").alias("payload_hash"),
             )
         )
     rows = (
@@ -206,10 +218,13 @@ def log_identity_conflict(scope: Scope, attempts: DataFrame, records: DataFrame 
         .agg(
             F.min("key").alias("low"),
             F.max("key").alias("high"),
+            (F.min("payload_hash") != F.max("payload_hash")).alias("differs"),
             F.max("attempted_at").alias("at"),
             F.min("attempted_at").alias("sent_at"),
         )
-        .filter((F.col("low") != F.col("high")) & scope.in_window(F.col("at")))
+        .filter(
+            ((F.col("low") != F.col("high")) | F.col("differs")) & scope.holds(F.col("at"), F.col("offset"))
+        )
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn(
             "is_shown",
@@ -241,8 +256,9 @@ def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
             F.bool_or(F.col("disposition") == "delivered").alias("has_delivered"),
             F.min(F.when(F.col("disposition") == "lost", F.col("member"))).alias("lost"),
         )
-        .filter(F.col("has_delivered") & scope.in_window(F.col("lost.at")))
-        .select("transaction", "lost.topic", "lost.partition", "lost.offset")
+        .filter("has_delivered")
+        .select("transaction", "lost.*")
+        .filter(scope.holds(F.col("at"), F.col("offset")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     )
     locus = F.lit(Locus.UNKNOWN.value)
@@ -253,7 +269,7 @@ def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
 def standing_breaks(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
     """Return the standing breaks of every class that the evidence allows to judge."""
     attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
-    breaks = [log_identity_conflict(scope, attempts, records)]
+    breaks = [log_identity_conflict(scope, messages, attempts, records)]
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         breaks.append(torn_transaction(scope, messages))
     if found.log is not None and found.bounds is not None and records is not None:

@@ -58,7 +58,7 @@ def skipped(scope: Scope, reads: DataFrame, records: DataFrame) -> DataFrame:
         .filter((F.col("turn") == 1) & (F.col("jumped") < F.col("next_offset")))
     )
     kept = jumped.join(_changes(scope), _is_reset(), how="left_anti").filter(
-        scope.in_window(F.col("next_at"))
+        scope.holds(F.col("next_at"), F.col("jumped"))
     )
     position = F.struct("topic", "partition", F.col("jumped").alias("offset"))
     rows = kept.withColumns({"offset": F.col("jumped"), "positions": F.array(position)})
@@ -113,7 +113,7 @@ def commit_stale(scope: Scope, commits: DataFrame, progress: DataFrame) -> DataF
         .groupBy(*PLACE, "since")
         .agg(F.min(F.struct("at", "offset")).alias("first"))
         .filter(F.col("since.following") - F.col("first.at") > F.lit(scope.patience))
-        .filter(scope.in_window(F.col("first.at")))
+        .filter(scope.holds(F.col("first.at"), F.col("first.offset")))
         .select(*PLACE, F.col("first.offset").alias("offset"), F.col("first.at").alias("at"))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
     )

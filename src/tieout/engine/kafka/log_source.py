@@ -145,13 +145,16 @@ def _record_rows(piece: Piece) -> Iterator[tuple[Any, ...]]:
 
 
 def _content(row: Row) -> tuple[Any, ...]:
-    """Return the columns from `offset` to `headers`; all null where the row is no record."""
+    """Return the columns from `offset` to `headers`; all null where the row is no record.
+
+    The producer id stays -1 where there is none: a producer that was not idempotent is known, and explains a retry.
+    """
     batch, record = row.batch, row.record
     if batch is None or record is None:
         return (None,) * 13
     return (
         *(record.offset, batch.leader_epoch),
-        *(_known(batch.producer_id), _known(batch.producer_epoch), _known(record.sequence)),
+        *(batch.producer_id, _known(batch.producer_epoch), _known(record.sequence)),
         *(record.timestamp_ms, "LogAppendTime" if batch.is_log_append_time else "CreateTime"),
         *(batch.is_transactional, row.state, batch.is_control),
         *((None, None) if batch.is_control else (record.key, record.value)),

@@ -16,6 +16,7 @@ from tieout.reporting.sheet import COUNTS, accounts
 from tieout.store.reader import Key, Reader
 from tieout.store.results import RunSummary
 from tieout.store.views import Page, counted_verdict
+from tieout.web.lint import contradicted_by
 from tieout.web.offset_lines import offset_lines
 from tieout.web.queries import PipelineName, RunId, WindowsAsked
 from tieout.web.rendering import iso
@@ -82,6 +83,7 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
     statement = found.statement
     verdict = counted_verdict(found.verdict, found.final_verdict)
     lines = offset_lines(statement["partitions"][:LINES_SHOWN], reader.located_incidents(run_id))
+    incidents = reader.incidents_of_run(run_id, SHOWN)
     return visit.page(
         "window.html.j2",
         run=found,
@@ -92,8 +94,9 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
         count_names=COUNTS,
         partitions=statement["partitions"][:PARTITIONS_SHOWN],
         lines=lines,
-        incidents=reader.incidents_of_run(run_id, SHOWN),
+        incidents=incidents,
         checks=reader.checks(run_id),
+        contradicted=contradicted_by(found.contract, [one.incident for one in incidents]),
         others=[
             one for one in reader.runs_of_window(found.pipeline, found.window) if one.run_id != found.run_id
         ],

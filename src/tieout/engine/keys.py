@@ -1,0 +1,27 @@
+"""Keys: the one value that all rows of a message share, by what makes them one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+POSITION: Final = ("topic", "partition", "offset")
+NEVER: Final = "9999-12-31 00:00:00"
+"""Stands for a time that is not known where the earliest is looked for."""
+
+
+def placed_offset(offset: Column) -> Column:
+    """Return the offset, or null where the client reported none (Kafka's -1 with acks=0)."""
+    return F.when(offset >= 0, offset)
+
+
+def position_key() -> Column:
+    """Return the key of a message that is known by its position."""
+    return F.concat(F.lit("p:"), F.to_json(F.struct(*POSITION)))
+
+
+def id_key() -> Column:
+    """Return the key of a message whose id is used for nothing else."""
+    return F.concat(F.lit("m:"), F.col("message_id"))

@@ -1,0 +1,21 @@
+"""Which faults a run strikes: those of every run, or all of them."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+IN_EVERY_RUN: Final = ("commit-first", "stopped-plain", "transactions", "unclean")
+"""One of a consumer, of a producer, of transactions, of brokers: each judgement is a Spark job, and costs seconds."""
+OTHERS: Final = (
+    *("write-first", "worker-queue", "open-transaction", "compacted", "cooperative", "eager"),
+    *("reset-to-earliest", "reset-to-latest", "group-deleted", "recreated", "recreated-when-read", "overrun"),
+    *("stopped-idempotent", "sent-again", "acks-one", "acks-all", "acks-none", "clean"),
+    *("torn", "torn-unanswered", "torn-replicated"),
+)
+"""What `make faults` strikes and judges besides."""
+ALL: Final = IN_EVERY_RUN + OTHERS
+VARIABLE: Final = "TIEOUT_FAULTS"
+"""`all` strikes all of them; `none` leaves them out, where there is no Maven."""
+IS_LEFT_OUT: Final = os.environ.get(VARIABLE) == "none"
+TOPICS: Final = ALL if os.environ.get(VARIABLE) == "all" else IN_EVERY_RUN
