@@ -74,6 +74,9 @@ with DAG(
             body="{{ ti.xcom_pull(task_ids='plan')['markdown'] }}",
             defaults="Reject",
             response_timeout=timedelta(days=1),
+            # Asked again, never answered by itself: an answer given at once may come before Airflow notes the question.
+            retries=2,
+            retry_delay=timedelta(seconds=10),
             doc_md="Waits for a person, at most a day; no answer is a rejection.",
         ),
         ReplayOperator(

@@ -266,13 +266,13 @@ class Disturbed:
 
     def _deliver(self) -> None:
         """Have the upkeep send what waits, with pauses and leases ended early: they last up to five minutes."""
-        if self.store.pending_alerts():
+        if self.store.pending_alerts(PIPELINE):
             self.api.patch(f"/dags/{_UPKEEP}", {"is_paused": False})
             self.wait(self._is_delivered, every=3.0)
             self.api.patch(f"/dags/{_UPKEEP}", {"is_paused": True})
 
     def _is_delivered(self) -> bool:
-        if self.store.pending_alerts() == 0:
+        if self.store.pending_alerts(PIPELINE) == 0:
             return True
         url = self.stack.started.database_url
         with closing(psycopg2.connect(url, application_name=APPLICATION)) as session, session:

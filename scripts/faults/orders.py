@@ -28,7 +28,7 @@ grace: 10s
 ledgers:
   produced:
     source: {{kind: files, format: jsonl, path: sent.jsonl}}
-    columns: {{outcome: "'acked'", payload_hash: "sha2(body, 256)"}}
+    columns: {{outcome: "'acked'", topic: "'orders'", payload_hash: "sha2(body, 256)"}}
     coverage: declared
   delivered:
     source: {{kind: files, format: jsonl, path: done.jsonl}}

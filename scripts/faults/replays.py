@@ -6,6 +6,7 @@ judged again.
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from tieout.store.results import Run
 _DAG = "tieout_replay"
 _LEDGER = "tieout_replayed"
 _ENDED = ("success", "failed")
+_THINKING_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,8 @@ class Replays:
         return run
 
     def _answer(self, run: str, option: str) -> None:
+        """Answer some seconds after the question, as people do: at once, Airflow has not noted yet that it asked."""
+        time.sleep(_THINKING_SECONDS)
         place = f"/dags/{_DAG}/dagRuns/{quote(run, safe='')}/taskInstances/approve/-1/hitlDetails"
         self._api.patch(place, {"chosen_options": [option], "params_input": {}})
 
