@@ -93,11 +93,12 @@ def gathered(scope: Scope, events: list[DataFrame]) -> DataFrame:
     stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), events)
     facts = {**_attempt_facts(scope), **_record_facts(), **_effect_facts(scope)}
     told = {name: fact.alias(name) for name, fact in facts.items()}
-    sets, nothing = _sets(scope), {name: F.array().cast("array<string>") for name in _empty_sets(scope)}
+    sets, nothing = _sets(scope), F.array().cast("array<string>")
+    empty = [nothing.alias(name) for name in _empty_sets(scope)]
     if scope.is_large:
-        return _with_sets_of_few(stacked, list(told.values()), sets).withColumns(nothing)
+        return _with_sets_of_few(stacked, list(told.values()), sets).select("*", *empty)
     collected = [F.collect_set(value).alias(name) for name, value in sets.items()]
-    return stacked.groupBy("key").agg(*told.values(), *collected).withColumns(nothing)
+    return stacked.groupBy("key").agg(*told.values(), *collected).select("*", *empty)
 
 
 def _with_sets_of_few(events: DataFrame, facts: list[Column], sets: Mapping[str, Column]) -> DataFrame:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Final
 
-IN_EVERY_RUN: Final = ("commit-first", "stopped-plain", "transactions", "unclean")
-"""One of a consumer, of a producer, of transactions, of brokers: each judgement is a Spark job, and costs seconds."""
+IN_EVERY_RUN: Final = ("commit-first", "transactions", "unclean")
+"""One of a consumer, of transactions, of brokers: each judgement is a Spark job, and costs seconds."""
 OTHERS: Final = (
     *("write-first", "worker-queue", "open-transaction", "compacted", "cooperative", "eager"),
     *("reset-to-earliest", "reset-to-latest", "group-deleted", "recreated", "recreated-when-read", "overrun"),
-    *("stopped-idempotent", "sent-again", "acks-one", "acks-all", "acks-none", "clean"),
+    *("stopped-plain", "stopped-idempotent", "sent-again", "acks-one", "acks-all", "acks-none", "clean"),
     *("torn", "torn-unanswered", "torn-replicated"),
 )
 """What `make faults` strikes and judges besides."""
