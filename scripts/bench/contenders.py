@@ -125,7 +125,7 @@ def _duckdb(query: str) -> Callable[[], Any]:
                 for name, side in (("produced", produced), ("delivered", folder / "delivered")):
                     connection.read_parquet(f"{side}/*.parquet").create_view(name, replace=True)
                 names = ("lost", "phantom", "corrupted", "duplicated")
-                return dict(zip(names, connection.sql(query).fetchone(), strict=True))
+                return dict(zip(names, connection.sql(query).fetchall()[0], strict=True))
 
             yield run
             connection.close()
