@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from scripts.stack import processes, state
 from scripts.stack.errors import StackError
 from scripts.stack.layout import Layout
 from scripts.stack.processes import MARK
-from scripts.stack.services import COMMANDS
+from scripts.stack.services import COMMANDS, command_of
 from scripts.stack.state import Started
 
 from tieout.testing import postgres
@@ -59,16 +58,16 @@ class Stack:
     def restore(self) -> None:
         """Start PostgreSQL and Airflow's processes again where they are dead."""
         postgres.start(self.layout.postgres, self.postgres_port)
-        known = state.recalled(self.layout).processes
-        dead = [one for one in known if one.name in COMMANDS and not processes.is_alive(one)]
+        known = list(state.recalled(self.layout).processes)
+        living = {one.name for one in known if processes.is_alive(one)}
+        dead = [name for name in COMMANDS if name not in living]
         if not dead:
             return
-        alive = [one for one in known if one not in dead]
-        for process in dead:
-            log = self.layout.logs / f"{process.name}.log"
-            command = [sys.executable, "-m", "airflow", *COMMANDS[process.name]]
-            alive.append(processes.start(process.name, command, self.environment, log))
-        state.remember(self.layout, Started(self.started.port, self.started.database_url, tuple(alive)))
+        for name in dead:
+            log = self.layout.logs / f"{name}.log"
+            known.append(processes.start(name, command_of(name), self.environment, log))
+        # The dead stay known: by their numbers the workers that they left are found when the stack is stopped.
+        state.remember(self.layout, Started(self.started.port, self.started.database_url, tuple(known)))
 
     def free_disk(self) -> None:
         """Remove what filled the disk."""
@@ -104,7 +103,8 @@ class Stack:
         return bool(self._asked(url, query))
 
     def _scheduler(self) -> list[int]:
-        return [one.pid for one in state.recalled(self.layout).processes if one.name == "scheduler"]
+        known = state.recalled(self.layout).processes
+        return [one.pid for one in known if one.name == "scheduler" and processes.is_alive(one)]
 
     def _task(self, dag_id: str) -> list[int]:
         query = "SELECT pid FROM task_instance WHERE dag_id = %s AND state = 'running'"

@@ -16,8 +16,9 @@ from scripts.faults import holding
 from scripts.faults.killing import APPLICATION, Stack
 from scripts.faults.orders import PIPELINE, WINDOW
 from scripts.faults.receiver import Receiver
-from scripts.stack.api import Api, ApiError
+from scripts.stack.api import ENDED, Api, ApiError
 from scripts.stack.errors import StackError
+from scripts.stack.results import rows_left
 
 from tieout.errors import StoreError
 from tieout.store import Store
@@ -25,7 +26,6 @@ from tieout.store import Store
 PATIENCE_SECONDS = 900.0
 _UPKEEP = "tieout_upkeep"
 _TABLES = ("run", "alert", "life", "life_event", "act", "replay")
-_ENDED = ("success", "failed")
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Disturbed:
     def _begin(self) -> None:
         """Have the window judged, again by the same run where there is one; also where Airflow is coming up."""
         self.wait(self._asked_to_judge)
-        self.wait(lambda: self._state() not in _ENDED, every=0.2)
+        self.wait(lambda: self._state() not in ENDED, every=0.2)
 
     def _asked_to_judge(self) -> bool:
         place = f"/dags/{quote(PIPELINE)}/dagRuns"
@@ -221,11 +221,10 @@ class Disturbed:
         return True
 
     def _end(self) -> None:
-        self.wait(lambda: self._state() in _ENDED)
+        self.wait(lambda: self._state() in ENDED)
 
     def _state(self) -> str:
-        run = self.api.get(f"/dags/{quote(PIPELINE)}/dagRuns/{quote(str(self._dag_run), safe='')}")
-        return str(run["state"])
+        return self.api.state(PIPELINE, str(self._dag_run))
 
     def _is_judged(self) -> bool:
         rows = self._rows()
@@ -244,17 +243,8 @@ class Disturbed:
 
     def _rows(self) -> dict[str, Any] | None:
         """Return what the window's current run holds, less the labels of the run, or None without one."""
-        run = self._answered(lambda: self.store.current_run(PIPELINE, WINDOW.start, WINDOW.end))
-        if run is None:
-            return None
-        labels = ("run_id", "generated_at")
-        return {
-            "statement": {key: value for key, value in run.statement.items() if key not in labels},
-            "final": run.final_verdict,
-            "incidents": self.store.incidents(run.run_id, limit=100_000),
-            "breaks": self.store.breaks(run.run_id, limit=100_000),
-            "checks": self.store.checks(run.run_id),
-        }
+        found: dict[str, Any] | None = self._answered(lambda: rows_left(self.store, PIPELINE, WINDOW))
+        return found
 
     def _doubled(self) -> int:
         """Return how many pieces of news were stored, and so sent, as two alerts with keys of their own."""

@@ -19,13 +19,12 @@ from scripts.faults import holding
 from scripts.faults.killing import APPLICATION
 from scripts.faults.matrix import Disturbed
 from scripts.faults.orders import LOST, OUTBOX, PIPELINE, TABLE, WINDOW, deliver
-from scripts.stack.api import ApiError
+from scripts.stack.api import ENDED, ApiError
 
 from tieout.store.results import Run
 
 _DAG = "tieout_replay"
 _LEDGER = "tieout_replayed"
-_ENDED = ("success", "failed")
 _THINKING_SECONDS = 5.0
 
 
@@ -61,7 +60,7 @@ class Replays:
         judged = self._current()
         run = self._planned(judged)
         self._answer(run, "Reject")
-        state = self._ended(_DAG, run)
+        state = self._ended(run)
         rows, keys = self._rows()
         after = self._current()
         is_sound = state == "success" and rows == 0 and after.run_id == judged.run_id
@@ -86,7 +85,7 @@ class Replays:
             rows.append(self._rows()[0])
             self._consume()
             self._on.stack.kill("task", _DAG)
-        state = self._ended(_DAG, run)
+        state = self._ended(run)
         self._on.wait(lambda: self._current().run_id != judged.run_id and self._is_checked())
         after = self._current()
         found, keys = self._rows()
@@ -149,12 +148,12 @@ class Replays:
         states = {one["task_id"]: one["state"] for one in self._api.tasks(_DAG, run)}
         return states.get(task)
 
-    def _ended(self, dag: str, run: str) -> str:
+    def _ended(self, run: str) -> str:
         found: list[str] = []
 
         def look() -> bool:
-            found.append(str(self._api.get(f"/dags/{quote(dag)}/dagRuns/{quote(run, safe='')}")["state"]))
-            return found[-1] in _ENDED
+            found.append(self._api.state(_DAG, run))
+            return found[-1] in ENDED
 
         self._on.wait(look)
         return found[-1]
@@ -180,12 +179,9 @@ class Replays:
 
     def _replayed(self) -> list[tuple[Any, ...]]:
         """Return key and message of every row of the table."""
-        return self._query(f"TABLE {TABLE}")
-
-    def _query(self, query: str) -> list[tuple[Any, ...]]:
         with (
             closing(psycopg2.connect(self._url, application_name=APPLICATION)) as session,
             session.cursor() as cursor,
         ):
-            cursor.execute(query)
+            cursor.execute(f"TABLE {TABLE}")
             return list(cursor.fetchall())

@@ -6,11 +6,13 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from scripts.stack.errors import StackError
 
+ENDED: Final = ("success", "failed")
+"""The states of a run that has ended."""
 # Everything is on this machine: a proxy named in the environment must not see it.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -77,6 +79,10 @@ class Api:
         """Return the latest runs of a DAG, or of all."""
         found: list[dict[str, Any]] = self.get(f"/dags/{quote(dag_id or '~')}/dagRuns?limit=100")["dag_runs"]
         return found
+
+    def state(self, dag_id: str, run_id: str) -> str:
+        """Return the state of a run."""
+        return str(self.get(f"/dags/{quote(dag_id)}/dagRuns/{quote(run_id, safe='')}")["state"])
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Return the task instances of a run."""

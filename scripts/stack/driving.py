@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
-from scripts.stack.api import Api, ApiError
+from scripts.stack.api import ENDED, Api, ApiError
 from scripts.stack.console import say
 from scripts.stack.errors import StackError
 from scripts.stack.examples import Example, Stage, bring
@@ -22,7 +22,6 @@ from tieout.store.results import Run
 PATIENCE_SECONDS = 1800.0
 _LOOK_EVERY_SECONDS = 3.0
 _TOLD_EVERY_SECONDS = 10.0
-_ENDED = ("success", "failed")
 _SIGNS = {"success": "✓", "failed": "✗", "upstream_failed": "·", "running": "…", "up_for_retry": "↻"}
 
 
@@ -100,7 +99,7 @@ class Driver:
         """Take a job as far as it goes at this moment."""
         for pipeline in list(job.waiting):
             run = self.runs.get((pipeline, job.example.window.start))
-            if run is not None and run["state"] in _ENDED and run["end_date"] != job.waiting[pipeline]:
+            if run is not None and run["state"] in ENDED and run["end_date"] != job.waiting[pipeline]:
                 del job.waiting[pipeline]
                 self._note(job, pipeline, run["state"])
         if not job.waiting and not job.blocked and not job.is_done:

@@ -33,6 +33,11 @@ COMMANDS = {
 }
 
 
+def command_of(name: str) -> list[str]:
+    """Return the command that runs one of Airflow's parts."""
+    return [sys.executable, "-m", "airflow", *COMMANDS[name]]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a stack is started for: contract folders, connections that alerts name, DAGs to expect."""
@@ -74,7 +79,7 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
             results.result()
     with steps.step("starting Airflow"):
         started = Started(port, databases.tieout, ())
-        commands = {name: [sys.executable, "-m", "airflow", *words] for name, words in COMMANDS.items()}
+        commands = {name: command_of(name) for name in COMMANDS}
         receiver = [
             "-m",
             "scripts.stack.receiver",

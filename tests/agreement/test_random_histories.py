@@ -19,6 +19,7 @@ from tests.engine.judging import engine_statements
 from tests.oracle import OracleCoverage, judge_history
 from tests.oracle.random_histories import RandomHistory, Setting, families, history_in
 
+from tieout.engine import scope
 from tieout.model import BreakClass, Identity, Ledger, OffsetRange
 
 SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
@@ -79,10 +80,14 @@ def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("is_large", [False, True], ids=["few messages", "many messages"])
-def test_the_engine_agrees_with_the_oracle(spark: SparkSession, is_large: bool) -> None:
+def test_the_engine_agrees_with_the_oracle(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, is_large: bool
+) -> None:
     """Verdict, classes, flags, sums, offset balance and every break are the oracle's, in every random history."""
+    if is_large:
+        monkeypatch.setattr(scope, "SMALL_ROWS", 0)
     chosen = list(families(SEED, FAMILIES, SIZE, wild_share=0))[is_large::2]
-    _agrees(spark, [history for family in chosen for history in family], is_large=is_large)
+    _agrees(spark, [history for family in chosen for history in family])
 
 
 @pytest.mark.timeout(600)
@@ -99,8 +104,8 @@ def test_the_engine_agrees_on_windows_of_offsets(spark: SparkSession) -> None:
     _agrees(spark, [replace(history, window=window) for history in drawn])
 
 
-def _agrees(spark: SparkSession, histories: list[RandomHistory], *, is_large: bool = False) -> None:
-    found = engine_statements(spark, histories, is_large=is_large)
+def _agrees(spark: SparkSession, histories: list[RandomHistory]) -> None:
+    found = engine_statements(spark, histories)
 
     wrong = {}
     for history, statement in zip(histories, found, strict=True):

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scripts.stack.api import Api, ApiError
+from scripts.stack.api import ENDED, Api, ApiError
+from scripts.stack.results import rows_left
 
+from tieout.model import Window
 from tieout.store import Store
 
 PIPELINE = "judged_again"
@@ -108,7 +110,7 @@ class Backfills:
 
     def active(self) -> list[str]:
         """Return the states of the runs that have not ended."""
-        return [run["state"] for run in self.api.runs(PIPELINE) if run["state"] not in ("success", "failed")]
+        return [run["state"] for run in self.api.runs(PIPELINE) if run["state"] not in ENDED]
 
     def clear_cancelled(self) -> None:
         """Clear every run, as one might after a cancelled backfill; such runs stay queued, and are set to failed."""
@@ -119,19 +121,9 @@ class Backfills:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return everything that the current runs left in the store, without the labels of the run."""
-        return [self._rows_of(start) for start in STARTS]
-
-    def _rows_of(self, start: datetime) -> dict[str, Any]:
-        run = self.store.current_run(PIPELINE, start, start + LENGTH)
-        assert run is not None, start
-        labels = ("run_id", "generated_at")
-        return {
-            "statement": {key: value for key, value in run.statement.items() if key not in labels},
-            "final": run.final_verdict,
-            "incidents": self.store.incidents(run.run_id),
-            "breaks": self.store.breaks(run.run_id),
-            "checks": self.store.checks(run.run_id),
-        }
+        found = [rows_left(self.store, PIPELINE, Window(start, start + LENGTH)) for start in STARTS]
+        assert None not in found, STARTS
+        return [rows for rows in found if rows is not None]
 
     def _eventually(self, look: Callable[[], bool]) -> None:
         ends = time.monotonic() + _PATIENCE_SECONDS

@@ -63,16 +63,11 @@ class Batch:
     histories: tuple[History, ...]
 
 
-def engine_statements(
-    spark: SparkSession, histories: Sequence[History], *, is_large: bool = False
-) -> list[dict[str, Any]]:
-    """Return the engine's statement of each history, with its `breaks` as rows, in their order.
-
-    With `is_large` it goes about them as if their messages were many.
-    """
+def engine_statements(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+    """Return the engine's statement of each history, with its `breaks` as rows, in their order."""
     found: dict[int, dict[str, Any]] = {}
     for batch in batches(histories):
-        found.update(zip(batch.places, _judged_together(spark, batch.histories, is_large), strict=True))
+        found.update(zip(batch.places, _judged_together(spark, batch.histories), strict=True))
     return [found[place] for place in range(len(histories))]
 
 
@@ -98,12 +93,10 @@ def share_of(histories: Sequence[History], share: int, shares: int) -> list[int]
     return [place for batch in batches(histories)[share::shares] for place in batch.places]
 
 
-def _judged_together(
-    spark: SparkSession, histories: Sequence[History], is_large: bool
-) -> list[dict[str, Any]]:
+def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
     with suited_to(spark, is_small=True):
-        scope = replace(scope_together(spark, histories), is_large=is_large)
-        return _statements(spark, with_range_coverage(told_apart(scope)), histories)
+        scope = with_range_coverage(told_apart(scope_together(spark, histories)))
+        return _statements(spark, scope, histories)
 
 
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:

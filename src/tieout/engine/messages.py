@@ -112,11 +112,7 @@ def _with_sets_of_few(events: DataFrame, facts: list[Column], sets: Mapping[str,
     once = materialised(events.groupBy("key").agg(*facts, *least, *greatest))
     has_several = [F.col(f"least_{name}") != F.col(f"greatest_{name}") for name in sets]
     several = once.filter(F.coalesce(reduce(or_, has_several), F.lit(False))).select("key")
-    alone = {name: F.col(f"least_{name}") for name in sets}
-    single = {
-        name: F.when(value.isNotNull(), F.array(value)).otherwise(F.slice(F.array(value), 1, 0))
-        for name, value in alone.items()
-    }
+    single = {name: _set_of(F.col(f"least_{name}")) for name in sets}
     bounds = [f"{end}_{name}" for name in sets for end in ("least", "greatest")]
     if several.isEmpty():
         return once.withColumns(single).drop(*bounds)
@@ -129,6 +125,11 @@ def _with_sets_of_few(events: DataFrame, facts: list[Column], sets: Mapping[str,
         for name, value in single.items()
     }
     return joined.withColumns(chosen).drop(*bounds, "of_key", *(f"all_{name}" for name in sets))
+
+
+def _set_of(value: Column) -> Column:
+    """Return the set of one value, the empty set of its type where it is null."""
+    return F.when(value.isNotNull(), F.array(value)).otherwise(F.slice(F.array(value), 1, 0))
 
 
 def _is(kind: str) -> Column:

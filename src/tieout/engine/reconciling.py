@@ -32,7 +32,7 @@ from tieout.engine.proof import with_proof_rows
 from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
-from tieout.engine.session import SMALL_ROWS, suited_to
+from tieout.engine.session import suited_to
 from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
@@ -82,10 +82,8 @@ def reconcile(
     if isinstance(found, Settled):
         return _of_settled(found, run_id=run_id, now=now)
     evidence = found or {ledger: ledger_rows.kept() for ledger, ledger_rows in opened.items()}
-    rows = sum(known.coverage.rows for known in evidence.values())
-    is_small = rows <= SMALL_ROWS
-    with suited_to(spark, is_small=is_small):
-        scope = Scope(contract, window, evidence, is_large=not is_small)
+    scope = Scope(contract, window, evidence)
+    with suited_to(spark, is_small=not scope.is_large):
         return reconciled(scope, run_id=run_id, now=now, progress=progress)
 
 

@@ -11,20 +11,17 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.evidence import Evidence
+from tieout.engine.session import SMALL_ROWS
 from tieout.model import Identity, Ledger, Window
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The inputs of a run; rules take it and ask it, they never look anywhere else.
-
-    `is_large` says that messages are many, so that steps which spare work per message are worth planning.
-    """
+    """The inputs of a run; rules take it and ask it, they never look anywhere else."""
 
     contract: Contract
     window: Window
     evidence: Mapping[Ledger, Evidence]
-    is_large: bool = False
 
     def has(self, ledger: Ledger, *columns: str) -> bool:
         """Return whether the ledger is declared and its source has every one of the columns."""
@@ -38,6 +35,11 @@ class Scope:
             KeyError: where the contract does not declare the ledger.
         """
         return self.evidence[ledger].rows
+
+    @property
+    def is_large(self) -> bool:
+        """Whether rows are many, so that steps which spare work per row are worth planning."""
+        return sum(found.coverage.rows for found in self.evidence.values()) > SMALL_ROWS
 
     @property
     def effect_ledger(self) -> Ledger:

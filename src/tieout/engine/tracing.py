@@ -31,7 +31,7 @@ from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import read_evidence
 from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
-from tieout.engine.session import SMALL_ROWS, suited_to
+from tieout.engine.session import suited_to
 from tieout.engine.supported import refuse_other_windows
 from tieout.model import Identity, Ledger, Window
 from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
@@ -80,9 +80,8 @@ def trace(
     progress("reading the ledgers")
     read_as = window or Window(now - timedelta(hours=1), now)
     evidence = read_evidence(spark, contract, read_as, now)
-    rows = sum(found.coverage.rows for found in evidence.values())
-    with suited_to(spark, is_small=rows <= SMALL_ROWS):
-        scope = Scope(contract, read_as, evidence)
+    scope = Scope(contract, read_as, evidence)
+    with suited_to(spark, is_small=not scope.is_large):
         return traced(scope, asked, is_judged=window is not None, progress=progress)
 
 
