@@ -94,6 +94,10 @@ def severities(contract: Contract) -> dict[str, Severity]:
     return {name.value: severity_of(contract, name) for name in BreakClass}
 
 
+_DISPOSED: Final = {BreakClass.LOST.value: "lost", BreakClass.IN_FLIGHT.value: "in_flight"}
+"""The sums of messages that decide a verdict as their class does."""
+
+
 @dataclass(frozen=True)
 class _Found:
     """What the judge reads from a statement."""
@@ -102,8 +106,13 @@ class _Found:
     statement: Mapping[str, Any]
 
     def count(self, name: str) -> int:
-        """Return how often the class or flag occurs; `flags` counts a class wherever it holds, primary or not."""
-        return max(int(self.statement["classes"].get(name, 0)), int(self.statement["flags"].get(name, 0)))
+        """Return how often the class or flag occurs; `flags` counts a class wherever it holds, primary or not.
+
+        A message that is lost or in flight counts here even where its class is that of a phantom in another window.
+        """
+        told = max(int(self.statement["classes"].get(name, 0)), int(self.statement["flags"].get(name, 0)))
+        disposition = _DISPOSED.get(name)
+        return told if disposition is None else max(told, self.total(disposition))
 
     def unconfirmed(self, name: str) -> int:
         """Return how many of these lie where a ledger that shows them does not cover."""

@@ -25,6 +25,7 @@ from tieout.model import BreakClass, Identity, Ledger, OffsetRange
 SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
 FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "7"))
 SIZE = 60
+WILD_FAMILIES, WILD_SIZE = 2, 40
 RANGES = (OffsetRange(TOPIC, 0, 1, 5), OffsetRange(TOPIC, 1, 0, 3))
 BY_OFFSETS = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED)
 OF_NO_MESSAGE = frozenset(
@@ -90,11 +91,20 @@ def test_the_engine_agrees_with_the_oracle(
     _agrees(spark, [history for family in chosen for history in family])
 
 
+@pytest.mark.timeout(1200)
+def test_the_engine_agrees_on_arbitrary_rows(spark: SparkSession) -> None:
+    """Rows that no pipeline would leave behind, sends and effects that contradict each other, are judged alike, too."""
+    drawn = families(SEED, WILD_FAMILIES, WILD_SIZE, wild_share=1)
+    _agrees(spark, [history for family in drawn for history in family])
+
+
 @pytest.mark.timeout(600)
 def test_the_engine_agrees_on_windows_of_offsets(spark: SparkSession) -> None:
     """What a range of offsets holds is the same to both, whether or not the log shows it whole."""
     coverage = dict.fromkeys(BY_OFFSETS, OracleCoverage(None, GRACE_END, True, True))
-    setting = Setting(False, {"guarantee": "at_least_once", "windows": "offsets"}, BY_OFFSETS, coverage, ())
+    setting = Setting(
+        False, {"guarantee": "at_least_once", "windows": "offsets"}, BY_OFFSETS, coverage, (), {}
+    )
     window = replace(WINDOW, offsets=RANGES)
     drawn = [
         history_in(setting, Random(f"{SEED}/offsets/{number}"), f"offsets/{number}")  # noqa: S311 - repeatable, not secret

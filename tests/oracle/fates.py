@@ -60,7 +60,10 @@ class Fates:
         positions = self.positions(message) or set(message.denied)
         if not positions:
             return None
-        attempts = sorted(message.attempts, key=lambda attempt: undated_last(attempt.at))
+        # Of attempts of one moment the one in the first partition comes first: the order of rows decides nothing.
+        attempts = sorted(
+            message.attempts, key=lambda attempt: (undated_last(attempt.at), repr(position(attempt.row)))
+        )
         placed = [attempt for attempt in attempts if position(attempt.row) in positions]
         acked = [attempt for attempt in placed if attempt.outcome == "acked"]
         for attempt in acked or placed:
@@ -283,7 +286,7 @@ class Fates:
         """Return whether a send that did not fail shows neither a position nor an effect."""
         if message.outcome == "failed" or message.effects or message.records:
             return False
-        return not self.positions(message)
+        return not self.positions(message) and not message.denied
 
     def may_have_nameless_effect(self, message: Message) -> bool:
         """Return whether an effect that nobody sent may be this message's: one of them does not say who it is (20)."""

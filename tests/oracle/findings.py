@@ -221,13 +221,22 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
         candidates = [record for record in message.records if at is None or position(record) == at]
         if fates.history.contract.identity is Identity.CONTENT and at is not None:
             candidates = [fates.history.records[at]] if at in fates.history.records else []
-        if at is None and any(fates.history.is_written(record) for record in candidates):
-            candidates = candidates if len(candidates) == 1 else []
+        if at is None and not _is_from_the_log(fates, message):
+            candidates = []  # nobody knows from which of its positions the row came
         is_open = any(_was_open(fates, record, row.get("processed_at")) for record in candidates)
         is_own = row in message.reads and row.get("transaction_id") in own
         if is_open or is_own:
             found.append((ledger, row.get("processed_at")))
     return found
+
+
+def _is_from_the_log(fates: Fates, message: Message) -> bool:
+    """Return whether a row of the message without position can only come from the one record of it, or none written."""
+    is_written = any(fates.history.is_written(record) for record in message.records)
+    named = known(position(attempt.row) for attempt in message.attempts if attempt.outcome != "failed")
+    named |= known(position(row) for row in message.reads)
+    is_elsewhere = bool(named - known(map(position, message.records)))
+    return not is_elsewhere and (not is_written or len(message.records) == 1)
 
 
 def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:

@@ -47,11 +47,18 @@ def _attempt_owners(messages: list[Message]) -> dict[Position, list[Message | tu
         for attempt in message.attempts:
             at = position(attempt.row)
             if at is not None and attempt.outcome != "failed":
-                order = (attempt.outcome == "acked", undated_last(attempt.done_at))
+                # Of claims that are alike in both, the least id comes first: the order of rows decides nothing.
+                ago = -undated_last(attempt.done_at).timestamp()
+                order = (
+                    attempt.outcome != "acked",
+                    ago,
+                    message.message_id is None,
+                    message.message_id or "",
+                )
                 claims.setdefault(at, []).append((order, message))
     owners: dict[Position, list[Message | tuple[Unmatched, Row]]] = {}
     for at, found in claims.items():
-        found.sort(key=lambda claim: claim[0], reverse=True)
+        found.sort(key=lambda claim: claim[0])
         owners[at] = list(dict.fromkeys(message for _, message in found))
     return owners
 
@@ -206,6 +213,9 @@ def _match_set_aside(matched: Matched, matcher: Matcher, ledger: Ledger) -> None
         found = matcher.match(row)
         if isinstance(found, Message):
             found.accounted.setdefault(ledger, []).append(row)
+        elif found is Unmatched.AMBIGUOUS and ledger is not Ledger.STAGED:
+            for message in matcher.named(row):
+                message.has_ambiguous_effect = True  # it may be the one that was set aside
 
 
 def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:

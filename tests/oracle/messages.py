@@ -81,6 +81,11 @@ class Message:
         outcomes = {attempt.outcome for attempt in self.attempts}
         return next(outcome for outcome in ("acked", "unknown", "failed") if outcome in outcomes)
 
+    def name_at(self, at: Position | None) -> str | None:
+        """Return the message's id, else the id that a record or a read shows at the position."""
+        shown = (row.get("message_id") for row in self.records + self.reads if position(row) == at)
+        return self.message_id or min(known(shown), default=None)
+
     @property
     def transactions(self) -> set[tuple[Any, Any, Any]]:
         """The transactions that its attempts were part of and that were not taken back."""
@@ -189,13 +194,9 @@ class Matcher:
         """Return the row's message: by position, else by id and payload, else by id with one content."""
         at = position(row)
         owners = self.owners.get(at, []) if at is not None else []
-        fitting = [owner for owner in owners if not self._contradicts(owner, row)]
+        fitting = [owner for owner in owners if not self._contradicts(owner, row, at)]
         if fitting:
-            same_content = [
-                owner
-                for owner in fitting
-                if isinstance(owner, Message) and row.get("payload_hash") in owner.values("payload_hash")
-            ]
+            same_content = [owner for owner in fitting if row.get("payload_hash") in self._contents(owner)]
             best = (same_content or fitting)[0]
             return best if isinstance(best, Message) else Unmatched.UNATTEMPTED
         if self.history.contract.identity is Identity.MESSAGE_ID and row.get("message_id") is not None:
@@ -210,13 +211,19 @@ class Matcher:
             return [message for message in same_id if message.attempts[0].session[1] == session]
         return same_id
 
-    def _contradicts(self, owner: Message | tuple[Unmatched, Row], row: Row) -> bool:
+    def _contents(self, owner: Message | tuple[Unmatched, Row]) -> set[Any]:
+        """Return what the owner of a position is known to hold."""
+        if isinstance(owner, Message):
+            return owner.values("payload_hash")
+        return known([owner[1].get("payload_hash")])
+
+    def _contradicts(self, owner: Message | tuple[Unmatched, Row], row: Row, at: Position | None) -> bool:
         if self.history.contract.identity is Identity.CONTENT:
             shown = owner.attempts[0].row if isinstance(owner, Message) else owner[1]
             return contradict(shown.get("payload_hash"), row.get("payload_hash"))
         if self.history.contract.identity is not Identity.MESSAGE_ID:
             return False
-        name = owner.message_id if isinstance(owner, Message) else owner[1].get("message_id")
+        name = owner.name_at(at) if isinstance(owner, Message) else owner[1].get("message_id")
         if contradict(name, row.get("message_id")):
             return True
         if self.history.contract.id_scope == "session" and isinstance(owner, Message):

@@ -59,9 +59,27 @@ def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
     record = record_of(fates, row)
     name = row.get("message_id") if record is None else record.get("message_id") or row.get("message_id")
     is_nameless = fates.history.contract.identity is Identity.POSITION or name is None
-    if could_be_an_unplaced_send(fates, row, is_nameless):
+    if could_be_an_unplaced_send(fates, row, is_nameless) or (
+        is_nameless and could_be_a_copy(fates, row, record)
+    ):
         return False
     return origin_is_covered(fates, row, record)
+
+
+def could_be_a_copy(fates: Fates, row: Row, record: Row | None) -> bool:
+    """Return whether the effect holds what was sent to its topic: a client that retried may have written it (85)."""
+    if fates.history.contract.identity is Identity.CONTENT:
+        return False
+    unit = [
+        one
+        for one, _ in fates.matched.unmatched_effects
+        if _identity_of(fates, one) == _identity_of(fates, row)
+    ]
+    shown = known(one.get("payload_hash") for one in [*unit, record or {}])
+    return any(
+        shown & message.values("payload_hash") and fates.place(message)[0] == row.get("topic")
+        for message in fates.matched.messages
+    )
 
 
 def record_of(fates: Fates, row: Row) -> Row | None:
@@ -102,8 +120,8 @@ def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
     if at is None:
         return False
     reaches_back = min(at - history.contract.look_back, at)
-    first = _first_of_the_topic(fates, row.get("topic"))
-    from_there = reaches_back if first is None else max(reaches_back, first - history.skew)
+    firsts = known([_first_of_the_topic(fates, row.get("topic")), _first_of_the_partition(fates, row)])
+    from_there = max([reaches_back, *(first - history.skew for first in firsts)])
     return history.covers(Ledger.PRODUCED, min(from_there, at), at + history.skew)
 
 
@@ -115,6 +133,15 @@ def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:
     if not bounds or any(bound.start > 0 for bound in bounds) or not dated or len(dated) < len(times):
         return None
     return min(dated)
+
+
+def _first_of_the_partition(fates: Fates, row: Row) -> datetime | None:
+    """Return when the first record of the effect's partition was sent, where an attempt says that it is at offset 0."""
+    place = window_position(fates, row)
+    attempts = [attempt for message in fates.matched.messages for attempt in message.attempts]
+    return min(
+        known(one.at for one in attempts if place and position(one.row) == (*place[:2], 0)), default=None
+    )
 
 
 def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool:

@@ -63,6 +63,60 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.STAGED: _SIDE,
 }
 """The columns that the generated rows may have, as `present` says them."""
+_SPARE: dict[Ledger, tuple[tuple[str, ...], ...]] = {
+    Ledger.PRODUCED: (
+        ("key_hash",),
+        ("payload_hash",),
+        ("message_id",),
+        ("sequence",),
+        ("producer_session",),
+        ("producer_id", "producer_session"),
+        ("transaction_state",),
+        ("transaction_id", "transaction_state"),
+        ("intended_partition",),
+        ("partition", "offset"),
+        ("offset",),
+        ("completed_at",),
+        ("outcome",),
+    ),
+    Ledger.LOG: (
+        ("key_hash",),
+        ("payload_hash",),
+        ("message_id",),
+        ("transaction_state",),
+        ("record_timestamp",),
+        ("log_start_offset",),
+        ("last_stable_offset",),
+        ("end_offset",),
+        ("observed_at",),
+        ("cleanup_policy",),
+    ),
+    Ledger.DELIVERED: (
+        ("key_hash",),
+        ("payload_hash",),
+        ("message_id",),
+        ("partition", "offset"),
+        ("offset",),
+        ("consumer_group",),
+        ("generation",),
+        ("consumer_id",),
+        ("outcome",),
+        ("transaction_state",),
+        ("transaction_id", "transaction_state"),
+    ),
+    Ledger.READ: (
+        ("key_hash",),
+        ("payload_hash",),
+        ("message_id",),
+        ("isolation",),
+        ("consumer_id",),
+        ("outcome",),
+    ),
+    Ledger.COMMITTED: (("consumer_group",), ("committed_at",)),
+    Ledger.DEAD_LETTERS: (("message_id",), ("partition", "offset"), ("payload_hash",)),
+    Ledger.FILTERED: (("message_id",), ("partition", "offset"), ("payload_hash",)),
+}
+"""The columns that a source may lack; those of a tuple go together."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +135,7 @@ class RandomHistory:
 class Setting:
     """What a family of histories has in common: terms, declared ledgers, and how far each is complete.
 
-    `absent` are ledgers that the contract declares and nobody delivered.
+    `absent` are ledgers that the contract declares and nobody delivered, `lacking` the columns that a source has not.
     """
 
     is_wild: bool
@@ -89,6 +143,7 @@ class Setting:
     ledgers: tuple[Ledger, ...]
     coverage: dict[Ledger, OracleCoverage]
     absent: tuple[Ledger, ...]
+    lacking: dict[Ledger, frozenset[str]]
 
 
 def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[RandomHistory]:
@@ -112,20 +167,29 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     absent = (Ledger.DEAD_LETTERS,) if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in ledgers else ()
     terms = _terms(rng)
     terms |= _multiplicity(rng, terms, ledgers)
-    return Setting(is_wild, terms, ledgers, _coverages(rng, list(ledgers)), absent)
+    coverages = _coverages(rng, list(ledgers))
+    lacking = {} if is_wild else _lacking(rng, terms, ledgers)
+    return Setting(is_wild, terms, ledgers, coverages, absent, lacking)
 
 
 def history_in(setting: Setting, rng: Random, name: str) -> RandomHistory:
     """Return a history of the setting."""
     made = _wild_rows(rng, setting.ledgers) if setting.is_wild else _simulated_rows(rng, setting.terms)
-    rows = {ledger: made[ledger] for ledger in setting.ledgers}
+    lacking = setting.lacking
+    rows = {
+        ledger: [
+            {name: value for name, value in row.items() if name not in lacking.get(ledger, ())}
+            for row in made[ledger]
+        ]
+        for ledger in setting.ledgers
+    }
     return RandomHistory(
         name=name,
         contract=contract_for([*rows, *setting.absent], setting.terms),
         window=WINDOW,
         rows=rows,
         coverage=setting.coverage,
-        present={ledger: COLUMNS[ledger] for ledger in rows},
+        present={ledger: COLUMNS[ledger] - lacking.get(ledger, frozenset()) for ledger in rows},
     )
 
 
@@ -258,6 +322,25 @@ def _multiplicity(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...
         return {}
     fan_out = rng.choice(({"count": 2}, {"count": 3}, {"effect_key": "line"}, {"effect_key": "line"}))
     return {"multiplicity": {"kind": "one_to_many", **fan_out}}
+
+
+def _lacking(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...]) -> dict[Ledger, frozenset[str]]:
+    """Return the columns that sources lack; in half of the settings none does."""
+    lacking: dict[Ledger, frozenset[str]] = {}
+    if rng.random() < 0.5:
+        return lacking
+    spare = [ledger for ledger in ledgers if ledger in _SPARE]
+    for ledger in rng.sample(spare, rng.randint(1, min(3, len(spare)))):
+        gone = {name for group in rng.sample(_SPARE[ledger], rng.choice((1, 1, 2))) for name in group}
+        lacking[ledger] = frozenset(gone - _needed(terms, ledger))
+    return lacking
+
+
+def _needed(terms: dict[str, Any], ledger: Ledger) -> set[str]:
+    """Return the columns without which rows of this identity say nothing of any message."""
+    by: dict[str, set[str]] = {"position": {"partition", "offset"}, "content": {"payload_hash"}}
+    needed = by.get(terms.get("identity", ""), set())
+    return needed if ledger in (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ) else set()
 
 
 def _coverages(rng: Random, ledgers: list[Ledger]) -> dict[Ledger, OracleCoverage]:

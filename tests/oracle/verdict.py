@@ -50,6 +50,8 @@ def verdict_of(
     for numbers in partitions:
         totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
     failing = _failing(history, findings)
+    if totals["lost"] and "LOST" in breaking_classes(history):
+        failing.append(("LOST", True))  # also where its class is that of a phantom in another window
     broken = sorted({name for name, is_confirmed in failing if is_confirmed})
     broken += _exceeded(history, findings, totals)
     if broken:

@@ -282,26 +282,54 @@ def with_ambiguity(scope: Scope, messages: DataFrame, *, may_share_ids: bool) ->
     `has_unnamed_sends`, `has_unplaced_sends`, `has_orphans`, `has_nameless_orphans`: a send that shows no identity or
     no position, and an effect that shows nothing else, may be one and the same; while a topic has both, neither proves
     a loss nor a phantom. `shares_ambiguous_id`: an effect of the id fits none of its contents.
+    `may_be_copy` is of `_with_copies`.
     """
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
     is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
     by_content = scope.contract.identity == Identity.CONTENT
     is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull()
-    is_unnamed = ~F.col("has_identity") if by_content else ~F.col("has_identity") & is_unplaced()
+    is_unnamed = ~F.col("has_identity") if by_content else F.col("message_id").isNull() & is_unplaced()
     by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
         _any(is_sent & is_unnamed).alias("has_unnamed_sends"),
         _any(is_sent & is_unplaced() & F.lit(not by_content)).alias("has_unplaced_sends"),
         _any(is_orphan).alias("has_orphans"),
         _any(is_orphan & is_nameless).alias("has_nameless_orphans"),
     )
-    known = messages.withColumn("shares_ambiguous_id", F.lit(False))
-    if may_share_ids:
+    known = _with_copies(scope, messages)
+    if not may_share_ids:
+        known = known.withColumn("shares_ambiguous_id", F.lit(False))
+    else:
         shared = messages.filter("is_ambiguous").select(F.col("message_id").alias("shared_id")).distinct()
-        joined = messages.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
+        joined = known.join(shared, F.col("message_id") == F.col("shared_id"), how="left")
         known = joined.withColumn("shares_ambiguous_id", F.col("shared_id").isNotNull()).drop("shared_id")
     if scope.evidence[Ledger.PRODUCED].may_lack_position or by_content:
         by_topic = _over_unknown_topics(by_topic)
     return known.join(F.broadcast(by_topic), same(("topic",), "in_"), how="left").drop("in_topic")
+
+
+def _with_copies(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return the messages with `may_be_copy`: an effect that shows no id holds what was sent, at no send's position.
+
+    A retry inside a client writes a second record, and only one is acknowledged (taxonomy, trap 5).
+    """
+    shows_ids = scope.contract.identity == Identity.MESSAGE_ID and not (
+        scope.evidence[scope.effect_ledger].may_lack_id
+    )
+    if shows_ids or scope.contract.identity == Identity.CONTENT:
+        return messages.withColumn("may_be_copy", F.lit(False))
+    is_named = F.col("message_id").isNotNull() & F.lit(scope.contract.identity == Identity.MESSAGE_ID)
+    is_nameless = (F.col("attempts") == 0) & (F.col("effect_rows") > 0) & ~is_named
+    content = F.explode(F.array_union("output_payload_hash", "logged_payload_hash")).alias("copied")
+    shown = messages.filter(is_nameless).select(
+        F.col("topic").alias("of_topic"), content, F.col("key").alias("of_key")
+    )
+    sent = messages.filter(F.col("attempts") > 0).select(
+        "topic", F.explode("sent_payload_hash").alias("sent")
+    )
+    is_same = F.col("sent").eqNullSafe(F.col("copied")) & F.col("topic").eqNullSafe(F.col("of_topic"))
+    copies = sent.join(F.broadcast(shown), is_same, how="inner").select("of_key").distinct()
+    joined = messages.join(F.broadcast(copies), F.col("key") == F.col("of_key"), how="left")
+    return joined.withColumn("may_be_copy", F.col("of_key").isNotNull()).drop("of_key")
 
 
 def _over_unknown_topics(by_topic: DataFrame) -> DataFrame:

@@ -9,15 +9,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.attempts import told_state
+from tieout.engine.claims import HELD, owners_of, sent_claims, with_owner
 from tieout.engine.contested import with_position_key
-from tieout.engine.joining import same
 from tieout.engine.keys import POSITION, id_key, placed_offset, position_key
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
-
-# Whose claim on a position comes first when rows are matched by it: the lower rank wins.
-RANK_VISIBLE, RANK_READ, RANK_ACCEPTED, RANK_SHADOW = 0, 1, 2, 3
 
 
 def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
@@ -75,69 +72,6 @@ def _first_reads(rows: DataFrame) -> DataFrame:
     return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
 
 
-def owners_of(
-    scope: Scope, attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None = None
-) -> DataFrame:
-    """Return per position the key of the message with the best claim on it, null where two claim it alike.
-
-    `records` are the log's data records with their keys, `reads` the group's reads with theirs; a read of what nobody
-    attempted claims nothing. `held_state` is the transaction state of what lies there, `open_until` when it was open.
-    """
-    sent = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
-    claims = sent.select(
-        *POSITION,
-        "key",
-        F.col(scope.identity_column).alias("message_id"),
-        F.lit(RANK_ACCEPTED).alias("rank"),
-        F.lit(None).cast("string").alias("state"),
-        F.lit(None).cast("timestamp").alias("open_until"),
-    )
-    if records is not None:
-        rank = F.when(F.col("is_visible"), RANK_VISIBLE).otherwise(RANK_SHADOW)
-        claims = claims.unionByName(
-            records.select(
-                *POSITION,
-                "key",
-                F.col("named_id").alias("message_id"),
-                rank.alias("rank"),
-                F.col("transaction_state").alias("state"),
-                "open_until",
-            )
-        )
-    if reads is not None:
-        is_claim = F.col("offset").isNotNull() & F.col("has_identity") & ~F.col("is_ambiguous")
-        ours = reads.filter(is_claim & F.col("effect_state").isin("ok", "again"))
-        claims = claims.unionByName(
-            ours.join(attempts.select("key").distinct(), "key", how="left_semi").select(
-                *POSITION,
-                "key",
-                F.col(scope.identity_column).alias("message_id"),
-                F.lit(RANK_READ).alias("rank"),
-                F.lit(None).cast("string").alias("state"),
-                F.lit(None).cast("timestamp").alias("open_until"),
-            )
-        )
-    same_rank = claims.groupBy(*POSITION, "rank").agg(
-        F.min("key").alias("low"),
-        F.max("key").alias("high"),
-        F.max("message_id").alias("id"),
-        F.max("state").alias("state"),
-        F.max("open_until").alias("open_until"),
-    )
-    best = same_rank.groupBy(*POSITION).agg(
-        F.min(F.struct("rank", "low", "high", "id")).alias("best"),
-        F.max("state").alias("state"),
-        F.max("open_until").alias("open_until"),
-    )
-    return best.select(
-        *[F.col(name).alias(f"owned_{name}") for name in POSITION],
-        F.when(F.col("best.low") == F.col("best.high"), F.col("best.low")).alias("owner"),
-        F.col("best.id").alias("owner_id"),
-        F.col("state").alias("held_state"),
-        "open_until",
-    )
-
-
 def reused_ids_of(scope: Scope, attempts: DataFrame, contested: DataFrame | None) -> DataFrame | None:
     """Return the ids that alone do not say which message or content is meant, or None where all ids do.
 
@@ -181,25 +115,25 @@ def with_record_keys(
 ) -> DataFrame:
     """Return log records with the `key` of their message: by position unless the ids contradict, else by their id.
 
-    `named_id` is the message's id, the record's own or that of who sent it there.
+    `named_id` is the message's id, the record's own or that of who sent it there; `is_claimed` says that somebody did.
     """
     if scope.contract.identity == Identity.POSITION:
-        return with_position_key(records, reused).withColumn("named_id", F.col("message_id"))
+        keyed = with_position_key(records, reused)
+        return keyed.withColumns({"named_id": F.col("message_id"), "is_claimed": F.lit(True)})
     by_id = with_id_key(_with_session(records), reused).drop("producer_session")
-    claims = attempts.filter(
-        F.col("offset").isNotNull() & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
-    )
-    at = claims.groupBy(*[F.col(name).alias(f"at_{name}") for name in POSITION]).agg(
-        F.min("key").alias("low"), F.max("key").alias("high"), F.min("message_id").alias("sent_id")
-    )
-    contradicts = F.coalesce(F.col("sent_id") != F.col("message_id"), F.lit(False))
-    by_position = F.when((F.col("low") == F.col("high")) & ~contradicts, F.col("low"))
+    is_claim = (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
+    owners = owners_of(scope, [sent_claims(scope, attempts.filter(is_claim))])
+    by_own_id = F.when(F.col("message_id").isNotNull(), F.col("by_id"))
     return (
-        by_id.join(at, same(POSITION, "at_"), how="left")
-        .withColumn("key", F.coalesce(by_position, F.when(F.col("message_id").isNotNull(), F.col("by_id"))))
-        .withColumn("named_id", F.coalesce("message_id", F.when(by_position.isNotNull(), F.col("sent_id"))))
-        .withColumn("key", F.coalesce("key", position_key()))
-        .drop("sent_id", "by_id", "low", "high", *(f"at_{name}" for name in POSITION))
+        with_owner(scope, by_id, owners)
+        .withColumns(
+            {
+                "key": F.coalesce("owner", by_own_id, position_key()),
+                "named_id": F.coalesce("message_id", "owner_name"),
+                "is_claimed": F.col("owner").isNotNull(),
+            }
+        )
+        .drop("by_id", "owner", "owner_name", "is_nameless", *HELD)
     )
 
 
@@ -219,7 +153,7 @@ def with_message_keys(
     to another. A row that is tied to no message keeps a key of its own; rows that could belong to several share one per
     id, and these, like what shows neither id nor position, have `has_identity` false.
     """
-    placed = rows.join(owners, same(POSITION, "owned_") & F.col("offset").isNotNull(), how="left")
+    placed = with_owner(scope, rows, owners)
     by_position = scope.contract.identity == Identity.POSITION
     if scope.contract.identity != Identity.MESSAGE_ID:
         own = with_position_key(placed, reused if by_position else None)
@@ -228,8 +162,7 @@ def with_message_keys(
     else:
         matched = with_id_key(_with_session(placed), reused)
         has_id = F.col("message_id").isNotNull()
-        is_denied = F.coalesce(F.col("owner_id") != F.col("message_id"), F.col("owner").isNull())
-        is_ambiguous = has_id & F.col("by_id").isNull() & is_denied
+        is_ambiguous = has_id & F.col("by_id").isNull() & F.col("owner").isNull()
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
     digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
     alone = F.coalesce(
@@ -237,14 +170,12 @@ def with_message_keys(
         F.when(F.col("offset").isNotNull(), position_key()),
         F.concat(F.lit("r:"), digest),
     )
-    contradicts = F.coalesce(F.col("owner_id") != F.col(scope.identity_column), F.lit(False))
-    owner_fits = F.col("owner").isNotNull() & ~contradicts
+    owner_fits = F.col("owner").isNotNull()
     if by_position:
         owner_fits &= F.col("owner") == F.col("by_id")
     # A record that shows no id and that nobody claims says less about a row than the row's own id does.
-    is_nameless = F.col("owner_id").isNull() & F.col("owner").startswith("p:") & F.col("by_id").isNotNull()
-    named_by_owner = owner_fits & ~is_nameless
-    key = F.when(named_by_owner, F.col("owner")).otherwise(F.coalesce("by_id", alone))
+    is_outweighed = F.col("is_nameless") & F.col("by_id").isNotNull()
+    key = F.when(owner_fits & ~is_outweighed, F.col("owner")).otherwise(F.coalesce("by_id", alone))
     return (
         matched.withColumn("key", key)
         .withColumn("has_identity", owner_fits | F.col("by_id").isNotNull() | _is_known_by_position())
@@ -253,7 +184,8 @@ def with_message_keys(
             "key",
             "has_identity",
             F.when(owner_fits, F.col("held_state")).alias("held_state"),
-            F.when(owner_fits, F.col("open_until")).alias("open_until"),
+            F.when(owner_fits, F.col("held_until")).alias("open_until"),
+            F.when(owner_fits, F.col("held_at")).alias("held_at"),
             "is_ambiguous",
         )
     )

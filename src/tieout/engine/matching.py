@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 
 from tieout.engine import messages as gathering
 from tieout.engine.attempts import attempts_of, contested_ids_of
+from tieout.engine.claims import owners_of, read_claims, record_claims, sent_claims
 from tieout.engine.contents import sent_by_content
 from tieout.engine.contested import contested_positions_of
 from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
 from tieout.engine.effects import (
     consumer_rows_of,
-    owners_of,
     reused_ids_of,
     with_message_keys,
     with_record_keys,
@@ -62,17 +62,7 @@ def matched(scope: Scope) -> Matched:
     keyed: dict[Ledger, DataFrame] = {Ledger.PRODUCED: attempts}
     if records is not None:
         keyed[Ledger.LOG] = records
-    owners = owners_of(scope, attempts, records)
-    # What a read shows at a position says whose an output row of that position is, so reads come first.
-    for ledger in (Ledger.READ, Ledger.DELIVERED):
-        if ledger in scope.evidence:
-            rows = with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
-            keyed[ledger] = materialised(rows)
-        if ledger == Ledger.READ and ledger in keyed:
-            owners = owners_of(scope, attempts, records, keyed[ledger])
-    for ledger in _ASIDE:
-        if ledger in scope.evidence:
-            keyed[ledger] = materialised(with_message_keys(scope, scope.rows(ledger), owners, reused))
+    keyed |= _others(scope, attempts, records, reused)
     at_position = keyed
     if scope.contract.identity == Identity.CONTENT:
         keyed = _paired(scope, keyed)
@@ -117,6 +107,28 @@ def _sent(scope: Scope, records: DataFrame | None) -> tuple[DataFrame, DataFrame
     if records is not None:
         records = materialised(with_record_keys(scope, records, attempts, reused))
     return attempts, records, reused
+
+
+def _others(
+    scope: Scope, attempts: DataFrame, records: DataFrame | None, reused: DataFrame | None
+) -> dict[Ledger, DataFrame]:
+    """Return the consumer's ledgers with the keys of their messages, given the keyed attempts and records."""
+    keyed = {}
+    claims = [sent_claims(scope, attempts.filter(F.col("outcome") != "failed"))]
+    if records is not None:
+        claims.append(record_claims(records))
+    owners = owners_of(scope, claims)
+    # What a read shows at a position says whose an output row of that position is, so reads come first.
+    for ledger in (Ledger.READ, Ledger.DELIVERED):
+        if ledger in scope.evidence:
+            rows = with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
+            keyed[ledger] = materialised(rows)
+        if ledger == Ledger.READ and ledger in keyed:
+            owners = owners_of(scope, [*claims, read_claims(scope, keyed[ledger], attempts)])
+    for ledger in _ASIDE:
+        if ledger in scope.evidence:
+            keyed[ledger] = materialised(with_message_keys(scope, scope.rows(ledger), owners, reused))
+    return keyed
 
 
 def _paired(scope: Scope, at_position: Mapping[Ledger, DataFrame]) -> dict[Ledger, DataFrame]:

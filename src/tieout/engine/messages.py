@@ -29,8 +29,8 @@ CONTENTS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp"
 _SHOWN_BY: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
 _EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
-    "topic", "partition", "offset", "intended_partition", "at", "done_at", "state", "held_state", "open_until",
-    "is_visible",
+    "topic", "partition", "offset", "intended_partition", "at", "done_at", "state",
+    "held_state", "held_at", "open_until", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
     "broker_producer_id",
@@ -78,7 +78,7 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     )
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
-    types |= dict.fromkeys(("at", "done_at", "open_until", "record_timestamp"), "timestamp")
+    types |= dict.fromkeys(("at", "done_at", "held_at", "open_until", "record_timestamp"), "timestamp")
     columns = []
     fan_out = tuple(FAN_OUT_COLUMNS) if "effect_round" in rows.columns else ()
     types |= FAN_OUT_COLUMNS
@@ -151,6 +151,9 @@ def _when(condition: Column, value: Column) -> Column:
 def _attempt_facts(scope: Scope) -> dict[str, Column]:
     attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
+    # A failed send may be the one that is in the log after all: where its record is, or where it knows no position.
+    may_be_there = ~placed | F.coalesce(F.col("held_state").isin("none", "committed"), F.lit(False))
+    failed_there = attempt & (outcome == "failed") & may_be_there
     facts = {"attempts": F.count_if(attempt), "attempts_in": F.count_if(attempt & inside)}
     for name in ("acked", "failed", "unknown"):
         facts[name] = F.count_if(attempt & (outcome == name))
@@ -167,9 +170,14 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "last_attempt_at": F.max(_when(attempt, F.col("at"))),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
-        "last_failed": F.max(_when(attempt & (outcome == "failed"), F.struct("at", "done_at"))),
+        "failed_there": F.count_if(failed_there),
+        "failed_there_in": F.count_if(failed_there & inside),
+        "last_failed_there": F.max(_when(failed_there, F.struct("at", "done_at"))),
         "acked_place": F.min(
             _when(attempt & placed & (outcome == "acked"), F.struct("at", _place().alias("place")))
+        ),
+        "unknown_place": F.min(
+            _when(attempt & placed & (outcome == "unknown"), F.struct("at", _place().alias("place")))
         ),
         "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
         "is_misrouted": F.coalesce(
@@ -204,16 +212,20 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
     inside = scope.in_window(at)
     committed_read = _is(READ) & F.col("is_committed_read")
     is_read = _is(READ) & F.col("state").isin("ok", "again")
+    is_possible = row & F.col("state").isin("ok", "unknown")
     return fan_out_facts(scope, effect, row & (F.col("state") == "unknown"), _is(ATTEMPT)) | {
         "effect_rows": F.count_if(effect),
         "effect_rows_in": F.count_if(effect & inside),
         "possible_effects": F.count_if(row & (F.col("state") == "unknown")),
         "first_seen_at": F.coalesce(
             F.min(_when(effect & inside, at)),
-            F.min(_when(row & F.col("state").isin("ok", "unknown") & inside, at)),
-            F.min(_when(row & F.col("state").isin("ok", "unknown"), at)),
+            F.min(_when(is_possible & inside, at)),
+            F.min(_when(is_possible, at)),
         ),
-        "is_ambiguous": F.coalesce(F.bool_or("is_ambiguous"), F.lit(False)),
+        "is_ambiguous": F.coalesce(
+            F.bool_or(F.col("is_ambiguous") & (is_possible | F.col("kind").isin(FILTERED, DEAD_LETTER))),
+            F.lit(False),
+        ),
         "first_effect_at": F.min(_when(effect, at)),
         "last_effect": F.max(_when(effect & at.isNotNull(), F.struct("at", "generation", "consumer_id"))),
         "first_effect": F.min(
@@ -226,19 +238,19 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         ),
         "effect_place": F.min(
             _when(
-                row
-                & F.col("state").isin("ok", "unknown")
-                & (F.col("topic").isNotNull() | F.col("partition").isNotNull()),
+                is_possible & (F.col("topic").isNotNull() | F.col("partition").isNotNull()),
                 F.struct((~ok).alias("is_uncertain"), "at", _place().alias("place")),
             )
         ),
+        "is_from_record": F.coalesce(F.bool_or(effect & F.col("held_state").isNotNull()), F.lit(False)),
+        "from_record_at": F.min(_when(effect, F.col("held_at"))),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
-        "is_from_open": F.coalesce(
-            F.bool_or((effect | _is(READ)) & (at < F.col("open_until") - F.lit(scope.contract.clock_skew))),
-            F.lit(False),
-        )
-        | _is_own_read(scope),
+        "open_seen_at": _open_seen_at(scope, effect),
         "reads": F.count_if(is_read & F.col("offset").isNotNull()),
+        "was_handed": F.coalesce(
+            F.bool_or(_is(READ) & (F.col("state").isin("ok", "again") | F.col("offset").isNotNull())),
+            F.lit(False),
+        ),
         "is_read_committed": F.bool_or(committed_read),
         "is_filtered": F.bool_or(_is(FILTERED)),
         "is_dead_lettered": F.bool_or(_is(DEAD_LETTER)),
@@ -246,12 +258,34 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
     }
 
 
-def _is_own_read(scope: Scope) -> Column:
-    """Return whether a transaction that wrote the message read it; `delivered` names the sink's transactions."""
+def _open_seen_at(scope: Scope, effect: Column) -> Column:
+    """Return when an effect or read showed what was not committed then: in the window where it did, else ever, or null.
+
+    Its transaction was open, or was the reader's own; `delivered` names the sink's transactions, not the producer's.
+    A row without position came from the message's records: of a written one and others nobody knows which.
+    """
+    at, skew, placed = F.col("at"), F.lit(scope.contract.clock_skew), F.col("offset").isNotNull()
+    shown, record = effect | (_is(READ) & (placed | F.col("state").isin("ok", "again"))), _is(RECORD)
+    is_elsewhere = (
+        placed & F.col("held_state").isNull() & (_is(READ) | _is(ATTEMPT) & (F.col("state") != "failed"))
+    )
+    is_of_one = (F.count_if(record & F.col("state").isin("none", "committed")) == 0) | (
+        F.count_if(record) == 1
+    )
+    until = F.when(is_of_one & ~F.bool_or(is_elsewhere), F.max(_when(record, F.col("open_until"))))
+
+    def first(inside: Column) -> Column:
+        there = F.min(_when(shown & inside & (at < F.col("open_until") - skew), at))
+        anywhere = F.min(_when(shown & inside & ~placed, at))
+        return F.coalesce(there, F.when(anywhere < until - skew, anywhere))
+
+    inside = scope.in_window(at)
     if not (scope.has(Ledger.READ, "transaction_id") and scope.has(Ledger.PRODUCED, "transaction_id")):
-        return F.lit(False)
+        return F.coalesce(first(inside), first(F.lit(True)))
     wrote, read = (F.collect_set(_when(_is(kind), F.col("transaction_id"))) for kind in (ATTEMPT, READ))
-    return F.arrays_overlap(wrote, read)
+    is_own, in_transaction = F.arrays_overlap(wrote, read), _is(READ) & F.col("transaction_id").isNotNull()
+    own_inside, own_ever = (F.min(_when(in_transaction & rows, at)) for rows in (inside, F.lit(True)))
+    return F.coalesce(first(inside), F.when(is_own, own_inside), first(F.lit(True)), F.when(is_own, own_ever))
 
 
 def _sets(scope: Scope) -> dict[str, Column]:
@@ -269,6 +303,7 @@ def _sets(scope: Scope) -> dict[str, Column]:
     sets = {
         "transactions": _when(in_transaction & (state != "failed"), transaction),
         "unknown_transactions": _when(in_transaction & (state == "unknown"), transaction),
+        "failed_transactions": _when(in_transaction & (state == "failed"), transaction),
         "intended_partitions": _when(attempt, F.col("intended_partition")),
         "uncovered_copies": _when(asserts & ~F.col("is_log_covered"), _position()),
         "asserted": _when(asserts, _position()),

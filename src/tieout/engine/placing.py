@@ -18,7 +18,7 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
 
     `acceptance` is one of accepted, unproven, failed, or null for what nobody attempted.
     """
-    known = with_written_failures(with_proof(scope, gathered))
+    known = with_proof(scope, with_written_failures(gathered))
     best = F.coalesce("first_acked", "last_unknown")
     placed_messages = (
         known.withColumn("acceptance", _acceptance())
@@ -46,7 +46,7 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
                 "first_offset": _first_offset(),
             }
         )
-        .drop("home", "acked_place", "effect_place", "attempt_place", "record_topic")
+        .drop("home", "acked_place", "unknown_place", "effect_place", "attempt_place", "record_topic")
     )
     return with_range_counts(scope, placed_messages)
 
@@ -77,19 +77,23 @@ def with_written_failures(messages: DataFrame) -> DataFrame:
 
     Their attempts' outcome is unknown, and the record proves them.
     """
-    is_written = (F.col("failed") > 0) & (F.col("acked") + F.col("unknown") == 0) & (F.col("written") > 0)
-    zero = F.lit(0).cast("bigint")
+    is_written = (
+        (F.col("failed_there") > 0) & (F.col("acked") + F.col("unknown") == 0) & (F.col("written") > 0)
+    )
     marked = messages.withColumn("is_failed_but_written", is_written)
     moved = F.col("is_failed_but_written")
+    chosen = {
+        "last_unknown": F.col("last_failed_there"),
+        "unknown": F.col("failed_there"),
+        "unknown_in": F.col("failed_there_in"),
+        "failed": F.col("failed") - F.col("failed_there"),
+        "failed_in": F.col("failed_in") - F.col("failed_there_in"),
+        "transactions": F.col("failed_transactions"),
+        "unknown_transactions": F.col("failed_transactions"),
+    }
     return marked.withColumns(
-        {
-            "last_unknown": F.when(moved, F.col("last_failed")).otherwise(F.col("last_unknown")),
-            "unknown": F.when(moved, F.col("failed")).otherwise(F.col("unknown")),
-            "unknown_in": F.when(moved, F.col("failed_in")).otherwise(F.col("unknown_in")),
-            "failed": F.when(moved, zero).otherwise(F.col("failed")),
-            "failed_in": F.when(moved, zero).otherwise(F.col("failed_in")),
-        }
-    )
+        {name: F.when(moved, value).otherwise(F.col(name)) for name, value in chosen.items()}
+    ).drop("failed_there", "failed_there_in", "last_failed_there", "failed_transactions")
 
 
 def _acceptance() -> Column:
@@ -104,12 +108,16 @@ def _acceptance() -> Column:
 
 
 def _home() -> Column:
-    """Return the partition of the first position: the earliest acked attempt's, else the lowest; else the effect's."""
+    """Return the partition of the first position, else the effect's.
+
+    It is the earliest acked attempt's, else, of what was accepted, the earliest other attempt's, else the lowest.
+    """
+    unknown = F.when(F.col("acceptance") == "accepted", F.col("unknown_place.place"))
     first = F.array_min("asserted")
     lowest = F.when(
         F.size("asserted") > 0, F.struct(first["topic"].alias("topic"), first["partition"].alias("partition"))
     )
-    return F.coalesce("acked_place.place", lowest, "effect_place.place")
+    return F.coalesce("acked_place.place", unknown, lowest, "effect_place.place")
 
 
 def _first_offset() -> Column:

@@ -11,7 +11,7 @@ from tieout.model import BreakClass, Ledger, Locus
 
 
 def _is_recorded() -> Column:
-    return (F.col("written") + F.col("aborted") + F.col("open")) > 0
+    return ((F.col("written") + F.col("aborted") + F.col("open")) > 0) | F.col("is_from_record")
 
 
 def is_orphan() -> Column:
@@ -35,8 +35,9 @@ def origin_is_covered(scope: Scope) -> Column:
         return F.lit(False)
     skew, seen_at = F.lit(scope.contract.clock_skew), F.col("first_seen_at")
     until = scope.covered_until(Ledger.PRODUCED, seen_at + skew)
-    recorded = scope.covered_from(Ledger.PRODUCED, F.col("record_at") - skew) & scope.covered_until(
-        Ledger.PRODUCED, F.col("record_at") + skew
+    record_at = F.coalesce("from_record_at", "record_at")
+    recorded = scope.covered_from(Ledger.PRODUCED, record_at - skew) & scope.covered_until(
+        Ledger.PRODUCED, record_at + skew
     )
     reaches_back = scope.covered_from(Ledger.PRODUCED, seen_at - F.lit(scope.contract.look_back))
     starts_with_topic = F.coalesce("has_first_record", F.lit(False))
@@ -46,14 +47,16 @@ def origin_is_covered(scope: Scope) -> Column:
         & ~F.col("has_unnamed_sends")
         & ~(by_position_only & F.col("has_unplaced_sends"))
     )
-    covered = F.when(_is_recorded() & F.col("record_at").isNotNull(), recorded).otherwise(
+    covered = F.when(_is_recorded() & record_at.isNotNull(), recorded).otherwise(
         until & (reaches_back | starts_with_topic)
     )
     return is_named & covered
 
 
-def _unknown(scope: Scope) -> Column:
-    return is_orphan() & (F.col("effect_rows_in") > 0) & origin_is_covered(scope)
+def is_phantom(scope: Scope) -> Column:
+    """Return whether an effect of the window certainly comes from no covered producer."""
+    is_covered = F.coalesce(origin_is_covered(scope), F.lit(False))
+    return is_orphan() & (F.col("effect_rows_in") > 0) & is_covered & ~F.col("may_be_copy")
 
 
 def _unknown_locus(scope: Scope) -> Column:
@@ -66,10 +69,10 @@ def _unknown_locus(scope: Scope) -> Column:
 
 
 def _uncommitted(_scope: Scope) -> Column:
-    return F.col("is_from_open")
+    return F.col("open_seen_at").isNotNull() & (F.col("attempts") > 0)
 
 
-PHANTOM_UNKNOWN = MessageRule(BreakClass.PHANTOM_UNKNOWN, _unknown, _unknown_locus)
+PHANTOM_UNKNOWN = MessageRule(BreakClass.PHANTOM_UNKNOWN, is_phantom, _unknown_locus)
 PHANTOM_ABORTED = MessageRule(
     BreakClass.PHANTOM_ABORTED, lambda _scope: is_aborted_effect(), at(Locus.CONSUMER_ISOLATION)
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from tieout.engine.classes.phantoms import is_orphan, origin_is_covered
+from tieout.engine.classes.phantoms import is_orphan, is_phantom
 from tieout.engine.classes.rule import MessageRule, Need, at
 from tieout.engine.dispositions import lacks_evidence
 from tieout.engine.multiplicity import last_first_effect_at
@@ -18,10 +18,12 @@ def _disposed(name: str, *needs: Need) -> MessageRule:
 
 
 def _set_aside(name: str, ledger: Ledger) -> MessageRule:
-    """Return the rule of a ledger that accounts for messages, accepted or not."""
+    """Return the rule of a ledger that accounts for messages, accepted or not; dead letters come first."""
 
     def holds(_scope: Scope) -> Column:
         of_unaccepted = F.coalesce(f"is_{name}", F.lit(False)) & _is_unaccepted_without_effect()
+        if ledger != Ledger.DEAD_LETTERS:
+            of_unaccepted &= ~F.coalesce("is_dead_lettered", F.lit(False))
         return (F.col("disposition") == name) | of_unaccepted
 
     return MessageRule(BreakClass(name.upper()), holds, needs=(Need(ledger),))
@@ -38,8 +40,9 @@ def _is_set_aside() -> Column:
 
 
 def _is_pending() -> Column:
-    """Return whether an unproven message can still show up: not due, or in a transaction that is open."""
-    is_open = ~F.col("is_due") | (F.col("open") > 0)
+    """Return whether an unproven message can still show up: not due, or not absent everywhere."""
+    is_somewhere = (F.col("open") > 0) | F.col("was_handed") | F.coalesce("is_staged", F.lit(False))
+    is_open = ~F.col("is_due") | is_somewhere
     return (F.col("acceptance") == "unproven") & is_open & ~_is_set_aside()
 
 
@@ -63,12 +66,7 @@ def _late(scope: Scope) -> Column:
 
 def _unverifiable(scope: Scope) -> Column:
     return (
-        (F.col("disposition") == "unverifiable")
-        | _is_undecided(scope)
-        | (
-            is_orphan()
-            & ~((F.col("effect_rows_in") > 0) & F.coalesce(origin_is_covered(scope), F.lit(False)))
-        )
+        (F.col("disposition") == "unverifiable") | _is_undecided(scope) | (is_orphan() & ~is_phantom(scope))
     )
 
 
