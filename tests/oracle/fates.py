@@ -191,9 +191,9 @@ class Fates:
                 place = row["topic"], row["partition"]
                 found.append((place, self.held_back(row) - 1, row.get("committed_at")))
         for message in self.matched.messages:
-            lowest = min(self.positions(message), default=None)
+            first = self.first_position(message)
             for row in message.effects + message.reads:
-                at = position(row) or lowest
+                at = position(row) or first
                 if at is not None:
                     found.append((at[:2], self._passed(at, row), row.get("processed_at")))
         unmatched = [row for row, _ in self.matched.unmatched_effects] + self.history.rows(Ledger.READ)
@@ -256,8 +256,11 @@ class Fates:
             return False
         return all(self._was_compacted(message, at, since) for at, since in asserted.items())
 
-    def superseding(self, message: Message, at: Position, since: datetime | None) -> Row | None:
-        """Return the first later committed record of the message's key, where compaction may have made the hole."""
+    def superseding(
+        self, message: Message, at: Position, since: datetime | None, keys: set[Any] | None = None
+    ) -> Row | None:
+        """Return the first later committed record of the keys (else the message's), where compaction made the hole."""
+        keys = message.values("key_hash") if keys is None else keys
         if not self.history.log_covers(at, since) or at in self.history.records:
             return None
         if "compact" not in self.history.bounds[at[:2]].policy:
@@ -267,7 +270,7 @@ class Fates:
             for other, record in sorted(self.history.records.items(), key=lambda item: item[0])
             if other[:2] == at[:2]
             and other[2] > at[2]
-            and record.get("key_hash") in message.values("key_hash")
+            and record.get("key_hash") in keys
             and self.history.is_written(record)
         ]
         return later[0] if later else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import Place, Position, Row, position
+from tests.oracle.history import Place, Position, Row, known, position
 from tests.oracle.messages import Attempt, Message
 
 from tieout.model import BreakClass, Ledger, Locus
@@ -188,9 +188,9 @@ def _output_beyond(
 ) -> list[tuple[datetime, int]]:
     found = []
     for message in fates.matched.messages:
-        lowest = min((at for at in fates.positions(message) if at[:2] == place), default=None)
+        first = fates.first_position(message)
         for row in message.effects:
-            at, when = position(row) or lowest, row.get("processed_at")
+            at, when = position(row) or first, row.get("processed_at")
             if at is None or when is None or before is None:
                 continue
             if at[:2] == place and at[2] >= committed and after <= when < before:
@@ -243,7 +243,8 @@ def truncations(fates: Fates) -> list[Finding]:
 
 def _is_truncated(fates: Fates, message: Message, attempt: Attempt, at: Position) -> bool:
     is_absent = at not in fates.history.records and fates.history.log_covers(at, attempt.done_at)
-    return is_absent and fates.superseding(message, at, attempt.done_at) is None
+    keys = known([attempt.row.get("key_hash")])
+    return is_absent and fates.superseding(message, at, attempt.done_at, keys) is None
 
 
 def torn_transactions(fates: Fates) -> list[Finding]:

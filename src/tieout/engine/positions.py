@@ -81,9 +81,8 @@ def progress_of(
     shown = held_back(effects.filter(is_ok & is_placed), "offset", epochs, last=1)
     parts = [shown.select(*PLACE, "offset", at, by["effect"])]
     if may_lack_position:
-        first = F.array_min("asserted")
-        lowest = messages.filter(F.size("asserted") > 0).select(
-            *[first[name].alias(name) for name in (*PLACE, "offset")], F.col("key").alias("lowest_key")
+        lowest = messages.filter(F.col("first_offset").isNotNull()).select(
+            *PLACE, F.col("first_offset").alias("offset"), F.col("key").alias("lowest_key")
         )
         unplaced = effects.filter(is_ok & ~is_placed).select("key", at)
         known = unplaced.join(lowest, F.col("key") == F.col("lowest_key"), how="inner")
