@@ -1,7 +1,8 @@
 """`python -m scripts.faults`: take away each part of the stack at each moment of a run, and tell what was found.
 
 Every cell begins with an empty store and judges the same window, so that what it leaves can be compared with what a
-run leaves that nobody disturbs. Each row is printed as it is there; `--report` writes them to a page when all are.
+run leaves that nobody disturbs. Each row is printed as it is there, and kept; `--report` writes a page of all that are
+kept. A run of all begins with nothing kept, a run of a part replaces that part.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scripts.faults import orders, report
+from scripts.faults.keeping import Kept
 from scripts.faults.killing import VICTIMS, stack_of
 from scripts.faults.matrix import MOMENTS, Cell, Disturbed
 from scripts.faults.receiver import Receiver, serving
 from scripts.faults.replays import Replayed, Replays
-from scripts.stack import services, state
+from scripts.stack import interrupts, services, state
 from scripts.stack.console import Steps, complain, say
 from scripts.stack.environment import webhook
 from scripts.stack.errors import StackError
@@ -46,18 +48,27 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the matrix, or a part of it, and return 0 where every cell is sound, 1 where not, 2 where it could not be."""
     given = _arguments(words)
     layout = Layout(given.home.absolute())
+    kept = Kept(layout.home / "found")
     os.environ.update(SETTINGS)
+    interrupts.end_as_by_ctrl_c()
     names = given.moment or [*(moment.name for moment in MOMENTS), REPLAY]
     try:
         with state.lock(layout), _started(layout) as disturbed:
-            cells = list(_cells(disturbed, names, given.victim or VICTIMS))
-            replays = _replays(disturbed) if REPLAY in names and not given.victim else []
+            found = _found(disturbed, names, given.victim or VICTIMS)
+            if not given.moment and not given.victim:
+                kept.clear()
+            sound = []
+            for one in found:
+                kept.keep(one)
+                sound.append(one.is_sound)
             if given.report:
-                given.report.write_text(report.page(cells, replays), encoding="utf-8")
+                given.report.write_text(report.page(kept.cells(), kept.replays()), encoding="utf-8")
     except TieoutError as error:
         complain(f"error: {error}")
         return 2
-    sound = [*(cell.is_sound for cell in cells), *(replay.is_sound for replay in replays)]
+    except KeyboardInterrupt:
+        complain("interrupted; what was started is stopped, what was found is kept")
+        return interrupts.INTERRUPTED
     unsound = sound.count(False)
     say(f"{len(sound)} cells, {unsound} not as they should be")
     return 1 if unsound else 0
@@ -110,25 +121,37 @@ def _disk(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _found(disturbed: Disturbed, names: Sequence[str], victims: Sequence[str]) -> Iterator[Cell | Replayed]:
+    """Try one line of the page after the other."""
+    yield from _cells(disturbed, names, victims)
+    if REPLAY in names and set(VICTIMS) <= set(victims):
+        yield from _replays(disturbed)
+
+
 def _cells(disturbed: Disturbed, names: Sequence[str], victims: Sequence[str]) -> Iterator[Cell]:
+    chosen = [
+        (moment, victim)
+        for moment in MOMENTS
+        for victim in moment.victims
+        if moment.name in names and victim in victims
+    ]
+    if not chosen:
+        return
     expected = disturbed.undisturbed()
     say(f"undisturbed: {expected.verdict}, {len(expected.alerts)} alerts")
     say(report.HEAD)
-    for moment in MOMENTS:
-        for victim in moment.victims:
-            if moment.name in names and victim in victims:
-                cell = disturbed.cell(moment, victim, expected)
-                say(report.row_of(cell))
-                yield cell
+    for moment, victim in chosen:
+        cell = disturbed.cell(moment, victim, expected)
+        say(report.row_of(cell))
+        yield cell
 
 
-def _replays(disturbed: Disturbed) -> list[Replayed]:
+def _replays(disturbed: Disturbed) -> Iterator[Replayed]:
     replays = Replays(disturbed)
-    found = []
     for play in (replays.rejected, replays.killed_and_approved):
-        found.append(play())
-        say(report.replay_row_of(found[-1]))
-    return found
+        found = play()
+        say(report.replay_row_of(found))
+        yield found
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:

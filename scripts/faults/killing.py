@@ -82,6 +82,11 @@ class Stack:
         )
         return str(rows[0][0]) if rows else None
 
+    def is_at_work(self, dag_id: str) -> bool:
+        """Return whether a run of a DAG has not ended."""
+        query = "SELECT run_id FROM dag_run WHERE dag_id = %s AND state IN ('queued', 'running')"
+        return bool(self._asked(self._airflow_url(), query, dag_id))
+
     def driver(self) -> list[int]:
         """Return Spark's JVM among the processes that carry the home's mark."""
         mark = f"{MARK}={self.layout.home}".encode()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -95,6 +96,10 @@ class Cell:
     """Requests that the receiver was sent again under the key of an alert it had taken, by which it knows them."""
     also_told: int
     """Alerts about the fault itself: a run without a verdict."""
+    run_at: str
+    """When the command began that tried it."""
+    tried_at: str
+    """When it ended, in UTC, as the page shows it."""
 
     @property
     def is_sound(self) -> bool:
@@ -112,12 +117,18 @@ class Undisturbed:
     alerts: frozenset[str]
 
 
+def this_minute() -> str:
+    """Return the time in UTC, to the minute."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+
+
 class Disturbed:
     """The pipeline on a running stack, judged from an empty store again and again."""
 
     def __init__(self, stack: Stack, receiver: Receiver) -> None:
         self.stack, self.receiver = stack, receiver
         self.api, self.store = Api(stack.started.address), Store(stack.started.database_url)
+        self.run_at = this_minute()
         self._dag_run: str | None = None
 
     def undisturbed(self) -> Undisturbed:
@@ -141,8 +152,7 @@ class Disturbed:
         began = time.monotonic()
         with self._held(moment, victim) as is_reached:
             self._begin()
-            self.wait(is_reached, every=0.05)
-            was_hit = victim == "receiver" or self.stack.kill(victim, PIPELINE)
+            was_hit = self._is_met(is_reached) and self._hit(victim)
             time.sleep(1.0)
         self._repair(victim)
         left = self._left(expected)
@@ -151,7 +161,9 @@ class Disturbed:
         while not self._is_judged() and acts < 3:
             acts += 1
             self.judge()
-        self.receiver.is_down = False
+        if victim == "receiver":
+            was_hit = bool(self.receiver.tries)
+            self.receiver.is_down = False
         self._deliver()
         rows, taken = self._rows(), self.receiver.keys()
         return Cell(
@@ -167,7 +179,24 @@ class Disturbed:
             doubled=self._doubled(),
             repeated=sum(taken.values()) - len(taken),
             also_told=len(set(taken) - expected.alerts),
+            run_at=self.run_at,
+            tried_at=this_minute(),
         )
+
+    def _is_met(self, is_reached: Callable[[], bool]) -> bool:
+        """Wait for a moment and return whether it was there, or the run ended without it."""
+        met: list[bool] = []
+
+        def look() -> bool:
+            met.append(is_reached())
+            return met[-1] or not self.stack.is_at_work(PIPELINE)
+
+        self.wait(look, every=0.05)
+        return met[-1]
+
+    def _hit(self, victim: str) -> bool:
+        """Take a victim away and return whether it was there; the receiver is away from the beginning."""
+        return victim == "receiver" or self.stack.kill(victim, PIPELINE)
 
     def _held(self, moment: Moment, victim: str) -> AbstractContextManager[Callable[[], bool]]:
         """Return what brings the moment about, and tells when it is there."""

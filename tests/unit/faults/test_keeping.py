@@ -1,0 +1,74 @@
+"""What was found is kept line by line, so that a page can be made of parts that were run one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from scripts.faults.keeping import Kept
+from scripts.faults.matrix import MOMENTS, Cell
+from scripts.faults.replays import APPROVE, REJECT, Replayed
+
+CELL = Cell(
+    moment=MOMENTS[1],
+    victim="driver",
+    was_hit=True,
+    store_after_kill="as before",
+    acts=0,
+    seconds=12.3,
+    verdict="BROKEN",
+    are_rows_equal=True,
+    lost=0,
+    doubled=0,
+    repeated=1,
+    also_told=2,
+    run_at="2026-11-20 10:00",
+    tried_at="2026-11-20 10:05",
+)
+REPLAY = Replayed(
+    answer=APPROVE,
+    killed="task",
+    planned=8,
+    rows=(0, 8, 8),
+    keys=8,
+    state="success",
+    resolved=8,
+    verdict="KEPT",
+    is_sound=True,
+    run_at="2026-11-20 10:00",
+    tried_at="2026-11-20 10:09",
+)
+
+
+def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:
+    """Another reader of the folder finds the same values, in the order of the page."""
+    first = replace(CELL, moment=MOMENTS[0], victim="task")
+    rejected = replace(REPLAY, answer=REJECT, rows=(0,))
+
+    for one in (REPLAY, rejected, CELL, first):
+        Kept(tmp_path / "found").keep(one)
+
+    assert Kept(tmp_path / "found").cells() == [first, CELL]
+    assert Kept(tmp_path / "found").replays() == [rejected, REPLAY]
+
+
+def test_a_line_that_is_tried_again_is_kept_once(tmp_path: Path) -> None:
+    """What was found the last time counts, also where it is worse."""
+    kept = Kept(tmp_path / "found")
+    kept.keep(CELL)
+
+    kept.keep(replace(CELL, lost=1))
+
+    assert kept.cells() == [replace(CELL, lost=1)]
+
+
+def test_nothing_is_kept_after_clearing(tmp_path: Path) -> None:
+    """Nor where nothing ever was."""
+    kept = Kept(tmp_path / "found")
+    assert (kept.cells(), kept.replays()) == ([], [])
+    kept.keep(CELL)
+    kept.keep(REPLAY)
+
+    kept.clear()
+
+    assert (kept.cells(), kept.replays()) == ([], [])
