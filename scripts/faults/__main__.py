@@ -2,7 +2,7 @@
 
 Every cell begins with an empty store and judges the same window, so that what it leaves can be compared with what a
 run leaves that nobody disturbs. Each row is printed as it is there, and kept; `--report` writes a page of all that are
-kept. A run of all begins with nothing kept, a run of a part replaces that part.
+kept. A run of all begins with nothing kept, a run of a part replaces that part, and `--rest` tries what is not kept.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from scripts.faults import orders, report
 from scripts.faults.keeping import Kept
 from scripts.faults.killing import VICTIMS, stack_of
-from scripts.faults.matrix import MOMENTS, Cell, Disturbed
+from scripts.faults.matrix import MOMENTS, Cell, Disturbed, Moment
 from scripts.faults.receiver import Receiver, serving
-from scripts.faults.replays import Replayed, Replays
+from scripts.faults.replays import ANSWERS, Replayed, Replays
 from scripts.stack import interrupts, services, state
 from scripts.stack.console import Steps, complain, say
 from scripts.stack.environment import webhook
@@ -51,18 +51,16 @@ def main(words: Sequence[str] | None = None) -> int:
     kept = Kept(layout.home / "found")
     os.environ.update(SETTINGS)
     interrupts.end_as_by_ctrl_c()
-    names = given.moment or [*(moment.name for moment in MOMENTS), REPLAY]
+    sound = []
     try:
         with state.lock(layout), _started(layout) as disturbed:
-            found = _found(disturbed, names, given.victim or VICTIMS)
-            if not given.moment and not given.victim:
+            if not (given.moment or given.victim or given.rest):
                 kept.clear()
-            sound = []
-            for one in found:
+            for one in _found(disturbed, _chosen(given, kept), has_replays=_has_replays(given, kept)):
                 kept.keep(one)
                 sound.append(one.is_sound)
-            if given.report:
-                given.report.write_text(report.page(kept.cells(), kept.replays()), encoding="utf-8")
+                if given.report:
+                    given.report.write_text(report.page(kept.cells(), kept.replays()), encoding="utf-8")
     except TieoutError as error:
         complain(f"error: {error}")
         return 2
@@ -121,20 +119,35 @@ def _disk(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _found(disturbed: Disturbed, names: Sequence[str], victims: Sequence[str]) -> Iterator[Cell | Replayed]:
-    """Try one line of the page after the other."""
-    yield from _cells(disturbed, names, victims)
-    if REPLAY in names and set(VICTIMS) <= set(victims):
-        yield from _replays(disturbed)
-
-
-def _cells(disturbed: Disturbed, names: Sequence[str], victims: Sequence[str]) -> Iterator[Cell]:
-    chosen = [
+def _chosen(given: argparse.Namespace, kept: Kept) -> list[tuple[Moment, str]]:
+    """Return the cells to try, in the order of the page."""
+    known = {(cell.moment, cell.victim) for cell in kept.cells()} if given.rest else set()
+    return [
         (moment, victim)
         for moment in MOMENTS
         for victim in moment.victims
-        if moment.name in names and victim in victims
+        if moment.name in (given.moment or [moment.name])
+        and victim in (given.victim or [victim])
+        and (moment, victim) not in known
     ]
+
+
+def _has_replays(given: argparse.Namespace, kept: Kept) -> bool:
+    """Return whether to try the replays, which are tried together."""
+    is_known = given.rest and len(kept.replays()) == len(ANSWERS)
+    return REPLAY in (given.moment or [REPLAY]) and not given.victim and not is_known
+
+
+def _found(
+    disturbed: Disturbed, chosen: Sequence[tuple[Moment, str]], *, has_replays: bool
+) -> Iterator[Cell | Replayed]:
+    """Try one line of the page after the other."""
+    yield from _cells(disturbed, chosen)
+    if has_replays:
+        yield from _replays(disturbed)
+
+
+def _cells(disturbed: Disturbed, chosen: Sequence[tuple[Moment, str]]) -> Iterator[Cell]:
     if not chosen:
         return
     expected = disturbed.undisturbed()
@@ -160,6 +173,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     names = [*(moment.name for moment in MOMENTS), REPLAY]
     parser.add_argument("--moment", action="append", choices=names, help="just this moment; again for more")
     parser.add_argument("--victim", action="append", choices=VICTIMS, help="just this victim; again for more")
+    parser.add_argument("--rest", action="store_true", help="just what is not kept of earlier runs")
     parser.add_argument("--report", type=Path, help="the page to write")
     return parser.parse_args(words)
 

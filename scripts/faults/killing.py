@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,12 +46,7 @@ class Stack:
             "driver": self.driver,
             "postgres": self._postmaster,
         }[victim]()
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return False
-        return bool(pids)
+        return processes.kill(pids)
 
     def restore(self) -> None:
         """Start PostgreSQL and Airflow's processes again where they are dead."""

@@ -250,7 +250,13 @@ class Disturbed:
         return True
 
     def _end(self) -> None:
-        self.wait(lambda: self._state() in ENDED)
+        """Wait for the end of Airflow's run; what dies of the fault a while later is started again, too."""
+
+        def look() -> bool:
+            self.stack.restore()
+            return self._state() in ENDED
+
+        self.wait(look)
 
     def _state(self) -> str:
         return self.api.state(PIPELINE, str(self._dag_run))

@@ -71,11 +71,13 @@ def test_the_page_counts_what_is_sound() -> None:
 
 def test_the_page_says_what_was_not_tried() -> None:
     """A page of a part must not look like one of the whole."""
-    text = page([SOUND], [])
+    text, with_one = page([SOUND], []), page([SOUND], [REPLAY])
 
     assert "task at window" not in text
     assert "Not tried: scheduler at window, postgres at window, scheduler at judging" in text
     assert "the replay answered with Reject, the replay answered with Approve." in text
+    assert ", the replay answered with Approve." in with_one
+    assert "the replay answered with Reject" not in with_one
 
 
 def test_a_page_of_the_whole_names_nothing_untried() -> None:
