@@ -19,7 +19,7 @@ from pathlib import Path
 from scripts.faults import orders, report
 from scripts.faults.keeping import Kept
 from scripts.faults.killing import VICTIMS, stack_of
-from scripts.faults.matrix import MOMENTS, Cell, Disturbed, Moment
+from scripts.faults.matrix import HEARTBEAT_SECONDS, MOMENTS, Cell, Disturbed, Moment
 from scripts.faults.receiver import Receiver, serving
 from scripts.faults.replays import ANSWERS, Replayed, Replays
 from scripts.stack import interrupts, services, state
@@ -36,11 +36,13 @@ from tieout.testing.postgres import free_port
 REPLAY = "replay"
 DISK = "64m"
 SETTINGS = {
-    # A dead scheduler's or worker's task is given up after 30 s without a heartbeat instead of five minutes.
-    "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
+    # A dead scheduler's or worker's task is given up after a minute without a heartbeat instead of five. Not sooner: on
+    # a busy machine a living scheduler may get no turn for most of a minute, takes itself for dead, and begins its
+    # tasks anew, again and again.
+    "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(HEARTBEAT_SECONDS),
     "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
     "TIEOUT_STACK_AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "20",
-    "TIEOUT_STACK_AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+    "TIEOUT_STACK_AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": str(HEARTBEAT_SECONDS),
 }
 
 

@@ -80,6 +80,11 @@ class Stack:
         query = "SELECT run_id FROM dag_run WHERE dag_id = %s AND state IN ('queued', 'running')"
         return bool(self._asked(self._airflow_url(), query, dag_id))
 
+    def progress(self) -> list[tuple[Any, ...]]:
+        """Return how far every task has come: its state and its tries."""
+        query = "SELECT dag_id, run_id, task_id, try_number, state FROM task_instance ORDER BY id"
+        return self._asked(self._airflow_url(), query)
+
     def driver(self) -> list[int]:
         """Return Spark's JVM among the processes that carry the home's mark."""
         mark = f"{MARK}={self.layout.home}".encode()

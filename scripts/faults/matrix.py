@@ -25,6 +25,8 @@ from tieout.errors import StoreError
 from tieout.store import Store
 
 PATIENCE_SECONDS = 900.0
+HEARTBEAT_SECONDS = 60
+"""How long Airflow waits here for a sign of life."""
 _UPKEEP = "tieout_upkeep"
 _TABLES = ("run", "alert", "life", "life_event", "act", "replay")
 
@@ -325,9 +327,9 @@ class Disturbed:
         """Look until it is so; what answers with an error is started again where it is dead.
 
         Raises:
-            StackError: where a quarter of an hour passes.
+            StackError: where a quarter of an hour passes in which no task of Airflow's gets any further.
         """
-        ends = time.monotonic() + PATIENCE_SECONDS
+        ends, seen = time.monotonic() + PATIENCE_SECONDS, self.stack.progress()
         while True:
             try:
                 if look():
@@ -336,6 +338,8 @@ class Disturbed:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 self.stack.restore()
+            if time.monotonic() > ends and (left := self.stack.progress()) != seen:
+                ends, seen = time.monotonic() + PATIENCE_SECONDS, left
             if time.monotonic() > ends:
                 raise StackError(f"{PIPELINE}: nothing more happens; see {self.stack.layout.logs}")
             time.sleep(every)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from scripts.faults.matrix import MOMENTS, Cell
+from scripts.faults.matrix import HEARTBEAT_SECONDS, MOMENTS, Cell
 from scripts.faults.orders import LOST, SENT
 from scripts.faults.receiver import REFUSALS
 from scripts.faults.replays import ANSWERS, Replayed
@@ -50,8 +50,10 @@ _COLUMNS = """\
   *Repeated* are requests under the `Idempotency-Key` of an alert that had been taken before: its sender died before it
   could note that ([at least once](alerts.md#delivery-at-least-once)).
 - **also told**: alerts about the fault itself, a run without a verdict.
-- Airflow gives up a task after 30 s without a heartbeat here, not after its default of 300 s. Leases and pauses of the
-  outbox were ended early instead of waiting up to five minutes.
+- Airflow gives up a task after {heartbeat} s without a heartbeat here, not after its default of 300 s. Leases and
+  pauses of the outbox were ended early instead of waiting up to five minutes.
+- A killed scheduler's workers are left alive, as containers and units would not leave them: what they were at goes on,
+  and its connection stays open ([why that matters](../how-to/deploy.md#where-parts-are-killed)).
 """
 _REPLAYS = """\
 ## Replays
@@ -104,7 +106,7 @@ def page(cells: Sequence[Cell], replays: Sequence[Replayed]) -> str:
     )
     parts.append("## What was found\n")
     parts.append("\n".join((HEAD, *(row_of(cell) for cell in cells))) + "\n")
-    parts.append(_COLUMNS.format(refusals=REFUSALS))
+    parts.append(_COLUMNS.format(refusals=REFUSALS, heartbeat=HEARTBEAT_SECONDS))
     if replays:
         parts.append(_REPLAYS)
         head = f"| {' | '.join(_REPLAY_NAMES)} |\n|{'---|' * len(_REPLAY_NAMES)}"
