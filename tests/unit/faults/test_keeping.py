@@ -6,38 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from scripts.faults.keeping import Kept
-from scripts.faults.matrix import MOMENTS, Cell
-from scripts.faults.replays import APPROVE, REJECT, Replayed
-
-CELL = Cell(
-    moment=MOMENTS[1],
-    victim="driver",
-    was_hit=True,
-    store_after_kill="as before",
-    acts=0,
-    seconds=12.3,
-    verdict="BROKEN",
-    are_rows_equal=True,
-    lost=0,
-    doubled=0,
-    repeated=1,
-    also_told=2,
-    run_at="2026-11-20 10:00",
-    tried_at="2026-11-20 10:05",
-)
-REPLAY = Replayed(
-    answer=APPROVE,
-    killed="task",
-    planned=8,
-    rows=(0, 8, 8),
-    keys=8,
-    state="success",
-    resolved=8,
-    verdict="KEPT",
-    is_sound=True,
-    run_at="2026-11-20 10:00",
-    tried_at="2026-11-20 10:09",
-)
+from scripts.faults.matrix import MOMENTS
+from scripts.faults.replays import REJECT
+from tests.unit.faults.found import CELL, REPLAY
 
 
 def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:
