@@ -1,7 +1,8 @@
 """`python -m scripts.faults`: take away each part of the stack at each moment of a run, and tell what was found.
 
 Every cell begins with an empty store and judges the same window, so that what it leaves can be compared with what a
-run leaves that nobody disturbs. Each row is printed as it is there; `--report` writes them to a page when all are.
+run leaves that nobody disturbs. Each row is printed as it is there, and kept; `--report` writes a page of all that are
+kept. A run of all begins with nothing kept, a run of a part replaces that part, and `--rest` tries what is not kept.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scripts.faults import orders, report
+from scripts.faults.keeping import Kept
 from scripts.faults.killing import VICTIMS, stack_of
-from scripts.faults.matrix import MOMENTS, Cell, Disturbed
+from scripts.faults.matrix import HEARTBEAT_SECONDS, MOMENTS, Cell, Disturbed, Moment
 from scripts.faults.receiver import Receiver, serving
-from scripts.faults.replays import Replayed, Replays
-from scripts.stack import services, state
+from scripts.faults.replays import ANSWERS, Replayed, Replays
+from scripts.stack import interrupts, services, state
 from scripts.stack.console import Steps, complain, say
 from scripts.stack.environment import webhook
 from scripts.stack.errors import StackError
@@ -34,11 +36,13 @@ from tieout.testing.postgres import free_port
 REPLAY = "replay"
 DISK = "64m"
 SETTINGS = {
-    # A dead scheduler's or worker's task is given up after 30 s without a heartbeat instead of five minutes.
-    "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
+    # A dead scheduler's or worker's task is given up after a minute without a heartbeat instead of five. Not sooner: on
+    # a busy machine a living scheduler may get no turn for most of a minute, takes itself for dead, and begins its
+    # tasks anew, again and again.
+    "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": str(HEARTBEAT_SECONDS),
     "TIEOUT_STACK_AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
     "TIEOUT_STACK_AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "20",
-    "TIEOUT_STACK_AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+    "TIEOUT_STACK_AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": str(HEARTBEAT_SECONDS),
 }
 
 
@@ -46,18 +50,25 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the matrix, or a part of it, and return 0 where every cell is sound, 1 where not, 2 where it could not be."""
     given = _arguments(words)
     layout = Layout(given.home.absolute())
+    kept = Kept(layout.home / "found")
     os.environ.update(SETTINGS)
-    names = given.moment or [*(moment.name for moment in MOMENTS), REPLAY]
+    interrupts.end_as_by_ctrl_c()
+    sound = []
     try:
         with state.lock(layout), _started(layout) as disturbed:
-            cells = list(_cells(disturbed, names, given.victim or VICTIMS))
-            replays = _replays(disturbed) if REPLAY in names and not given.victim else []
-            if given.report:
-                given.report.write_text(report.page(cells, replays), encoding="utf-8")
+            if not (given.moment or given.victim or given.rest):
+                kept.clear()
+            for one in _found(disturbed, _chosen(given, kept), has_replays=_has_replays(given, kept)):
+                kept.keep(one)
+                sound.append(one.is_sound)
+                if given.report:
+                    given.report.write_text(report.page(kept.cells(), kept.replays()), encoding="utf-8")
     except TieoutError as error:
         complain(f"error: {error}")
         return 2
-    sound = [*(cell.is_sound for cell in cells), *(replay.is_sound for replay in replays)]
+    except KeyboardInterrupt:
+        complain("interrupted; what was started is stopped, what was found is kept")
+        return interrupts.INTERRUPTED
     unsound = sound.count(False)
     say(f"{len(sound)} cells, {unsound} not as they should be")
     return 1 if unsound else 0
@@ -110,25 +121,52 @@ def _disk(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _cells(disturbed: Disturbed, names: Sequence[str], victims: Sequence[str]) -> Iterator[Cell]:
+def _chosen(given: argparse.Namespace, kept: Kept) -> list[tuple[Moment, str]]:
+    """Return the cells to try, in the order of the page."""
+    known = {(cell.moment, cell.victim) for cell in kept.cells()} if given.rest else set()
+    return [
+        (moment, victim)
+        for moment in MOMENTS
+        for victim in moment.victims
+        if moment.name in (given.moment or [moment.name])
+        and victim in (given.victim or [victim])
+        and (moment, victim) not in known
+    ]
+
+
+def _has_replays(given: argparse.Namespace, kept: Kept) -> bool:
+    """Return whether to try the replays, which are tried together."""
+    is_known = given.rest and len(kept.replays()) == len(ANSWERS)
+    return REPLAY in (given.moment or [REPLAY]) and not given.victim and not is_known
+
+
+def _found(
+    disturbed: Disturbed, chosen: Sequence[tuple[Moment, str]], *, has_replays: bool
+) -> Iterator[Cell | Replayed]:
+    """Try one line of the page after the other."""
+    yield from _cells(disturbed, chosen)
+    if has_replays:
+        yield from _replays(disturbed)
+
+
+def _cells(disturbed: Disturbed, chosen: Sequence[tuple[Moment, str]]) -> Iterator[Cell]:
+    if not chosen:
+        return
     expected = disturbed.undisturbed()
     say(f"undisturbed: {expected.verdict}, {len(expected.alerts)} alerts")
     say(report.HEAD)
-    for moment in MOMENTS:
-        for victim in moment.victims:
-            if moment.name in names and victim in victims:
-                cell = disturbed.cell(moment, victim, expected)
-                say(report.row_of(cell))
-                yield cell
+    for moment, victim in chosen:
+        cell = disturbed.cell(moment, victim, expected)
+        say(report.row_of(cell))
+        yield cell
 
 
-def _replays(disturbed: Disturbed) -> list[Replayed]:
+def _replays(disturbed: Disturbed) -> Iterator[Replayed]:
     replays = Replays(disturbed)
-    found = []
     for play in (replays.rejected, replays.killed_and_approved):
-        found.append(play())
-        say(report.replay_row_of(found[-1]))
-    return found
+        found = play()
+        say(report.replay_row_of(found))
+        yield found
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
@@ -137,6 +175,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     names = [*(moment.name for moment in MOMENTS), REPLAY]
     parser.add_argument("--moment", action="append", choices=names, help="just this moment; again for more")
     parser.add_argument("--victim", action="append", choices=VICTIMS, help="just this victim; again for more")
+    parser.add_argument("--rest", action="store_true", help="just what is not kept of earlier runs")
     parser.add_argument("--report", type=Path, help="the page to write")
     return parser.parse_args(words)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,12 +46,7 @@ class Stack:
             "driver": self.driver,
             "postgres": self._postmaster,
         }[victim]()
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return False
-        return bool(pids)
+        return processes.kill(pids)
 
     def restore(self) -> None:
         """Start PostgreSQL and Airflow's processes again where they are dead."""
@@ -81,6 +74,16 @@ class Stack:
             dag_id,
         )
         return str(rows[0][0]) if rows else None
+
+    def is_at_work(self, dag_id: str) -> bool:
+        """Return whether a run of a DAG has not ended."""
+        query = "SELECT run_id FROM dag_run WHERE dag_id = %s AND state IN ('queued', 'running')"
+        return bool(self._asked(self._airflow_url(), query, dag_id))
+
+    def progress(self) -> list[tuple[Any, ...]]:
+        """Return how far every task has come: its state and its tries."""
+        query = "SELECT dag_id, run_id, task_id, try_number, state FROM task_instance ORDER BY id"
+        return self._asked(self._airflow_url(), query)
 
     def driver(self) -> list[int]:
         """Return Spark's JVM among the processes that carry the home's mark."""

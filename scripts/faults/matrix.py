@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +25,8 @@ from tieout.errors import StoreError
 from tieout.store import Store
 
 PATIENCE_SECONDS = 900.0
+HEARTBEAT_SECONDS = 60
+"""How long Airflow waits here for a sign of life."""
 _UPKEEP = "tieout_upkeep"
 _TABLES = ("run", "alert", "life", "life_event", "act", "replay")
 
@@ -95,6 +98,10 @@ class Cell:
     """Requests that the receiver was sent again under the key of an alert it had taken, by which it knows them."""
     also_told: int
     """Alerts about the fault itself: a run without a verdict."""
+    run_at: str
+    """When the command began that tried it."""
+    tried_at: str
+    """When it ended, in UTC, as the page shows it."""
 
     @property
     def is_sound(self) -> bool:
@@ -112,12 +119,18 @@ class Undisturbed:
     alerts: frozenset[str]
 
 
+def this_minute() -> str:
+    """Return the time in UTC, to the minute."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+
+
 class Disturbed:
     """The pipeline on a running stack, judged from an empty store again and again."""
 
     def __init__(self, stack: Stack, receiver: Receiver) -> None:
         self.stack, self.receiver = stack, receiver
         self.api, self.store = Api(stack.started.address), Store(stack.started.database_url)
+        self.run_at = this_minute()
         self._dag_run: str | None = None
 
     def undisturbed(self) -> Undisturbed:
@@ -141,8 +154,7 @@ class Disturbed:
         began = time.monotonic()
         with self._held(moment, victim) as is_reached:
             self._begin()
-            self.wait(is_reached, every=0.05)
-            was_hit = victim == "receiver" or self.stack.kill(victim, PIPELINE)
+            was_hit = self._is_met(is_reached) and self._hit(victim)
             time.sleep(1.0)
         self._repair(victim)
         left = self._left(expected)
@@ -151,7 +163,9 @@ class Disturbed:
         while not self._is_judged() and acts < 3:
             acts += 1
             self.judge()
-        self.receiver.is_down = False
+        if victim == "receiver":
+            was_hit = bool(self.receiver.tries)
+            self.receiver.is_down = False
         self._deliver()
         rows, taken = self._rows(), self.receiver.keys()
         return Cell(
@@ -167,7 +181,24 @@ class Disturbed:
             doubled=self._doubled(),
             repeated=sum(taken.values()) - len(taken),
             also_told=len(set(taken) - expected.alerts),
+            run_at=self.run_at,
+            tried_at=this_minute(),
         )
+
+    def _is_met(self, is_reached: Callable[[], bool]) -> bool:
+        """Wait for a moment and return whether it was there, or the run ended without it."""
+        met: list[bool] = []
+
+        def look() -> bool:
+            met.append(is_reached())
+            return met[-1] or not self.stack.is_at_work(PIPELINE)
+
+        self.wait(look, every=0.05)
+        return met[-1]
+
+    def _hit(self, victim: str) -> bool:
+        """Take a victim away and return whether it was there; the receiver is away from the beginning."""
+        return victim == "receiver" or self.stack.kill(victim, PIPELINE)
 
     def _held(self, moment: Moment, victim: str) -> AbstractContextManager[Callable[[], bool]]:
         """Return what brings the moment about, and tells when it is there."""
@@ -221,7 +252,13 @@ class Disturbed:
         return True
 
     def _end(self) -> None:
-        self.wait(lambda: self._state() in ENDED)
+        """Wait for the end of Airflow's run; what dies of the fault a while later is started again, too."""
+
+        def look() -> bool:
+            self.stack.restore()
+            return self._state() in ENDED
+
+        self.wait(look)
 
     def _state(self) -> str:
         return self.api.state(PIPELINE, str(self._dag_run))
@@ -290,9 +327,9 @@ class Disturbed:
         """Look until it is so; what answers with an error is started again where it is dead.
 
         Raises:
-            StackError: where a quarter of an hour passes.
+            StackError: where a quarter of an hour passes in which no task of Airflow's gets any further.
         """
-        ends = time.monotonic() + PATIENCE_SECONDS
+        ends, seen = time.monotonic() + PATIENCE_SECONDS, self.stack.progress()
         while True:
             try:
                 if look():
@@ -301,6 +338,8 @@ class Disturbed:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 self.stack.restore()
+            if time.monotonic() > ends and (left := self.stack.progress()) != seen:
+                ends, seen = time.monotonic() + PATIENCE_SECONDS, left
             if time.monotonic() > ends:
                 raise StackError(f"{PIPELINE}: nothing more happens; see {self.stack.layout.logs}")
             time.sleep(every)

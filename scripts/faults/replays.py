@@ -17,7 +17,7 @@ import psycopg2
 from psycopg2.extensions import ISOLATION_LEVEL_AUTOCOMMIT
 from scripts.faults import holding
 from scripts.faults.killing import APPLICATION
-from scripts.faults.matrix import Disturbed
+from scripts.faults.matrix import Disturbed, this_minute
 from scripts.faults.orders import LOST, OUTBOX, PIPELINE, TABLE, WINDOW, deliver
 from scripts.stack.api import ENDED, ApiError
 
@@ -26,6 +26,7 @@ from tieout.store.results import Run
 _DAG = "tieout_replay"
 _LEDGER = "tieout_replayed"
 _THINKING_SECONDS = 5.0
+ANSWERS = REJECT, APPROVE = ("Reject", "Approve")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Replayed:
     resolved: int
     verdict: str
     is_sound: bool
+    run_at: str
+    """When the command began that tried it."""
+    tried_at: str
+    """When it ended, in UTC, as the page shows it."""
 
 
 class Replays:
@@ -59,13 +64,23 @@ class Replays:
         self._on.judge()
         judged = self._current()
         run = self._planned(judged)
-        self._answer(run, "Reject")
+        self._answer(run, REJECT)
         state = self._ended(run)
         rows, keys = self._rows()
         after = self._current()
         is_sound = state == "success" and rows == 0 and after.run_id == judged.run_id
         return Replayed(
-            "Reject", "nothing", LOST, (rows,), keys, state, 0, str(after.final_verdict), is_sound
+            REJECT,
+            "nothing",
+            LOST,
+            (rows,),
+            keys,
+            state,
+            0,
+            str(after.final_verdict),
+            is_sound,
+            self._on.run_at,
+            this_minute(),
         )
 
     def killed_and_approved(self) -> Replayed:
@@ -74,7 +89,7 @@ class Replays:
         run = self._planned(judged)
         rows = []
         with holding.table(self._on.stack, self._url, TABLE) as is_reached:
-            self._answer(run, "Approve")
+            self._answer(run, APPROVE)
             self._on.wait(is_reached, every=0.1)
             self._on.stack.kill("task", _DAG)
         rows.append(self._rows()[0])
@@ -94,7 +109,7 @@ class Replays:
         resolved = sum(life is not None and life.resolution == "replayed" for life in lives)
         is_sound = rows == [0, LOST, LOST] and keys == LOST and resolved == LOST and state == "success"
         return Replayed(
-            "Approve",
+            APPROVE,
             "task, in the table's transaction; task, between that and the ledger",
             LOST,
             tuple(rows),
@@ -103,6 +118,8 @@ class Replays:
             resolved,
             str(after.final_verdict),
             is_sound,
+            self._on.run_at,
+            this_minute(),
         )
 
     def _provide_outbox(self) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
-from scripts.stack import demo, services, state
+from scripts.stack import demo, interrupts, services, state
 from scripts.stack.console import Steps, complain, say
 from scripts.stack.layout import DEFAULT_HOME, Layout
 
@@ -25,8 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="EXAMPLE", help="just this example")
     given = parser.parse_args(arguments)
     layout = Layout(given.home.absolute())
-    signal.signal(signal.SIGTERM, _as_interrupt)
-    signal.signal(signal.SIGHUP, _as_interrupt)
+    interrupts.end_as_by_ctrl_c()
     try:
         with state.lock(layout):
             if given.command == "down":
@@ -39,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         complain("interrupted; what was started is stopped")
-        return 130
+        return interrupts.INTERRUPTED
 
 
 def up(layout: Layout, only: Sequence[str]) -> int:
@@ -64,10 +61,6 @@ def down(layout: Layout) -> int:
     """Stop the stack and say how many processes that were."""
     say(f"stopped {services.stop(layout)} processes and PostgreSQL")
     return 0
-
-
-def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -19,6 +19,12 @@ from tieout.testing import postgres
 
 # A crash of the machine may cost the last moments of a demonstration; a crash of the server costs nothing.
 SERVER_SETTINGS = {"synchronous_commit": "off", "max_connections": "100"}
+LONGEST_IDLE = "5min"
+"""How long a transaction in Airflow's database may do nothing before PostgreSQL ends it; Airflow gives a task as long.
+
+The workers of a killed scheduler live on, and with them its connection, which they were forked with. If it was killed
+while it chose tasks, nobody else ever chooses one: PostgreSQL sees a client that thinks, and keeps its locks.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,12 @@ def provide(layout: Layout, *, is_fresh: bool) -> Databases:
     with _administrating(server) as cursor:
         for name in names:
             _create(cursor, name, is_fresh=is_fresh)
+        cursor.execute(
+            sql.SQL("ALTER DATABASE {} SET idle_in_transaction_session_timeout = %s").format(
+                sql.Identifier(names[0])
+            ),
+            (LONGEST_IDLE,),
+        )
     airflow, tieout = (_with_database(server, name) for name in names)
     return Databases(airflow, tieout)
 

@@ -15,6 +15,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.stack.errors import StackError
+
 MARK = "TIEOUT_STACK"
 _PROC = Path("/proc")
 
@@ -84,6 +86,30 @@ def stop(processes: Collection[Process], mark: str, patience: float = 20.0) -> i
         _reap(processes)
         time.sleep(0.1)
     return count
+
+
+def kill(pids: Iterable[int], patience: float = 60.0) -> bool:
+    """Kill processes, and return whether there were any and all were there; back when they are dead.
+
+    On a busy machine that takes seconds, in which a process looks alive, and is not: it would not be started again.
+
+    Raises:
+        StackError: where one is still there after `patience` seconds.
+    """
+    killed: list[int] = []
+    were_there = True
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+        except ProcessLookupError:
+            were_there = False
+    deadline = time.monotonic() + patience
+    while left := [pid for pid in killed if (found := _look(pid)) is not None and not found.is_zombie]:
+        if time.monotonic() > deadline:
+            raise StackError(f"processes {left}: killed, and still there after {patience:.0f} s")
+        time.sleep(0.02)
+    return bool(killed) and were_there
 
 
 def _family(processes: Iterable[Process], mark: str) -> set[int]:

@@ -18,6 +18,7 @@ from scripts.stack.api import Api, ApiError
 from scripts.stack.console import Steps, say
 from scripts.stack.environment import SPARK_SLOTS, airflow_environment, webhook
 from scripts.stack.errors import StackError
+from scripts.stack.interrupts import uninterrupted
 from scripts.stack.layout import Layout
 from scripts.stack.processes import Process
 from scripts.stack.state import Started
@@ -101,11 +102,15 @@ def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) ->
 
 
 def stop(layout: Layout, patience: float = 10.0) -> int:
-    """Stop whatever runs on this home, also what a killed command left; return how many processes it was."""
-    known = state.recall(layout)
-    count = processes.stop(known.processes if known else (), mark=str(layout.home), patience=patience)
-    database.stop(layout)
-    state.forget(layout)
+    """Stop whatever runs on this home, also what a killed command left; return how many processes it was.
+
+    Nobody waits long for that, so it is done to its end, whatever this command is told meanwhile.
+    """
+    with uninterrupted():
+        known = state.recall(layout)
+        count = processes.stop(known.processes if known else (), mark=str(layout.home), patience=patience)
+        database.stop(layout)
+        state.forget(layout)
     return count
 
 

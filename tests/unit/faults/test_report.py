@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from scripts.faults.matrix import MOMENTS, Cell
+from scripts.faults.replays import ANSWERS, Replayed
 from scripts.faults.report import page
 
 SOUND = Cell(
@@ -22,6 +23,21 @@ SOUND = Cell(
     doubled=0,
     repeated=1,
     also_told=0,
+    run_at="2026-11-20 10:00",
+    tried_at="2026-11-20 10:05",
+)
+REPLAY = Replayed(
+    answer="Reject",
+    killed="nothing",
+    planned=8,
+    rows=(0,),
+    keys=0,
+    state="success",
+    resolved=0,
+    verdict="BROKEN",
+    is_sound=True,
+    run_at="2026-11-20 10:00",
+    tried_at="2026-11-20 10:09",
 )
 
 
@@ -51,3 +67,32 @@ def test_the_page_counts_what_is_sound() -> None:
 
     assert "1 of 2 lines" in text
     assert "| window | driver | as before | no | BROKEN | equal | lost 1, doubled 0, 1 repeated |" in text
+
+
+def test_the_page_says_what_was_not_tried() -> None:
+    """A page of a part must not look like one of the whole."""
+    text, with_one = page([SOUND], []), page([SOUND], [REPLAY])
+
+    assert "task at window" not in text
+    assert "Not tried: scheduler at window, postgres at window, scheduler at judging" in text
+    assert "the replay answered with Reject, the replay answered with Approve." in text
+    assert ", the replay answered with Approve." in with_one
+    assert "the replay answered with Reject" not in with_one
+
+
+def test_a_page_of_the_whole_names_nothing_untried() -> None:
+    """Each moment's victims and both replays are there."""
+    cells = [replace(SOUND, moment=moment, victim=victim) for moment in MOMENTS for victim in moment.victims]
+
+    assert "Not tried" not in page(cells, [replace(REPLAY, answer=answer) for answer in ANSWERS])
+
+
+def test_the_page_says_of_how_many_runs_it_is() -> None:
+    """Put together from parts, it names each of them, and every line the time it was tried at."""
+    later = replace(SOUND, victim="postgres", run_at="2026-11-21 09:00", tried_at="2026-11-21 09:07")
+
+    whole, parts = page([SOUND], []), page([SOUND, later], [])
+
+    assert "All lines are of one run of it, which began at 2026-11-20 10:00 UTC." in whole
+    assert "of 2 runs of it, each of a part, which began at 2026-11-20 10:00, 2026-11-21 09:00 UTC" in parts
+    assert "| 12 | 2026-11-21 09:07 |" in parts

@@ -128,3 +128,26 @@ def test_output_goes_to_the_log(tmp_path: Path, text: str) -> None:
     os.waitpid(process.pid, 0)
 
     assert sorted(log.read_text().split()) == sorted(["error", *text.split()])
+
+
+def test_what_was_killed_is_dead_at_once(tmp_path: Path) -> None:
+    """So whoever looks next sees that it is, and what is dead is started again."""
+    log, known = tmp_path / "log", environment(str(tmp_path))
+    many = [processes.start("sleeper", ["/bin/sleep", "60"], known, log) for _ in range(8)]
+
+    assert processes.kill(one.pid for one in many)
+
+    assert not [one for one in many if processes.is_alive(one)]
+
+
+def test_one_that_was_not_there_was_not_killed(tmp_path: Path) -> None:
+    """Nor was anything where there was nothing to kill; the others are dead all the same."""
+    gone = subprocess.Popen(["/bin/true"])
+    gone.wait()
+    living = processes.start(
+        "living", ["/bin/sleep", "60"], environment(str(tmp_path)), tmp_path / "living.log"
+    )
+
+    assert not processes.kill([gone.pid, living.pid])
+    assert not processes.is_alive(living)
+    assert not processes.kill([])
