@@ -14,7 +14,8 @@ from tieout.store import RunOrigin, Store
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-EVIL = "<script>alert(1)</script>"
+EVIL = "\"'><img src=x onerror=alert(1)><script>alert(1)</script>"
+"""Leaves a tag, a quoted attribute of either kind, and runs where it is not escaped."""
 SCHEDULED: dict[str, Any] = {
     "pipeline": "orders",
     "guarantee": "exactly_once",

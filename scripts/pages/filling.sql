@@ -1,4 +1,4 @@
--- A year of hourly windows of several pipelines and a run of a million breaks; measure_pages.py fills in what is in braces.
+-- A year of hourly windows of several pipelines and a run of a million breaks; filling.py fills in what is in braces.
 
 CREATE TEMP TABLE judged AS
 SELECT ('00000000-0000-0000-' || lpad(to_hex(p), 4, '0') || '-' || lpad(to_hex(h), 12, '0'))::uuid AS run_id, p, h,
@@ -24,7 +24,7 @@ SELECT run_id, pipeline, 'settlement', start, start + interval '1 hour', 'exactl
        verdict, verdict, CASE verdict WHEN 'KEPT' THEN '[]' ELSE '["24 messages lost"]' END::jsonb,
        jsonb_build_object('partitions', parts, 'latency', jsonb_build_object('p50_s', 0.2 + random(), 'p95_s', 1 + random(),
            'p99_s', 2 + random()), 'coverage', jsonb_build_object('produced', coverage, 'log', coverage, 'delivered', coverage),
-           'classes', '{{"LOST": 24}}'::jsonb, 'flags', '{{}}'::jsonb, 'budgets', '{{}}'::jsonb, 'checks', '[]'::jsonb,
+           'classes', jsonb_build_object('LOST', 24, 'LATE', greatest(h, 0) % 7), 'flags', '{{}}'::jsonb, 'budgets', '{{}}'::jsonb, 'checks', '[]'::jsonb,
            'not_judged', '[]'::jsonb, 'incidents', CASE h WHEN -1 THEN (
                SELECT jsonb_agg(jsonb_build_object('incident_id', 'incident-' || i, 'class', 'LOST', 'topic', 'payments',
                    'first_position', i * 20, 'last_position', i * 20 + 19, 'breaks', 20))
@@ -52,9 +52,12 @@ SELECT '{million}', 'incident-' || i, 'LOST', 'consumer', 'commit before process
 FROM generate_series(0, {breaks} / 20 - 1) AS i;
 INSERT INTO tieout.break
 SELECT '{million}', lpad(to_hex(i), 32, '0'), 'incident-' || i / 20, CASE i % 5 WHEN 0 THEN 'LATE' ELSE 'LOST' END, '[]',
-       'message-' || i, 'p1', 'payments', i / 20 % 12, i, NULL, 'consumer', 'commit before process', NULL, 'lost', 'critical',
+       'message-' || i, 'p1', 'payments', i / 20 % 12, i,
+       jsonb_build_array(jsonb_build_object('topic', 'payments', 'partition', i / 20 % 12, 'offset', i)),
+       'consumer', 'commit before process', NULL, 'lost', 'critical',
        jsonb_build_object('produced', jsonb_build_array(jsonb_build_object('message_id', 'message-' || i, 'outcome', 'acked',
-           'attempted_at', '{now}', 'payload_hash', md5(i::text), 'topic', 'payments', 'offset', i)))
+           'attempted_at', '{now}', 'completed_at', '{now}', 'payload_hash', md5(i::text), 'key_hash', md5('key-' || i % 5000),
+           'topic', 'payments', 'partition', i / 20 % 12, 'offset', i)))
 FROM generate_series(0, {breaks} - 1) AS i;
 
 INSERT INTO tieout.life (pipeline, consumer_group, kind, id, class, severity, topic, partition, first_position,
