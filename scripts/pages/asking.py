@@ -113,7 +113,7 @@ def work_of(client: TestClient, url: str, address: str) -> Work:
         plans = []
         for statement in statements:
             cursor.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + statement)
-            plans += cursor.fetchone()[0]
+            plans += [row for found in cursor.fetchall() for row in found[0]]
     nodes = [node for plan in plans for node in _nodes(plan["Plan"])]
     return Work(
         sum(_looked_at(node) for node in nodes),

@@ -93,6 +93,8 @@ def publish_all(store: Store) -> None:
         },
     )
     _publish(store, 51, Verdict.KEPT, pipeline="secret_pipeline")
+    bodies = {**SCHEDULED, "pipeline": "payments", "replay": {"value": "body"}}
+    _publish(store, 52, Verdict.BROKEN, pipeline="payments", contract=bodies)
 
 
 def _publish(store: Store, number: int, final: Verdict | None, **changes: Any) -> None:
