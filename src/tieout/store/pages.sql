@@ -189,12 +189,16 @@ WHERE md5(id) = md5(%(incident_id)s) AND id = %(incident_id)s AND kind = 'incide
 ORDER BY at
 
 -- name: located_incidents
--- What can be drawn on a partition's line, the gravest and largest first, in the order of an index.
+-- What can be drawn on a partition's line of the gravest and largest, which an index has in order.
+WITH gravest AS (
+    SELECT topic, partition, incident_id, class, severity, breaks, first_position, last_position
+    FROM tieout.incident WHERE run_id = %(run_id)s
+    ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, breaks DESC, incident_id
+    LIMIT %(limit)s
+)
 SELECT topic, partition, incident_id, class AS class_name, severity, breaks,
        (first_position #>> '{}')::bigint AS first_offset, (last_position #>> '{}')::bigint AS last_offset
-FROM tieout.incident
-WHERE run_id = %(run_id)s AND jsonb_typeof(first_position) = 'number' AND jsonb_typeof(last_position) = 'number'
-ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, breaks DESC, incident_id LIMIT %(limit)s
+FROM gravest WHERE jsonb_typeof(first_position) = 'number' AND jsonb_typeof(last_position) = 'number'
 
 -- name: breaks
 SELECT break_id, incident_id, class AS class_name, flags, message_id, producer_id, topic, partition, msg_offset,

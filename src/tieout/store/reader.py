@@ -256,7 +256,7 @@ class Reader:
         )
 
     def located_incidents(self, run_id: str, limit: int = 1000) -> tuple[views.LocatedIncident, ...]:
-        """Return a run's gravest and largest incidents whose first and last positions are offsets."""
+        """Return, of a run's gravest and largest incidents, those whose first and last positions are offsets."""
         return self._all(
             "located_incidents", views.located_incident_of, run_id=checked_run_id(run_id), limit=limit
         )
