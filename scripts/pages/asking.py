@@ -13,7 +13,7 @@ from unittest.mock import patch
 import psycopg2
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from scripts.pages.filling import MILLION, NOW
+from scripts.pages.filling import FIRST, MILLION, NOW
 
 from tieout.store.connecting import Cursor
 from tieout.store.reader import Reader
@@ -38,11 +38,11 @@ PAGES = {
     "incident": f"/runs/{MILLION}/incident?id=incident-777",
     "breaks by position": f"/runs/{MILLION}/breaks",
     "breaks by class": f"/runs/{MILLION}/breaks?sort=class",
-    "breaks, half way": f'/runs/{MILLION}/breaks?after=["payments",5,10000,""]',
+    "breaks, half way": f'/runs/{MILLION}/breaks?after=["payments",5,{FIRST + 10_000},""]',
     "breaks of one message": f"/runs/{MILLION}/breaks?message=message-14321",
     "trace of an id": f"{_PIPELINE}/trace?value=message-14321",
     "trace of a key": f"{_PIPELINE}/trace?by=key&value=key-321",
-    "trace of a position": f"{_PIPELINE}/trace?by=position&value=payments/0/14400",
+    "trace of a position": f"{_PIPELINE}/trace?by=position&value=payments/0/{FIRST + 14_400}",
     "trace of what is not there": f"{_PIPELINE}/trace?value=nothing",
 }
 """Pages by what they are called; the large run has every message and position that is named here."""

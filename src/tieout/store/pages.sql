@@ -194,10 +194,11 @@ WITH gravest AS (
     SELECT topic, partition, incident_id, class, severity, breaks, first_position, last_position
     FROM tieout.incident WHERE run_id = %(run_id)s
     ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, breaks DESC, incident_id
-    LIMIT %(limit)s
+    LIMIT %(limit)s + 1
 )
 SELECT topic, partition, incident_id, class AS class_name, severity, breaks,
-       (first_position #>> '{}')::bigint AS first_offset, (last_position #>> '{}')::bigint AS last_offset
+       (first_position #>> '{}')::bigint AS first_offset, (last_position #>> '{}')::bigint AS last_offset,
+       (SELECT count(*) FROM gravest) AS looked_at
 FROM gravest WHERE jsonb_typeof(first_position) = 'number' AND jsonb_typeof(last_position) = 'number'
 
 -- name: breaks

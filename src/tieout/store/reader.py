@@ -23,6 +23,8 @@ from tieout.store.sql import queries
 from tieout.store.views import BreakFilter, Buckets, IncidentFilter, Page, PipelineHead, WindowFilter
 
 READ_TIMEOUT: Final = timedelta(seconds=20)
+LOCATED_AT_MOST: Final = 1_000
+"""How many incidents of a run are looked at to be drawn."""
 TRACED_AT_MOST: Final = 1_000
 """How many breaks of one message, key or position are looked at: a key may be a million messages'."""
 _FILE: Final = "pages.sql"
@@ -255,11 +257,13 @@ class Reader:
             "incident_history", entry_of, pipeline=pipeline, group=group, incident_id=incident_id
         )
 
-    def located_incidents(self, run_id: str, limit: int = 1000) -> tuple[views.LocatedIncident, ...]:
+    def located_incidents(self, run_id: str, limit: int = LOCATED_AT_MOST) -> views.Located:
         """Return, of a run's gravest and largest incidents, those whose first and last positions are offsets."""
-        return self._all(
-            "located_incidents", views.located_incident_of, run_id=checked_run_id(run_id), limit=limit
-        )
+        parameters = {"run_id": checked_run_id(run_id), "limit": limit}
+        self._cursor.execute(queries(_FILE)["located_incidents"], parameters)
+        rows = self._cursor.fetchall()
+        is_cut = bool(rows) and rows[0]["looked_at"] > limit
+        return views.Located(tuple(map(views.located_incident_of, rows[:limit])), is_cut)
 
     def breaks(
         self,

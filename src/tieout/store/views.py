@@ -146,6 +146,14 @@ class LocatedIncident:
 
 
 @dataclass(frozen=True)
+class Located:
+    """The incidents of a run that have a place in the log; `is_cut` where the run has more than were looked at."""
+
+    incidents: tuple[LocatedIncident, ...]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
 class TracedBreak:
     """A break that a message was found by, with its run's window, group, declared ledgers and coverage."""
 
@@ -258,7 +266,8 @@ def window_incident_of(row: Mapping[str, Any]) -> WindowIncident:
 
 def located_incident_of(row: Mapping[str, Any]) -> LocatedIncident:
     """Return the incident in `row`, with its offsets."""
-    return LocatedIncident(**{**row, "severity": row["severity"] and Severity(row["severity"])})
+    fields = {name: row[name] for name in LocatedIncident.__dataclass_fields__}
+    return LocatedIncident(**{**fields, "severity": row["severity"] and Severity(row["severity"])})
 
 
 def traced_of(row: Mapping[str, Any]) -> TracedBreak:
