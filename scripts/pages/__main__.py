@@ -40,26 +40,32 @@ from the address to the end of the load event in a headless Chromium with an emp
 
 
 def main() -> int:
-    """Fill, measure and print; with `--serve`, answer browsers until interrupted."""
+    """Fill, measure and print, unless the store is only to be served; then answer browsers until interrupted."""
     given = _arguments()
     size = Size(given.pipelines, given.windows, given.breaks)
     began = time.monotonic()
     with filled(size) as url:
         seconds = time.monotonic() - began
         print(f"filled in {seconds:.0f} s", flush=True)
+        if given.report or not given.serve:
+            rows = _measured(url, given.browser)
+            if given.report:
+                given.report.write_text(_head(size, seconds) + "\n".join(rows) + "\n", encoding="utf-8")
         if given.serve:
             uvicorn.run(application(url), host="127.0.0.1", port=given.serve, log_level="warning")
-            return 0
-        loaded = _in_browser(given.browser, url) if given.browser else {}
-        client = TestClient(application(url))
-        rows = []
-        for name, address in PAGES.items():
-            work, (taken, content) = work_of(client, url, address), timed(client, address)
-            rows.append(_row(name, taken, content, work, loaded.get(name)))
-            print(rows[-1], flush=True)
-    if given.report:
-        given.report.write_text(_head(size, seconds) + "\n".join(rows) + "\n", encoding="utf-8")
     return 0
+
+
+def _measured(url: str, program: str | None) -> list[str]:
+    """Return a line of the table for each page, which is printed as well."""
+    loaded = _in_browser(program, url) if program else {}
+    client = TestClient(application(url))
+    rows = []
+    for name, address in PAGES.items():
+        work, (taken, content) = work_of(client, url, address), timed(client, address)
+        rows.append(_row(name, taken, content, work, loaded.get(name)))
+        print(rows[-1], flush=True)
+    return rows
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,7 +77,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--breaks", type=int, default=1_000_000, help=f"of one run; {LEAST_BREAKS:,} or more")
     parser.add_argument("--browser", metavar="PROGRAM", help="a Chromium that loads each page, too")
     parser.add_argument("--report", type=Path, help="the page to write")
-    parser.add_argument("--serve", type=int, metavar="PORT", help="keep serving on this port of 127.0.0.1")
+    parser.add_argument(
+        "--serve", type=int, metavar="PORT", help="serve on this port of 127.0.0.1; with --report, afterwards"
+    )
     given = parser.parse_args()
     if given.breaks < LEAST_BREAKS:
         parser.error(f"--breaks: expected {LEAST_BREAKS} or more, found {given.breaks}")
