@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire test mutate check requirements record faults score bench install install-dev
+.PHONY: help demo up down fire test mutate check requirements record faults score bench pages install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -42,7 +42,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy
-	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack scripts/faults
+	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack scripts/faults scripts/pages
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
 
@@ -62,6 +62,9 @@ score: ## Simulate a million messages with every fault, judge them, and write do
 bench: ## Measure Tieout beside other ways to compare, and write docs/reference/performance.md (hours: see BENCH_ARGS)
 	@$(PYTHON) scripts/bootstrap.py runtime
 	@$(BIN)/python -m scripts.bench $(BENCH_ARGS)
+
+pages: install-dev ## Measure each page with a year of windows and a million breaks, and write docs/reference/pages.md
+	@$(BIN)/python -m scripts.pages --report docs/reference/pages.md $(PAGES_ARGS)
 
 record: ## Record the examples anew from a real broker (needs Maven)
 	@$(PYTHON) -m scripts.record $(NAMES)

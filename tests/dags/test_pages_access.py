@@ -11,6 +11,7 @@ from tests.store.examples import CONTRACT, ORIGIN, breaks, partition, statement,
 from tieout.store import Store
 
 ClientFor = Callable[[str | None], TestClient]
+TRACE = "/tieout/pipelines/orders/trace?value=m-1"
 WINDOW = "/tieout/pipelines/orders/windows/2026-11-20T10:00:00Z/2026-11-20T11:00:00Z"
 
 
@@ -41,7 +42,7 @@ def client_for(postgres_url: str, airflow_database: None) -> Iterator[ClientFor]
 
 def test_nobody_sees_a_page(client_for: ClientFor) -> None:
     """Without a token Airflow's dependency answers, on every page."""
-    for page in ("/tieout/", "/tieout/pipelines/orders", WINDOW):
+    for page in ("/tieout/", "/tieout/pipelines/orders", WINDOW, TRACE):
         assert client_for(None).get(page).status_code == 401
     wrong = {"Authorization": "Bearer nonsense"}
     assert client_for(None).get("/tieout/", headers=wrong).status_code in (401, 403)
@@ -52,6 +53,7 @@ def test_a_user_without_a_role_is_refused(client_for: ClientFor) -> None:
     client = client_for("none")
 
     assert client.get(WINDOW).status_code == 403
+    assert client.get(TRACE).status_code == 403
     assert "orders" not in client.get("/tieout/").text
 
 

@@ -14,7 +14,8 @@ from tieout.store import RunOrigin, Store
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-EVIL = "<script>alert(1)</script>"
+EVIL = "\"'><img src=x onerror=alert(1)><script>alert(1)</script>"
+"""Leaves a tag, a quoted attribute of either kind, and runs where it is not escaped."""
 SCHEDULED: dict[str, Any] = {
     "pipeline": "orders",
     "guarantee": "exactly_once",
@@ -92,6 +93,8 @@ def publish_all(store: Store) -> None:
         },
     )
     _publish(store, 51, Verdict.KEPT, pipeline="secret_pipeline")
+    bodies = {**SCHEDULED, "pipeline": "payments", "replay": {"value": "body"}}
+    _publish(store, 52, Verdict.BROKEN, pipeline="payments", contract=bodies)
 
 
 def _publish(store: Store, number: int, final: Verdict | None, **changes: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -28,6 +29,7 @@ PAGES = {
     "incidents_csv": "/pipelines/secret_pipeline/incidents.csv",
     "incident": f"{HIDDEN}/incident?id=incident-1",
     "breaks": f"{HIDDEN}/breaks",
+    "trace": "/pipelines/secret_pipeline/trace?value=m-1",
     "breaks_csv": f"{HIDDEN}/breaks.csv",
 }
 """One address of each route, about a pipeline that most may not read."""
@@ -89,6 +91,7 @@ class _Foreign(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.scripts: list[str | None] = []
+        self.pictures: list[str] = []
         self.handlers: list[str] = []
         self.addresses: list[str] = []
 
@@ -97,6 +100,8 @@ class _Foreign(HTMLParser):
         given = dict(attrs)
         if tag == "script":
             self.scripts.append(given.get("src"))
+        if tag in ("img", "iframe", "object", "embed", "base"):
+            self.pictures.append(tag)
         self.handlers += [name for name in given if name.startswith("on") or name == "style"]
         self.addresses += [given[name] or "" for name in ("src", "href", "action") if name in given]
 
@@ -113,11 +118,15 @@ EVIL_RUN = f"/runs/{run_id(50)}"
         "/pipelines/evil_pipeline/incidents",
         f"/pipelines/evil_pipeline/windows/{WINDOW}",
         EVIL_RUN,
-        f"{EVIL_RUN}/breaks?message={EVIL}&topic={EVIL}",
-        f"{EVIL_RUN}/incident?id={EVIL}",
-        f"/pipelines/{EVIL}",
-        f"/?name={EVIL}",
-        f"/runs/{EVIL}",
+        f"{EVIL_RUN}/breaks?message={quote(EVIL)}&topic={quote(EVIL)}",
+        f"{EVIL_RUN}/incident?id={quote(EVIL)}",
+        f"/pipelines/evil_pipeline/trace?value={quote(EVIL)}",
+        f"/pipelines/evil_pipeline/trace?by=key&value={quote(EVIL)}",
+        f"/pipelines/evil_pipeline/trace?by=position&value={quote(EVIL)}/0/150",
+        f"/pipelines/evil_pipeline/trace?by=position&value={quote(EVIL)}",
+        f"/pipelines/{quote(EVIL)}",
+        f"/?name={quote(EVIL)}",
+        f"/runs/{quote(EVIL)}",
     ],
 )
 def test_a_script_in_an_id_stays_text(reader: TestClient, page: str) -> None:
@@ -129,6 +138,7 @@ def test_a_script_in_an_id_stays_text(reader: TestClient, page: str) -> None:
     assert EVIL not in answer.text
     assert [str(script).startswith("/static/") for script in found.scripts] == [True]
     assert found.handlers == []
+    assert found.pictures == []
     assert found.addresses
     assert all(address.startswith(("/", "#", "?", "data:,")) for address in found.addresses)
 

@@ -69,6 +69,17 @@ def test_an_incident_shows_breaks_evidence_and_repair(reader: TestClient) -> Non
     assert "All 2." in told
 
 
+def test_a_replay_without_bodies_is_warned_of(writer: TestClient) -> None:
+    """Whoever may plan a replay is told before what the plan would refuse."""
+    told = _text(writer.get(f"/runs/{run_id(2)}/incident", params={"id": "incident-1"}).text)
+    named = _text(writer.get(f"/runs/{run_id(52)}/incident", params={"id": "incident-1"}).text)
+
+    assert "Plan a replay" in told
+    assert "without it the plan refuses every message" in told
+    assert "Plan a replay" in named
+    assert "without it the plan refuses every message" not in named
+
+
 @pytest.mark.parametrize(
     ("page", "status", "told"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,14 +35,12 @@ from tieout.reporting.period import period_document
 from tieout.reporting.period_pages import period_html, period_markdown, period_text
 from tieout.reporting.schema import statement_schema, trace_schema
 from tieout.reporting.text import render_text
-from tieout.reporting.trace import Asked, AskedBy, render_trace
+from tieout.reporting.trace import Asked, AskedBy, position_of, render_trace
 from tieout.simulation.description import load_description
 from tieout.simulation.folder import CONTRACT, FILES, WINDOW, write_simulation
 from tieout.simulation.reading import read_run, read_truth
 from tieout.simulation.score_report import score_page, score_text
 from tieout.simulation.scoring import score as scored
-
-_POSITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<offset>\d{1,18})")
 
 
 @dataclass(frozen=True)
@@ -254,10 +251,9 @@ def _asked(contract: Contract, arguments: argparse.Namespace) -> Asked:
         raise UsageError(f"expected one of MESSAGE, --id and --key, found {found}")
     if arguments.key is not None:
         return Asked(AskedBy.KEY, arguments.key)
-    position = None if arguments.message is None else _POSITION.fullmatch(arguments.message)
+    position = None if arguments.message is None else position_of(arguments.message)
     if position is not None:
-        place = position["topic"], int(position["partition"]), int(position["offset"])
-        return Asked(AskedBy.POSITION, arguments.message, place)
+        return Asked(AskedBy.POSITION, arguments.message, position)
     if contract.identity is Identity.POSITION:
         raise UsageError(
             f"{contract.pipeline} identifies messages by position: expected TOPIC/PARTITION/OFFSET such as "

@@ -8,6 +8,7 @@ docs/reference/trace.md and `trace.schema.json`.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +24,8 @@ TRACE_VERSION: Final = 1
 LINE_LIMIT: Final = 1_000
 _WIDTH: Final = 14
 _TIME_WIDTH: Final = 26
+
+_POSITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<offset>\d{1,18})")
 
 Row = Mapping[str, Any]
 Position = tuple[str, int, int]
@@ -53,6 +56,16 @@ class Asked:
             hashlib.sha1(key, usedforsecurity=False).hexdigest(),
             hashlib.md5(key, usedforsecurity=False).hexdigest(),
         )
+
+
+def position_of(text: str) -> Position | None:
+    """Return the position that a text names as TOPIC/PARTITION/OFFSET, or None where it has another form.
+
+    >>> position_of("orders/0/17"), position_of("order-17")
+    (('orders', 0, 17), None)
+    """
+    found = _POSITION.fullmatch(text)
+    return None if found is None else (found["topic"], int(found["partition"]), int(found["offset"]))
 
 
 @dataclass(frozen=True)

@@ -70,31 +70,24 @@ GROUP BY pipeline, bucket
 
 -- name: history
 WITH judged AS (
-    SELECT DISTINCT ON (window_start, window_end) run_id, latency,
+    SELECT DISTINCT ON (window_start, window_end) latency, sums,
            floor(extract(epoch FROM window_start - %(start)s::timestamptz) / %(step)s)::integer AS bucket
     FROM tieout.run
     WHERE pipeline = %(pipeline)s AND is_current AND window_start >= %(start)s AND window_start < %(end)s
     ORDER BY window_start, window_end, published_at DESC
-), summed AS (
-    SELECT run_id, sum(accepted) AS accepted, sum(lost) AS lost, sum(in_flight) AS in_flight,
-           sum(first_effects) AS first_effects, sum(further_effects) AS further_effects
-    FROM judged JOIN tieout.statement_partition USING (run_id) GROUP BY run_id
-), named AS (
-    SELECT run_id, name, max(count) AS count
-    FROM judged JOIN tieout.statement_count USING (run_id) WHERE name IN ('LATE', 'OVERDUE') GROUP BY run_id, name
-), late AS (
-    SELECT run_id, sum(count) AS late FROM named GROUP BY run_id
 )
-SELECT bucket, count(*) AS windows, coalesce(sum(accepted), 0)::bigint AS accepted, coalesce(sum(lost), 0)::bigint AS lost,
-       coalesce(sum(in_flight), 0)::bigint AS in_flight, coalesce(sum(first_effects), 0)::bigint AS first_effects,
-       coalesce(sum(further_effects), 0)::bigint AS further_effects, coalesce(sum(late), 0)::bigint AS late,
+SELECT bucket, count(*) AS windows, sum((sums ->> 'accepted')::bigint)::bigint AS accepted,
+       sum((sums ->> 'lost')::bigint)::bigint AS lost, sum((sums ->> 'in_flight')::bigint)::bigint AS in_flight,
+       sum((sums ->> 'first_effects')::bigint)::bigint AS first_effects,
+       sum((sums ->> 'further_effects')::bigint)::bigint AS further_effects, sum((sums ->> 'late')::bigint)::bigint AS late,
        max((latency ->> 'p50_s')::double precision) AS p50, max((latency ->> 'p95_s')::double precision) AS p95,
        max((latency ->> 'p99_s')::double precision) AS p99
-FROM judged LEFT JOIN summed USING (run_id) LEFT JOIN late USING (run_id)
+FROM judged
 GROUP BY bucket ORDER BY bucket
 
 -- name: offsets_history
 -- Of the last window of each bucket only: a year's partitions are a hundred thousand rows, of which a plot shows these.
+-- OFFSET 0 keeps the planner from reading all of them to join them.
 WITH judged AS (
     SELECT run_id, window_start, published_at,
            floor(extract(epoch FROM window_start - %(start)s::timestamptz) / %(step)s)::integer AS bucket
@@ -104,8 +97,10 @@ WITH judged AS (
     SELECT DISTINCT ON (bucket) run_id, bucket FROM judged ORDER BY bucket, window_start DESC, published_at DESC
 )
 SELECT topic, partition, bucket, (offsets ->> 'to')::bigint AS end_offset, (offsets ->> 'in_flight')::bigint AS in_flight
-FROM latest JOIN tieout.statement_partition USING (run_id)
-WHERE offsets IS NOT NULL
+FROM latest CROSS JOIN LATERAL (
+    SELECT topic, partition, offsets FROM tieout.statement_partition AS place
+    WHERE place.run_id = latest.run_id AND offsets IS NOT NULL OFFSET 0
+) AS places
 ORDER BY topic, partition, bucket
 
 -- name: windows
@@ -194,12 +189,17 @@ WHERE md5(id) = md5(%(incident_id)s) AND id = %(incident_id)s AND kind = 'incide
 ORDER BY at
 
 -- name: located_incidents
--- What can be drawn on a partition's line, the largest first.
+-- What can be drawn on a partition's line of the gravest and largest, which an index has in order.
+WITH gravest AS (
+    SELECT topic, partition, incident_id, class, severity, breaks, first_position, last_position
+    FROM tieout.incident WHERE run_id = %(run_id)s
+    ORDER BY CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, breaks DESC, incident_id
+    LIMIT %(limit)s + 1
+)
 SELECT topic, partition, incident_id, class AS class_name, severity, breaks,
-       (first_position #>> '{}')::bigint AS first_offset, (last_position #>> '{}')::bigint AS last_offset
-FROM tieout.incident
-WHERE run_id = %(run_id)s AND jsonb_typeof(first_position) = 'number' AND jsonb_typeof(last_position) = 'number'
-ORDER BY breaks DESC, incident_id LIMIT %(limit)s
+       (first_position #>> '{}')::bigint AS first_offset, (last_position #>> '{}')::bigint AS last_offset,
+       (SELECT count(*) FROM gravest) AS looked_at
+FROM gravest WHERE jsonb_typeof(first_position) = 'number' AND jsonb_typeof(last_position) = 'number'
 
 -- name: breaks
 SELECT break_id, incident_id, class AS class_name, flags, message_id, producer_id, topic, partition, msg_offset,
@@ -214,3 +214,44 @@ WHERE run_id = %(run_id)s
   AND (%(message_id)s::text IS NULL OR message_id = %(message_id)s)
   AND {after}
 ORDER BY {order} LIMIT %(limit)s
+
+-- name: traced
+-- The index gives the breaks of every pipeline and run; the inner limit bounds how many of them are looked at.
+WITH found AS (
+    SELECT run.run_id, run.window_start, run.window_end, run.published_at, break.break_id
+    FROM tieout.break JOIN tieout.run USING (run_id)
+    WHERE tieout.break_handles(message_id, positions, evidence)
+              && ARRAY(SELECT md5(handle)::uuid FROM unnest(%(handles)s::text[]) AS asked (handle))
+      AND run.pipeline = %(pipeline)s AND is_current
+    LIMIT %(bound)s
+), shown AS (
+    SELECT *, count(*) OVER () AS total FROM found ORDER BY window_start DESC, published_at DESC, break_id LIMIT %(limit)s
+)
+SELECT shown.total, shown.window_start, shown.window_end, run.run_id AS in_run, run.consumer_group,
+       run.statement -> 'coverage' AS coverage, run.contract -> 'ledgers' AS ledgers,
+       break_id, incident_id, class AS class_name, flags, message_id, producer_id, topic, partition, msg_offset,
+       positions, locus, cause, admissible, rule, severity, evidence
+FROM shown JOIN tieout.run USING (run_id) JOIN tieout.break USING (run_id, break_id)
+ORDER BY shown.window_start DESC, shown.published_at DESC, break_id
+
+-- name: judged_at
+SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, contract_digest, verdict, final_verdict,
+       reasons, breaks_total, breaks_truncated, dag_id, dag_run_id, try_number, tieout_version, generated_at,
+       published_at, checked_at, is_current
+FROM tieout.run JOIN tieout.statement_partition AS place USING (run_id)
+WHERE run.pipeline = %(pipeline)s AND is_current AND place.topic = %(topic)s AND place.partition = %(partition)s
+  AND (place.offsets ->> 'from')::bigint <= %(offset)s AND (place.offsets ->> 'to')::bigint > %(offset)s
+ORDER BY window_start DESC, published_at DESC LIMIT %(limit)s
+
+-- name: incidents_at
+SELECT run.run_id, run.window_start, run.window_end, incident.incident_id, incident.class AS class_name, incident.locus,
+       incident.cause, incident.topic, incident.partition, incident.first_position, incident.last_position,
+       incident.breaks, incident.severity, life.state, life.resolution, life.accepted_until
+FROM tieout.run JOIN tieout.incident USING (run_id)
+LEFT JOIN tieout.life ON life.id = incident.incident_id AND life.kind = 'incident' AND life.pipeline = run.pipeline
+    AND life.consumer_group = run.consumer_group
+WHERE run.run_id = ANY(%(runs)s::uuid[]) AND incident.topic = %(topic)s AND incident.partition = %(partition)s
+  AND CASE WHEN jsonb_typeof(incident.first_position) = 'number' AND jsonb_typeof(incident.last_position) = 'number'
+      THEN (incident.first_position #>> '{}')::bigint <= %(offset)s
+          AND (incident.last_position #>> '{}')::bigint >= %(offset)s END
+ORDER BY run.window_start DESC, incident.breaks DESC, incident.incident_id LIMIT %(limit)s

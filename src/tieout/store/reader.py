@@ -23,6 +23,10 @@ from tieout.store.sql import queries
 from tieout.store.views import BreakFilter, Buckets, IncidentFilter, Page, PipelineHead, WindowFilter
 
 READ_TIMEOUT: Final = timedelta(seconds=20)
+LOCATED_AT_MOST: Final = 1_000
+"""How many incidents of a run are looked at to be drawn."""
+TRACED_AT_MOST: Final = 1_000
+"""How many breaks of one message, key or position are looked at: a key may be a million messages'."""
 _FILE: Final = "pages.sql"
 
 _Row = Mapping[str, Any]
@@ -253,11 +257,13 @@ class Reader:
             "incident_history", entry_of, pipeline=pipeline, group=group, incident_id=incident_id
         )
 
-    def located_incidents(self, run_id: str, limit: int = 1000) -> tuple[views.LocatedIncident, ...]:
-        """Return a run's largest incidents whose first and last positions are offsets."""
-        return self._all(
-            "located_incidents", views.located_incident_of, run_id=checked_run_id(run_id), limit=limit
-        )
+    def located_incidents(self, run_id: str, limit: int = LOCATED_AT_MOST) -> views.Located:
+        """Return, of a run's gravest and largest incidents, those whose first and last positions are offsets."""
+        parameters = {"run_id": checked_run_id(run_id), "limit": limit}
+        self._cursor.execute(queries(_FILE)["located_incidents"], parameters)
+        rows = self._cursor.fetchall()
+        is_cut = bool(rows) and rows[0]["looked_at"] > limit
+        return views.Located(tuple(map(views.located_incident_of, rows[:limit])), is_cut)
 
     def breaks(
         self,
@@ -271,6 +277,49 @@ class Reader:
         """Return a piece of a run's stored breaks in one of `BREAK_SORTS`."""
         filters = {"run_id": checked_run_id(run_id), **vars(wanted)}
         return self._page(_BREAKS, filters, sort=sort, after=after, limit=limit)
+
+    def traced(self, pipeline: str, handles: Sequence[str], limit: int = 20) -> views.Traced:
+        """Return the stored breaks in a pipeline's current runs that show one of the handles, the latest windows first.
+
+        Args:
+            pipeline: Whose runs are meant.
+            handles: What is asked for, of `handles.py`.
+            limit: How many are returned; `TRACED_AT_MOST` bounds how many are counted.
+        """
+        self._cursor.execute(
+            queries(_FILE)["traced"],
+            {"pipeline": pipeline, "handles": list(handles), "bound": TRACED_AT_MOST, "limit": limit},
+        )
+        rows = self._cursor.fetchall()
+        return views.Traced(tuple(map(views.traced_of, rows)), rows[0]["total"] if rows else 0)
+
+    def judged_at(
+        self, pipeline: str, topic: str, partition: int, offset: int, limit: int = 10
+    ) -> tuple[RunSummary, ...]:
+        """Return the current runs whose judged offsets hold a position, the latest window first."""
+        return self._all(
+            "judged_at",
+            results.summary_of,
+            pipeline=pipeline,
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            limit=limit,
+        )
+
+    def incidents_at(
+        self, runs: Sequence[str], topic: str, partition: int, offset: int, limit: int = 20
+    ) -> tuple[views.WindowIncident, ...]:
+        """Return the incidents of some runs in whose stretch a position lies, be it one of their breaks or not."""
+        return self._all(
+            "incidents_at",
+            views.window_incident_of,
+            runs=[checked_run_id(run) for run in runs],
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            limit=limit,
+        )
 
     def _all(self, query: str, convert: Callable[[_Row], _T], **parameters: object) -> tuple[_T, ...]:
         self._cursor.execute(queries(_FILE)[query], parameters)

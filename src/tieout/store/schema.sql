@@ -10,6 +10,25 @@ CREATE TABLE tieout.schema_migration (
 );
 COMMENT ON TABLE tieout.schema_migration IS 'Which migrations this database has, and of which content.';
 
+CREATE FUNCTION tieout.statement_sums(statement jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT jsonb_build_object(
+        'accepted', coalesce(sum((told ->> 'accepted')::bigint), 0),
+        'lost', coalesce(sum((told ->> 'lost')::bigint), 0),
+        'in_flight', coalesce(sum((told ->> 'in_flight')::bigint), 0),
+        'first_effects', coalesce(sum((told ->> 'first_effects')::bigint), 0),
+        'further_effects', coalesce(sum((told ->> 'further_effects')::bigint), 0),
+        'late', coalesce(greatest(
+            (statement #>> '{classes,LATE}')::bigint, (statement #>> '{flags,LATE}')::bigint
+        ), 0) + coalesce(greatest(
+            (statement #>> '{classes,OVERDUE}')::bigint, (statement #>> '{flags,OVERDUE}')::bigint
+        ), 0)
+    )
+    FROM jsonb_path_query(statement, '$.partitions[*]') AS told
+);
+COMMENT ON FUNCTION tieout.statement_sums IS 'What plots show of a statement: sums over its partitions, and what came late.';
+
 CREATE TABLE tieout.run (
     run_id uuid PRIMARY KEY,
     -- Both stand in a unique index, and a B-tree entry holds at most 2,704 bytes.
@@ -36,6 +55,7 @@ CREATE TABLE tieout.run (
     checked_at timestamptz,
     is_current boolean NOT NULL DEFAULT false,
     latency jsonb GENERATED ALWAYS AS (statement -> 'latency') STORED,
+    sums jsonb GENERATED ALWAYS AS (tieout.statement_sums(statement)) STORED,
     CONSTRAINT run_window_check CHECK (window_end > window_start),
     CONSTRAINT run_checked_check CHECK ((final_verdict IS NULL) = (checked_at IS NULL))
 );
@@ -46,6 +66,7 @@ COMMENT ON COLUMN tieout.run.breaks_truncated IS 'Whether the run found more bre
 COMMENT ON COLUMN tieout.run.breaks_read IS 'How many of its breaks went by when it was published; the rest is known by number only.';
 COMMENT ON COLUMN tieout.run.is_current IS 'Whether this is the statement that counts for its window.';
 COMMENT ON COLUMN tieout.run.latency IS 'The statement''s latency, so that a year of it is read without the statements.';
+COMMENT ON COLUMN tieout.run.sums IS 'The statement''s sums, so that a year of them is read without its hundred thousand partitions.';
 
 CREATE UNIQUE INDEX run_current_key ON tieout.run (pipeline, consumer_group, window_start, window_end) WHERE is_current;
 CREATE INDEX run_window_idx ON tieout.run (pipeline, window_start DESC, published_at DESC);
@@ -118,6 +139,10 @@ CREATE TABLE tieout.incident (
 COMMENT ON TABLE tieout.incident IS 'Breaks of one cause, partition and contiguous stretch.';
 COMMENT ON COLUMN tieout.incident.breaks IS 'How many breaks it has; the table break holds the first 20.';
 
+CREATE INDEX incident_gravest_idx ON tieout.incident (
+    run_id, (CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END), breaks DESC, incident_id
+);
+
 CREATE TABLE tieout.break (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,
     break_id text NOT NULL CHECK (octet_length(break_id) <= 2000),
@@ -157,6 +182,28 @@ CREATE INDEX break_incident_idx ON tieout.break (run_id, incident_id);
 CREATE INDEX break_position_idx
     ON tieout.break (run_id, coalesce(topic, ''), coalesce(partition, -1), coalesce(msg_offset, -1), break_id);
 CREATE INDEX break_message_idx ON tieout.break (run_id, message_id);
+CREATE INDEX break_class_idx ON tieout.break (run_id, class, break_id);
+
+CREATE FUNCTION tieout.break_handles(message_id text, positions jsonb, evidence jsonb) RETURNS uuid[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT DISTINCT md5(handle)::uuid
+    FROM (
+        SELECT jsonb_path_query(evidence, '$.*[*]')
+        UNION ALL SELECT jsonb_path_query(positions, '$[*]')
+        UNION ALL SELECT jsonb_build_object('message_id', message_id)
+    ) AS shown (told)
+    CROSS JOIN LATERAL (VALUES
+        ('message_id ' || (told ->> 'message_id')),
+        ('key ' || (told ->> 'key_hash')),
+        ('position ' || (told ->> 'topic') || '/' || (told ->> 'partition') || '/' || (told ->> 'offset'))
+    ) AS handles (handle)
+    WHERE handle IS NOT NULL
+);
+COMMENT ON FUNCTION tieout.break_handles IS
+    'What a break can be asked for by, as digests: ids are of any length, an index entry is not.';
+
+CREATE INDEX break_handles_idx ON tieout.break USING gin (tieout.break_handles(message_id, positions, evidence));
 
 CREATE TABLE tieout.check_result (
     run_id uuid NOT NULL REFERENCES tieout.run ON DELETE CASCADE,

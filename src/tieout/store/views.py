@@ -11,7 +11,7 @@ from tieout.contracts.durations import parse_duration
 from tieout.contracts.times import parse_time
 from tieout.model import Guarantee, Severity, Verdict, Window
 from tieout.store.life import Resolution, State
-from tieout.store.results import StoredIncident
+from tieout.store.results import StoredBreak, StoredIncident, break_of
 
 T = TypeVar("T")
 
@@ -146,6 +146,34 @@ class LocatedIncident:
 
 
 @dataclass(frozen=True)
+class Located:
+    """The incidents of a run that have a place in the log; `is_cut` where the run has more than were looked at."""
+
+    incidents: tuple[LocatedIncident, ...]
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class TracedBreak:
+    """A break that a message was found by, with its run's window, group, declared ledgers and coverage."""
+
+    run_id: str
+    window: Window
+    group: str
+    ledgers: tuple[str, ...]
+    coverage: dict[str, Any]
+    broken: StoredBreak
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The breaks of the latest windows that show what was asked for; `total` is as many as were looked at."""
+
+    breaks: tuple[TracedBreak, ...]
+    total: int
+
+
+@dataclass(frozen=True)
 class WindowFilter:
     """Which of a pipeline's windows are meant: those that start in `[start, end)`, with a verdict."""
 
@@ -238,7 +266,22 @@ def window_incident_of(row: Mapping[str, Any]) -> WindowIncident:
 
 def located_incident_of(row: Mapping[str, Any]) -> LocatedIncident:
     """Return the incident in `row`, with its offsets."""
-    return LocatedIncident(**{**row, "severity": row["severity"] and Severity(row["severity"])})
+    fields = {name: row[name] for name in LocatedIncident.__dataclass_fields__}
+    return LocatedIncident(**{**fields, "severity": row["severity"] and Severity(row["severity"])})
+
+
+def traced_of(row: Mapping[str, Any]) -> TracedBreak:
+    """Return the break in `row`, with what its run says of its ledgers."""
+    fields = {"flags": row["flags"], "severity": row["severity"], "msg_offset": row["msg_offset"]}
+    fields |= {name: row[name] for name in StoredBreak.__dataclass_fields__ if name in row}
+    return TracedBreak(
+        row["in_run"],
+        Window(row["window_start"], row["window_end"]),
+        row["consumer_group"],
+        tuple(row["ledgers"] or ()),
+        row["coverage"] or {},
+        break_of(fields),
+    )
 
 
 def verdict_of(row: Mapping[str, Any]) -> Verdict:

@@ -84,7 +84,7 @@ def plot(
             Mark(_x(number, buckets.count), HEIGHT - 6, f"{names[number]:{ticks.form}}")
             for number in range(0, buckets.count, ticks.every)
         ),
-        tuple(Mark(LEFT - 6, _y(top * part / 4, top), form(top * part / 4)) for part in (0, 2, 4)),
+        tuple(Mark(LEFT - 6, _y(top * part / 4, top), on_axis(top * part / 4, form)) for part in (0, 2, 4)),
         tuple(
             (f"{names[number]:%Y-%m-%d %H:%M}", tuple(_told(one.values[number], form) for one in series))
             for number in range(buckets.count)
@@ -105,6 +105,20 @@ def round_above(value: float) -> float:
     return next(
         float(f"{step * power:.9g}") for step in (1, 2, 5, 10, 20) if step * power >= value * (1 - 1e-9)
     )
+
+
+def on_axis(value: float, form: Callable[[float], str]) -> str:
+    """Return a value as it stands beside an axis, where there is room for nine characters; millions get a letter.
+
+    >>> on_axis(200_000_000.0, "{:,.0f}".format), on_axis(2_500_000.0, "{:,.0f}".format)
+    ('200 M', '2.5 M')
+    >>> on_axis(5_000.0, "{:,.0f}".format), on_axis(5e15, "{:,.0f}".format)
+    ('5,000', '5,000 T')
+    """
+    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= power:
+            return f"{value / power:,.6g} {letter}"
+    return form(value)
 
 
 def _line(one: Series, count: int, top: float, form: Callable[[float], str], names: Sequence[str]) -> Line:

@@ -11,6 +11,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 
 from tieout.errors import UsageError
 from tieout.model import Severity, Verdict
+from tieout.reporting import trace
+from tieout.reporting.trace import AskedBy
 from tieout.store.reader import Key
 from tieout.store.views import BreakFilter, IncidentFilter, WindowFilter
 from tieout.web.periods import Period
@@ -106,6 +108,31 @@ class IncidentsAsked(Listed):
     def wanted(self) -> IncidentFilter:
         """The same for the store."""
         return IncidentFilter(**self.model_dump(exclude={"after", "sort"}))
+
+
+class TraceAsked(Asked):
+    """Which message is looked for."""
+
+    by: AskedBy = AskedBy.MESSAGE_ID
+    value: str = ""
+
+    @property
+    def asked(self) -> trace.Asked | None:
+        """What is asked for, or None where nothing is yet.
+
+        Raises:
+            UsageError: where a position has another form.
+        """
+        if not self.value:
+            return None
+        if self.by is not AskedBy.POSITION:
+            return trace.Asked(self.by, self.value)
+        position = trace.position_of(self.value.strip())
+        if position is None:
+            raise UsageError(
+                f"position: expected TOPIC/PARTITION/OFFSET such as orders/0/17, found {self.value}"
+            )
+        return trace.Asked(self.by, self.value.strip(), position)
 
 
 class BreaksAsked(Listed):

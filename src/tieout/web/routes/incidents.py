@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -81,8 +82,14 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         repair=repair_for(found.incident.class_name, found.incident.cause),
         history=history,
         is_replayable=found.incident.class_name in REPLAYABLE,
+        lacks_bodies=found.incident.class_name == BreakClass.LOST and not _names_bodies(run.contract),
         may_write=visit.may_write(run.pipeline),
     )
+
+
+def _names_bodies(contract: Mapping[str, Any]) -> bool:
+    """Return whether a stored contract says where the bodies of lost messages are."""
+    return bool((contract.get("replay") or {}).get("value"))
 
 
 def _columns(row: WindowIncident) -> dict[str, object]:

@@ -13,7 +13,7 @@ from tieout.errors import UsageError
 from tieout.model import Window
 from tieout.reporting.page import MEANINGS
 from tieout.reporting.sheet import COUNTS, accounts
-from tieout.store.reader import Key, Reader
+from tieout.store.reader import LOCATED_AT_MOST, Key, Reader
 from tieout.store.results import RunSummary
 from tieout.store.views import Page, counted_verdict
 from tieout.web.lint import contradicted_by
@@ -82,7 +82,8 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
     visit.require_read(found.pipeline)
     statement = found.statement
     verdict = counted_verdict(found.verdict, found.final_verdict)
-    lines = offset_lines(statement["partitions"][:LINES_SHOWN], reader.located_incidents(run_id))
+    located = reader.located_incidents(run_id)
+    lines = offset_lines(statement["partitions"][:LINES_SHOWN], located.incidents)
     incidents = reader.incidents_of_run(run_id, SHOWN)
     return visit.page(
         "window.html.j2",
@@ -94,6 +95,7 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
         count_names=COUNTS,
         partitions=statement["partitions"][:PARTITIONS_SHOWN],
         lines=lines,
+        drawn_at_most=LOCATED_AT_MOST if located.is_cut else None,
         incidents=incidents,
         checks=reader.checks(run_id),
         contradicted=contradicted_by(found.contract, [one.incident for one in incidents]),

@@ -47,6 +47,12 @@ async function refusePaused(api, dag) {
   if (found.is_paused) throw new Error(`The DAG ${dag} is paused: unpause it first, or the run would wait without a word.`);
 }
 
+// Where something lies in the Airflow that serves these pages.
+function airflow(api, ...parts) {
+  return api.replace(/\/api\/v2$/, "") + parts.map((part) => `/${encodeURIComponent(part)}`).join("");
+}
+
+// Each returns what to say, and where it can be watched.
 const asks = {
   // A window of the schedule is a backfill of one run; any other is a manual run with the window as its parameters.
   async judgeAgain({ api, dag, start, end }) {
@@ -58,11 +64,11 @@ const asks = {
     const planned = await ask("POST", `${api}/backfills/dry_run`, backfill);
     if (planned.total_entries > 0) {
       const made = await ask("POST", `${api}/backfills`, backfill);
-      return `Backfill ${made.id} judges this window again.`;
+      return [`Backfill ${made.id} judges this window again.`, airflow(api, "dags", dag, "backfills")];
     }
     const run = { logical_date: null, conf: { window_start: start, window_end: end } };
     const made = await ask("POST", `${api}/dags/${encodeURIComponent(dag)}/dagRuns`, run);
-    return `Run ${made.dag_run_id} judges this window again.`;
+    return [`Run ${made.dag_run_id} judges this window again.`, airflow(api, "dags", dag, "runs", made.dag_run_id)];
   },
 
   // Only a plan: a person approves or rejects it in Airflow before anything is done.
@@ -70,7 +76,10 @@ const asks = {
     await refusePaused(api, "tieout_replay");
     const conf = { run_id: run, incident_id: incident || null };
     const made = await ask("POST", `${api}/dags/tieout_replay/dagRuns`, { logical_date: null, conf });
-    return `Run ${made.dag_run_id} of tieout_replay plans it; the plan then waits for approval under Required Actions.`;
+    return [
+      `Run ${made.dag_run_id} of tieout_replay plans it; the plan then waits for approval under Required Actions.`,
+      airflow(api, "dags", "tieout_replay", "runs", made.dag_run_id),
+    ];
   },
 };
 
@@ -81,7 +90,12 @@ document.addEventListener("submit", async (event) => {
   const said = form.querySelector("output");
   said.textContent = "Asking Airflow …";
   try {
-    said.textContent = await asks[form.dataset.ask](form.dataset);
+    const [told, address] = await asks[form.dataset.ask](form.dataset);
+    const link = document.createElement("a");
+    link.href = address;
+    link.dataset.airflow = "";
+    link.textContent = "See it in Airflow";
+    said.replaceChildren(`${told} `, link);
   } catch (error) {
     said.textContent = error.message;
   }

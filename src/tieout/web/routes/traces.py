@@ -1,0 +1,75 @@
+"""A message, asked for by its id, its key or a position: its way, as the stored breaks that show it have it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from tieout.model import Window
+from tieout.reporting.trace import Asked, AskedBy
+from tieout.store.handles import key_handles, message_id_handles, position_handles
+from tieout.store.reader import TRACED_AT_MOST, Reader
+from tieout.web.journeys import WIDTH, journey_of
+from tieout.web.queries import PipelineName, TraceAsked
+from tieout.web.rendering import iso
+from tieout.web.visits import VisitDep
+
+SHOWN: Final = 20
+
+router = APIRouter()
+
+
+@router.get("/pipelines/{pipeline}/trace")
+def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, Query()]) -> HTMLResponse:
+    """Return the breaks of a pipeline that show a message, each with the message's way; the form alone at first."""
+    visit.require_read(pipeline)
+    asked = query.asked
+    if asked is None:
+        return visit.page("trace.html.j2", pipeline=pipeline, query=query, asked=None)
+    with visit.reading() as reader:
+        found = reader.traced(pipeline, _handles(asked), SHOWN)
+        place = asked.position
+        judged = reader.judged_at(pipeline, *place) if place else ()
+        around = reader.incidents_at([run.run_id for run in judged], *place) if place else ()
+        known = [one.window for one in found.breaks] + [run.window for run in judged]
+        window = _window_of(reader, pipeline, known)
+    return visit.page(
+        "trace.html.j2",
+        pipeline=pipeline,
+        query=query,
+        asked=asked,
+        found=[(one, journey_of(one)) for one in found.breaks],
+        total=found.total,
+        bound=TRACED_AT_MOST,
+        judged=judged,
+        around=around,
+        width=WIDTH,
+        command=_command(asked, window),
+    )
+
+
+def _handles(asked: Asked) -> tuple[str, ...]:
+    if asked.position is not None:
+        return position_handles(*asked.position)
+    return key_handles(asked.digests()) if asked.by is AskedBy.KEY else message_id_handles(asked.value)
+
+
+def _window_of(reader: Reader, pipeline: str, known: list[Window]) -> Window | None:
+    """Return the first of the windows that are known to have to do with it, else the pipeline's latest one."""
+    heads = () if known else reader.heads([pipeline])
+    return next(iter((*known, *(head.window for head in heads))), None)
+
+
+def _command(asked: Asked, window: Window | None) -> str:
+    """Return the command that looks into the ledgers themselves, as a shell takes it."""
+    options = {AskedBy.KEY: ["--key"], AskedBy.MESSAGE_ID: ["--id"], AskedBy.POSITION: []}[asked.by]
+    time = [] if window is None else ["--from", iso(window.start), "--to", iso(window.end)]
+    return shlex.join(["tieout", "trace", "CONTRACT.yml", *_given(options, asked.value), *time])
+
+
+def _given(options: list[str], value: str) -> list[str]:
+    """Return an option and its value as one word, so that a value beginning with a dash is none."""
+    return [f"{options[0]}={value}"] if options else [value]
