@@ -142,6 +142,7 @@ class Cause(StrEnum):
     COMMIT_AFTER_TRUNCATION = "commit after truncation"
     PARALLEL_COMMITS = "parallel commits out of order"
     POISON = "swallowed poison record"
+    PARTITIONS_ADDED = "partition count changed"
 
 
 @dataclass(frozen=True, order=True)

@@ -13,8 +13,9 @@ canonical names are accepted too. A row with an id has the payload hash `h-<id>`
 row leaves out is null, but attempts are acked in session s1 of producer p1.
 
 `bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out:
-from offset 0 to just above the last record, observed at the end of the grace. `coverage: {delivered: {from: 0s, until:
-40m, sound: false, all_producers: false}}`; left out: everything up to the end of the grace, all producers named.
+from offset 0 to just above the last record, observed at the end of the grace; what a row itself says of them stands.
+`coverage: {delivered: {from: 0s, until: 40m, sound: false, all_producers: false}}`; left out: everything up to the end
+of the grace, all producers named.
 `coverage: {delivered: none}` covers nothing. `offsets: {0: [2, 4]}` makes the window the offsets 2 and 3 of partition
 0, beside the hour; the contract then has `windows: offsets`.
 
@@ -192,13 +193,16 @@ def columns_of(rows: list[dict[str, Any]]) -> frozenset[str]:
 
 
 def with_bounds(rows: list[dict[str, Any]], stated: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the log's rows with their partition's bounds, and one row of bounds for a partition without records."""
+    """Return the log's rows with their partition's bounds, and one row of bounds for a partition without records.
+
+    What a row itself says of the bounds stands.
+    """
     partitions = sorted({row["partition"] for row in rows} | set(stated))
     full = []
     for partition in partitions:
         own = [row for row in rows if row["partition"] == partition]
         bounds = _bounds(own, stated.get(partition, {}))
-        full += [{**row, **bounds} for row in own or [{"topic": TOPIC, "partition": partition}]]
+        full += [{**bounds, **row} for row in own or [{"topic": TOPIC, "partition": partition}]]
     return full
 
 

@@ -79,8 +79,7 @@ def batches(histories: Sequence[History]) -> list[Batch]:
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
         undated = tuple(sorted((ledger, _undated(ledger, rows) > 0) for ledger, rows in history.rows.items()))
-        is_told = any(row.get("topic_id") for rows in history.rows.values() for row in rows)
-        alone = place if is_told else None
+        alone = place if _may_uncover(history) else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
         terms = history.contract.model_copy(update=promised).to_json()
@@ -209,6 +208,16 @@ def number_of(marked: str | None) -> int | None:
     """Return the number of the history that a name belongs to, None where it is no history's."""
     found = None if marked is None else re.search(rf"{_MARK}(\d+)", marked)
     return None if found is None else int(found[1])
+
+
+def _may_uncover(history: History) -> bool:
+    """Return whether only some rows name their topic by its id: then a whole ledger may cover nothing (76)."""
+    placed = [row for rows in history.rows.values() for row in rows if not _is_nowhere(row)]
+    return len({row.get("topic_id") is None for row in placed}) > 1
+
+
+def _is_nowhere(row: Mapping[str, Any]) -> bool:
+    return row.get("offset") is None and row.get("committed_offset") is None
 
 
 def _is_reversed(row: Mapping[str, Any]) -> bool:

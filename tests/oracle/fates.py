@@ -232,7 +232,18 @@ class Fates:
         asserted = self.asserted(message)
         if not asserted or message.records:
             return False
-        return all(self.history.log_covers(at, since) for at, since in asserted.items())
+        return all(
+            self.history.log_covers(at, since) or self.went_unread(at) for at, since in asserted.items()
+        )
+
+    def went_unread(self, at: Position) -> bool:
+        """Return whether the position's topic was deleted before the group is known to have come that far (86)."""
+        return self.history.is_gone(at[0]) and self.frontier(at[:2]) < at[2]
+
+    def is_gone(self, message: Message) -> bool:
+        """Return whether every position of the message went with its topic, unread."""
+        positions = self.positions(message)
+        return bool(positions) and all(map(self.went_unread, positions))
 
     def is_expired(self, message: Message) -> bool:
         """Return whether every position of the message lies below the log's start."""
@@ -246,7 +257,7 @@ class Fates:
     def is_settled(self, message: Message) -> bool:
         """Return whether the group has been at every position of the message, or there is none to be at."""
         positions = self.positions(message)
-        passed = all(self.frontier(at[:2]) >= at[2] for at in positions)
+        passed = all(self.frontier(at[:2]) >= at[2] or self.went_unread(at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
 
     def is_compacted(self, message: Message) -> bool:

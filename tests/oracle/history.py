@@ -65,6 +65,7 @@ class History:
     ledgers: dict[Ledger, list[Row]]
     coverage: dict[Ledger, OracleCoverage]
     present: dict[Ledger, frozenset[str]] | None = None
+    gone: frozenset[str] = frozenset()
 
     def rows(self, ledger: Ledger) -> list[Row]:
         """Return the ledger's rows without those of other consumer groups (interpretation 5)."""
@@ -190,6 +191,10 @@ class History:
         """Return whether the position lies below the log's start."""
         bounds = self.bounds.get(at[:2])
         return self.is_sound(Ledger.LOG) and bounds is not None and at[2] < bounds.start
+
+    def is_gone(self, topic: str) -> bool:
+        """Return whether the topic was deleted, as the log shows that has another of its name (86)."""
+        return self.is_sound(Ledger.LOG) and topic in self.gone
 
     def is_written(self, record: Row) -> bool:
         """Return whether the record is data that no transaction holds back or took away (interpretation 12)."""

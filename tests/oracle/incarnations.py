@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
-from tests.oracle.history import OracleCoverage, Row
+from tests.oracle.history import BEGINNING, OracleCoverage, Row
 
 from tieout.model import Ledger
+
+_KEPT_BY_BROKERS = (Ledger.LOG, Ledger.COMMITTED)
 
 
 def told_apart(
@@ -30,6 +33,45 @@ def told_apart(
         if ledger in covered and any(_is_placed(row) for row in untold):
             covered[ledger] = replace(covered[ledger], complete_until=None)
     return told, covered
+
+
+def deleted(ledgers: dict[Ledger, list[Row]], skew: timedelta) -> frozenset[str]:
+    """Return the topics that are gone, by their own names: the log was last seen to be another's (86).
+
+    One ledger of the brokers, the log or the commits, has to show both: then one cluster had them. What took a message
+    or a commit later than that is still there.
+    """
+    seen = _latest(ledgers.get(Ledger.LOG, []), "observed_at")
+    alive = _latest(ledgers.get(Ledger.COMMITTED, []), "committed_at")
+    acked = [row for row in ledgers.get(Ledger.PRODUCED, []) if row.get("outcome") == "acked"]
+    for column in ("attempted_at", "completed_at"):
+        for name, at in _latest(acked, column).items():
+            alive[name] = max(alive.get(name, BEGINNING), at)
+    found = set()
+    for ledger in _KEPT_BY_BROKERS:
+        shown = {_name(row) for row in ledgers.get(ledger, [])} - {None}
+        for name in shown:
+            others = [
+                at for other, at in seen.items() if other in shown and other[0] == name[0] and other != name
+            ]
+            last = max(others, default=BEGINNING)
+            if last > seen.get(name, BEGINNING) and last >= alive.get(name, BEGINNING) + skew:
+                found.add(f"{name[0]}@{name[1]}")
+    return frozenset(found)
+
+
+def _name(row: Row) -> tuple[str, str] | None:
+    topic, topic_id = row.get("topic"), row.get("topic_id")
+    return None if topic is None or topic_id is None else (topic, topic_id)
+
+
+def _latest(rows: list[Row], column: str) -> dict[tuple[str, str], datetime]:
+    found: dict[tuple[str, str], datetime] = {}
+    for row in rows:
+        name = _name(row)
+        if name is not None and row.get(column) is not None:
+            found[name] = max(found.get(name, BEGINNING), row[column])
+    return found
 
 
 def _is_placed(row: Row) -> bool:

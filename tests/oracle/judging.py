@@ -9,7 +9,7 @@ from tests.oracle.balance import partitions_of
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Row
-from tests.oracle.incarnations import told_apart
+from tests.oracle.incarnations import deleted, told_apart
 from tests.oracle.matching import match
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
 from tests.oracle.phantoms import phantom_findings
@@ -73,7 +73,8 @@ def judge_history(
         only: the classes to judge; everything else is as if it did not exist.
     """
     judged = only | NO_BREAK | LEGAL | {BreakClass.LOST, BreakClass.IN_FLIGHT, BreakClass.UNVERIFIABLE}
-    history = History(contract, window, *told_apart(ledgers, coverage), present)
+    gone = deleted(ledgers, contract.clock_skew)
+    history = History(contract, window, *told_apart(ledgers, coverage), present, gone)
     fates = Fates(history, match(history))
     findings = [
         finding for finding in _findings(fates, judged) if history.holds(finding.time, finding.window_at)

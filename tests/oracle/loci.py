@@ -39,7 +39,7 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
 def _of_loss(fates: Fates, message: Message) -> Locus:
     if message.effects:
         return Locus.CONSUMER_OR_SINK
-    if fates.log_lacks(message):
+    if fates.log_lacks(message) or fates.is_gone(message):
         return Locus.BROKER
     visible = known(position(record) for record in message.records if fates.history.is_written(record))
     if not visible:

@@ -43,6 +43,7 @@ def message_breaks(messages: DataFrame) -> DataFrame:
         "effect_readers",
         "last_effect",
         F.col("first_attempt.at").alias("sent_at"),
+        F.col("first_acked.done_at").alias("acked_at"),
         F.lit(None).cast("bigint").alias("run"),
         F.lit(Cause.UNKNOWN.value).alias("cause"),
     )

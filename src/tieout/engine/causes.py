@@ -10,7 +10,15 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.added_partitions import with_added_partitions
 from tieout.engine.dispositions import with_first_passing
+from tieout.engine.epochs import (
+    is_after_election,
+    is_of_former_topic,
+    is_of_older_leader,
+    was_before_topic,
+    with_epochs,
+)
 from tieout.engine.joining import same
 from tieout.engine.matching import Matched
 from tieout.engine.positions import PLACE
@@ -38,6 +46,7 @@ def own_cause() -> Column:
         .when(_is_doubled_in_log() & (sends >= F.size("visible")) & (sends >= 2), Cause.RESEND.value)
         .when(F.col("is_from_aborted") & (is_phantom | is_doubled_by_it), Cause.ABORTED_READ.value)
         .when(_is_zombie(), Cause.ZOMBIE.value)
+        .when((F.col("class") == BreakClass.LOST.value) & F.col("went_unread"), Cause.TOPIC_RECREATED.value)
     )
 
 
@@ -101,21 +110,32 @@ def with_causes(scope: Scope, breaks: DataFrame, found: Matched) -> DataFrame:
         }
     )
     known = _with_restart_position(ends, found.commits)
-    known = _with_election(scope, known, found.log)
+    known = with_epochs(scope, known, found.log)
     known = _with_retention(scope, known, found.progress)
+    known = with_added_partitions(scope, known, found.progress)
     is_lost = F.col("class") == BreakClass.LOST.value
+    is_lost_by_broker = is_lost & (F.col("locus") == Locus.BROKER.value)
     cause = F.coalesce(
         F.col("own_cause"),
         F.when(_is_commit_first(scope), Cause.COMMIT_BEFORE_PROCESS.value),
         F.when(_is_process_first(), Cause.PROCESS_BEFORE_COMMIT.value),
-        F.when(
-            is_lost & (F.col("locus") == Locus.BROKER.value) & F.col("is_after_election"),
-            Cause.UNCLEAN_ELECTION.value,
-        ),
+        F.when(is_lost_by_broker & is_after_election(scope), Cause.UNCLEAN_ELECTION.value),
+        F.when(is_lost_by_broker & was_before_topic(scope, F.col("acked_at")), Cause.TOPIC_RECREATED.value),
         F.when(is_lost & F.col("is_overrun"), Cause.RETENTION_OVERRUN.value),
+        F.when(_begins_partition() & F.col("is_of_added"), Cause.PARTITIONS_ADDED.value),
         F.lit(Cause.UNKNOWN.value),
     )
-    return known.withColumn("cause", cause).withColumn("admissible", _left_open(F.col("admissible")))
+    fitting = F.when(_begins_partition(), F.concat("admissible", _listed(Cause.PARTITIONS_ADDED))).otherwise(
+        F.col("admissible")
+    )
+    return known.withColumn("cause", cause).withColumn("admissible", _left_open(fitting))
+
+
+def _begins_partition() -> Column:
+    """Return whether a run of losses that the group went over is the first that its partition ever held."""
+    was_passed = F.col("locus").isin(Locus.CONSUMER.value, Locus.BROKER_TO_CONSUMER.value)
+    is_lost = F.col("class") == BreakClass.LOST.value
+    return F.coalesce(is_lost & was_passed & (F.col("run_first") == 0), F.lit(False))
 
 
 def _left_open(fitting: Column) -> Column:
@@ -193,43 +213,6 @@ def _with_restart_position(breaks: DataFrame, commits: DataFrame | None) -> Data
     return together.filter(F.col("turn") == 1).select(*names, "restart_offset", "reached_offset")
 
 
-def _with_election(scope: Scope, breaks: DataFrame, log: DataFrame | None) -> DataFrame:
-    """Return breaks with `is_after_election`, given their `offset` and `sent_at`.
-
-    It holds where a newer epoch holds the position, or the log ends in one before it, beyond everything that former
-    leaders left in the log, and the message was sent before that epoch's first record: the tail of a leader that its
-    successor did not have (KIP-101, "Alter Replication Protocol to use Leader Epoch rather than High Watermark for
-    Truncation").
-    """
-    if log is None or not scope.has(Ledger.LOG, "leader_epoch"):
-        return breaks.withColumn("is_after_election", F.lit(False))
-    epochs = (
-        log.filter(F.col("leader_epoch").isNotNull())
-        .groupBy(*PLACE, "leader_epoch")
-        .agg(
-            F.min("offset").alias("first"),
-            F.max("offset").alias("last"),
-            F.min("record_timestamp").alias("began_at"),
-        )
-        .groupBy(*[F.col(name).alias(f"e_{name}") for name in PLACE])
-        .agg(F.collect_list(F.struct("leader_epoch", "first", "last", "began_at")).alias("epochs"))
-    )
-    known = breaks.join(F.broadcast(epochs), same(PLACE, "e_"), how="left").drop("e_topic", "e_partition")
-    holding = F.array_min(F.filter("epochs", lambda epoch: epoch["last"] >= F.col("offset")))
-    newer = F.coalesce(holding, F.array_max("epochs"))
-    older = F.filter("epochs", lambda epoch: epoch["leader_epoch"] < F.col("newer.leader_epoch"))
-    began_at = F.col("newer.began_at") + F.lit(scope.contract.clock_skew)
-    is_there = F.col("newer.first") <= F.col("offset")
-    is_tail = (F.size("older") > 0) & F.forall("older", lambda epoch: epoch["last"] < F.col("offset"))
-    holds = F.coalesce(is_there & is_tail & (F.col("sent_at") <= began_at), F.lit(False))
-    return (
-        known.withColumn("newer", newer)
-        .withColumn("older", older)
-        .withColumn("is_after_election", holds)
-        .drop("epochs", "newer", "older")
-    )
-
-
 def _with_retention(scope: Scope, breaks: DataFrame, progress: DataFrame) -> DataFrame:
     """Return breaks with `is_overrun`: the log began above the position before the group had come that far.
 
@@ -267,8 +250,7 @@ def _with_retention(scope: Scope, breaks: DataFrame, progress: DataFrame) -> Dat
 def with_standing_causes(scope: Scope, breaks: DataFrame, found: Matched) -> DataFrame:
     """Return standing breaks with `cause` and `admissible`, from their `clues` and from log and assignments."""
     clued = breaks.withColumn("sent_at", F.col("clues.sent_at"))
-    known = _with_moves(scope, _with_election(scope, clued, found.log))
-    known = _with_last_epoch(scope, known, found.log)
+    known = _with_moves(scope, with_epochs(scope, clued, found.log))
     name, clues = F.col("class"), F.col("clues")
     is_of_log = name.isin(BreakClass.LOG_TRUNCATION.value, BreakClass.LOG_IDENTITY_CONFLICT.value)
     is_regression = name == BreakClass.COMMIT_REGRESSION.value
@@ -276,12 +258,14 @@ def with_standing_causes(scope: Scope, breaks: DataFrame, found: Matched) -> Dat
     is_annotated = F.array_contains("flags", "annotated")
     cut_off = (name == BreakClass.COMMIT_OUT_OF_RANGE.value) & clues["is_beyond_end"]
     proved = {
-        Cause.UNCLEAN_ELECTION: is_of_log & F.col("is_after_election"),
+        Cause.UNCLEAN_ELECTION: is_of_log & is_after_election(scope),
         Cause.SEVERAL_IN_FLIGHT: clues["is_plain_overlap"],
         Cause.OFFSET_RESET: is_regression & (is_annotated | F.col("was_reset")),
         Cause.ZOMBIE: is_regression & (clues["generation"] < clues["generation_before"]),
         Cause.PARALLEL_COMMITS: is_regression & is_same_reader & F.col("stayed"),
-        Cause.COMMIT_AFTER_TRUNCATION: cut_off & (clues["leader_epoch"] < F.col("last_epoch")),
+        Cause.COMMIT_AFTER_TRUNCATION: cut_off & is_of_older_leader(clues["leader_epoch"]),
+        Cause.TOPIC_RECREATED: is_of_log & was_before_topic(scope, clues["acked_at"])
+        | cut_off & is_of_former_topic(scope, clues["leader_epoch"], clues["committed_at"]),
     }
     told = [F.when(F.coalesce(holds, F.lit(False)), cause.value) for cause, holds in proved.items()]
     fitting = (
@@ -324,13 +308,3 @@ def _with_moves(scope: Scope, breaks: DataFrame) -> DataFrame:
             "stayed": covers & (F.col("moves").isNull() | (F.size(between) == 0)),
         }
     ).drop("moves")
-
-
-def _with_last_epoch(scope: Scope, breaks: DataFrame, log: DataFrame | None) -> DataFrame:
-    """Return breaks with `last_epoch`, the newest leader epoch in their partition's log, null where none is known."""
-    if log is None or not scope.has(Ledger.LOG, "leader_epoch"):
-        return breaks.withColumn("last_epoch", F.lit(None).cast("int"))
-    newest = log.groupBy(*[F.col(name).alias(f"n_{name}") for name in PLACE]).agg(
-        F.max("leader_epoch").alias("last_epoch")
-    )
-    return breaks.join(F.broadcast(newest), same(PLACE, "n_"), how="left").drop("n_topic", "n_partition")

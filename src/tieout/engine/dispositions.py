@@ -34,9 +34,10 @@ def disposed(
 ) -> DataFrame:
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
-    Position facts are worked out for messages without effect, by content for all: `is_passed`, `is_committed` (the
-    commits cover it), `cover` (the first commit beyond a visible one), `is_expired`, `is_covered_by_log`,
-    `is_missing_in_log`, `is_compacted`. `may_share_ids` says whether any id is used for several messages.
+    Position facts are worked out for messages without effect, by content for all: `is_passed`, `went_unread` (with a
+    topic that was deleted), `is_committed` (the commits cover it), `cover` (the first commit beyond a visible one),
+    `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`. `may_share_ids` says whether any id is used
+    for several messages.
     """
     by_content = scope.contract.identity == Identity.CONTENT
     is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
@@ -93,11 +94,13 @@ def position_facts(
     positions = positions.join(F.broadcast(reached), same(PLACE, "f_"), how="left")
     positions = positions.drop("f_topic", "f_partition")
     positions = _with_log_facts(scope, positions, bounds, records, progress)
+    positions = _with_deletion(scope, positions)
     return positions.groupBy("key").agg(
-        F.bool_and(F.coalesce(F.col("offset") <= F.col("passed"), F.lit(False))).alias("is_passed"),
+        F.bool_and(_is_passed() | F.col("went_unread")).alias("is_passed"),
+        F.bool_and("went_unread").alias("went_unread"),
         F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
         F.bool_and("is_expired").alias("is_expired"),
-        F.bool_and("is_covered").alias("is_covered_by_log"),
+        F.bool_and(F.col("is_covered") | F.col("went_unread")).alias("is_covered_by_log"),
         F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
         F.min(
@@ -107,6 +110,23 @@ def position_facts(
             )
         ).alias("cover"),
     )
+
+
+def _is_passed() -> Column:
+    return F.coalesce(F.col("offset") <= F.col("passed"), F.lit(False))
+
+
+def _with_deletion(scope: Scope, positions: DataFrame) -> DataFrame:
+    """Return positions with `went_unread`: their topic was deleted before the group is known to have come that far.
+
+    Nobody can come there any more; and a log that has another topic of the name lacks what this one held.
+    """
+    if scope.deleted is None:
+        return positions.withColumn("went_unread", F.lit(False))
+    gone = scope.deleted.select(F.col("topic").alias("deleted_topic"))
+    known = positions.join(F.broadcast(gone), F.col("topic") == F.col("deleted_topic"), how="left")
+    went_unread = F.col("deleted_topic").isNotNull() & ~_is_passed()
+    return known.withColumn("went_unread", went_unread).drop("deleted_topic")
 
 
 def with_first_records(

@@ -1,8 +1,9 @@
 """Topics that were deleted and created anew: one name, other records, and offsets that begin at 0 again.
 
 Where the evidence shows more than one `topic_id` of a name, each is a topic of its own from here on, named `topic@id`:
-positions, frontiers and bounds never cross. Docs: docs/reference/taxonomy.md, section 7, trap 8, and
-docs/reference/interpretations.md, 76. Topic ids: KIP-516, "Topic Identifiers".
+positions, frontiers and bounds never cross. Where the brokers show one in the place of another, the other is gone, and
+with it what it held. Docs: docs/reference/taxonomy.md, section 7, trap 8, and docs/reference/interpretations.md, 76 and
+86. Topic ids: KIP-516, "Topic Identifiers".
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from pyspark.sql import functions as F
 from tieout.engine.evidence import Evidence
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
+from tieout.model import Ledger
 
+_NAME: Final = ("topic", "topic_id")
+_SHOWN: Final = (Ledger.LOG, Ledger.COMMITTED, Ledger.PRODUCED)
+_TIMES: Final = ("seen_at", "alive_at")
 _OFFSETS: Final = ("offset", "committed_offset")
 _NOTE: Final = (
     "a topic was created anew, and rows at its positions have no topic_id: whose positions is unknown"
@@ -30,17 +35,75 @@ def told_apart(scope: Scope) -> Scope:
     A row that does not say of which of several topics it is has no position, and its ledger covers nothing: what only
     that position decides stays unverifiable.
     """
-    told = [ledger for ledger in scope.evidence if scope.has(ledger, "topic", "topic_id")]
+    told = [ledger for ledger in scope.evidence if scope.has(ledger, *_NAME)]
     if not told:
         return scope
-    named = [scope.rows(ledger).select("topic", "topic_id").dropna().distinct() for ledger in told]
+    named = [scope.rows(ledger).select(*_NAME).dropna().distinct() for ledger in told]
     ids = F.count_distinct("topic_id")
     again = reduce(DataFrame.unionByName, named).groupBy("topic").agg(ids.alias("ids")).filter("ids > 1")
     recreated = materialised(again.select(F.col("topic").alias("recreated")))
     if recreated.isEmpty():
         return scope
     evidence = {ledger: _named(found, recreated) for ledger, found in scope.evidence.items()}
-    return replace(scope, evidence=evidence)
+    return replace(scope, evidence=evidence, deleted=_deleted(scope, recreated, evidence.get(Ledger.LOG)))
+
+
+def _deleted(scope: Scope, recreated: DataFrame, log: Evidence | None) -> DataFrame | None:
+    """Return the topics that are gone, as `topic` their own names, or None where nothing can show that one is.
+
+    A topic is gone where the log was last seen to be another's of its name, if `log` or `committed` shows both: what
+    brokers keep is of one cluster, which has one topic of a name at a time, while clients may have been at a mirror.
+    What took a message or a commit later than that is still there.
+    """
+    if log is None or not scope.has(Ledger.LOG, *_NAME, "observed_at"):
+        return None
+    if not log.coverage.is_sound or log.coverage.complete_until is None:
+        return None
+    showing = [_showing(scope, ledger) for ledger in _SHOWN if scope.has(ledger, *_NAME)]
+    known = (
+        reduce(DataFrame.unionByName, showing)
+        .join(F.broadcast(recreated), F.col("topic") == F.col("recreated"), how="left_semi")
+        .groupBy(*_NAME)
+        .agg(*[F.max(time).alias(time) for time in _TIMES], F.collect_set("kept_in").alias("kept_in"))
+    )
+    one = F.struct("topic_id", *_TIMES, "kept_in")
+    together = known.groupBy("topic").agg(F.collect_list(one).alias("all"))
+    replaced_at = F.array_max(F.transform(F.filter("all", _is_beside), lambda other: other["seen_at"]))
+    skew = F.lit(scope.contract.clock_skew)
+    was_seen_before = F.coalesce(F.col("one.seen_at") < F.col("replaced_at"), F.lit(True))
+    took_all_before = F.coalesce(F.col("one.alive_at") + skew <= F.col("replaced_at"), F.lit(True))
+    gone = (
+        together.select("topic", "all", F.explode("all").alias("one"))
+        .withColumn("replaced_at", replaced_at)
+        .filter(F.col("replaced_at").isNotNull() & was_seen_before & took_all_before)
+    )
+    return materialised(gone.select(_own_name(F.col("topic"), F.col("one.topic_id")).alias("topic")))
+
+
+def _showing(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return what the ledger shows of topics: when one was seen, when it took something, and what brokers kept it."""
+    times: dict[Ledger, dict[str, Column]] = {
+        Ledger.LOG: {"seen_at": F.col("observed_at")},
+        Ledger.COMMITTED: {"alive_at": F.col("committed_at")},
+    }
+    if ledger == Ledger.PRODUCED:
+        answered_at = F.greatest("attempted_at", "completed_at")
+        times[ledger] = {"alive_at": F.when(F.lower("outcome") == "acked", answered_at)}
+    kept_in = F.when(F.lit(ledger != Ledger.PRODUCED), F.lit(ledger.value))
+    none = F.lit(None).cast("timestamp")
+    return scope.rows(ledger).select(
+        *_NAME, *[times[ledger].get(time, none).alias(time) for time in _TIMES], kept_in.alias("kept_in")
+    )
+
+
+def _is_beside(other: Column) -> Column:
+    """Return whether the brokers kept something of both topics in one place."""
+    is_another = other["topic_id"] != F.col("one.topic_id")
+    return is_another & F.arrays_overlap(other["kept_in"], F.col("one.kept_in"))
+
+
+def _own_name(topic: Column, topic_id: Column) -> Column:
+    return F.concat(topic, F.lit("@"), topic_id)
 
 
 def _named(found: Evidence, recreated: DataFrame) -> Evidence:
@@ -50,7 +113,7 @@ def _named(found: Evidence, recreated: DataFrame) -> Evidence:
         return found
     joined = found.rows.join(F.broadcast(recreated), F.col("topic") == F.col("recreated"), how="left")
     is_again, is_told = F.col("recreated").isNotNull(), F.col("topic_id").isNotNull()
-    own_name = F.concat("topic", F.lit("@"), "topic_id")
+    own_name = _own_name(F.col("topic"), F.col("topic_id"))
     values: dict[str, Column] = {"topic": F.when(is_again & is_told, own_name).otherwise(F.col("topic"))}
     for name in _OFFSETS:
         if name in columns:

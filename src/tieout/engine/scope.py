@@ -17,11 +17,15 @@ from tieout.model import Identity, Ledger, Window
 
 @dataclass(frozen=True)
 class Scope:
-    """The inputs of a run; rules take it and ask it, they never look anywhere else."""
+    """The inputs of a run; rules take it and ask it, they never look anywhere else.
+
+    `deleted` are topics that are known to be gone, one a row; None where none is. See `incarnations.py`.
+    """
 
     contract: Contract
     window: Window
     evidence: Mapping[Ledger, Evidence]
+    deleted: DataFrame | None = None
 
     def has(self, ledger: Ledger, *columns: str) -> bool:
         """Return whether the ledger is declared and its source has every one of the columns."""

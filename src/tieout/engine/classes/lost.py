@@ -25,7 +25,7 @@ def _locus(scope: Scope) -> Column:
     was_jumped = (F.col("reads") == 0) & F.coalesce("is_passed", F.lit(False))
     return (
         F.when(F.col("effect_rows") > 0, Locus.CONSUMER_OR_SINK.value)
-        .when(F.col("is_missing_in_log"), Locus.BROKER.value)
+        .when(F.col("is_missing_in_log") | F.coalesce("went_unread", F.lit(False)), Locus.BROKER.value)
         .when(is_in_log & F.coalesce("is_committed", F.lit(False)), Locus.CONSUMER.value)
         .when(is_in_log & was_jumped, Locus.BROKER_TO_CONSUMER.value)
         .when(in_sink, Locus.SINK.value)

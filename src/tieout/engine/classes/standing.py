@@ -26,6 +26,7 @@ COMMIT_ROWS: Final = (
 )
 CLUES: Final = {
     "sent_at": "timestamp",
+    "acked_at": "timestamp",
     "is_plain_overlap": "boolean",
     "leader_epoch": "int",
     "generation_before": "bigint",
@@ -184,7 +185,11 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     rows = absent.filter(
         F.col("is_covered") & ~F.col("is_superseded") & scope.holds(F.col("sent_at"), F.col("offset"))
     ).withColumns(
-        {"positions": F.array(F.struct("topic", "partition", "offset")), "is_shown": is_sent_covered}
+        {
+            "positions": F.array(F.struct("topic", "partition", "offset")),
+            "acked_at": F.col("done_at"),
+            "is_shown": is_sent_covered,
+        }
     )
     locus, subject = F.lit(Locus.BROKER.value), _at_place("offset", "message_id")
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
@@ -202,7 +207,10 @@ def log_identity_conflict(
         accepted, F.col("key") == F.col("accepted_key"), how="left_semi"
     )
     acked = placed.filter(F.col("outcome") == "acked")
-    claims = acked.unionByName(proven).select(*PLACE, "offset", "key", "attempted_at", "payload_hash")
+    answered_at = F.when(F.col("outcome") == "acked", F.coalesce("completed_at", "attempted_at"))
+    claims = acked.unionByName(proven).select(
+        *PLACE, "offset", "key", "attempted_at", answered_at.alias("answered_at"), "payload_hash"
+    )
     if records is not None:
         claims = claims.unionByName(
             records.filter(F.col(scope.identity_column).isNotNull()).select(
@@ -210,6 +218,7 @@ def log_identity_conflict(
                 "offset",
                 "key",
                 F.lit(None).cast("timestamp").alias("attempted_at"),
+                F.lit(None).cast("timestamp").alias("answered_at"),
                 F.lit(None).cast("string").alias("payload_hash"),
             )
         )
@@ -221,6 +230,7 @@ def log_identity_conflict(
             (F.min("payload_hash") != F.max("payload_hash")).alias("differs"),
             F.max("attempted_at").alias("at"),
             F.min("attempted_at").alias("sent_at"),
+            F.min("answered_at").alias("acked_at"),
         )
         .filter(
             ((F.col("low") != F.col("high")) | F.col("differs")) & scope.holds(F.col("at"), F.col("offset"))
