@@ -51,6 +51,7 @@ def test_a_run_that_stands_still_is_given_up() -> None:
         disturbed(progress=lambda: [("reconcile", 1, "running")]).wait(after(0.5), every=0.02)
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_moment_that_a_run_ended_without_was_not_met() -> None:
     """And is not waited for."""
     ended = disturbed(progress=list, is_at_work=lambda _: False)
