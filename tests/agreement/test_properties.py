@@ -28,7 +28,7 @@ from tieout.model import Ledger, Window
 
 LEDGERS = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED)
 FULL = OracleCoverage(None, GRACE_END, True, True)
-SETTING = Setting(False, {"guarantee": "exactly_once"}, LEDGERS, dict.fromkeys(LEDGERS, FULL), ())
+SETTING = Setting(False, {"guarantee": "exactly_once"}, LEDGERS, dict.fromkeys(LEDGERS, FULL), (), {})
 HISTORIES = [
     history_in(SETTING, Random(f"properties/{number}"), str(number))  # noqa: S311 - repeatable, not secret
     for number in range(40)
