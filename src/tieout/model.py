@@ -106,6 +106,24 @@ class BreakClass(StrEnum):
     UNVERIFIABLE = "UNVERIFIABLE"
 
 
+STANDING: Final = frozenset(
+    {
+        BreakClass.REORDER_PRODUCER,
+        BreakClass.REORDER_CONSUMER,
+        BreakClass.REORDER_OUTPUT,
+        BreakClass.SKIPPED,
+        BreakClass.TORN_TRANSACTION,
+        BreakClass.LOG_IDENTITY_CONFLICT,
+        BreakClass.LOG_TRUNCATION,
+        BreakClass.COMMIT_AHEAD,
+        BreakClass.COMMIT_REGRESSION,
+        BreakClass.COMMIT_OUT_OF_RANGE,
+        BreakClass.COMMIT_STALE,
+    }
+)
+"""Classes whose breaks stand by themselves, of a position, a commit or a transaction (taxonomy section 3)."""
+
+
 class Locus(StrEnum):
     """Where on the way from producer to sink a break happened; the value is printed."""
 

@@ -136,6 +136,21 @@ def _is(kind: str) -> Column:
     return F.col("kind") == kind
 
 
+def _is_written() -> Column:
+    """Return whether the event is a record that no transaction holds back or took away."""
+    return _is(RECORD) & F.col("state").isin("none", "committed")
+
+
+def _was_given() -> Column:
+    """Return whether the event is a read of a message, as far as it says that it was one."""
+    return _is(READ) & F.col("state").isin("ok", "again")
+
+
+def _was_handed() -> Column:
+    """Return whether the event shows that a reader was handed the message, be it only where."""
+    return _was_given() | (_is(READ) & F.col("offset").isNotNull())
+
+
 def _position() -> Column:
     return F.struct("topic", "partition", "offset")
 
@@ -190,7 +205,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
 def _record_facts() -> dict[str, Column]:
     record, state = _is(RECORD), F.col("state")
     return {
-        "written": F.count_if(record & state.isin("none", "committed")),
+        "written": F.count_if(_is_written()),
         "committed": F.count_if(record & (state == "committed")),
         "aborted": F.count_if(record & (state == "aborted")),
         "open": F.count_if(record & (state == "open")),
@@ -211,7 +226,6 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
     effect, at = row & ok, F.col("at")
     inside = scope.in_window(at)
     committed_read = _is(READ) & F.col("is_committed_read")
-    is_read = _is(READ) & F.col("state").isin("ok", "again")
     is_possible = row & F.col("state").isin("ok", "unknown")
     return fan_out_facts(scope, effect, row & (F.col("state") == "unknown"), _is(ATTEMPT)) | {
         "effect_rows": F.count_if(effect),
@@ -246,11 +260,8 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         "from_record_at": F.min(_when(effect, F.col("held_at"))),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
         "open_seen_at": _open_seen_at(scope, effect),
-        "reads": F.count_if(is_read & F.col("offset").isNotNull()),
-        "was_handed": F.coalesce(
-            F.bool_or(_is(READ) & (F.col("state").isin("ok", "again") | F.col("offset").isNotNull())),
-            F.lit(False),
-        ),
+        "reads": F.count_if(_was_given() & F.col("offset").isNotNull()),
+        "was_handed": F.coalesce(F.bool_or(_was_handed()), F.lit(False)),
         "is_read_committed": F.bool_or(committed_read),
         "is_filtered": F.bool_or(_is(FILTERED)),
         "is_dead_lettered": F.bool_or(_is(DEAD_LETTER)),
@@ -265,13 +276,11 @@ def _open_seen_at(scope: Scope, effect: Column) -> Column:
     A row without position came from the message's records: of a written one and others nobody knows which.
     """
     at, skew, placed = F.col("at"), F.lit(scope.contract.clock_skew), F.col("offset").isNotNull()
-    shown, record = effect | (_is(READ) & (placed | F.col("state").isin("ok", "again"))), _is(RECORD)
+    shown, record = effect | _was_handed(), _is(RECORD)
     is_elsewhere = (
         placed & F.col("held_state").isNull() & (_is(READ) | _is(ATTEMPT) & (F.col("state") != "failed"))
     )
-    is_of_one = (F.count_if(record & F.col("state").isin("none", "committed")) == 0) | (
-        F.count_if(record) == 1
-    )
+    is_of_one = (F.count_if(_is_written()) == 0) | (F.count_if(record) == 1)
     until = F.when(is_of_one & ~F.bool_or(is_elsewhere), F.max(_when(record, F.col("open_until"))))
 
     def first(inside: Column) -> Column:
@@ -291,15 +300,10 @@ def _open_seen_at(scope: Scope, effect: Column) -> Column:
 def _sets(scope: Scope) -> dict[str, Column]:
     """Return by name the values of which a message keeps the distinct ones; null in an event that has none."""
     attempt, record, state, placed = _is(ATTEMPT), _is(RECORD), F.col("state"), F.col("offset").isNotNull()
-    asserts = placed & (
-        (attempt & (state != "failed"))
-        | (record & state.isin("none", "committed"))
-        | (_is(READ) & (state != "none"))
-    )
+    asserts = placed & ((attempt & (state != "failed")) | _is_written() | (_is(READ) & (state != "none")))
     in_transaction = attempt & F.col("transaction_id").isNotNull()
     transaction = F.struct("producer_id", "producer_session", "transaction_id")
     effect = _is(_effect_kind(scope)) & (state == "ok")
-    is_read = _is(READ) & state.isin("ok", "again")
     sets = {
         "transactions": _when(in_transaction & (state != "failed"), transaction),
         "unknown_transactions": _when(in_transaction & (state == "unknown"), transaction),
@@ -310,10 +314,10 @@ def _sets(scope: Scope) -> dict[str, Column]:
         "visible": _when(record & F.col("is_visible"), _position()),
         "effect_positions": _when(effect & placed, _position()),
         "effect_readers": _when(effect, F.struct("consumer_id", "generation")),
-        "read_positions": _when(is_read & placed, _position()),
+        "read_positions": _when(_was_given() & placed, _position()),
     }
     is_output = (_is(EFFECT) | _is(READ)) & (state == "ok")
-    sides = {"sent": attempt, "logged": record & state.isin("none", "committed"), "output": is_output}
+    sides = {"sent": attempt, "logged": _is_written(), "output": is_output}
     return sets | {
         f"{side}_{name}": _when(condition, F.col(name).cast("string"))
         for name in _compared_contents(scope)

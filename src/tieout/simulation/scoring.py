@@ -11,24 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tieout.model import BreakClass, Cause
-
-STANDING: Final = frozenset(
-    {
-        BreakClass.REORDER_PRODUCER,
-        BreakClass.REORDER_CONSUMER,
-        BreakClass.REORDER_OUTPUT,
-        BreakClass.SKIPPED,
-        BreakClass.TORN_TRANSACTION,
-        BreakClass.LOG_IDENTITY_CONFLICT,
-        BreakClass.LOG_TRUNCATION,
-        BreakClass.COMMIT_AHEAD,
-        BreakClass.COMMIT_REGRESSION,
-        BreakClass.COMMIT_OUT_OF_RANGE,
-        BreakClass.COMMIT_STALE,
-    }
-)
-"""Classes whose breaks stand by themselves, each at a position (docs/reference/taxonomy.md, section 3)."""
+from tieout.model import STANDING, Cause
 
 NAMED: Final = 10
 """How many kinds of differences are kept, each with one break as its example."""

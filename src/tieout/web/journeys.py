@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tieout.contracts.times import parse_time
-from tieout.model import BreakClass, Ledger
+from tieout.model import STANDING, Ledger
 from tieout.reporting.trace import journey
 from tieout.store.views import TracedBreak
 
@@ -19,23 +19,6 @@ CLOSE: Final = 20.0
 
 MOST_NUMBERS: Final = 3
 """How many numbers a label spells out."""
-
-_OF_POSITIONS: Final = frozenset(
-    {
-        BreakClass.REORDER_PRODUCER,
-        BreakClass.REORDER_CONSUMER,
-        BreakClass.REORDER_OUTPUT,
-        BreakClass.SKIPPED,
-        BreakClass.COMMIT_AHEAD,
-        BreakClass.COMMIT_REGRESSION,
-        BreakClass.COMMIT_OUT_OF_RANGE,
-        BreakClass.COMMIT_STALE,
-        BreakClass.LOG_TRUNCATION,
-        BreakClass.LOG_IDENTITY_CONFLICT,
-        BreakClass.TORN_TRANSACTION,
-    }
-)
-"""Classes of positions, commits and transactions: their evidence is what lies there, not all rows of a message."""
 
 _SEEN: Final = "seen"
 _UNKNOWN: Final = "not told"
@@ -90,7 +73,7 @@ def journey_of(traced: TracedBreak) -> Journey:
     """
     broken = traced.broken
     rows = {ledger: found for ledger, found in broken.evidence.items() if _is_rows(found)}
-    is_whole = broken.class_name not in _OF_POSITIONS
+    is_whole = broken.class_name not in STANDING
     coverage = {
         ledger: {"complete_until": None, "gap": None, **told}
         for ledger, told in traced.coverage.items()

@@ -6,39 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripts.faults.matrix import MOMENTS, Cell
-from scripts.faults.replays import ANSWERS, Replayed
+from scripts.faults.matrix import MOMENTS
+from scripts.faults.replays import ANSWERS, REJECT
 from scripts.faults.report import page
+from tests.unit.faults.found import CELL, REPLAY
 
-SOUND = Cell(
-    moment=MOMENTS[0],
-    victim="task",
-    was_hit=True,
-    store_after_kill="as before",
-    acts=0,
-    seconds=12.3,
-    verdict="BROKEN",
-    are_rows_equal=True,
-    lost=0,
-    doubled=0,
-    repeated=1,
-    also_told=0,
-    run_at="2026-11-20 10:00",
-    tried_at="2026-11-20 10:05",
-)
-REPLAY = Replayed(
-    answer="Reject",
-    killed="nothing",
-    planned=8,
-    rows=(0,),
-    keys=0,
-    state="success",
-    resolved=0,
-    verdict="BROKEN",
-    is_sound=True,
-    run_at="2026-11-20 10:00",
-    tried_at="2026-11-20 10:09",
-)
+SOUND = replace(CELL, moment=MOMENTS[0], victim="task", also_told=0)
+REJECTED = replace(REPLAY, answer=REJECT)
 
 
 def test_a_cell_where_nothing_is_lost_is_sound() -> None:
@@ -71,7 +45,7 @@ def test_the_page_counts_what_is_sound() -> None:
 
 def test_the_page_says_what_was_not_tried() -> None:
     """A page of a part must not look like one of the whole."""
-    text, with_one = page([SOUND], []), page([SOUND], [REPLAY])
+    text, with_one = page([SOUND], []), page([SOUND], [REJECTED])
 
     assert "task at window" not in text
     assert "Not tried: scheduler at window, postgres at window, scheduler at judging" in text
