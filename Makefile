@@ -1,11 +1,14 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire test mutate check requirements record faults score bench pages install install-dev
+.PHONY: help demo up down fire jars test mutate check requirements record faults score bench pages install install-dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STACK := $(BIN)/python -m scripts.stack
+# What Spark takes along to read Kafka topics.
+JARS := .tieout/jars
+PINNED_JARS := requirements/jars
 # Where `make score` keeps what it judges.
 SCORED := .tieout/score
 # How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
@@ -31,7 +34,17 @@ fire: ## Kill each part of the stack at each moment of a run, and write docs/ref
 	@$(PYTHON) scripts/bootstrap.py runtime
 	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
 
-test: install-dev ## Run the whole suite: real PostgreSQL, Spark and Airflow
+jars: $(JARS)/.fetched ## Fetch what Spark needs to read Kafka topics (needs Maven)
+
+$(JARS)/.fetched: $(PINNED_JARS)/pom.xml $(PINNED_JARS)/checksums.txt
+	@command -v mvn >/dev/null || { echo "make jars needs Maven, found none: install it (Debian: apt install maven)"; exit 2; }
+	@rm -rf $(JARS)
+	@mvn --quiet --batch-mode -Dstyle.color=never -f $(PINNED_JARS)/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(JARS)
+	@cd $(JARS) && sha256sum --check --strict --quiet $(CURDIR)/$(PINNED_JARS)/checksums.txt
+	@touch $@
+
+# Tests that need a broker need the jars as well; without Maven, TIEOUT_FAULTS=none leaves both out.
+test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars) ## Run the whole suite: real PostgreSQL, Spark and Airflow
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 

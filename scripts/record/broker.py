@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from confluent_kafka import (
     Consumer,
@@ -151,8 +152,16 @@ class Broker:
         return positions
 
 
-def start_broker(jars: Jars, folder: Path, stack: ExitStack) -> Broker:
+def start_broker(
+    jars: Jars,
+    folder: Path,
+    stack: ExitStack,
+    further: str = "",
+    words: Mapping[str, object] = MappingProxyType({}),
+) -> Broker:
     """Format the storage, start a broker and return it once it answers; the stack stops it.
+
+    `further` properties hold instead of those of the same name; the ports are put in, and `words`.
 
     Raises:
         RecordingError: where it has not answered after 90 seconds.
@@ -160,7 +169,8 @@ def start_broker(jars: Jars, folder: Path, stack: ExitStack) -> Broker:
     folder.mkdir(parents=True, exist_ok=True)
     port, controller_port = free_port(), free_port()
     data, properties, log = folder / "data", folder / "server.properties", folder / "broker.log"
-    properties.write_text(_PROPERTIES.format(port=port, controller_port=controller_port, data=data))
+    known = {"port": port, "controller_port": controller_port, "data": data, **words}
+    properties.write_text((_PROPERTIES + further).format(**known))
     uuid = jars.run("kafka.tools.StorageTool", "random-uuid").strip().splitlines()[-1]
     jars.run("kafka.tools.StorageTool", "format", "-t", uuid, "-c", str(properties))
     with log.open("w") as output:

@@ -17,6 +17,7 @@ from tieout.errors import ConnectionNotFoundError, UsageError
 DATABASE_URL = "TIEOUT_DATABASE_URL"
 CONTRACTS = "TIEOUT_CONTRACTS"
 HOME = "TIEOUT_HOME"
+JARS = "TIEOUT_JARS"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
@@ -51,6 +52,11 @@ VARIABLES: Final = (
         "`.tieout` of the working directory",
         "takes the statements (`statements/`) and the plans of replays (`replays/`); Airflow's workers and Spark's "
         "executors must see it under one path",
+    ),
+    Variable(
+        JARS,
+        "`.tieout/jars` of the working directory",
+        "the folder of the jars that Spark takes along where a contract reads a Kafka cluster: `make jars` fills it",
     ),
     Variable(
         PRELOAD_CHECKS,
@@ -146,6 +152,12 @@ def _days(variable: str) -> timedelta | None:
             f"found {text!r}"
         )
     return timedelta(days=int(text))
+
+
+def jars() -> tuple[Path, ...]:
+    """Return the jars that Spark takes along where a contract reads a Kafka cluster; none where none were fetched."""
+    folder = Path(os.environ.get(JARS) or Path(".tieout") / "jars").absolute()
+    return tuple(sorted(folder.glob("*.jar")))
 
 
 def preloads_checks() -> bool:

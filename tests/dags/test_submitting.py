@@ -9,16 +9,24 @@ from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout.orchestration.submitting import TieoutSparkSubmit
 
 URL = "postgresql://tieout:secret@127.0.0.1:5432/tieout"
 LOCAL = json.dumps({"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}})
+LEDGERS: dict[str, Any] = {
+    "produced": {"source": {"kind": "files", "format": "jsonl", "path": "sent.jsonl"}},
+    "delivered": {"source": {"kind": "jdbc", "connection": "warehouse", "table": "orders"}},
+}
+CONTRACT = json.dumps(
+    {"version": 1, "pipeline": "orders", "guarantee": "at_least_once", "group": "loader", "ledgers": LEDGERS}
+)
 GIVEN = {
     "start": "2026-11-20T10:00:00+00:00",
     "end": "2026-11-20T11:00:00+00:00",
-    "contract": '{"pipeline":"orders"}',
+    "contract": CONTRACT,
     "base_dir": "/contracts",
 }
 
@@ -93,6 +101,51 @@ def test_the_result_of_the_job_is_the_tasks(
         "--dag-run-id": "backfill__1",
         "--try-number": "2",
     }
+
+
+def test_connections_of_the_evidence_go_along_as_variables(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job runs outside Airflow; what the environment has already, it inherits."""
+    found = Connection(conn_id="warehouse", conn_type="postgres", host="db", password="geheim")  # noqa: S106 - of nothing
+    spark = Connection(conn_id="spark_default", conn_type="spark", host="local[2]")
+    known = {"warehouse": found, "spark_default": spark}
+    monkeypatch.setattr(BaseHook, "get_connection", classmethod(lambda _, name: known[name]))
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert "geheim" in job.environment["AIRFLOW_CONN_WAREHOUSE"]
+    assert "geheim" not in " ".join(job.command)
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://db")
+    run_with(job, operator, context, monkeypatch)
+    assert "AIRFLOW_CONN_WAREHOUSE" not in job.environment
+
+
+def test_a_connection_that_is_not_defined_is_the_jobs_to_name(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error says which variable would define it."""
+    job = Job({"run_id": "r1"})
+    run_with(job, operator, context, monkeypatch)
+    assert "AIRFLOW_CONN_WAREHOUSE" not in job.environment
+    assert "--jars" not in job.command
+
+
+def test_the_connectors_jars_go_along_where_a_cluster_is_read(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Other contracts need none of them."""
+    (tmp_path / "connector.jar").touch()
+    monkeypatch.setenv("TIEOUT_JARS", str(tmp_path))
+    topic = {"source": {"kind": "kafka", "connection": "events", "topic": "orders"}}
+    contract = {**json.loads(CONTRACT), "ledgers": {**LEDGERS, "log": topic}}
+    monkeypatch.setitem(GIVEN, "contract", json.dumps(contract))
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert job.command[job.command.index("--jars") + 1] == str(tmp_path / "connector.jar")
 
 
 def test_an_error_that_the_job_explained_is_not_tried_again(

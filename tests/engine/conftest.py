@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tieout import settings
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -19,6 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("tieout-tests")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # a third less to compile
+        .config("spark.jars", ",".join(map(str, settings.jars())))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

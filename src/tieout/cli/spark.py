@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tieout import settings
 from tieout.cli.engine import Order, Progress, RenderHtml
 from tieout.cli.java import require_java
 from tieout.contracts import Contract
@@ -24,11 +25,11 @@ from tieout.reporting.trace import Asked
 class SparkEngine:
     """Judges windows and follows messages with the Spark that is installed beside Tieout.
 
-    `session` gives a session for one command; by default one of its own, which ends with it.
+    `session` gives a session for a contract; by default one of its own, which ends with the command.
     """
 
     def __init__(
-        self, session: Callable[[Progress], AbstractContextManager[SparkSession]] | None = None
+        self, session: Callable[[Contract, Progress], AbstractContextManager[SparkSession]] | None = None
     ) -> None:
         self._session = session or _session
 
@@ -36,7 +37,7 @@ class SparkEngine:
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
         """Write the window's output directory, and return its statement."""
-        with self._session(progress) as spark:
+        with self._session(order.contract, progress) as spark:
             found = reconcile(
                 spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
             )
@@ -48,15 +49,15 @@ class SparkEngine:
         self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
     ) -> Mapping[str, Any]:
         """Return the trace of what is asked for, judged where a window is given."""
-        with self._session(progress) as spark:
+        with self._session(contract, progress) as spark:
             return trace(spark, contract, window, asked, now=datetime.now(UTC), progress=progress)
 
 
 @contextmanager
-def _session(progress: Progress) -> Iterator[SparkSession]:
+def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     require_java()
     progress("starting Spark")
-    spark = local_session("tieout")
+    spark = local_session("tieout", settings.jars() if contract.reads_clusters else ())
     try:
         yield spark
     finally:

@@ -28,6 +28,7 @@ from tieout.contracts.scalars import (
     Text,
     Zone,
 )
+from tieout.contracts.sources import KafkaOffsetsSource, KafkaSource
 from tieout.model import Guarantee, Identity, Ledger, Severity, Window
 
 PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
@@ -148,6 +149,22 @@ class Contract(Model):
     def base_dir(self) -> Path:
         """The folder that relative paths start at; no part of the contract's digest."""
         return self._base_dir
+
+    @property
+    def connections(self) -> tuple[str, ...]:
+        """The names of the connections that evidence is read over."""
+        named = (getattr(spec.source, "connection", None) for spec in self.ledgers.values())
+        return tuple(sorted({name for name in named if name is not None}))
+
+    @property
+    def reads_clusters(self) -> bool:
+        """Whether some ledger is read from a Kafka cluster, for which Spark needs its connector."""
+        sources = [spec.source for spec in self.ledgers.values()]
+        return any(
+            isinstance(source, KafkaSource)
+            or (isinstance(source, KafkaOffsetsSource) and source.connection is not None)
+            for source in sources
+        )
 
     def needed_until(self, ledger: Ledger, window: Window) -> datetime:
         """Return how far a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).

@@ -23,8 +23,18 @@ from tieout.engine.sources.conforming import Conformed, conformed, text_columns
 from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, is_of_spark
-from tieout.errors import SourceError
+from tieout.engine.sources.source import (
+    BLOCK,
+    FAULT,
+    FILE,
+    ROW,
+    TEXT,
+    Reading,
+    Request,
+    is_of_cluster,
+    is_of_spark,
+)
+from tieout.errors import SourceError, SourceUnreachableError
 from tieout.model import Ledger, Window
 
 _NAMED_ROWS: Final = 5
@@ -183,10 +193,16 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     """Return the reading without the inputs that do not read through.
 
     Raises:
+        SourceUnreachableError: where it was a Kafka cluster that failed: another run may find it whole.
         SourceError: where all of them do: then an expression of the contract fails on some row.
     """
     if not is_of_spark(error):
         raise error
+    if is_of_cluster(error):
+        raise SourceUnreachableError(
+            f"{place}.source: the cluster did not hand out the offsets that were its topic's when the run began: "
+            "retention cut them off, or a broker left meanwhile"
+        ) from None
     again = None if reading.reread is None else reading.reread()
     if again is None or again.unparsed_inputs <= reading.unparsed_inputs:
         condition = error.getCondition() if isinstance(error, PySparkException) else None

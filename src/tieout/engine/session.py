@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -38,9 +39,10 @@ _SMALL: Final = {
 }
 
 
-def local_session(app_name: str) -> SparkSession:
-    """Return a Spark session on this machine's loopback with the settings that the engine relies on."""
-    return _session(SparkSession.builder.appName(app_name).master("local[2]"), _LOCAL)
+def local_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
+    """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars."""
+    taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
+    return _session(SparkSession.builder.appName(app_name).master("local[2]"), _LOCAL | taken_along)
 
 
 def submitted_session(app_name: str) -> SparkSession:

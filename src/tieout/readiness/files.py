@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts import JdbcSource, KafkaSegmentsSource, Source
+from tieout.contracts import JdbcSource, KafkaSegmentsSource, KafkaSource, Source
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SET_ASIDE: Final = ("_", ".")
@@ -17,7 +17,7 @@ _SET_ASIDE: Final = ("_", ".")
 
 def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
     """Yield each path without a file, and the partitions without a folder; remote paths are not looked at."""
-    if isinstance(source, JdbcSource):
+    if isinstance(source, JdbcSource | KafkaSource) or source.path is None:
         return
     paths = [source.path] if isinstance(source.path, str) else list(source.path)
     found: list[Path] = []

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from tieout.cli.engine import Progress
 from tieout.cli.main import main
 from tieout.cli.spark import SparkEngine
+from tieout.contracts import Contract
 from tieout.engine.session import local_session
 
 _EXIT = {"KEPT": 0, "BROKEN": 1, "PENDING": 3, "UNKNOWN": 3}
@@ -50,7 +51,7 @@ def judged(case: Mapping[str, Any], played: Path, output: Path) -> Judged:
     told = io.StringIO()
 
     @contextmanager
-    def shared(_: Progress) -> Iterator[SparkSession]:
+    def shared(_contract: Contract, _progress: Progress) -> Iterator[SparkSession]:
         yield local_session("tieout")  # the one that runs, with the settings of a command's own
 
     began = time.monotonic()

@@ -16,12 +16,14 @@ from tieout.contracts.sources.kafka import (
     KafkaDumpLogSource,
     KafkaOffsetsSource,
     KafkaSegmentsSource,
+    KafkaSource,
 )
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
 Source = Annotated[
     FilesSource
     | JdbcSource
+    | KafkaSource
     | KafkaSegmentsSource
     | KafkaDumpLogSource
     | KafkaConsumerGroupsSource
@@ -38,6 +40,7 @@ __all__ = [
     "KafkaDumpLogSource",
     "KafkaOffsetsSource",
     "KafkaSegmentsSource",
+    "KafkaSource",
     "Source",
     "VerifiableConsumerSource",
     "VerifiableProducerSource",

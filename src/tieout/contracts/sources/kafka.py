@@ -7,11 +7,25 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tieout.contracts.scalars import Model, Moment, Text
+from tieout.contracts.scalars import ConnectionName, Model, Moment, Text
 from tieout.contracts.sources.files import Paths
 
 CleanupPolicy = Literal["delete", "compact", "compact,delete"]
 PartitionCount = Annotated[int, Field(ge=1)]
+Isolation = Literal["read_uncommitted", "read_committed"]
+
+
+class KafkaSource(Model):
+    """A topic as its cluster hands it out: what was in it when the run began.
+
+    `isolation` is whether the records of aborted and open transactions are read. The ledger `log` needs them, and has
+    them by default; any other leaves them out by default.
+    """
+
+    kind: Literal["kafka"] = "kafka"
+    connection: ConnectionName
+    topic: Text
+    isolation: Isolation | None = None
 
 
 class _Copy(Model):
@@ -73,13 +87,22 @@ class KafkaConsumerGroupsSource(_Copy):
 
 
 class KafkaOffsetsSource(_Copy):
-    """A group's positions as history, from the topic `__consumer_offsets`: its segment files, or its formatted text.
+    """A group's positions as history, from `__consumer_offsets`: its cluster, its segment files, or its formatted text.
 
     `partitions` is the broker's `offsets.topic.num.partitions`: it and the group's name say which partition holds them.
+    A cluster says itself how many there are, and when it was asked.
     """
 
     kind: Literal["kafka_offsets"] = "kafka_offsets"
-    path: Paths
+    connection: ConnectionName | None = None
+    path: Paths | None = None
     format: Literal["segments", "formatter"] = "segments"
     group: Text
     partitions: PartitionCount = 50
+
+    @model_validator(mode="after")
+    def _has_one_of_connection_and_path(self) -> Self:
+        if (self.connection is None) == (self.path is None):
+            found = "neither" if self.path is None else "both"
+            raise ValueError(f"expected either connection or path, found {found}")
+        return self

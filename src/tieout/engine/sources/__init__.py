@@ -9,6 +9,7 @@ from typing import Any, Final
 from tieout.engine.sources import (
     files,
     jdbc,
+    kafka,
     kafka_consumer_groups,
     kafka_dump_log,
     kafka_offsets,
@@ -22,6 +23,7 @@ READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
     {
         "files": files.read,
         "jdbc": jdbc.read,
+        "kafka": kafka.read,
         "kafka_segments": kafka_segments.read,
         "kafka_dump_log": kafka_dump_log.read,
         "kafka_consumer_groups": kafka_consumer_groups.read,

@@ -4,8 +4,8 @@ A commit is one record of that topic; a record without a value deletes a positio
 until the transaction is committed, so those of aborted and open ones are set aside and counted; so are records of the
 group's membership. Of a cleaned part of the topic only each partition's last commit is left.
 
-Two forms are read: the topic's segment files, whose keys and values are decoded here by Spark's own functions, and what
-the console consumer prints with `OffsetsMessageFormatter`.
+Three forms are read: the topic itself, handed out by its cluster, and its segment files, whose keys and values are
+decoded here by Spark's own functions; and what the console consumer prints with `OffsetsMessageFormatter`.
 
 Source: `OffsetCommitKey.json` and `OffsetCommitValue.json` of Apache Kafka 4.3 (group-coordinator).
 """
@@ -21,6 +21,7 @@ from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaOffsetsSource
 from tieout.engine.materialising import materialised
+from tieout.engine.sources.kafka import COMMITTED, Cluster, internal_topics
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.lines import json_fault, text_reading
@@ -56,11 +57,19 @@ def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
 
     Raises:
         SourceError: where the contract uses the source for another ledger than `committed`, for a path that is not on
-            a file system of this machine, and for a partition with two folders.
+            a file system of this machine, for a partition with two folders, and where the cluster cannot be asked.
+        ConnectionNotFoundError: where the connection is not defined.
     """
     if request.ledger is not Ledger.COMMITTED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
-    return _from_text(spec, request) if spec.format == "formatter" else _from_segments(spec, request)
+    if spec.connection is not None:
+        return _from_cluster(spec.connection, spec.group, request)
+    paths = spec.path or ()
+    return (
+        _from_text(spec, paths, request)
+        if spec.format == "formatter"
+        else _from_segments(spec, paths, request)
+    )
 
 
 def partition_of(group: str, partitions: int) -> int:
@@ -76,17 +85,36 @@ def partition_of(group: str, partitions: int) -> int:
     return (total & 0x7FFFFFFF) % partitions
 
 
-def _from_segments(spec: KafkaOffsetsSource, request: Request) -> Reading:
+def _from_cluster(connection: str, group: str, request: Request) -> Reading:
+    """Return the group's commits that a reader of committed data is handed: those in force."""
+    cluster = Cluster.of(connection, request)
+    topic = cluster.topic(TOPIC)
+    if topic is None:
+        return cluster.without(TOPIC)
+    number = partition_of(group, len(topic.partitions))
+    own = replace(topic, partitions=tuple(part for part in topic.partitions if part.number == number))
+    with internal_topics(request.spark):
+        records = cluster.records(own, COMMITTED).withColumn("transaction_state", F.lit("committed"))
+        return _in_force(cluster.reading(own, records, COMMITTED), group)
+
+
+def _from_segments(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request) -> Reading:
     number = partition_of(spec.group, spec.partitions)
     log = LogSpec(spec.taken_time(request.now), "compact", None, CONTENT_COLUMNS, is_one_partition=True)
-    reading = segments_reading(request, spec.path, TOPIC, log, only=number)
+    reading = segments_reading(request, paths, TOPIC, log, only=number)
     if reading.rows is None:
         hint = f"the group's positions are in partition {number} of {spec.partitions} (offsets.topic.num.partitions)"
         return replace(reading, notes=(*reading.notes, hint))
+    return _in_force(reading, spec.group)
+
+
+def _in_force(reading: Reading, group: str) -> Reading:
+    """Return of the topic's records the group's commits, and notes about what is none."""
+    if reading.rows is None:
+        return reading
     decoded = materialised(_decoded(reading.rows))
-    return replace(
-        reading, rows=_commits(decoded, spec.group), notes=(*reading.notes, *_set_aside(decoded, spec.group))
-    )
+    notes = (*reading.notes, *_set_aside(decoded, group))
+    return replace(reading, rows=_commits(decoded, group), notes=notes)
 
 
 def _decoded(records: DataFrame) -> DataFrame:
@@ -211,10 +239,10 @@ def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
     return (*([] if found["commits"] else [f"no commit of the group {group}"]), *notes)
 
 
-def _from_text(spec: KafkaOffsetsSource, request: Request) -> Reading:
+def _from_text(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request) -> Reading:
     taken_at = spec.taken_time(request.now)
     return text_reading(
-        request, spec.path, taken_at, lambda lines: _documents(lines, spec.group), notes=(_UNTOLD,)
+        request, paths, taken_at, lambda lines: _documents(lines, spec.group), notes=(_UNTOLD,)
     )
 
 

@@ -92,6 +92,11 @@ def is_of_spark(error: Exception) -> bool:
     return isinstance(error, PySparkException | Py4JJavaError)
 
 
+def is_of_cluster(error: Exception) -> bool:
+    """Return whether Spark's Kafka connector, or the client below it, raised the error."""
+    return "org.apache.spark.sql.kafka010" in str(error) or "org.apache.kafka" in str(error)
+
+
 class Reader(Protocol[_Spec_contra]):
     """Reads one kind of source as its contract describes it."""
 

@@ -1,0 +1,184 @@
+"""What a cluster says of a topic, asked through Kafka's own administration client, which comes with Spark's connector.
+
+The client runs in the driver's Java machine: no further Kafka client is installed, and none keeps another copy of the
+secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from tieout.brokers import without_secrets
+from tieout.errors import SourceError, SourceUnreachableError
+
+CONNECTOR: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+_PATIENCE_MILLIS: Final = 20_000
+_UNKNOWN: Final = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
+_TO_CONFIGURE: Final = (
+    "org.apache.kafka.common.errors.AuthenticationException",
+    "org.apache.kafka.common.errors.AuthorizationException",
+    "org.apache.kafka.common.errors.InvalidTopicException",
+    "org.apache.kafka.common.config.ConfigException",
+)
+
+
+@dataclass(frozen=True)
+class TopicPartition:
+    """One partition's bounds: its first offset, its last stable one, and the one that its next record gets."""
+
+    number: int
+    start: int
+    stable: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic as its cluster describes it; `cleanup_policy` is None where the cluster does not tell this user."""
+
+    name: str
+    cluster_id: str
+    topic_id: str
+    cleanup_policy: str | None
+    partitions: tuple[TopicPartition, ...]
+
+
+def require_connector(spark: SparkSession, place: str) -> None:
+    """Refuse a session that cannot read topics.
+
+    Raises:
+        SourceError: where Spark's Kafka connector is not among its jars.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(CONNECTOR)
+    except Py4JJavaError:
+        raise SourceError(
+            f"{place}: reading a Kafka topic needs Spark's Kafka connector, which is not among Spark's jars: "
+            "fetch it with `make jars` (needs Maven), or name a folder that has it with TIEOUT_JARS"
+        ) from None
+
+
+def described_topic(spark: SparkSession, settings: Mapping[str, str], topic: str, place: str) -> Topic | None:
+    """Return what the cluster says of the topic now, or None where it has no topic of that name.
+
+    The last stable offsets are asked before the ends: a transaction that ends meanwhile counts as open.
+
+    Raises:
+        SourceUnreachableError: where no broker answers.
+        SourceError: where the brokers refuse the login, the user or the name; without a secret.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    with _told(settings, place), _administration(jvm, settings) as client:
+        cluster = client.describeCluster().clusterId().get()
+        try:
+            names = jvm.java.util.Collections.singletonList(topic)
+            found = client.describeTopics(names).allTopicNames().get().get(topic)
+        except Py4JJavaError as error:
+            if _UNKNOWN in _kinds(error):
+                return None
+            raise
+        numbers = sorted(partition.partition() for partition in found.partitions())
+        starts = _offsets(jvm, client, topic, numbers, "earliest", "READ_UNCOMMITTED")
+        stable = _offsets(jvm, client, topic, numbers, "latest", "READ_COMMITTED")
+        ends = _offsets(jvm, client, topic, numbers, "latest", "READ_UNCOMMITTED")
+        return Topic(
+            name=topic,
+            cluster_id=str(cluster),
+            topic_id=str(found.topicId().toString()),
+            cleanup_policy=_cleanup_policy(jvm, client, topic),
+            partitions=tuple(
+                TopicPartition(number, starts[number], stable[number], ends[number]) for number in numbers
+            ),
+        )
+
+
+@contextmanager
+def _administration(jvm: Any, settings: Mapping[str, str]) -> Iterator[Any]:
+    properties = jvm.java.util.Properties()
+    for name, value in settings.items():
+        properties.setProperty(name, value)
+    properties.setProperty("default.api.timeout.ms", str(_PATIENCE_MILLIS))
+    properties.setProperty("request.timeout.ms", str(_PATIENCE_MILLIS // 2))
+    client = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+    try:
+        yield client
+    finally:
+        client.close(jvm.java.time.Duration.ofSeconds(1))
+
+
+def _offsets(
+    jvm: Any, client: Any, topic: str, numbers: Sequence[int], end: str, isolation: str
+) -> dict[int, int]:
+    """Return one end's offset of each partition, as a reader of that isolation sees it."""
+    admin, common = jvm.org.apache.kafka.clients.admin, jvm.org.apache.kafka.common
+    places = {number: common.TopicPartition(topic, number) for number in numbers}
+    asked = jvm.java.util.HashMap()
+    for place in places.values():
+        asked.put(place, getattr(admin.OffsetSpec, end)())
+    options = admin.ListOffsetsOptions(common.IsolationLevel.valueOf(isolation))
+    answered = client.listOffsets(asked, options).all().get()
+    return {number: int(answered.get(place).offset()) for number, place in places.items()}
+
+
+def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:
+    """Return the topic's policy, None where this user may not see it."""
+    config = jvm.org.apache.kafka.common.config
+    resource = config.ConfigResource(config.ConfigResource.Type.valueOf("TOPIC"), topic)
+    try:
+        found = client.describeConfigs(jvm.java.util.Collections.singletonList(resource)).all().get()
+    except Py4JJavaError as error:
+        if "org.apache.kafka.common.errors.AuthorizationException" in _kinds(error):
+            return None
+        raise
+    return str(found.get(resource).get("cleanup.policy").value())
+
+
+@contextmanager
+def _told(settings: Mapping[str, str], place: str) -> Iterator[None]:
+    """Turn the client's exceptions into errors that say what to look at.
+
+    Raises:
+        SourceUnreachableError: for what may pass.
+        SourceError: for what somebody has to change.
+    """
+    try:
+        yield
+    except Py4JJavaError as error:
+        kinds = _kinds(error)
+        lines = _deepest(error.java_exception).strip().splitlines()
+        text = without_secrets(next(iter(lines), "no reason given"), settings)
+        servers = settings["bootstrap.servers"]
+        if any(kind in kinds for kind in _TO_CONFIGURE):
+            raise SourceError(f"{place}.connection: {servers}: {text}") from None
+        raise SourceUnreachableError(f"{place}.connection: {servers} does not answer: {text}") from None
+    except Py4JError as error:
+        raise SourceUnreachableError(
+            f"{place}.connection: Spark's Java machine is gone: {type(error).__name__}"
+        ) from None
+
+
+def _kinds(error: Py4JJavaError) -> set[str]:
+    """Return the names of the classes, and of their parents, of the exception and of its causes."""
+    names: set[str] = set()
+    thrown = error.java_exception
+    while thrown is not None:
+        kind = thrown.getClass()
+        while kind is not None:
+            names.add(str(kind.getName()))
+            kind = kind.getSuperclass()
+        thrown = thrown.getCause()
+    return names
+
+
+def _deepest(thrown: Any) -> str:
+    """Return what the first cause says."""
+    while thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    return str(thrown.getMessage() or thrown.getClass().getName())

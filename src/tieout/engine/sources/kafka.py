@@ -1,0 +1,258 @@
+"""The reader of the kind `kafka`: a topic as its cluster hands it out, through Spark's own connector.
+
+What is read is fixed once, when the run begins: from each partition's first offset to its end, or to the last stable
+offset for a reader of committed data. A consumer is shown neither markers nor the state of a transaction. They are
+inferred for the ledger `log`: a record that a reader of committed data is not handed is of an aborted transaction, or
+of an open one from the last stable offset on; and offsets that nobody is handed are markers, as a log has no others to
+leave out unless it is compacted.
+
+Source: Structured Streaming + Kafka Integration Guide of Apache Spark, "Creating a Kafka Source for Batch Queries".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType
+
+from tieout.brokers import client_settings
+from tieout.contracts import KafkaSource
+from tieout.contracts.times import format_time
+from tieout.engine.joining import same
+from tieout.engine.kafka.topics import Topic, TopicPartition, described_topic, require_connector
+from tieout.engine.session import SMALL_BYTES, SMALL_ROWS
+from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+COMMITTED: Final = "read_committed"
+UNCOMMITTED: Final = "read_uncommitted"
+_ROW_BYTES: Final = SMALL_BYTES // SMALL_ROWS
+"""What a record is taken to weigh: its size is known only once it was read."""
+_WITH_CONSUMER: Final = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+_TIMESTAMP_TYPES: Final = {0: "CreateTime", 1: "LogAppendTime"}
+
+
+def read(spec: KafkaSource, request: Request) -> Reading:
+    """Return the topic's records up to its end now, with their transactions' states in the ledger `log`.
+
+    Raises:
+        SourceError: for a ledger that a topic cannot be, for a `log` without what is not committed, where Spark lacks
+            its connector, and where the cluster cannot be asked.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    refuse_other_ledgers(request, spec.kind)
+    is_log = request.ledger is Ledger.LOG
+    isolation = spec.isolation or (UNCOMMITTED if is_log else COMMITTED)
+    if is_log and isolation == COMMITTED:
+        raise SourceError(
+            f"{request.place}.isolation: expected {UNCOMMITTED} or nothing for the log, found {COMMITTED}: "
+            "both are read, and what is aborted or open shows in the difference"
+        )
+    cluster = Cluster.of(spec.connection, request)
+    topic = cluster.topic(spec.topic)
+    if topic is None:
+        return cluster.without(spec.topic)
+    rows = cluster.with_states(topic) if is_log else cluster.records(topic, isolation)
+    return for_ledger(cluster.reading(topic, rows, isolation), request.ledger)
+
+
+@contextmanager
+def internal_topics(spark: SparkSession) -> Iterator[None]:
+    """Let the connector plan reads of Kafka's own topics while the block runs.
+
+    With the administration client it leaves them out; with a consumer it does not (`ConsumerStrategy.scala` of
+    apache/spark, `retrieveAllPartitions`).
+    """
+    before = spark.conf.get(_WITH_CONSUMER, "false")
+    spark.conf.set(_WITH_CONSUMER, "true")
+    try:
+        yield
+    finally:
+        spark.conf.set(_WITH_CONSUMER, before or "false")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that a contract's connection leads to, asked for one ledger."""
+
+    request: Request
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, connection: str, request: Request) -> Cluster:
+        """Return the connection's cluster.
+
+        Raises:
+            SourceError: where Spark lacks its connector, or the connection is no Kafka's.
+            ConnectionNotFoundError: where the connection is not defined.
+        """
+        require_connector(request.spark, request.place)
+        return cls(request, client_settings(connection, request.place))
+
+    def topic(self, name: str) -> Topic | None:
+        """Return what the cluster says of the topic now, None where it has none of that name."""
+        return described_topic(self.request.spark, self.settings, name, self.request.place)
+
+    def without(self, name: str) -> Reading:
+        """Return the reading of a topic that the cluster does not have."""
+        absent = f"{self.settings['bootstrap.servers']}: the cluster has no topic {name}"
+        return Reading(None, is_present=False, read_at=self.request.now, notes=(absent,))
+
+    def records(self, topic: Topic, isolation: str) -> DataFrame:
+        """Return the topic's records that a reader of that isolation is handed.
+
+        | topic  | partition | offset | key | value | record_timestamp | is_control | end_offset | … |
+        |--------|-----------|--------|-----|-------|------------------|------------|------------|---|
+        | orders | 0         | 17     | 6b  | 7b7d  | 12:00:01         | false      | 18         | … |
+        """
+        kinds = F.create_map(*[F.lit(word) for pair in _TIMESTAMP_TYPES.items() for word in pair])
+        limits = F.broadcast(self._bounds(topic, topic.partitions).drop("topic"))
+        limits = limits.withColumnRenamed("partition", "of_partition")
+        raw = self._raw(topic, isolation)
+        return raw.join(limits, F.col("partition") == F.col("of_partition"), how="inner").select(
+            *("topic", "topic_id", "partition", "offset", "key", "value"),
+            F.coalesce("headers", F.array().cast(_HEADERS)).alias("headers"),
+            F.col("timestamp").alias("record_timestamp"),
+            kinds[F.col("timestampType")].alias("timestamp_type"),
+            F.lit(False).alias("is_control"),
+            *("log_start_offset", "last_stable_offset", "end_offset", "observed_at", "cleanup_policy"),
+            *_hidden(),
+        )
+
+    def with_states(self, topic: Topic) -> DataFrame:
+        """Return all of the topic's records with `transaction_state`, as far as a consumer can tell.
+
+        A partition without a record has a row that says its bounds.
+        """
+        every = self.records(topic, UNCOMMITTED)
+        counts = {row["partition"]: row["count"] for row in every.groupBy("partition").count().collect()}
+        silent = [part for part in topic.partitions if part.number not in counts]
+        stated = every.withColumn("transaction_state", F.lit("none"))
+        if _may_have_transactions(topic, sum(counts.values())):
+            stated = self._told_apart(topic, every)
+        return stated.unionByName(
+            self._bounds(topic, silent).select("*", *_hidden()), allowMissingColumns=True
+        )
+
+    def reading(self, topic: Topic, rows: DataFrame, isolation: str) -> Reading:
+        """Return the rows with what is known of them: how far they reach, and which offsets they are."""
+        spans = [(part.number, part.start, _end(part, isolation)) for part in topic.partitions]
+        open_since = self._open_since(topic) if isolation == COMMITTED else None
+        return Reading(
+            rows=rows,
+            is_present=True,
+            read_at=self.request.now,
+            size=sum(max(end - start, 0) for _, start, end in spans) * _ROW_BYTES,
+            digests=tuple(
+                f"offsets:{start}-{end - 1}  {topic.name}-{number}"
+                for number, start, end in spans
+                if end > start
+            ),
+            notes=tuple(_notes(topic, open_since)),
+            complete_until=self.request.now if open_since is None else open_since,
+        )
+
+    def _told_apart(self, topic: Topic, every: DataFrame) -> DataFrame:
+        """Return the records with the states of transactions, by who is handed them."""
+        handed = self._raw(topic, COMMITTED).select(
+            F.col("partition").alias("handed_partition"), F.col("offset").alias("handed_offset")
+        )
+        state = (
+            F.when(F.col("handed_offset").isNotNull(), "committed")
+            .when(F.col("offset") >= F.col("last_stable_offset"), "open")
+            .otherwise("aborted")
+        )
+        joined = every.join(handed, same(("partition", "offset"), "handed_"), how="left")
+        return joined.withColumn("transaction_state", state).drop("handed_partition", "handed_offset")
+
+    def _open_since(self, topic: Topic) -> datetime | None:
+        """Return the time of the first record that is held back by an open transaction, None where there is none.
+
+        Until then a reader of committed data is shown all there is.
+        """
+        held = {
+            part.number: (part.stable, part.stable + 1) for part in topic.partitions if part.stable < part.end
+        }
+        found = self._load(topic, held, UNCOMMITTED).agg(F.min("timestamp").alias("since")).head()
+        since: datetime | None = None if found is None else found["since"]
+        return None if since is None else since.astimezone(UTC)
+
+    def _raw(self, topic: Topic, isolation: str) -> DataFrame:
+        return self._load(
+            topic, {part.number: (part.start, _end(part, isolation)) for part in topic.partitions}, isolation
+        )
+
+    def _load(self, topic: Topic, spans: Mapping[int, tuple[int, int]], isolation: str) -> DataFrame:
+        """Return the records of these offsets, `(first, behind the last)` a partition, as the connector gives them."""
+        wanted = {str(number): span for number, span in spans.items() if span[0] < span[1]}
+        if not wanted:
+            return self.request.spark.createDataFrame([], _LOADED)
+        secured = {f"kafka.{name}": value for name, value in self.settings.items()}
+        named = {
+            "kafka.isolation.level": isolation,
+            "assign": json.dumps({topic.name: [int(number) for number in wanted]}),
+            "startingOffsets": json.dumps({topic.name: {number: span[0] for number, span in wanted.items()}}),
+            "endingOffsets": json.dumps({topic.name: {number: span[1] for number, span in wanted.items()}}),
+            "includeHeaders": "true",
+            "failOnDataLoss": "true",
+        }
+        return self.request.spark.read.format("kafka").options(**secured, **named).load()
+
+    def _bounds(self, topic: Topic, parts: Sequence[TopicPartition]) -> DataFrame:
+        """Return one row for each of these partitions with what is known of all its records."""
+        same_for_all = (self.request.now, topic.cleanup_policy)
+        rows = [
+            (topic.name, topic.topic_id, part.number, part.start, part.stable, part.end, *same_for_all)
+            for part in parts
+        ]
+        return self.request.spark.createDataFrame(rows, _BOUNDS)
+
+
+_BOUNDS: Final = (
+    "topic STRING, topic_id STRING, partition INT, log_start_offset BIGINT, last_stable_offset BIGINT, "
+    "end_offset BIGINT, observed_at TIMESTAMP, cleanup_policy STRING"
+)
+_HEADERS: Final = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
+_LOADED: Final = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT, "
+    f"headers {_HEADERS}"
+)
+
+
+def _may_have_transactions(topic: Topic, records: int) -> bool:
+    """Return whether some of so many records that are in the topic may be of a transaction.
+
+    Each transaction that ended has left a marker, and a marker is an offset without a record. In a compacted log any
+    offset may lack its record, so there it always may.
+    """
+    is_compacted = topic.cleanup_policy is None or "compact" in topic.cleanup_policy
+    is_unstable = any(part.stable < part.end for part in topic.partitions)
+    return is_compacted or is_unstable or records < sum(part.end - part.start for part in topic.partitions)
+
+
+def _end(part: TopicPartition, isolation: str) -> int:
+    """Return behind which offset a reader of that isolation is handed nothing more."""
+    return part.stable if isolation == COMMITTED else part.end
+
+
+def _hidden() -> tuple[Column, ...]:
+    """Return `HIDDEN` for rows that are in no file."""
+    texts = {FILE: StringType(), TEXT: StringType(), BLOCK: LongType(), ROW: LongType(), FAULT: StringType()}
+    return tuple(F.lit(None).cast(kind).alias(name) for name, kind in texts.items())
+
+
+def _notes(topic: Topic, open_since: datetime | None) -> Iterator[str]:
+    yield f"cluster {topic.cluster_id}, topic id {topic.topic_id}"
+    if topic.cleanup_policy is None:
+        yield "the cluster does not tell this user the topic's cleanup policy: compaction is not judged"
+    if open_since is not None:
+        yield f"a transaction is open since {format_time(open_since)}; readers of committed data see nothing behind it"

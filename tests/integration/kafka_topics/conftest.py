@@ -1,0 +1,58 @@
+"""The broker, started once, and the shared Spark session."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from scripts.record.__main__ import VENV, prepared
+from tests.engine.conftest import spark
+from tests.integration.kafka_faults.selection import IS_LEFT_OUT, VARIABLE
+
+from tieout import settings
+
+__all__ = ["spark"]
+
+ROOT = Path(__file__).resolve().parents[3]
+_PATIENCE = 300
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where the broker is, without and with a login, and where it keeps its data."""
+
+    bootstrap: str
+    secured: str
+    authority: str
+    data: Path
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A real broker with filled topics, see serving.py."""
+    if IS_LEFT_OUT:
+        pytest.skip(f"NOT TESTED, no broker is started: {VARIABLE}=none")
+    missing = prepared() or (None if settings.jars() else "needs the jars of `make jars`")
+    if missing:
+        pytest.fail(f"no topic to read: {missing}; or leave these tests out with {VARIABLE}=none")
+    folder = tmp_path_factory.mktemp("kafka_topics")
+    command = [str(VENV / "bin" / "python"), "-m", "tests.integration.kafka_topics.serving", str(folder)]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.__stderr__, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line:
+            pytest.fail(f"the broker was not filled: exit {process.wait(_PATIENCE)}")
+        found = json.loads(line)
+        yield Served(found["bootstrap"], found["secured"], found["authority"], Path(found["data"]))
+    finally:
+        process.stdin.close()
+        process.wait(_PATIENCE)

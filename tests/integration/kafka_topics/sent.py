@@ -1,0 +1,7 @@
+"""What is in the topics, and who may read them: known to the broker's side and to the tests."""
+
+from __future__ import annotations
+
+USER, PASSWORD = "auditor", 'ge"heim\\42'
+GROUP = "orders-loader"
+PAYLOADS = [f'{{"id": "o-{number:02}", "amount": {number}}}' for number in range(24)]

@@ -1,0 +1,131 @@
+"""A real broker with topics of every kind, for the readers of clusters: serves until its standard input is closed.
+
+Run by the recorder's Python, which has a Kafka client: `python -m tests.integration.kafka_topics.serving FOLDER`. It
+prints one line of JSON: where the broker is, without and with a login, and where it keeps its data.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
+from scripts.record.__main__ import JARS
+from scripts.record.broker import Broker, start_broker
+from scripts.record.jars import Jars
+from scripts.record.processes import free_port
+from tests.integration.kafka_topics.sent import GROUP, PASSWORD, PAYLOADS, USER
+
+_STORE_PASSWORD = "changeit"  # noqa: S105 - of a store that lives as long as the tests
+_SECURED = """\
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port},SECURED://127.0.0.1:{secured}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SECURED://localhost:{secured}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURED:SASL_SSL
+listener.name.secured.sasl.enabled.mechanisms=PLAIN
+listener.name.secured.plain.sasl.jaas.config={module} required user_{user}="{password}";
+listener.name.secured.ssl.keystore.location={keystore}
+listener.name.secured.ssl.keystore.password={store_password}
+"""
+
+
+def main(folder: Path) -> None:
+    """Start the broker, fill its topics, and hold it until nobody wants it any more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        secured, authority = free_port(), folder / "authority.pem"
+        more = {
+            "secured": secured,
+            "module": "org.apache.kafka.common.security.plain.PlainLoginModule",
+            "user": USER,
+            "password": PASSWORD.replace("\\", "\\\\\\\\").replace('"', '\\\\"'),
+            "keystore": _keystore(folder, authority),
+            "store_password": _STORE_PASSWORD,
+        }
+        broker = start_broker(Jars(JARS), folder / "broker", stack, _SECURED, more)
+        held = filled(broker)
+        address = {
+            "bootstrap": broker.bootstrap,
+            "secured": f"localhost:{secured}",
+            "authority": str(authority),
+            "data": str(broker.data),
+        }
+        print(json.dumps(address), flush=True)
+        sys.stdin.read()
+        del held
+
+
+def filled(broker: Broker) -> Producer:
+    """Fill the topics, and return the producer that holds a transaction open."""
+    settings = {"plain": {}, "orders": {}, "silent": {}, "latest": {"cleanup.policy": "compact"}}
+    partitions = {"plain": 2, "orders": 2, "silent": 1, "latest": 1}
+    asked = [NewTopic(name, partitions[name], 1, config=config) for name, config in settings.items()]
+    for future in broker.admin.create_topics(asked).values():
+        future.result(30)
+    _send(Producer({"bootstrap.servers": broker.bootstrap}), "plain", PAYLOADS[:10])
+    _send(Producer({"bootstrap.servers": broker.bootstrap}), "latest", PAYLOADS[:4])
+    sender = _transactional(broker, "orders-1")
+    for start, is_committed in ((0, True), (8, False), (12, True)):
+        sender.begin_transaction()
+        _send(sender, "orders", PAYLOADS[start : start + 4])
+        _send_offsets(broker, sender, start + 4)
+        sender.commit_transaction() if is_committed else sender.abort_transaction()
+    _commit(broker, 6)
+    holder = _transactional(broker, "orders-2")
+    holder.begin_transaction()
+    _send(holder, "orders", PAYLOADS[16:18], partition=1)
+    return holder
+
+
+def _transactional(broker: Broker, name: str) -> Producer:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
+    producer.init_transactions(30)
+    return producer
+
+
+def _send(producer: Producer, topic: str, payloads: list[str], partition: int | None = None) -> None:
+    """Send the payloads in turn to the topic's two partitions, and wait until they are in the log."""
+    for number, payload in enumerate(payloads):
+        place = number % (1 if topic == "latest" else 2) if partition is None else partition
+        key = None if number == 3 and topic != "latest" else f"k-{number}"
+        headers: list[Any] = [("source", b"checkout"), ("nothing", None)] if number % 2 else []
+        producer.produce(topic, payload, key, partition=place, headers=headers)
+    producer.flush(30)
+
+
+def _send_offsets(broker: Broker, sender: Producer, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": GROUP})
+    sender.send_offsets_to_transaction(
+        [TopicPartition("plain", 0, offset)], consumer.consumer_group_metadata(), 30
+    )
+    consumer.close()
+
+
+def _commit(broker: Broker, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": GROUP})
+    consumer.commit(offsets=[TopicPartition("plain", 1, offset)], asynchronous=False)
+    consumer.close()
+
+
+def _keystore(folder: Path, authority: Path) -> Path:
+    """Return a key store with a key of this broker's own, whose certificate is written to `authority`."""
+    store = folder / "broker.p12"
+    access = ["-keystore", str(store), "-storepass", _STORE_PASSWORD, "-alias", "broker"]
+    subject = ["-dname", "CN=localhost", "-ext", "SAN=DNS:localhost,IP:127.0.0.1", "-validity", "2"]
+    subprocess.run(
+        ["keytool", "-genkeypair", *access, "-keyalg", "RSA", "-storetype", "PKCS12", *subject],
+        check=True,
+        capture_output=True,
+    )
+    subprocess.run(
+        ["keytool", "-exportcert", "-rfc", *access, "-file", str(authority)], check=True, capture_output=True
+    )
+    return store
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,289 @@
+"""Topics and positions read from a real cluster, held against the same broker's segment files."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from tests.integration.kafka_topics.conftest import ROOT, Served
+from tests.integration.kafka_topics.sent import GROUP, PASSWORD, PAYLOADS, USER
+
+from tieout.cli.engine import Progress
+from tieout.cli.main import main
+from tieout.cli.spark import SparkEngine
+from tieout.contracts import Contract, KafkaOffsetsSource, KafkaSegmentsSource, KafkaSource
+from tieout.engine.sources import kafka, kafka_offsets, kafka_segments
+from tieout.engine.sources.source import FAULT, Reading, Request
+from tieout.errors import SourceError, SourceUnreachableError
+from tieout.model import Ledger
+
+COMPARED = (
+    *("topic", "topic_id", "partition", "offset", "key", "value", "headers", "record_timestamp"),
+    *("timestamp_type", "transaction_state", "is_control"),
+    *("log_start_offset", "last_stable_offset", "end_offset"),
+)
+
+
+@pytest.fixture
+def now() -> datetime:
+    """When the sources are read."""
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def connected(served: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
+    """The broker, with a connection to it and one that logs in over TLS."""
+    plain = {"conn_type": "kafka", "extra": {"bootstrap.servers": served.bootstrap, "group.id": "ignored"}}
+    secured = {
+        "conn_type": "kafka",
+        "extra": {
+            "bootstrap.servers": served.secured,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanisms": "PLAIN",
+            "sasl.username": USER,
+            "sasl.password": PASSWORD,
+            "ssl.ca.location": served.authority,
+        },
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PLAIN", json.dumps(plain))
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SECURED", json.dumps(secured))
+    return served
+
+
+def read(spark: SparkSession, now: datetime, ledger: Ledger = Ledger.LOG, **spec: Any) -> Reading:
+    """Return what the reader of clusters finds."""
+    return kafka.read(KafkaSource(**spec), Request(spark, ledger, Path(), now))
+
+
+def rows_of(found: DataFrame | None, *columns: str) -> list[Any]:
+    """Return the rows in the order of the log, control records left out: no consumer is handed them."""
+    assert found is not None
+    data = found.where(f"{FAULT} IS NULL AND NOT coalesce(is_control, true)")
+    return sorted(tuple(row) for row in data.select(*columns).collect())
+
+
+@pytest.mark.parametrize(
+    ("topic", "connection"),
+    [("plain", "kafka_plain"), ("orders", "kafka_secured"), ("latest", "kafka_plain")],
+)
+def test_the_records_are_those_of_the_brokers_own_files(
+    connected: Served, spark: SparkSession, now: datetime, topic: str, connection: str
+) -> None:
+    """Keys, values, headers, times and states are what the segment files of the same broker hold."""
+    handed = read(spark, now, connection=connection, topic=topic)
+    files = kafka_segments.read(
+        KafkaSegmentsSource(path=(str(connected.data),), topic=topic), Request(spark, Ledger.LOG, Path(), now)
+    )
+    expected = rows_of(files.rows, *COMPARED)
+    assert len(expected) == {"plain": 10, "orders": 14, "latest": 4}[topic]
+    if topic == "latest":  # in a compacted log a consumer cannot tell who wrote in a transaction
+        expected = [tuple("committed" if value == "none" else value for value in row) for row in expected]
+    assert rows_of(handed.rows, *COMPARED) == expected
+    assert handed.complete_until == now
+    assert PASSWORD not in repr(handed)
+
+
+def test_states_tell_aborted_from_open_and_from_committed(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """What two readers are handed tells the fate of each transaction."""
+    rows = rows_of(
+        read(spark, now, connection="kafka_plain", topic="orders").rows, "value", "transaction_state"
+    )
+    states = {bytes(value).decode(): state for value, state in rows}
+    told = [states.get(payload) for payload in PAYLOADS[:18]]
+    committed, aborted, opened = ["committed"] * 4, ["aborted"] * 4, ["open"] * 2
+    assert told == [*committed, *[None] * 4, *aborted, *committed, *opened]
+
+
+def test_a_topic_without_records_states_its_bounds(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """An empty partition is known to be empty."""
+    found = read(spark, now, connection="kafka_plain", topic="silent")
+    assert found.rows is not None
+    (row,) = found.rows.collect()
+    assert (row["partition"], row["offset"], row["log_start_offset"], row["end_offset"]) == (0, None, 0, 0)
+    assert row["cleanup_policy"] == "delete"
+
+
+def test_readers_of_committed_data_see_up_to_the_open_transaction(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """Other ledgers hold committed data, and are complete until the first record held back."""
+    found = read(spark, now, Ledger.DELIVERED, connection="kafka_plain", topic="orders")
+    assert found.rows is not None
+    values = sorted(bytes(row["value"]).decode() for row in found.rows.select("value").collect())
+    assert values == sorted([*PAYLOADS[:4], *PAYLOADS[12:16]])
+    assert "source_offset" in found.rows.columns
+    assert "offset" not in found.rows.columns
+    assert found.complete_until is not None
+    assert timedelta() < now - found.complete_until < timedelta(minutes=30)
+    assert any("a transaction is open since" in note for note in found.notes)
+
+
+def test_positions_are_those_of_the_brokers_own_files(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """The history of commits without the aborted one, as in the segment files."""
+    columns = ("consumer_group", "topic", "partition", "committed_offset", "leader_epoch", "committed_at")
+    request = Request(spark, Ledger.COMMITTED, Path(), now)
+    asked = kafka_offsets.read(KafkaOffsetsSource(connection="kafka_plain", group=GROUP), request)
+    files = kafka_offsets.read(
+        KafkaOffsetsSource(path=(str(connected.data),), group=GROUP, partitions=1), request
+    )
+    assert asked.rows is not None
+    assert files.rows is not None
+    found, expected = (
+        sorted(tuple(row) for row in rows.select(*columns).collect()) for rows in (asked.rows, files.rows)
+    )
+    assert [(place, offset) for _, _, place, offset, *_ in expected] == [(0, 4), (0, 16), (1, 6)]
+    assert found == expected
+
+
+def test_a_topic_that_is_not_there_is_absent(connected: Served, spark: SparkSession, now: datetime) -> None:
+    """A topic that was never made, or was deleted, is evidence that is absent, not an error."""
+    found = read(spark, now, connection="kafka_plain", topic="misspelt")
+    assert (found.rows, found.is_present) == (None, False)
+    assert found.notes == (f"{connected.bootstrap}: the cluster has no topic misspelt",)
+
+
+def test_a_log_of_committed_data_alone_is_refused(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """It would show aborted records as missing ones."""
+    with pytest.raises(SourceError, match="isolation: expected read_uncommitted or nothing for the log"):
+        read(spark, now, connection="kafka_plain", topic="orders", isolation="read_committed")
+
+
+def test_a_wrong_password_is_an_error_without_it(
+    connected: Served, spark: SparkSession, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has to change it, so trying again does not help."""
+    wrong = {
+        "conn_type": "kafka",
+        "login": USER,
+        "password": "falsch-geheim",
+        "extra": {
+            "bootstrap.servers": connected.secured,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "ssl.ca.location": connected.authority,
+        },
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_WRONG", json.dumps(wrong))
+    with pytest.raises(SourceError, match="Authentication failed") as caught:
+        read(spark, now, connection="wrong", topic="plain")
+    assert not isinstance(caught.value, SourceUnreachableError)
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_cluster_that_does_not_answer_may_later(
+    served: Served, spark: SparkSession, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that meets it is tried again."""
+    monkeypatch.setenv("AIRFLOW_CONN_NOWHERE", "kafka://127.0.0.1:1")
+    with pytest.raises(SourceUnreachableError, match=r"127\.0\.0\.1:1 does not answer"):
+        read(spark, now, connection="nowhere", topic="plain")
+
+
+def test_the_plan_holds_no_secret(
+    connected: Served, spark: SparkSession, now: datetime, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Plans are logged and shown."""
+    rows = read(spark, now, connection="kafka_secured", topic="orders").rows
+    assert rows is not None
+    rows.explain(extended=True)
+    assert "jaas" not in (plan := capsys.readouterr().out)
+    assert "heim" not in plan
+
+
+CONTRACT = """\
+version: 1
+pipeline: plain_to_copy
+guarantee: exactly_once
+group: orders-loader
+margin: 1m
+grace: 1s
+max_latency: 1s
+clock_skew: 0s
+ledgers:
+  produced:
+    source: {{kind: files, format: jsonl, path: sent.jsonl}}
+    columns: {{message_id: id, attempted_at: timestamp_millis(sent), outcome: "'acked'"}}
+    coverage: declared
+  log:
+    source: {{kind: kafka, connection: kafka_secured, topic: {topic}}}
+    columns: {{message_id: "get_json_object(string(value), '$.id')"}}
+  delivered:
+    source: {{kind: kafka, connection: kafka_plain, topic: {topic}}}
+    columns: {{message_id: "get_json_object(string(value), '$.id')", processed_at: source_timestamp, outcome: "'ok'"}}
+"""
+
+
+def _first_time(spark: SparkSession) -> datetime:
+    found = read(spark, datetime.now(UTC), connection="kafka_plain", topic="plain")
+    assert found.rows is not None
+    first: datetime = found.rows.agg({"record_timestamp": "min"}).collect()[0][0]
+    return first.astimezone(UTC).replace(microsecond=0)
+
+
+def _window(spark: SparkSession, folder: Path, topic: str, sent: int) -> list[str]:
+    """Write a contract and the producer's records of so many messages, and return the command that judges them."""
+    start = _first_time(spark) - timedelta(seconds=2)
+    lines = [
+        {"id": json.loads(p)["id"], "sent": int((start.timestamp() + 1) * 1000)} for p in PAYLOADS[:sent]
+    ]
+    (folder / "sent.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "contract.yml").write_text(CONTRACT.format(topic=topic))
+    window = ["--from", start.isoformat(), "--to", (start + timedelta(seconds=60)).isoformat()]
+    return ["reconcile", str(folder / "contract.yml"), *window, "--output", str(folder / "out")]
+
+
+def test_the_command_reads_a_cluster_over_tls(connected: Served, spark: SparkSession, tmp_path: Path) -> None:
+    """Log and output come from the cluster, and the login shows nowhere."""
+    command = [sys.executable, "-m", "tieout.cli", *_window(spark, tmp_path, "plain", sent=10)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    statement = json.loads((tmp_path / "out" / "statement.json").read_text())
+    assert statement["coverage"]["log"]["digests"] == ["offsets:0-4  plain-0", "offsets:0-4  plain-1"]
+    files = [path.read_text(errors="replace") for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert "heim" not in done.stdout + done.stderr + "".join(files)
+
+
+@pytest.mark.parametrize(
+    ("topic", "sent", "exit_code", "verdict"),
+    [
+        pytest.param("plain", 11, 1, "BROKEN", id="one that was sent is not there"),
+        pytest.param("misspelt", 10, 3, "UNKNOWN", id="no such topic"),
+    ],
+)
+def test_what_the_cluster_lacks_is_lost_or_unknown(
+    connected: Served,
+    spark: SparkSession,
+    tmp_path: Path,
+    topic: str,
+    sent: int,
+    exit_code: int,
+    verdict: str,
+) -> None:
+    """A message that the topic lacks is lost; a topic that the cluster lacks says nothing."""
+
+    @contextmanager
+    def shared(_contract: Contract, _progress: Progress) -> Iterator[SparkSession]:
+        yield spark
+
+    words = _window(spark, tmp_path, topic, sent)
+    assert main(words, engine=SparkEngine(shared), out=io.StringIO(), err=io.StringIO()) == exit_code
+    statement = json.loads((tmp_path / "out" / "statement.json").read_text())
+    assert statement["verdict"] == verdict, statement["reasons"]
+    assert statement["classes"].get("LOST", 0) == (1 if verdict == "BROKEN" else 0)
