@@ -61,13 +61,14 @@ def main(folder: Path) -> None:
 
 def filled(broker: Broker) -> Producer:
     """Fill the topics, and return the producer that holds a transaction open."""
-    settings = {"plain": {}, "orders": {}, "silent": {}, "latest": {"cleanup.policy": "compact"}}
-    partitions = {"plain": 2, "orders": 2, "silent": 1, "latest": 1}
-    asked = [NewTopic(name, partitions[name], 1, config=config) for name, config in settings.items()]
+    settings = {"plain": {}, "orders": {}, "silent": {}, "cut": {}, "latest": {"cleanup.policy": "compact"}}
+    partitions = {"plain": 2, "orders": 2}
+    asked = [NewTopic(name, partitions.get(name, 1), 1, config=config) for name, config in settings.items()]
     for future in broker.admin.create_topics(asked).values():
         future.result(30)
     _send(Producer({"bootstrap.servers": broker.bootstrap}), "plain", PAYLOADS[:10])
-    _send(Producer({"bootstrap.servers": broker.bootstrap}), "latest", PAYLOADS[:4])
+    for topic in ("latest", "cut"):
+        _send(Producer({"bootstrap.servers": broker.bootstrap}), topic, PAYLOADS[:5], partition=0)
     sender = _transactional(broker, "orders-1")
     for start, is_committed in ((0, True), (8, False), (12, True)):
         sender.begin_transaction()
@@ -90,8 +91,8 @@ def _transactional(broker: Broker, name: str) -> Producer:
 def _send(producer: Producer, topic: str, payloads: list[str], partition: int | None = None) -> None:
     """Send the payloads in turn to the topic's two partitions, and wait until they are in the log."""
     for number, payload in enumerate(payloads):
-        place = number % (1 if topic == "latest" else 2) if partition is None else partition
-        key = None if number == 3 and topic != "latest" else f"k-{number}"
+        place = number % 2 if partition is None else partition
+        key = None if number == 3 and topic == "plain" else f"k-{number}"
         headers: list[Any] = [("source", b"checkout"), ("nothing", None)] if number % 2 else []
         producer.produce(topic, payload, key, partition=place, headers=headers)
     producer.flush(30)
