@@ -102,6 +102,7 @@ def _tieout(layout: Layout, databases: Databases, contracts: Iterable[Path]) -> 
         "TIEOUT_DATABASE_URL": databases.tieout,
         "TIEOUT_CONTRACTS": os.pathsep.join(str(folder) for folder in contracts),
         "TIEOUT_HOME": str(layout.home),
+        "TIEOUT_JARS": str(ROOT / ".tieout" / "jars"),
         "TIEOUT_PRELOAD_CHECKS": "1",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(master),
         **spark.environment(),

@@ -15,6 +15,8 @@ from tieout.errors import SourceError
 from tieout.settings import Connection, connection
 
 _PORT: Final = 9092
+_TYPES: Final = ("kafka", "generic")
+"""Airflow makes `generic` of every type whose provider is not installed."""
 _COMMON: Final = ("security.protocol", "client.id", "client.dns.lookup", "request.timeout.ms")
 _PREFIXES: Final = ("sasl.", "ssl.")
 _RENAMED: Final = {
@@ -49,9 +51,10 @@ def client_settings(name: str, place: str) -> dict[str, str]:
     """
     settings = connection(name)
     at = f"{place}.connection: {name}"
-    if settings.conn_type != "kafka":
+    if settings.conn_type not in _TYPES:
         raise SourceError(
-            f"{at}: expected a connection of type kafka, found type {settings.conn_type or '(none)'}"
+            f"{at}: expected a connection of type {' or '.join(_TYPES)}, "
+            f"found type {settings.conn_type or '(none)'}"
         )
     given = {key: _text(value) for key, value in settings.extra.items()}
     if given.get("enable.ssl.certificate.verification") == "false":

@@ -28,6 +28,9 @@ def settings_of(monkeypatch: pytest.MonkeyPatch, connection: dict[str, Any] | st
         pytest.param({"extra": {"metadata.broker.list": "a:1"}}, "a:1", id="named as librdkafka does"),
         pytest.param({"host": "a", "port": 1}, "a:1", id="host and port"),
         pytest.param("kafka://a", "a:9092", id="a URI, with Kafka's own port"),
+        pytest.param(
+            {"conn_type": "generic", "host": "a"}, "a:9092", id="as Airflow without the provider has it"
+        ),
     ],
 )
 def test_the_brokers_addresses(
@@ -94,7 +97,9 @@ def test_certificates_and_keys_are_read_here(monkeypatch: pytest.MonkeyPatch, tm
     ("connection", "reason"),
     [
         pytest.param(
-            "postgresql://a", "expected a connection of type kafka, found type postgres", id="another"
+            "postgresql://a",
+            "expected a connection of type kafka or generic, found type postgres",
+            id="another",
         ),
         pytest.param({"extra": {}}, "expected the brokers' addresses, host:port", id="no address"),
         pytest.param(
