@@ -83,7 +83,7 @@ VARIABLES: Final = (
         "AIRFLOW_CONN_<NAME>",
         "none",
         "a connection that a contract names, as JSON or URI; in Airflow, its own connections and secrets backends "
-        "serve as well for alerts, Spark and replays",
+        "serve as well",
     ),
 )
 

@@ -31,10 +31,10 @@ from tieout.engine.sources.source import (
     TEXT,
     Reading,
     Request,
-    is_of_cluster,
+    cluster_failure,
     is_of_spark,
 )
-from tieout.errors import SourceError, SourceUnreachableError
+from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
 _NAMED_ROWS: Final = 5
@@ -198,11 +198,9 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     """
     if not is_of_spark(error):
         raise error
-    if is_of_cluster(error):
-        raise SourceUnreachableError(
-            f"{place}.source: the cluster did not hand out the offsets that were its topic's when the run began: "
-            "retention cut them off, or a broker left meanwhile"
-        ) from None
+    left = cluster_failure(error, f"{place}.source")
+    if left is not None:
+        raise left from None
     again = None if reading.reread is None else reading.reread()
     if again is None or again.unparsed_inputs <= reading.unparsed_inputs:
         condition = error.getCondition() if isinstance(error, PySparkException) else None

@@ -29,7 +29,7 @@ from tieout.engine.joining import same
 from tieout.engine.kafka.topics import Topic, TopicPartition, described_topic, require_connector
 from tieout.engine.session import SMALL_BYTES, SMALL_ROWS
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -134,7 +134,8 @@ class Cluster:
         A partition without a record has a row that says its bounds.
         """
         every = self.records(topic, UNCOMMITTED)
-        counts = {row["partition"]: row["count"] for row in every.groupBy("partition").count().collect()}
+        with self._asked():
+            counts = {row["partition"]: row["count"] for row in every.groupBy("partition").count().collect()}
         silent = [part for part in topic.partitions if part.number not in counts]
         stated = every.withColumn("transaction_state", F.lit("none"))
         if _may_have_transactions(topic, sum(counts.values())):
@@ -161,6 +162,14 @@ class Cluster:
             complete_until=self.request.now if open_since is None else open_since,
         )
 
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Say what it means where the cluster fails while the block runs."""
+        try:
+            yield
+        except Exception as error:
+            raise cluster_failure(error, self.request.place) or error from None
+
     def _told_apart(self, topic: Topic, every: DataFrame) -> DataFrame:
         """Return the records with the states of transactions, by who is handed them."""
         handed = self._raw(topic, COMMITTED).select(
@@ -182,7 +191,8 @@ class Cluster:
         held = {
             part.number: (part.stable, part.stable + 1) for part in topic.partitions if part.stable < part.end
         }
-        found = self._load(topic, held, UNCOMMITTED).agg(F.min("timestamp").alias("since")).head()
+        with self._asked():
+            found = self._load(topic, held, UNCOMMITTED).agg(F.min("timestamp").alias("since")).head()
         since: datetime | None = None if found is None else found["since"]
         return None if since is None else since.astimezone(UTC)
 

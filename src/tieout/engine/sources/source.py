@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tieout.engine.sources.inputs import Inputs
+from tieout.errors import SourceUnreachableError
 from tieout.model import Ledger
 
 FILE: Final = "_tieout_file"
@@ -84,6 +85,7 @@ def unread(inputs: Inputs, read_at: datetime) -> Reading:
     )
 
 
+_OF_KAFKA: Final = ("org.apache.spark.sql.kafka010", "org.apache.kafka")
 _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
 
 
@@ -92,9 +94,14 @@ def is_of_spark(error: Exception) -> bool:
     return isinstance(error, PySparkException | Py4JJavaError)
 
 
-def is_of_cluster(error: Exception) -> bool:
-    """Return whether Spark's Kafka connector, or the client below it, raised the error."""
-    return "org.apache.spark.sql.kafka010" in str(error) or "org.apache.kafka" in str(error)
+def cluster_failure(error: Exception, place: str) -> SourceUnreachableError | None:
+    """Return the error to raise where Spark's Kafka connector or its client failed, None where something else did."""
+    if not is_of_spark(error) or not any(package in str(error) for package in _OF_KAFKA):
+        return None
+    return SourceUnreachableError(
+        f"{place}: the cluster did not hand out the offsets that were its topic's when the run began: "
+        "retention cut them off, or a broker left meanwhile"
+    )
 
 
 class Reader(Protocol[_Spec_contra]):
