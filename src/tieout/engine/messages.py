@@ -33,7 +33,7 @@ _EVENT_COLUMNS: Final = (
     "held_state", "held_at", "open_until", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
-    "broker_producer_id",
+    "broker_producer_id", "is_log_append",
 )  # fmt: skip
 
 
@@ -50,7 +50,18 @@ def attempt_events(scope: Scope, attempts: DataFrame) -> DataFrame:
 
 def record_events(records: DataFrame) -> DataFrame:
     """Return the log's data records as events."""
-    return _events(records, RECORD, at=F.col("record_timestamp"), state=F.col("transaction_state"))
+    return _events(
+        records,
+        RECORD,
+        at=F.col("record_timestamp"),
+        state=F.col("transaction_state"),
+        is_log_append=_is_log_append() if "timestamp_type" in records.columns else F.lit(False),
+    )
+
+
+def _is_log_append() -> Column:
+    """Return whether the broker stamped the record (`LogAppendTime`), however its source writes it."""
+    return F.coalesce(F.lower("timestamp_type").contains("append"), F.lit(False))
 
 
 def consumer_events(rows: DataFrame, kind: str) -> DataFrame:
@@ -73,9 +84,8 @@ def aside_events(rows: DataFrame, kind: str) -> DataFrame:
 def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     """Return rows in the columns every event has; what a ledger does not know is null."""
     chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
-    types = dict.fromkeys(
-        ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered"), "boolean"
-    )
+    truths = ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered")
+    types = dict.fromkeys((*truths, "is_log_append"), "boolean")
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
     types |= dict.fromkeys(("at", "done_at", "held_at", "open_until", "record_timestamp"), "timestamp")
@@ -209,6 +219,7 @@ def _record_facts() -> dict[str, Column]:
         "committed": F.count_if(record & (state == "committed")),
         "aborted": F.count_if(record & (state == "aborted")),
         "open": F.count_if(record & (state == "open")),
+        "is_log_append": F.coalesce(F.bool_or(_is_written() & F.col("is_log_append")), F.lit(False)),
         "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
         "has_plain_record": F.bool_or(record & (F.col("broker_producer_id") < 0)),
         "record_at": F.min(_when(record, F.col("at"))),
