@@ -292,6 +292,7 @@ def _is_misrouted(fates: Fates, message: Message) -> bool:
     claimed = any(
         contradict(attempt.row.get("partition"), attempt.row.get("intended_partition"))
         for attempt in message.attempts
+        if message.is_accepted and attempt.outcome != "failed"
     )
     if fates.history.contract.identity is Identity.CONTENT:
         return claimed  # which of several equal records is the message's, nobody can tell

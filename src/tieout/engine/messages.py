@@ -206,7 +206,8 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         ),
         "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
         "is_misrouted": F.coalesce(
-            F.bool_or(attempt & (F.col("partition") != F.col("intended_partition"))), F.lit(False)
+            F.bool_or(attempt & (outcome != "failed") & (F.col("partition") != F.col("intended_partition"))),
+            F.lit(False),
         ),
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
     }
