@@ -60,6 +60,7 @@ class Finding:
     shown_by: dict[str, list[tuple[Ledger, datetime | None]]] = field(default_factory=dict)
     is_annotated: bool = False
     window_at: Position | None = None
+    possible_effects: int = 0
 
     @property
     def names(self) -> set[str]:
@@ -107,6 +108,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
             **{str(name): rows for name, rows in shown.items()},
         },
         window_at=fates.window_position(message),
+        possible_effects=len(message.uncertain),
     )
 
 

@@ -143,7 +143,7 @@ def _doubts(
 def _a_possible_duplicate_could_break(
     history: History, findings: list[Finding], totals: Counter[str]
 ) -> bool:
-    possible = sum("POSSIBLE_DUPLICATE" in finding.names for finding in findings)
+    possible = sum(finding.possible_effects for finding in findings if "POSSIBLE_DUPLICATE" in finding.names)
     if not possible:
         return False
     limit = history.contract.budgets.duplicate_ratio
