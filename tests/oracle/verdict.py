@@ -74,7 +74,6 @@ def breaking_classes(history: History) -> set[str]:
         breaking |= _REORDERS
     if contract.ordering == "key":
         breaking |= {"MISROUTED"}
-        breaking -= {"REORDER_PRODUCER", "REORDER_CONSUMER"}
     return breaking
 
 

@@ -176,6 +176,7 @@ def _when(condition: Column, value: Column) -> Column:
 def _attempt_facts(scope: Scope) -> dict[str, Column]:
     attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
+    sent = F.struct("at", "sequence", "producer_id", "producer_session")
     # A failed send may be the one that is in the log after all: where its record is, or where it knows no position.
     may_be_there = ~placed | F.coalesce(F.col("held_state").isin("none", "committed"), F.lit(False))
     failed_there = attempt & (outcome == "failed") & may_be_there
@@ -186,12 +187,8 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
     return facts | {
         "message_id": F.coalesce(F.min(_when(attempt, F.col("message_id"))), F.min("message_id")),
         "has_identity": F.coalesce(F.bool_and("has_identity"), F.lit(True)),
-        "first_attempt": F.min(
-            _when(
-                attempt & F.col("at").isNotNull(),
-                F.struct("at", "sequence", "producer_id", "producer_session"),
-            )
-        ),
+        "first_attempt": F.min(_when(attempt & F.col("at").isNotNull(), sent)),
+        "first_sent": F.min(_when(attempt & F.col("at").isNotNull() & (outcome != "failed"), sent)),
         "last_attempt_at": F.max(_when(attempt, F.col("at"))),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
@@ -220,9 +217,9 @@ def _record_facts() -> dict[str, Column]:
         "committed": F.count_if(record & (state == "committed")),
         "aborted": F.count_if(record & (state == "aborted")),
         "open": F.count_if(record & (state == "open")),
-        "is_log_append": F.coalesce(F.bool_or(_is_written() & F.col("is_log_append")), F.lit(False)),
         "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
         "has_plain_record": F.bool_or(record & (F.col("broker_producer_id") < 0)),
+        "is_log_append": F.coalesce(F.bool_or(_is_written() & F.col("is_log_append")), F.lit(False)),
         "record_at": F.min(_when(record, F.col("at"))),
         "record_topic": F.min(_when(record, F.col("topic"))),
     }
