@@ -123,6 +123,11 @@ class _Found:
         return sum(int(row[name]) for row in self.statement["partitions"])
 
     @property
+    def possible_effects(self) -> int:
+        """How many uncertain rows may each be an effect too many; a partition without any does not say so."""
+        return sum(int(row.get("possible_effects", 0)) for row in self.statement["partitions"])
+
+    @property
     def unverifiable(self) -> int:
         """How many messages, effects or positions of the log nobody can vouch for: the largest of the counts."""
         rows = self.statement["partitions"]
@@ -269,7 +274,8 @@ def _evidence_checks(found: _Found) -> Iterable[CheckResult]:
         )
     limit = contract.budgets.duplicate_ratio
     if contract.guarantee == Guarantee.AT_LEAST_ONCE and limit is not None:
-        worst = _ratio(found.total("further_effects") + possible, found.total("first_effects"))
+        further = found.total("further_effects") + max(possible, found.possible_effects)
+        worst = _ratio(further, found.total("first_effects"))
         fits = possible == 0 or (worst is not None and worst <= limit)
         yield _told(
             "possible_duplicate", fits, f"{possible} messages", "within the budget even if all are doubled"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tests.oracle.fates import Fates
-from tests.oracle.history import Position, Row, contradict, known, position, state_of
+from tests.oracle.history import Position, Row, contradict, is_log_append, known, position, state_of
 from tests.oracle.loci import locus_of
 from tests.oracle.messages import Message
 
@@ -60,6 +60,7 @@ class Finding:
     shown_by: dict[str, list[tuple[Ledger, datetime | None]]] = field(default_factory=dict)
     is_annotated: bool = False
     window_at: Position | None = None
+    possible_effects: int = 0
 
     @property
     def names(self) -> set[str]:
@@ -107,6 +108,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
             **{str(name): rows for name, rows in shown.items()},
         },
         window_at=fates.window_position(message),
+        possible_effects=len(message.uncertain),
     )
 
 
@@ -271,19 +273,14 @@ def _corruptions(fates: Fates, message: Message) -> list[BreakClass]:
 def _is_corrupted(fates: Fates, message: Message, column: str) -> bool:
     attempted = message.values(column)
     records = [record for record in message.records if fates.history.is_written(record)]
-    if column == "record_timestamp" and any(_is_log_append(record) for record in records):
-        logged = known(record.get(column) for record in records)
-        return bool(logged) and bool(known(row.get(column) for row in message.effects) - logged)
+    if column == "record_timestamp" and any(is_log_append(record) for record in records):
+        attempted = set()
     reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
     received = known(row.get(column) for row in [*message.effects, *reads])
     logged = known(row.get(column) for row in records)
     if attempted:
         return bool((logged | received) - attempted)
     return bool(logged) and bool(received - logged)
-
-
-def _is_log_append(record: Row) -> bool:
-    return "append" in (record.get("timestamp_type") or "").lower().replace("_", "")
 
 
 def _is_read_again(message: Message) -> bool:
@@ -297,6 +294,7 @@ def _is_misrouted(fates: Fates, message: Message) -> bool:
     claimed = any(
         contradict(attempt.row.get("partition"), attempt.row.get("intended_partition"))
         for attempt in message.attempts
+        if message.is_accepted and attempt.outcome != "failed"
     )
     if fates.history.contract.identity is Identity.CONTENT:
         return claimed  # which of several equal records is the message's, nobody can tell

@@ -219,6 +219,11 @@ def state_of(record: Row) -> str:
     return record.get("transaction_state") or "none"
 
 
+def is_log_append(record: Row) -> bool:
+    """Return whether the broker stamped the record, so that its time is not the one that was sent."""
+    return "append" in (record.get("timestamp_type") or "").lower()
+
+
 def undated_last(time: datetime | None) -> datetime:
     """Return the time for sorting, a missing one after all others."""
     return NEVER if time is None else time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.fates import Fates
-from tests.oracle.history import known, position
+from tests.oracle.history import is_log_append, known, position
 from tests.oracle.messages import Message
 
 from tieout.model import BreakClass, Ledger, Locus
@@ -59,5 +59,6 @@ def _of_corruption(fates: Fates, message: Message, column: str) -> Locus:
     logged = known(record.get(column) for record in message.records if fates.history.is_written(record))
     if not logged:
         return Locus.UNKNOWN
-    is_changed_before = attempted and logged - attempted
+    is_kept = column != "record_timestamp" or not any(map(is_log_append, message.records))
+    is_changed_before = is_kept and attempted and logged - attempted
     return Locus.PRODUCER_TO_BROKER if is_changed_before else Locus.CONSUMER_OR_SINK

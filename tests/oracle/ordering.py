@@ -9,6 +9,7 @@ from typing import Any
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import Row, position
+from tests.oracle.matching import certainty
 from tests.oracle.messages import Message
 from tests.oracle.standing import close_enough, standing_finding
 
@@ -23,8 +24,11 @@ def producer_reorders(fates: Fates) -> list[Finding]:
         sequenced = [attempt for attempt in message.attempts if attempt.row.get("sequence") is not None]
         if first is None or not message.is_accepted or not sequenced:
             continue
-        attempt = min(sequenced, key=lambda one: one.row["sequence"])
-        lane = (*attempt.session, *first[:2])
+        written = [attempt for attempt in sequenced if attempt.outcome != "failed"]
+        attempt = min(written or sequenced, key=lambda one: one.row["sequence"])
+        if fates.history.contract.ordering == "key" and _order_key(message) is None:
+            continue
+        lane = (*attempt.session, *first[:2], _lane_key(fates, message))
         lanes.setdefault(lane, []).append((attempt.row["sequence"], message, attempt.row))
     found = []
     for found_in_lane in lanes.values():
@@ -50,12 +54,19 @@ def producer_reorders(fates: Fates) -> list[Finding]:
 def consumer_reorders(fates: Fates) -> list[Finding]:
     """Return each adjacent pair of positions of one consumer and generation that was first delivered the other way."""
     ledger = Ledger.READ if fates.history.has(Ledger.READ) else fates.history.output
+    messages = {
+        id(row): message for message in fates.matched.messages for row in message.reads + message.effects
+    }
     lanes: dict[Any, dict[int, Row]] = {}
-    for row in fates.history.rows(ledger):
+    for row in _handed(fates, ledger):
         at = position(row)
         if at is None or None in (row.get("consumer_id"), row.get("generation"), row.get("processed_at")):
             continue
-        firsts = lanes.setdefault((row["consumer_id"], row["generation"], *at[:2]), {})
+        message = messages.get(id(row))
+        if fates.history.contract.ordering == "key" and (message is None or _order_key(message) is None):
+            continue
+        key = message and _lane_key(fates, message)
+        firsts = lanes.setdefault((row["consumer_id"], row["generation"], *at[:2], key), {})
         if at[2] not in firsts or row["processed_at"] < firsts[at[2]]["processed_at"]:
             firsts[at[2]] = row
     found = []
@@ -76,6 +87,25 @@ def consumer_reorders(fates: Fates) -> list[Finding]:
                     )
                 )
     return found
+
+
+def _handed(fates: Fates, ledger: Ledger) -> list[Row]:
+    """Return the rows that certainly are reads, or effects: what failed was not delivered."""
+    history = fates.history
+    rows = history.rows(ledger)
+    is_told = history.has_column(ledger, "transaction_state")
+    needs_key = history.contract.multiplicity.effect_key is not None
+    return [row for row in rows if certainty(row, rows, is_told, needs_key) == "ok"]
+
+
+def _order_key(message: Message) -> str | None:
+    """Return the key that the message was sent with; null keys are not equal."""
+    return min(message.values("key_hash"), default=None)
+
+
+def _lane_key(fates: Fates, message: Message) -> str | None:
+    """Return what else two rows must share to be in an order: under `ordering: key` their key (61)."""
+    return _order_key(message) if fates.history.contract.ordering == "key" else None
 
 
 def _came_before(one: Row, other: Row) -> bool:

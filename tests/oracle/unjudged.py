@@ -54,8 +54,15 @@ def not_judged(history: History) -> list[dict[str, str]]:
     for column in ("consumer_id", "generation"):
         if not history.has_column(reader, column):
             needs[BreakClass.REORDER_CONSUMER] = f"{reader}.{column}"
-    needs |= _by_identity(history.contract.identity)
+    needs = _by_ordering(history) | needs | _by_identity(history.contract.identity)
     return [{"class": str(name), "needs": need} for name, need in sorted(needs.items())]
+
+
+def _by_ordering(history: History) -> dict[str, str]:
+    """Return the orders that nobody can tell: under an order of keys those of messages without keys."""
+    if history.contract.ordering != "key" or history.has_column(Ledger.PRODUCED, "key_hash"):
+        return {}
+    return dict.fromkeys((BreakClass.REORDER_PRODUCER, BreakClass.REORDER_CONSUMER), "produced.key_hash")
 
 
 def _by_identity(identity: Identity) -> dict[str, str]:

@@ -74,7 +74,6 @@ def breaking_classes(history: History) -> set[str]:
         breaking |= _REORDERS
     if contract.ordering == "key":
         breaking |= {"MISROUTED"}
-        breaking -= {"REORDER_PRODUCER", "REORDER_CONSUMER"}
     return breaking
 
 
@@ -143,7 +142,7 @@ def _doubts(
 def _a_possible_duplicate_could_break(
     history: History, findings: list[Finding], totals: Counter[str]
 ) -> bool:
-    possible = sum("POSSIBLE_DUPLICATE" in finding.names for finding in findings)
+    possible = sum(finding.possible_effects for finding in findings if "POSSIBLE_DUPLICATE" in finding.names)
     if not possible:
         return False
     limit = history.contract.budgets.duplicate_ratio

@@ -10,9 +10,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.contested import with_position_key
+from tieout.engine.contested import contested_among, with_position_key
 from tieout.engine.joining import same
-from tieout.engine.keys import NEVER, POSITION, id_key, placed_offset, position_key
+from tieout.engine.keys import NEVER, POSITION, id_key, placed_offset
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -147,7 +147,8 @@ def _resolved(rows: DataFrame, state: Column) -> DataFrame:
 def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> DataFrame:
     """Return the attempts with `key`, one value per message, and `has_identity`.
 
-    A row without an id is the message of its position; one without position either is a message of its own.
+    A row without an id is the message of its position, and of its content where several were sent there; one without
+    position either is a message of its own.
     """
     has_id, is_placed = F.col("message_id").isNotNull(), F.col("offset").isNotNull()
     may_lack_identity = True
@@ -157,7 +158,8 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
     elif scope.evidence[Ledger.PRODUCED].may_lack_id:
         has_identity = has_id | is_placed
         may_lack_identity = scope.evidence[Ledger.PRODUCED].may_lack_identity
-        by_position = rows.filter(~has_id & is_placed).withColumn("key", position_key())
+        nameless = rows.filter(~has_id & is_placed)
+        by_position = with_position_key(nameless, contested_among(nameless), "earliest")
         known = _with_id_keys(scope, rows.filter(has_id), contested).unionByName(by_position)
     else:
         has_identity, may_lack_identity = has_id, False

@@ -24,24 +24,9 @@ def contested_positions_of(scope: Scope, records: DataFrame | None) -> DataFrame
     """
     if scope.contract.identity != Identity.POSITION or not scope.has(Ledger.PRODUCED, "payload_hash"):
         return None
-    outcome = F.coalesce(F.lower("outcome"), F.lit("unknown"))
-    began = F.coalesce("attempted_at", F.lit(NEVER).cast("timestamp"))
-    claim = F.struct(outcome == "acked", F.coalesce("completed_at", began), "payload_hash")
-    place = [F.col(name).alias(f"c_{name}") for name in POSITION]
-    sent = (
-        scope.rows(Ledger.PRODUCED)
-        .withColumn("offset", placed_offset(F.col("offset")))
-        .filter(F.col("offset").isNotNull() & F.col("payload_hash").isNotNull())
-        .groupBy(*place)
-        .agg(
-            F.collect_set("payload_hash").alias("contents"),
-            F.min(F.struct(began, "payload_hash"))["payload_hash"].alias("earliest"),
-            F.max(F.when(outcome != "failed", claim))["payload_hash"].alias("latest"),
-        )
-        .filter(F.size("contents") > 1)
-    )
-    contested = materialised(sent)
-    if contested.isEmpty():
+    placed = scope.rows(Ledger.PRODUCED).withColumn("offset", placed_offset(F.col("offset")))
+    contested = contested_among(placed)
+    if contested is None:
         return None
     held = F.coalesce("latest", "earliest")
     if records is None:
@@ -53,6 +38,24 @@ def contested_positions_of(scope: Scope, records: DataFrame | None) -> DataFrame
         .withColumn("held", F.coalesce(F.when(is_one, F.col("logged")), held))
         .drop(*POSITION, "logged", "latest")
     )
+
+
+def contested_among(attempts: DataFrame) -> DataFrame | None:
+    """Return the positions at which these attempts sent more than one content, with `latest`, or None without any."""
+    outcome = F.coalesce(F.lower("outcome"), F.lit("unknown"))
+    began = F.coalesce("attempted_at", F.lit(NEVER).cast("timestamp"))
+    claim = F.struct(outcome == "acked", F.coalesce("completed_at", began), "payload_hash")
+    found = materialised(
+        attempts.filter(F.col("offset").isNotNull() & F.col("payload_hash").isNotNull())
+        .groupBy(*[F.col(name).alias(f"c_{name}") for name in POSITION])
+        .agg(
+            F.collect_set("payload_hash").alias("contents"),
+            F.min(F.struct(began, "payload_hash"))["payload_hash"].alias("earliest"),
+            F.max(F.when(outcome != "failed", claim))["payload_hash"].alias("latest"),
+        )
+        .filter(F.size("contents") > 1)
+    )
+    return None if found.isEmpty() else found
 
 
 def with_position_key(rows: DataFrame, contested: DataFrame | None, untold: str = "held") -> DataFrame:

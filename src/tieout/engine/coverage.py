@@ -75,6 +75,10 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     missing |= {name: missing_for(scope, needs) for name, needs in _STANDING_NEEDS.items()}
     ordered = ((scope.reader_ledger, ("consumer_id", "generation", "processed_at")),)
     missing[BreakClass.REORDER_CONSUMER] = missing_for(scope, ordered)
+    if scope.contract.ordering == "key":
+        by_key = missing_for(scope, ((Ledger.PRODUCED, ("key_hash",)),))
+        for name in (BreakClass.REORDER_PRODUCER, BreakClass.REORDER_CONSUMER):
+            missing[name] = missing[name] or by_key
     if scope.contract.identity == Identity.POSITION:
         missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
     if scope.contract.identity == Identity.CONTENT:

@@ -387,12 +387,10 @@ def _is_old_enough(scope: Scope) -> Column:
 
 
 def _is_missing(scope: Scope) -> Column:
-    """Return whether a log that covers the message lacks it in every transaction state."""
+    """Return whether a log that covers the message lacks it; what was aborted elsewhere is not what was acked."""
     if Ledger.LOG not in scope.evidence:
         return F.lit(False)
-    is_absent = (
-        (F.size("visible") == 0) & (F.col("written") == 0) & (F.col("aborted") == 0) & (F.col("open") == 0)
-    )
+    is_absent = (F.size("visible") == 0) & (F.col("written") == 0) & (F.col("open") == 0)
     return is_absent & (F.size("asserted") > 0) & F.coalesce("is_covered_by_log", F.lit(False))
 
 

@@ -33,7 +33,7 @@ _EVENT_COLUMNS: Final = (
     "held_state", "held_at", "open_until", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
-    "broker_producer_id",
+    "broker_producer_id", "is_log_append",
 )  # fmt: skip
 
 
@@ -50,7 +50,18 @@ def attempt_events(scope: Scope, attempts: DataFrame) -> DataFrame:
 
 def record_events(records: DataFrame) -> DataFrame:
     """Return the log's data records as events."""
-    return _events(records, RECORD, at=F.col("record_timestamp"), state=F.col("transaction_state"))
+    return _events(
+        records,
+        RECORD,
+        at=F.col("record_timestamp"),
+        state=F.col("transaction_state"),
+        is_log_append=_is_log_append() if "timestamp_type" in records.columns else F.lit(False),
+    )
+
+
+def _is_log_append() -> Column:
+    """Return whether the broker stamped the record (`LogAppendTime`), however its source writes it."""
+    return F.coalesce(F.lower("timestamp_type").contains("append"), F.lit(False))
 
 
 def consumer_events(rows: DataFrame, kind: str) -> DataFrame:
@@ -73,9 +84,8 @@ def aside_events(rows: DataFrame, kind: str) -> DataFrame:
 def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     """Return rows in the columns every event has; what a ledger does not know is null."""
     chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
-    types = dict.fromkeys(
-        ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered"), "boolean"
-    )
+    truths = ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered")
+    types = dict.fromkeys((*truths, "is_log_append"), "boolean")
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
     types |= dict.fromkeys(("at", "done_at", "held_at", "open_until", "record_timestamp"), "timestamp")
@@ -166,6 +176,7 @@ def _when(condition: Column, value: Column) -> Column:
 def _attempt_facts(scope: Scope) -> dict[str, Column]:
     attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
+    sent = F.struct("at", "sequence", "producer_id", "producer_session")
     # A failed send may be the one that is in the log after all: where its record is, or where it knows no position.
     may_be_there = ~placed | F.coalesce(F.col("held_state").isin("none", "committed"), F.lit(False))
     failed_there = attempt & (outcome == "failed") & may_be_there
@@ -176,12 +187,8 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
     return facts | {
         "message_id": F.coalesce(F.min(_when(attempt, F.col("message_id"))), F.min("message_id")),
         "has_identity": F.coalesce(F.bool_and("has_identity"), F.lit(True)),
-        "first_attempt": F.min(
-            _when(
-                attempt & F.col("at").isNotNull(),
-                F.struct("at", "sequence", "producer_id", "producer_session"),
-            )
-        ),
+        "first_attempt": F.min(_when(attempt & F.col("at").isNotNull(), sent)),
+        "first_sent": F.min(_when(attempt & F.col("at").isNotNull() & (outcome != "failed"), sent)),
         "last_attempt_at": F.max(_when(attempt, F.col("at"))),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
@@ -196,7 +203,8 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         ),
         "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
         "is_misrouted": F.coalesce(
-            F.bool_or(attempt & (F.col("partition") != F.col("intended_partition"))), F.lit(False)
+            F.bool_or(attempt & (outcome != "failed") & (F.col("partition") != F.col("intended_partition"))),
+            F.lit(False),
         ),
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
     }
@@ -211,6 +219,7 @@ def _record_facts() -> dict[str, Column]:
         "open": F.count_if(record & (state == "open")),
         "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
         "has_plain_record": F.bool_or(record & (F.col("broker_producer_id") < 0)),
+        "is_log_append": F.coalesce(F.bool_or(_is_written() & F.col("is_log_append")), F.lit(False)),
         "record_at": F.min(_when(record, F.col("at"))),
         "record_topic": F.min(_when(record, F.col("topic"))),
     }

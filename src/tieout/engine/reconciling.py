@@ -19,7 +19,12 @@ from tieout.contracts import Contract
 from tieout.engine.balance import balanced
 from tieout.engine.breaks import all_breaks, lined_up, message_breaks, with_runs
 from tieout.engine.causes import with_causes, with_standing_causes
-from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer
+from tieout.engine.classes.reordered import (
+    reorder_consumer,
+    reorder_output,
+    reorder_producer,
+    with_order_keys,
+)
 from tieout.engine.classes.standing import standing_breaks
 from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
@@ -153,7 +158,9 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
     if scope.has(Ledger.PRODUCED, "sequence"):
         found.append(reorder_producer(scope, messages))
     if scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at"):
-        found.append(reorder_consumer(scope, known.keyed[scope.reader_ledger]))
+        handed = known.keyed[scope.reader_ledger].filter(F.col("effect_state").isin("ok", "again"))
+        by_key = scope.contract.ordering == "key"
+        found.append(reorder_consumer(scope, with_order_keys(handed, messages) if by_key else handed))
     if scope.has(Ledger.PRODUCED, "key_hash") and scope.contract.identity != Identity.CONTENT:
         found.append(reorder_output(scope, messages))
     return found

@@ -82,6 +82,7 @@ def _messages(scope: Scope, ledger: Ledger) -> DataFrame:
     if ledger is Ledger.PRODUCED:
         at = F.col("attempted_at").alias("at")
         facts["first_attempt"] = F.struct(at, "sequence", "producer_id", "producer_session")
+        facts["first_sent"] = facts["first_attempt"]
         facts["first_acked"] = F.struct(at, done_at().alias("done_at"))
     else:
         rows = rows.filter(scope.is_ours())

@@ -36,6 +36,8 @@ EFFECT_COUNTS: Final = (
 )
 FAN_OUT_COUNTS: Final = ("expected_effects", "met_effects", "missing_effects")
 """Where the contract declares a fan-out: the effects that the window's accepted messages must have, have, and lack."""
+POSSIBLE_EFFECTS: Final = "possible_effects"
+"""The uncertain rows of messages that may have an effect too many; it stands only where there are some."""
 COUNTS: Final = (*ROW_COUNTS, *ACCEPTANCES, *DISPOSITION_COUNTS, *EFFECT_COUNTS)
 
 
@@ -68,6 +70,8 @@ def _counts(scope: Scope) -> list[Column]:
     counts["further_effects"] = F.sum(F.coalesce(own - F.coalesce(starts_here, F.lit(0)), F.lit(0)))
     counts["phantom_effects"] = F.sum(phantom)
     counts["unverifiable_effects"] = F.sum(F.col("effect_rows_in") - F.coalesce(own, F.lit(0)) - phantom)
+    is_doubtful = owned & F.array_contains("flags", "POSSIBLE_DUPLICATE")
+    counts[POSSIBLE_EFFECTS] = F.sum(F.when(is_doubtful, F.col("possible_effects")))
     if fans_out(scope):
         values = (expected_effects(scope), F.col("first_rows"), missing_effects(scope))
         for name, value in zip(FAN_OUT_COUNTS, values, strict=True):
@@ -91,6 +95,8 @@ def partition_rows(counted: DataFrame, balance: DataFrame | None) -> list[dict[s
     for row in counted.collect():
         place = (row["topic"], row["partition"])
         rows[place] = {"topic": place[0], "partition": place[1], **{name: row[name] for name in names}}
+        if POSSIBLE_EFFECTS in counted.columns and row[POSSIBLE_EFFECTS]:
+            rows[place][POSSIBLE_EFFECTS] = row[POSSIBLE_EFFECTS]
     for row in balance.collect() if balance is not None else []:
         place = (row["topic"], row["partition"])
         empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(names, 0)}

@@ -51,24 +51,24 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> 
 def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs whose sequence rises and whose first position falls, per session and partition.
 
+    The sequence is that of the first attempt that did not fail: what failed was not sent before anything.
     `is_plain_overlap`: the second was sent before the first was acknowledged, both without a producer id.
     """
     sent = F.struct(
         F.col("first_offset").alias("offset"),
         "message_id",
-        "first_attempt.at",
-        "first_attempt.sequence",
+        "sent.at",
+        "sent.sequence",
         "first_acked.done_at",
         (F.col("has_plain_record") & ~F.col("has_idempotent_record")).alias("is_plain"),
     )
     rows = (
         _ordered(scope, messages)
-        .filter(F.col("first_attempt.sequence").isNotNull())
+        .withColumn("sent", F.coalesce("first_sent", "first_attempt"))
+        .filter(F.col("sent.sequence").isNotNull())
         .withColumn("later", sent)
     )
-    session = _grouping(
-        scope, "first_attempt.producer_id", "first_attempt.producer_session", "topic", "partition"
-    )
+    session = _grouping(scope, "sent.producer_id", "sent.producer_session", "topic", "partition")
     by_sequence = Window.partitionBy(*session).orderBy("later.sequence")
     pairs = rows.withColumn("earlier", F.lag("later").over(by_sequence)).filter(
         (F.col("earlier.offset") > F.col("later.offset"))
@@ -81,12 +81,19 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     return _descents(clued, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
 
 
+def with_order_keys(rows: DataFrame, messages: DataFrame) -> DataFrame:
+    """Return keyed rows with `order_key`, the key that their message was sent with; only those that have one."""
+    sent = messages.select("key", F.array_min("sent_key_hash").alias("order_key"))
+    return rows.join(sent.filter(F.col("order_key").isNotNull()), on="key", how="inner")
+
+
 def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return the pairs whose position rises and whose first delivery falls, per consumer, generation and partition.
 
-    `rows` are the group's reads, or where none are known its output.
+    `rows` are the group's reads, or where none are known its output; with `order_key` only equal keys make a pair.
     """
-    reader = ("topic", "partition", "consumer_id", "generation")
+    keys = [name for name in ("order_key",) if name in rows.columns]
+    reader = ("topic", "partition", "consumer_id", "generation", *keys)
     is_known = F.col("offset").isNotNull() & F.col("processed_at").isNotNull()
     for name in ("consumer_id", "generation"):
         is_known = is_known & F.col(name).isNotNull()

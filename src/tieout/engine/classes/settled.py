@@ -83,11 +83,12 @@ def _not_sent(scope: Scope) -> Column:
 
 
 def _misrouted(scope: Scope) -> Column:
+    is_sent_elsewhere = F.col("is_misrouted") & (F.col("acceptance") == "accepted")
     if scope.contract.identity == Identity.CONTENT:
-        return F.col("is_misrouted")  # which of several equal records is the message's, nobody can tell
+        return is_sent_elsewhere  # which of several equal records is the message's, nobody can tell
     intended = F.col("intended_partitions")
     is_elsewhere = F.exists("asserted", lambda place: ~F.array_contains(intended, place["partition"]))
-    return F.col("is_misrouted") | ((F.size(intended) > 0) & is_elsewhere)
+    return is_sent_elsewhere | ((F.size(intended) > 0) & is_elsewhere)
 
 
 def is_overdue() -> Column:
