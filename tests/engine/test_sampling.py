@@ -69,7 +69,7 @@ def test_a_look_is_bounded(tmp_path: Path) -> None:
     """A thousand rows, however long the file; torn lines are passed over."""
     (tmp_path / "long.jsonl").write_text("torn\n" + '{"id": 1}\n' * (3 * ROWS))
 
-    found = sample(str(tmp_path / "long.jsonl"), "--produced")
+    found = sample(str(tmp_path / "long.jsonl"), "--produced", Ledger.PRODUCED)
 
     assert (found.rows, len(found.columns[0].values)) == (ROWS - 1, ROWS - 1)
 
@@ -92,10 +92,10 @@ def test_what_cannot_be_looked_at_is_told(tmp_path: Path, make: Callable[[Path],
     make(tmp_path)
 
     with pytest.raises(SourceError, match=rf"--produced .*{told}"):
-        sample(str(tmp_path), "--produced")
+        sample(str(tmp_path), "--produced", Ledger.PRODUCED)
 
 
 def test_a_table_needs_a_connection_and_a_name() -> None:
     """Written jdbc:CONNECTION:TABLE."""
     with pytest.raises(SourceError, match="expected jdbc:CONNECTION:TABLE"):
-        sample("jdbc:warehouse", "--delivered")
+        sample("jdbc:warehouse", "--delivered", Ledger.DELIVERED)

@@ -88,7 +88,7 @@ def _init(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{ledger.value.replace('_', '-')}",
             metavar="SOURCE",
-            help=f"{LEDGERS[ledger]}: file, folder, pattern, or jdbc:CONNECTION:TABLE",
+            help=f"{LEDGERS[ledger]}: file, folder, pattern, jdbc:CONNECTION:TABLE or kafka:CONNECTION:TOPIC",
         )
     command.add_argument(
         "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"
@@ -246,7 +246,7 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
-    "init": ("Write a first contract from a look at files and tables, its guesses explained.", _init),
+    "init": ("Write a first contract from a look at files, tables and topics, its guesses explained.", _init),
     "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
     "report": ("Tell what the statements of a period say together, for auditors.", _report),

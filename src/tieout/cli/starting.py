@@ -1,4 +1,4 @@
-"""The command `init`: a first contract, written from a look at files and tables."""
+"""The command `init`: a first contract, written from a look at files, tables and topics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tieout.cli.java import require_java
 from tieout.contracts import load_contract
 from tieout.contracts.drafting import Draft, draft
 from tieout.contracts.guessing import LedgerSample
-from tieout.engine.sampling import sample
+from tieout.engine.sampling import TOPIC, sample
 from tieout.errors import UsageError
 from tieout.model import Guarantee, Ledger
 
@@ -29,18 +30,21 @@ def drafted(
         pipeline: Its name.
         guarantee: What is promised.
         group: The group, or None where the evidence may name it.
-        sources: Per ledger a file, folder, pattern, or `jdbc:CONNECTION:TABLE`.
+        sources: Per ledger a file, folder, pattern, `jdbc:CONNECTION:TABLE` or `kafka:CONNECTION:TOPIC`.
         folder: Where the contract will lie; relative paths are told from there.
 
     Raises:
         UsageError: where a ledger that every contract needs is not given.
         SourceError: where a source cannot be looked at.
+        JavaError: where a topic is to be looked at, and Java is missing or too old.
         ContractError: where the name of the pipeline is none.
     """
     if Ledger.PRODUCED not in sources or not {Ledger.DELIVERED, Ledger.READ} & set(sources):
         raise UsageError("expected --produced and one of --delivered and --read: every contract needs them")
+    if any(text.startswith(TOPIC) for text in sources.values()):
+        require_java()
     samples = {
-        ledger: _placed(sample(text, f"--{ledger.value.replace('_', '-')}"), folder)
+        ledger: _placed(sample(text, f"--{ledger.value.replace('_', '-')}", ledger), folder)
         for ledger, text in sources.items()
     }
     made = draft(pipeline, guarantee, group, samples)
@@ -69,6 +73,6 @@ def write_new(text: str, file: Path) -> None:
 
 def _placed(found: LedgerSample, folder: Path) -> LedgerSample:
     """Return the sample with its path as a contract in the folder names it."""
-    if found.form == "jdbc" or Path(found.path).is_absolute():
+    if found.form in ("jdbc", "kafka") or Path(found.path).is_absolute():
         return found
     return replace(found, path=os.path.relpath(found.path, folder))

@@ -45,7 +45,11 @@ def draft(
     """
     guesses = {ledger: guessed(ledger, found, samples) for ledger, found in samples.items()}
     identity, why = _identity(guesses)
-    questions = [f"{ledger}: coverage, which is never guessed" for ledger in samples]
+    questions = [
+        f"{ledger}: coverage, which is never guessed"
+        for ledger, found in samples.items()
+        if found.form != "kafka"
+    ]
     name, of_group = _group(pipeline, group, samples, guesses)
     lines = [
         "# Written by `tieout init` from a look at the first rows of each source. Read every line: the comments",
@@ -140,7 +144,7 @@ def _advice(ledger: Ledger, missing: Sequence[str], rest: Sequence[ColumnSample]
     payloads = [column for column in rest if plain_name(column.name) in ("body", "payload", "value")]
     if "payload_hash" in missing and payloads:
         name = quoted(payloads[0].name)
-        content = f"to_json({name})" if payloads[0].kind == "other" else name
+        content = f"to_json({name})" if payloads[0].kind == "other" else payloads[0].sql
         lines.append(
             f"changed payloads show where both sides hash the same bytes: payload_hash: sha2({content}, 256)"
         )
@@ -149,6 +153,12 @@ def _advice(ledger: Ledger, missing: Sequence[str], rest: Sequence[ColumnSample]
 
 def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
     """Return what may be written for `coverage`, which is a promise that rows cannot make."""
+    of_producers = (
+        "  … producers: [NAME, …], sequences: gapless    these are all producers; their sequences show gaps"
+    )
+    if found.form == "kafka":
+        own = ["no coverage is needed: a topic is complete up to its end when the run begins"]
+        return [*own, of_producers] if ledger is Ledger.PRODUCED else own
     lines = [
         "coverage is not guessed: rows cannot show that none is missing. Without it this ledger covers nothing and the",
         "verdict is UNKNOWN at best, unless a break is certain without it. Write the one that is true:",
@@ -160,9 +170,7 @@ def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
             "  coverage: {complete_until: now()}             a snapshot is complete until it was taken"
         )
     if ledger is Ledger.PRODUCED:
-        lines.append(
-            "  … producers: [NAME, …], sequences: gapless    these are all producers; their sequences show gaps"
-        )
+        lines.append(of_producers)
     return lines
 
 
@@ -177,12 +185,15 @@ def _questions(ledger: Ledger, missing: Sequence[str], identity: Identity) -> li
 
 
 def _source_comment(found: LedgerSample) -> str:
-    return "CSV values are text." if found.form == "csv" else ""
+    comments = {"csv": "CSV values are text.", "kafka": "Names are those of the fields in the values' JSON."}
+    return comments.get(found.form, "")
 
 
 def _source(found: LedgerSample) -> str:
+    name, _, table = found.path.partition(":")
+    if found.form == "kafka":
+        return f"{{kind: kafka, connection: {name}, topic: {json.dumps(table, ensure_ascii=False)}}}"
     if found.form == "jdbc":
-        name, _, table = found.path.partition(":")
         return f"{{kind: jdbc, connection: {name}, table: {json.dumps(table, ensure_ascii=False)}}}"
     return f"{{kind: files, format: {found.form}, path: {json.dumps(found.path, ensure_ascii=False)}}}"
 

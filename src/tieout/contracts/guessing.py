@@ -33,17 +33,17 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "offset": ("offset", "kafka_offset", "record_offset"),
     "attempted_at": (
         "attempted_at", "sent_at", "sent_ms", "sent_ts", "sent", "produced_at", "send_time", "published_at",
-        "created_at", "event_time", "timestamp", "ts", "time",
+        "created_at", "event_time", "timestamp", "ts", "time", "source_timestamp",
     ),
     "completed_at": ("completed_at", "acked_at", "acknowledged_at", "ack_time", "ack_ms"),
     "processed_at": (
         "processed_at", "delivered_at", "loaded_at", "inserted_at", "written_at", "consumed_at", "received_at",
-        "read_at", "ingested_at", "created_at", "updated_at", "timestamp", "ts", "time",
+        "read_at", "ingested_at", "created_at", "updated_at", "timestamp", "ts", "time", "source_timestamp",
     ),
     "record_timestamp": ("record_timestamp", "timestamp", "ts", "time", "append_time"),
     "committed_at": ("committed_at", "commit_time", "commit_timestamp", "timestamp", "ts", "time"),
     "committed_offset": ("committed_offset", "current_offset", "offset"),
-    "at": ("at", "filtered_at", "failed_at", "timestamp", "ts", "time"),
+    "at": ("at", "filtered_at", "failed_at", "timestamp", "ts", "time", "source_timestamp"),
     "outcome": ("outcome", "status", "result", "state"),
     "producer_id": ("producer_id", "producer", "client_id"),
     "producer_session": ("producer_session", "session", "session_id"),
@@ -84,16 +84,25 @@ _UNKNOWN: Final = frozenset({"unknown", "timeout", "timed_out", "expired"})
 
 @dataclass(frozen=True)
 class ColumnSample:
-    """One column of a source: its kind (text, integer, number, flag, time, other) and sampled values as text."""
+    """One column of a source: its kind (text, integer, number, flag, time, other) and sampled values as text.
+
+    `expression` is how the contract gets at it, where that is not by its name.
+    """
 
     name: str
     kind: str
     values: tuple[str, ...]
+    expression: str | None = None
+
+    @property
+    def sql(self) -> str:
+        """The column in Spark SQL."""
+        return self.expression or quoted(self.name)
 
 
 @dataclass(frozen=True)
 class LedgerSample:
-    """The first rows of a source: its `form` (a file format, or `jdbc`), where it is, and its columns."""
+    """Some rows of a source: its `form` (a file format, `jdbc` or `kafka`), where it is, and its columns."""
 
     form: str
     path: str
@@ -161,7 +170,7 @@ def _judge(wanted: str, ledger: Ledger) -> Callable[[ColumnSample], tuple[str, s
         return _as_whole
     if wanted == "outcome":
         return lambda column: _as_outcome(column, "acked" if ledger is Ledger.PRODUCED else "ok")
-    return lambda column: None if column.kind in ("other", "time") else (quoted(column.name), "")
+    return lambda column: None if column.kind in ("other", "time") else (column.sql, "")
 
 
 def _as_time(column: ColumnSample) -> tuple[str, str] | None:
@@ -170,7 +179,7 @@ def _as_time(column: ColumnSample) -> tuple[str, str] | None:
     >>> _as_time(ColumnSample("sent_ms", "integer", ("1763632800000",)))
     ('timestamp_millis(sent_ms)', '; whole numbers that are milliseconds since 1970')
     """
-    name = quoted(column.name)
+    name = column.sql
     if column.kind == "time":
         return name, "; times in the source"
     if all(_WHOLE.fullmatch(value) for value in column.values):
@@ -193,7 +202,7 @@ def _as_time(column: ColumnSample) -> tuple[str, str] | None:
 
 def _as_whole(column: ColumnSample) -> tuple[str, str] | None:
     is_whole = all(_WHOLE.fullmatch(value) and int(value) >= -1 for value in column.values)
-    return (quoted(column.name), "; whole numbers") if is_whole else None
+    return (column.sql, "; whole numbers") if is_whole else None
 
 
 def _as_outcome(column: ColumnSample, good: str) -> tuple[str, str] | None:
@@ -203,7 +212,7 @@ def _as_outcome(column: ColumnSample, good: str) -> tuple[str, str] | None:
     if not known or len(values) > 12:
         return None
     whens = [
-        f"when lower({quoted(column.name)}) in ({', '.join(_sql(value) for value in sorted(chosen))}) then '{word}'"
+        f"when lower({column.sql}) in ({', '.join(_sql(value) for value in sorted(chosen))}) then '{word}'"
         for chosen, word in ((set(values) & _ACKED, good), (set(values) & _FAILED, "failed"))
         if chosen
     ]
@@ -235,7 +244,8 @@ def _id_by_values(found: LedgerSample, produced: LedgerSample) -> Guess | None:
     best = max(shared, key=lambda name: shared[name], default=None)
     if best is None or not shared[best]:
         return None
-    return Guess(quoted(best), f"{shared[best]} of its sampled values stand in produced.{sent.source}", best)
+    (expression,) = (column.sql for column in found.columns if column.name == best)
+    return Guess(expression, f"{shared[best]} of its sampled values stand in produced.{sent.source}", best)
 
 
 def _id_by_ending(found: LedgerSample) -> Guess | None:
@@ -249,7 +259,7 @@ def _id_by_ending(found: LedgerSample) -> Guess | None:
     ]
     if len(named) != 1:
         return None
-    return Guess(quoted(named[0].name), "the only …_id whose sampled values are all different", named[0].name)
+    return Guess(named[0].sql, "the only …_id whose sampled values are all different", named[0].name)
 
 
 def plain_name(name: str) -> str:

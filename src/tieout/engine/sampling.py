@@ -1,7 +1,7 @@
 """A bounded look at evidence that no contract describes yet: column names, and the first values of each.
 
-Spark is not started: JSON lines and CSV are read by the standard library, Parquet by pyarrow, a table by PostgreSQL's
-client. At most `ROWS` rows are read, whatever the source's size.
+Spark is started for a topic alone: JSON lines and CSV are read by the standard library, Parquet by pyarrow, a table by
+PostgreSQL's client. At most `ROWS` rows are read, whatever the source's size.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import csv
 import glob
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
+from tieout.contracts import KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.errors import SourceError
+from tieout.model import Ledger
 
 ROWS: Final = 1_000
 _FILES: Final = 20
@@ -24,21 +27,39 @@ _FORMATS: Final = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet",
 }  # fmt: skip
 _TABLE: Final = "jdbc:"
+TOPIC: Final = "kafka:"
 
 Row = Mapping[str, Any]
 
+_CONTENT: Final = tuple(ColumnSample(name, "text", ()) for name in ("key", "value", "headers"))
+_OF_RECORDS: Final = {
+    True: (
+        *(ColumnSample(name, "integer", ("0",)) for name in ("partition", "offset")),
+        ColumnSample("topic", "text", ("",)),
+        ColumnSample("record_timestamp", "time", ("",)),
+        *_CONTENT,
+    ),
+    False: (ColumnSample("source_timestamp", "time", ("",)), *_CONTENT),
+}
+"""What a record shows beside its value, in the ledger `log` and in any other."""
 
-def sample(text: str, place: str) -> LedgerSample:
-    """Return the first rows of what the text names: `jdbc:CONNECTION:TABLE`, or a file, folder or pattern.
+
+def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
+    """Return some rows of what the text names: a file, folder, pattern, or one of the forms below.
+
+    `jdbc:CONNECTION:TABLE` is a table, `kafka:CONNECTION:TOPIC` a topic, of which the newest records are looked at.
 
     Args:
         text: Where the rows are.
         place: What the user calls it, for errors.
+        ledger: What they are to be evidence for.
 
     Raises:
         SourceError: where nothing is there, its format is not known, or it cannot be read.
         ConnectionNotFoundError: where the connection is not defined.
     """
+    if text.startswith(TOPIC):
+        return _topic(text, place, ledger)
     return _table(text, place) if text.startswith(_TABLE) else _files(text, place)
 
 
@@ -113,6 +134,44 @@ def _table(text: str, place: str) -> LedgerSample:
         )
     rows = first_rows(JdbcSource(connection=name, table=table), place, ROWS)
     return LedgerSample("jdbc", f"{name}:{table}", _columns(rows), len(rows))
+
+
+def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:
+    from tieout.engine.sources.kafka import newest_values  # noqa: PLC0415 - loads PySpark
+
+    name, _, topic = text.removeprefix(TOPIC).partition(":")
+    if not name or not topic:
+        raise SourceError(
+            f"{place} {text}: expected kafka:CONNECTION:TOPIC, such as kafka:kafka_default:orders"
+        )
+    values = newest_values(KafkaSource(connection=name, topic=topic), place, ledger, ROWS)
+    fields = [
+        replace(column, kind="text", expression=_field(column.name)) for column in _columns(_objects(values))
+    ]
+    return LedgerSample(
+        "kafka", f"{name}:{topic}", (*fields, *_OF_RECORDS[ledger is Ledger.LOG]), len(values)
+    )
+
+
+def _objects(values: Iterable[str | None]) -> Iterator[Row]:
+    """Yield the plain fields of the values that are JSON objects."""
+    for value in values:
+        try:
+            found = json.loads(value or "null")
+        except ValueError:
+            continue
+        if isinstance(found, dict):
+            yield {k: v for k, v in found.items() if "'" not in k and not isinstance(v, dict | list)}
+
+
+def _field(name: str) -> str:
+    """Return a field of a record's value in Spark SQL.
+
+    >>> print(_field("id"), _field("order id"))
+    get_json_object(string(value), '$.id') get_json_object(string(value), "$['order id']")
+    """
+    path = f"'$.{name}'" if name.isidentifier() else f"\"$['{name}']\""
+    return f"get_json_object(string(value), {path})"
 
 
 def _columns(rows: Iterable[Row]) -> tuple[ColumnSample, ...]:

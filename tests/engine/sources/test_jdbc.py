@@ -18,6 +18,7 @@ from tests.engine.sources.builders import evidence_of, rows_of
 from tieout.engine.evidence import Evidence
 from tieout.engine.sampling import ROWS, sample
 from tieout.errors import ConnectionNotFoundError, SourceError
+from tieout.model import Ledger
 
 _TABLE = {"kind": "jdbc", "connection": "warehouse", "table": "analytics.orders"}
 Execute = Callable[[str], None]
@@ -230,7 +231,7 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
         "INSERT INTO analytics.orders SELECT 'o-' || n, '2026-11-20 10:00Z', n FROM generate_series(1, 1500) AS n"
     )
 
-    found = sample("jdbc:warehouse:analytics.orders", "--delivered")
+    found = sample("jdbc:warehouse:analytics.orders", "--delivered", Ledger.DELIVERED)
 
     assert (found.form, found.path, found.rows) == ("jdbc", "warehouse:analytics.orders", ROWS)
     assert [(column.name, column.kind) for column in found.columns[:2]] == [
@@ -238,8 +239,8 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
         ("loaded_at", "time"),
     ]
     with pytest.raises(SourceError, match=r"^--delivered\.table: relation .* does not exist"):
-        sample("jdbc:warehouse:analytics.nothing", "--delivered")
+        sample("jdbc:warehouse:analytics.nothing", "--delivered", Ledger.DELIVERED)
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://u:s3cret@127.0.0.1:1/x")
     with pytest.raises(SourceError) as refused:
-        sample("jdbc:warehouse:analytics.orders", "--delivered")
+        sample("jdbc:warehouse:analytics.orders", "--delivered", Ledger.DELIVERED)
     assert "s3cret" not in str(refused.value)

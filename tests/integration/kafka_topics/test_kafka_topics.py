@@ -269,6 +269,22 @@ def test_the_command_reads_a_cluster_over_tls(connected: Served, spark: SparkSes
     assert "heim" not in done.stdout + done.stderr + "".join(files)
 
 
+def test_a_contract_is_drafted_from_a_look_at_topics(connected: Served, tmp_path: Path) -> None:
+    """`tieout init` finds the fields in the records' values, and writes a contract that is one."""
+    sources = ["--produced", "kafka:kafka_plain:plain", "--log", "kafka:kafka_secured:plain"]
+    output = ["--delivered", "kafka:kafka_plain:orders", "--output", str(tmp_path / "drafted.yml")]
+    words = ["init", "plain_to_orders", "--guarantee", "at_least_once", *sources, *output]
+    command = [sys.executable, "-m", "tieout.cli", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    contract = load_contract(tmp_path / "drafted.yml")
+    field = "get_json_object(string(value), '$.id')"
+    assert [spec.columns["message_id"] for spec in contract.ledgers.values()] == [field] * 3
+    assert contract.ledgers[Ledger.DELIVERED].columns["processed_at"] == "source_timestamp"
+    assert contract.ledgers[Ledger.LOG].source == KafkaSource(connection="kafka_secured", topic="plain")
+    assert "heim" not in done.stdout + done.stderr + (tmp_path / "drafted.yml").read_text()
+
+
 def test_a_message_that_the_topic_lacks_is_lost(
     connected: Served, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tieout.contracts import Contract, load_contract
+from tieout.contracts import Contract, KafkaSource, load_contract
 from tieout.contracts.drafting import Draft, draft
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.model import Guarantee, Ledger
@@ -16,7 +16,8 @@ IDS = ColumnSample("id", "text", ("a", "b"))
 
 def of(*columns: ColumnSample, form: str = "jsonl", rows: int = 2) -> LedgerSample:
     """Return a sample of the columns."""
-    return LedgerSample(form, "x.jsonl" if form != "jdbc" else "warehouse:analytics.orders", columns, rows)
+    paths = {"jdbc": "warehouse:analytics.orders", "kafka": "events:orders"}
+    return LedgerSample(form, paths.get(form, "x.jsonl"), columns, rows)
 
 
 def drafted(
@@ -127,6 +128,26 @@ def test_a_group_is_taken_from_the_rows_only_where_they_agree(tmp_path: Path) ->
     assert drafted(tmp_path, of(IDS), one)[1].group == "g"
     assert "NOT GUESSED: the pipeline's name" in drafted(tmp_path, of(IDS), two)[0].text
     assert drafted(tmp_path, of(IDS), one, "mine")[1].group == "mine"
+
+
+def test_a_topic_needs_no_coverage_and_is_read_by_expressions(tmp_path: Path) -> None:
+    """Its fields are in the value, and its end is known when the run begins."""
+    field = ColumnSample("id", "text", ("a", "b"), "get_json_object(string(value), '$.id')")
+    sent = ColumnSample(
+        "at", "text", ("1763632800000", "1763632800001"), "get_json_object(string(value), '$.at')"
+    )
+    stamped, value = ColumnSample("source_timestamp", "time", ("",)), ColumnSample("value", "text", ())
+    topic = of(field, sent, stamped, value, form="kafka")
+
+    made, contract = drafted(tmp_path, of(IDS), topic)
+
+    spec = contract.ledgers[Ledger.DELIVERED]
+    assert spec.source == KafkaSource(connection="events", topic="orders")
+    assert spec.columns["message_id"] == "get_json_object(string(value), '$.id')"
+    assert spec.columns["processed_at"] == "source_timestamp"
+    assert "payload_hash: sha2(value, 256)" in made.text
+    assert made.open_questions[0] == "produced: coverage, which is never guessed"
+    assert not any(question.startswith("delivered: coverage") for question in made.open_questions)
 
 
 def test_hostile_names_stay_names(tmp_path: Path) -> None:

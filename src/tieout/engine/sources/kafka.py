@@ -14,20 +14,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
+from tieout import settings
 from tieout.brokers import client_settings
 from tieout.contracts import KafkaSource
 from tieout.contracts.times import format_time
 from tieout.engine.joining import same
 from tieout.engine.kafka.topics import Topic, TopicPartition, described_topic, require_connector
-from tieout.engine.session import SMALL_BYTES, SMALL_ROWS
+from tieout.engine.session import SMALL_BYTES, SMALL_ROWS, local_session
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
 from tieout.errors import SourceError
@@ -63,6 +65,30 @@ def read(spec: KafkaSource, request: Request) -> Reading:
         return cluster.without(spec.topic)
     rows = cluster.with_states(topic) if is_log else cluster.records(topic, isolation)
     return for_ledger(cluster.reading(topic, rows, isolation), request.ledger)
+
+
+def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> list[str | None]:
+    """Return about so many of the topic's newest values as text, for a look at an unknown topic; Spark runs meanwhile.
+
+    Raises:
+        SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    spark = local_session("tieout", settings.jars())
+    try:
+        request = Request(spark, ledger, Path(), datetime.now(UTC))
+        refuse_other_ledgers(request, spec.kind)
+        cluster = Cluster.of(spec.connection, request)
+        topic = cluster.topic(spec.topic)
+        if topic is None:
+            raise SourceError(f"{place}: the cluster of {spec.connection} has no topic {spec.topic}")
+        each = limit // len(topic.partitions) + 1
+        newest = tuple(replace(part, start=max(part.start, part.stable - each)) for part in topic.partitions)
+        records = cluster.records(replace(topic, partitions=newest), COMMITTED)
+        found = records.select(F.col("value").cast(StringType()).alias("value")).limit(limit).collect()
+        return [row["value"] for row in found]
+    finally:
+        spark.stop()
 
 
 @contextmanager
