@@ -6,6 +6,7 @@ because it runs before anything is installed.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ REQUIREMENTS = ROOT / "requirements" / "record.txt"
 POM = Path(__file__).parent / "pom.xml"
 VENV = ROOT / ".tieout" / "record" / "venv"
 JARS = ROOT / ".tieout" / "kafka"
+LOCK = ROOT / ".tieout" / "record.lock"
 
 
 def main() -> int:
@@ -32,13 +34,19 @@ def main() -> int:
 
 
 def prepared() -> str | None:
-    """Fetch the clients and the broker's jars where they are not there yet; return what is missing, in words."""
+    """Fetch the clients and the broker's jars where they are not there yet; return what is missing, in words.
+
+    Another process of this checkout that does the same is waited for.
+    """
     missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
     if missing:
         return f"needs {' and '.join(missing)}: install a JDK 17 and Maven"
+    LOCK.parent.mkdir(parents=True, exist_ok=True)
     try:
-        _prepare(VENV, REQUIREMENTS, _install_packages)
-        _prepare(JARS, POM, _fetch_jars)
+        with LOCK.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _prepare(VENV, REQUIREMENTS, _install_packages)
+            _prepare(JARS, POM, _fetch_jars)
     except subprocess.CalledProcessError as error:
         return f"cannot fetch what it needs: {error}"
     return None

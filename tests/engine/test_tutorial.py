@@ -46,7 +46,7 @@ def test_the_tutorial_prints_what_it_shows(
 ) -> None:
     """Every block of the page in its order; what follows it is the beginning of what it prints."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command_engine, "_session", lambda _progress: nullcontext(spark))
+    monkeypatch.setattr(command_engine, "_session", lambda _contract, _progress: nullcontext(spark))
 
     shown = [(expected, run(commands, tmp_path)) for commands, expected in blocks()]
 
