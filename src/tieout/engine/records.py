@@ -100,12 +100,13 @@ def _with_ends(scope: Scope, log: DataFrame) -> DataFrame:
     """
     if not scope.has(Ledger.LOG, "broker_producer_id", "is_control"):
         return log.withColumn("ended_at", F.lit(None).cast("timestamp"))
-    onwards = Window.partitionBy("topic", "partition", "broker_producer_id").orderBy("offset")
+    backwards = Window.partitionBy("topic", "partition", "broker_producer_id").orderBy(F.desc("offset"))
     marker = F.when(F.col("is_control"), F.col("record_timestamp"))
-    following = onwards.rowsBetween(1, Window.unboundedFollowing)
+    # Backwards, because Spark goes through all following rows anew for each row: the square of a partition's size.
+    following = backwards.rowsBetween(Window.unboundedPreceding, -1)
     ended_at = F.when(
         F.col("broker_producer_id").isNotNull() & (F.col("transaction_state") == "committed"),
-        F.first(marker, ignorenulls=True).over(following),
+        F.last(marker, ignorenulls=True).over(following),
     )
     return log.withColumn("ended_at", ended_at)
 

@@ -47,14 +47,16 @@ def skipped(scope: Scope, reads: DataFrame, records: DataFrame) -> DataFrame:
         )
         .filter(F.col("next_offset") > F.col("offset") + 1)
     )
-    upwards = Window.partitionBy(*PLACE).orderBy("offset", "turn").rowsBetween(1, Window.unboundedFollowing)
+    # Backwards, because Spark goes through all following rows anew for each row: the square of a partition's size.
+    backwards = Window.partitionBy(*PLACE).orderBy(F.desc("offset"), F.desc("turn"))
+    following = backwards.rowsBetween(Window.unboundedPreceding, -1)
     visible = records.filter("is_visible").select(
         *PLACE, "offset", F.col("offset").alias("record_offset"), F.lit(0).alias("turn")
     )
     jumped = (
         pairs.withColumn("turn", F.lit(1))
         .unionByName(visible, allowMissingColumns=True)
-        .withColumn("jumped", F.first("record_offset", ignorenulls=True).over(upwards))
+        .withColumn("jumped", F.last("record_offset", ignorenulls=True).over(following))
         .filter((F.col("turn") == 1) & (F.col("jumped") < F.col("next_offset")))
     )
     kept = jumped.join(_changes(scope), _is_reset(), how="left_anti").filter(
