@@ -38,9 +38,10 @@ jars: $(JARS)/.fetched ## Fetch what Spark needs to read Kafka topics (needs Mav
 
 $(JARS)/.fetched: $(PINNED_JARS)/pom.xml $(PINNED_JARS)/checksums.txt
 	@command -v mvn >/dev/null || { echo "make jars needs Maven, found none: install it (Debian: apt install maven)"; exit 2; }
-	@rm -rf $(JARS)
-	@mvn --quiet --batch-mode -Dstyle.color=never -f $(PINNED_JARS)/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(JARS)
-	@cd $(JARS) && sha256sum --check --strict --quiet $(CURDIR)/$(PINNED_JARS)/checksums.txt
+	@rm -rf $(JARS) $(JARS).new
+	@mvn --quiet --batch-mode -Dstyle.color=never -f $(PINNED_JARS)/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(JARS).new
+	@cd $(JARS).new && sha256sum --check --strict --quiet $(CURDIR)/$(PINNED_JARS)/checksums.txt
+	@mv $(JARS).new $(JARS)
 	@touch $@
 
 # Tests that need a broker need the jars as well; without Maven, TIEOUT_FAULTS=none leaves both out.
