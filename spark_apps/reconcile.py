@@ -19,7 +19,7 @@ from tieout.contracts import Contract
 from tieout.engine.reconciling import reconcile
 from tieout.engine.session import submitted_session
 from tieout.engine.staging import break_lines, write_output
-from tieout.errors import SourceUnreachableError, StoreError, TieoutError
+from tieout.errors import TieoutError
 from tieout.model import Window
 from tieout.reporting.page import render_html
 from tieout.store import RunOrigin, Store
@@ -116,6 +116,5 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))
-        is_temporary = isinstance(error, StoreError | SourceUnreachableError)
-        _tell({"error": str(error), "is_temporary": is_temporary})
+        _tell({"error": str(error), "is_temporary": error.is_temporary})
         sys.exit(2)

@@ -16,7 +16,7 @@ from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.bodies import bodies_of
 from tieout.engine.session import submitted_session
-from tieout.errors import StoreError, TieoutError
+from tieout.errors import TieoutError
 from tieout.replaying import Body, Wanted, choose, plan_of
 from tieout.replaying.describing import Subject, markdown, notes_on
 from tieout.replaying.folder import read_breaks, target_of, write_plan
@@ -95,5 +95,5 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))
-        _tell({"error": str(error), "is_temporary": isinstance(error, StoreError)})
+        _tell({"error": str(error), "is_temporary": error.is_temporary})
         sys.exit(2)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class TieoutError(Exception):
     """Something Tieout was asked to do cannot be done."""
+
+    is_temporary: ClassVar[bool] = False
+    """Whether trying again later may help."""
 
     def __str__(self) -> str:
         """Return the message given, or the class docstring's first line where none was given."""
@@ -42,6 +47,8 @@ class SourceError(TieoutError):
 class SourceUnreachableError(SourceError):
     """A ledger's source does not answer now, and may later."""
 
+    is_temporary = True
+
 
 class ConnectionNotFoundError(TieoutError):
     """The contract names a connection that is not defined."""
@@ -49,6 +56,8 @@ class ConnectionNotFoundError(TieoutError):
 
 class StoreError(TieoutError):
     """The result store refused or lost an operation."""
+
+    is_temporary = True
 
 
 class PublishInProgressError(StoreError):
