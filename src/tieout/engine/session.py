@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -85,11 +85,15 @@ def _remember_classes(spark: SparkSession) -> None:
 @contextmanager
 def suited_to(spark: SparkSession, *, is_small: bool) -> Iterator[None]:
     """Set the session up for much or little evidence while the block runs; results do not depend on it."""
-    if not is_small:
+    with set_to(spark, _SMALL if is_small else {}):
         yield
-        return
-    before = {name: spark.conf.get(name) for name in _SMALL}
-    for name, value in _SMALL.items():
+
+
+@contextmanager
+def set_to(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Let the session have these settings while the block runs, and afterwards those that it had."""
+    before = {name: spark.conf.get(name) for name in values}
+    for name, value in values.items():
         spark.conf.set(name, value)
     try:
         yield

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
@@ -39,7 +39,11 @@ COMMITTED: Final = "read_committed"
 UNCOMMITTED: Final = "read_uncommitted"
 _ROW_BYTES: Final = SMALL_BYTES // SMALL_ROWS
 """What a record is taken to weigh: its size is known only once it was read."""
-_WITH_CONSUMER: Final = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+INTERNAL_TOPICS: Final = {"spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true"}
+"""What the connector needs to plan reads of Kafka's own topics: asking the administration client, it leaves them out.
+
+Source: `ConsumerStrategy.scala` of apache/spark, `retrieveAllPartitions`.
+"""
 _TIMESTAMP_TYPES: Final = {0: "CreateTime", 1: "LogAppendTime"}
 
 
@@ -89,21 +93,6 @@ def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> 
         return [row["value"] for row in found]
     finally:
         spark.stop()
-
-
-@contextmanager
-def internal_topics(spark: SparkSession) -> Iterator[None]:
-    """Let the connector plan reads of Kafka's own topics while the block runs.
-
-    With the administration client it leaves them out; with a consumer it does not (`ConsumerStrategy.scala` of
-    apache/spark, `retrieveAllPartitions`).
-    """
-    before = spark.conf.get(_WITH_CONSUMER, "false")
-    spark.conf.set(_WITH_CONSUMER, "true")
-    try:
-        yield
-    finally:
-        spark.conf.set(_WITH_CONSUMER, before or "false")
 
 
 @dataclass(frozen=True)

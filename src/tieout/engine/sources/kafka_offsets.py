@@ -21,7 +21,8 @@ from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaOffsetsSource
 from tieout.engine.materialising import materialised
-from tieout.engine.sources.kafka import COMMITTED, Cluster, internal_topics
+from tieout.engine.session import set_to
+from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.lines import json_fault, text_reading
@@ -93,7 +94,7 @@ def _from_cluster(connection: str, group: str, request: Request) -> Reading:
         return cluster.without(TOPIC)
     number = partition_of(group, len(topic.partitions))
     own = replace(topic, partitions=tuple(part for part in topic.partitions if part.number == number))
-    with internal_topics(request.spark):
+    with set_to(request.spark, INTERNAL_TOPICS):
         records = cluster.records(own, COMMITTED).withColumn("transaction_state", F.lit("committed"))
         return _in_force(cluster.reading(own, records, COMMITTED), group)
 
