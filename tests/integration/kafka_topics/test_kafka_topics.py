@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from scripts.record.__main__ import VENV
 from tests.integration.kafka_topics.conftest import ROOT, Served
 from tests.integration.kafka_topics.sent import GROUP, PASSWORD, PAYLOADS, USER
 
@@ -247,14 +249,19 @@ def _first_time(spark: SparkSession) -> datetime:
 
 
 def _window(spark: SparkSession, folder: Path, topic: str, sent: int) -> list[str]:
-    """Write a contract and the producer's records of so many messages, and return the command that judges them."""
+    """Write a contract and the producer's records of so many messages, and return the command that judges them.
+
+    The evidence has to cover what comes after the window, so this waits until that is past.
+    """
     start = _first_time(spark) - timedelta(seconds=2)
+    end = start + timedelta(seconds=10)
+    time.sleep(max(0.0, (end + timedelta(seconds=3) - datetime.now(UTC)).total_seconds()))
     lines = [
         {"id": json.loads(p)["id"], "sent": int((start.timestamp() + 1) * 1000)} for p in PAYLOADS[:sent]
     ]
     (folder / "sent.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (folder / "contract.yml").write_text(CONTRACT.format(topic=topic))
-    window = ["--from", start.isoformat(), "--to", (start + timedelta(seconds=60)).isoformat()]
+    window = ["--from", start.isoformat(), "--to", end.isoformat()]
     return ["reconcile", str(folder / "contract.yml"), *window, "--output", str(folder / "out")]
 
 
@@ -307,21 +314,20 @@ def test_records_that_retention_cuts_off_meanwhile_are_no_loss(
     (tmp_path / "contract.yml").write_text(CONTRACT.format(topic="cut"))
     window = Window(now - timedelta(minutes=2), now)
     opened = open_ledgers(spark, load_contract(tmp_path / "contract.yml"), window, now)
-    _cut_off(spark, connected.bootstrap, "cut", before=3)
+    _cut_off(connected.bootstrap, "cut", before=3)
     with pytest.raises(SourceUnreachableError, match="retention cut them off, or a broker left"):
         opened[Ledger.LOG].kept()
     again = read(spark, now, connection="kafka_plain", topic="cut")
     assert [offset for (offset,) in rows_of(again.rows, "offset")] == [3, 4]
 
 
-def _cut_off(spark: SparkSession, bootstrap: str, topic: str, before: int) -> None:
+def _cut_off(bootstrap: str, topic: str, before: int) -> None:
     """Have the broker delete what lies before the offset, as retention would."""
-    jvm: Any = spark.sparkContext._jvm
-    settings = jvm.java.util.Properties()
-    settings.setProperty("bootstrap.servers", bootstrap)
-    admin = jvm.org.apache.kafka.clients.admin
-    client = admin.AdminClient.create(settings)
-    place = jvm.org.apache.kafka.common.TopicPartition(topic, 0)
-    wanted = jvm.java.util.Collections.singletonMap(place, admin.RecordsToDelete.beforeOffset(before))
-    client.deleteRecords(wanted).all().get()
-    client.close()
+    program = (
+        "import sys; from confluent_kafka import TopicPartition; from confluent_kafka.admin import AdminClient; "
+        "client = AdminClient({'bootstrap.servers': sys.argv[1]}); "
+        "place = TopicPartition(sys.argv[2], 0, int(sys.argv[3])); "
+        "[answer.result(30) for answer in client.delete_records([place]).values()]"
+    )
+    command = [str(VENV / "bin" / "python"), "-c", program, bootstrap, topic, str(before)]
+    subprocess.run(command, timeout=60, check=True)
