@@ -200,6 +200,11 @@ def connection_variable(name: str) -> str:
     return f"AIRFLOW_CONN_{name.upper()}"
 
 
+def define_connections(variables: Mapping[str, str]) -> None:
+    """Let `connection` find these, by their environment variables, for as long as the process lives."""
+    os.environ.update(variables)
+
+
 def connection(name: str) -> Connection:
     """Return the named connection from its environment variable, which holds JSON or a URI as in Airflow.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tieout.brokers import client_settings, without_secrets
+from tieout.brokers import client_settings, library_settings, without_secrets
 from tieout.errors import ConnectionNotFoundError, SourceError
 
 AT = "ledgers.log.source"
@@ -143,6 +143,56 @@ def test_what_cannot_be_used_is_said(
         settings_of(monkeypatch, connection)
     assert reason in str(caught.value)
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        pytest.param(
+            {"sasl.mechanisms": "PLAIN", "sasl.username": "me", "sasl.password": 'p"w\\'}, id="its own"
+        ),
+        pytest.param(
+            {
+                "sasl.mechanism": "PLAIN",
+                "sasl.jaas.config": 'PlainLoginModule required username="me" password="p\\"w\\\\";',
+            },
+            id="the Java client's",
+        ),
+    ],
+)
+def test_either_clients_words_are_librdkafkas_too(
+    monkeypatch: pytest.MonkeyPatch, login: dict[str, str]
+) -> None:
+    """The same connection serves Spark and Airflow's tasks."""
+    extra = {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.certificates": "PEM",
+        "ssl.truststore.type": "PEM",
+        "ssl.endpoint.identification.algorithm": "",
+        "group.id": "g",
+        "request.timeout.ms": 1,
+        **login,
+    }
+    settings_of(monkeypatch, {"extra": extra})
+    found = library_settings("events", AT)
+    assert found.pop("sasl.mechanisms", None) or found.pop("sasl.mechanism") == "PLAIN"
+    assert found == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.pem": "PEM",
+        "ssl.endpoint.identification.algorithm": "none",
+        "sasl.username": "me",
+        "sasl.password": 'p"w\\',
+    }
+
+
+def test_a_java_key_store_is_not_read_by_librdkafka(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would find no authority, and say no more than that the certificate is not trusted."""
+    extra = {"bootstrap.servers": "a:1", "security.protocol": "SSL", "ssl.truststore.location": "/a.jks"}
+    settings_of(monkeypatch, {"extra": extra})
+    with pytest.raises(SourceError, match="certificates as PEM only"):
+        library_settings("events", AT)
 
 
 def test_a_connection_that_is_not_defined_is_named() -> None:

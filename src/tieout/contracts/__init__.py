@@ -16,7 +16,7 @@ from tieout.contracts.contract import (
 )
 from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
 from tieout.contracts.loading import load_contract, load_contracts
-from tieout.contracts.replay import Replay, ReplayOutput, ReplayTable
+from tieout.contracts.replay import OWN_TOPIC, Replay, ReplayOutput, ReplayTarget
 from tieout.contracts.sources import (
     FilesSource,
     JdbcSource,
@@ -31,6 +31,7 @@ from tieout.contracts.sources import (
 )
 
 __all__ = [
+    "OWN_TOPIC",
     "Active",
     "AlertRoute",
     "Annotation",
@@ -48,7 +49,7 @@ __all__ = [
     "Multiplicity",
     "Replay",
     "ReplayOutput",
-    "ReplayTable",
+    "ReplayTarget",
     "Settings",
     "Source",
     "Tolerance",

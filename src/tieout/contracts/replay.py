@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tieout.contracts.scalars import ConnectionName, Model, Text
 from tieout.model import Ledger
@@ -12,13 +12,25 @@ from tieout.model import Ledger
 _NAME = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
 Column = Annotated[str, Field(pattern=rf"^{_NAME}$")]
 Table = Annotated[str, Field(pattern=rf"^{_NAME}(\.{_NAME})?$")]
+OWN_TOPIC: Final = "*"
+Topic = Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9._-]{1,249})$")]
 
 
-class ReplayTable(Model):
-    """A PostgreSQL table that takes replayed messages, such as the outbox that a relay publishes from."""
+class ReplayTarget(Model):
+    """What takes replayed messages: a PostgreSQL table, such as the outbox that a relay publishes from, or a topic.
+
+    The topic `*` stands for the one that each message was produced to before.
+    """
 
     connection: ConnectionName
-    table: Table
+    table: Table | None = None
+    topic: Topic | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> ReplayTarget:
+        if (self.table is None) == (self.topic is None):
+            raise ValueError("expected either table, in PostgreSQL, or topic, in Kafka")
+        return self
 
 
 class ReplayOutput(Model):
@@ -40,5 +52,5 @@ class Replay(Model):
     value: Text | None = None
     key: Text | None = None
     headers: Text | None = None
-    to: ReplayTable | None = None
+    to: ReplayTarget | None = None
     output: ReplayOutput | None = None

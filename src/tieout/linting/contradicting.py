@@ -149,7 +149,7 @@ def contradictions(contract: Contract, statement: Mapping[str, Any]) -> tuple[Fi
     `value` is what is declared, None where the claim rests on a default. Nothing is raised. A statement without
     incidents, or a contract without settings, contradicts nothing.
     """
-    pipeline = declared(contract)
+    pipeline = declared(contract, asks=False)
     return tuple(
         finding
         for contradiction in CONTRADICTIONS

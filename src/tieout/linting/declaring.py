@@ -12,7 +12,8 @@ from typing import Final
 
 from tieout.contracts import Contract
 from tieout.contracts.scalars import Setting
-from tieout.errors import SettingsFileError
+from tieout.errors import ConnectionNotFoundError, SettingsFileError, SourceError
+from tieout.linting.clusters import cluster_settings
 from tieout.linting.defaults import CLIENTS, OLDEST, OTHER_NAMES, Default, defaults_of
 from tieout.linting.files import read_settings
 from tieout.linting.versions import ALL, Versions, split_client
@@ -21,6 +22,7 @@ Truth = bool | None
 
 CLIENT: Final = "client"
 FILE: Final = "file"
+CONNECTION: Final = "connection"
 SECTIONS: Final = (
     "producer", "consumer", "broker", "connect", "connector", "streams",
     "flink", "spark", "storm", "pulsar", "activemq",
@@ -28,6 +30,11 @@ SECTIONS: Final = (
 """The parts of a pipeline, in the order in which they are told."""
 
 _OF_CLIENTS: Final = ("producer", "consumer")
+_ASKED: Final = ("broker",)
+_ADVICE: Final = {
+    FILE: "name a file that is there, relative to the contract's folder",
+    CONNECTION: "name a connection to the cluster, and see that it answers",
+}
 _SOFTWARE: Final = {"broker": "kafka"}
 _SAME: Final = {
     "librdkafka": {
@@ -180,39 +187,54 @@ class Pipeline:
 EXACTLY_ONCE: Final = ("exactly_once", "exactly_once_beta", "exactly_once_v2")
 
 
-def declared(contract: Contract) -> Pipeline:
-    """Return what the contract declares, having read the files it names; what does not read becomes a trouble."""
+def declared(contract: Contract, *, asks: bool = True) -> Pipeline:
+    """Return what the contract declares, having read the files and asked the cluster that it names.
+
+    What cannot be read or asked becomes a trouble. Without `asks` no cluster is asked, and nothing is known of it.
+    """
     parts, troubles = {}, []
     for section in SECTIONS:
         given: Mapping[str, Setting] = getattr(contract.settings, section)
-        part, found = _part(contract, section, given)
+        part, found = _part(contract, section, given, asks=asks)
         parts[section] = part
         troubles += found
     return Pipeline(contract, parts, tuple(troubles))
 
 
-def _part(contract: Contract, section: str, given: Mapping[str, Setting]) -> tuple[Part, list[Trouble]]:
+def _part(
+    contract: Contract, section: str, given: Mapping[str, Setting], *, asks: bool
+) -> tuple[Part, list[Trouble]]:
     troubles = []
-    own = {name: _written(value) for name, value in given.items() if name not in (CLIENT, FILE)}
+    told = (CLIENT, FILE, CONNECTION) if section in _ASKED else (CLIENT, FILE)
+    own = {name: _written(value) for name, value in given.items() if name not in told}
     software, versions, unknown = _software(section, _written(given.get(CLIENT, "")))
     if unknown is not None:
         troubles.append(unknown)
-    named = _written(given.get(FILE, ""))
+    own = _canonical(software, own)
     read: dict[str, str] = {}
-    if named:
+    files: dict[str, str] = {}
+    for key in told[1:]:
+        named = _written(given.get(key, ""))
+        if not named or (key == CONNECTION and not asks):
+            continue
         try:
-            read = read_settings(contract.base_dir / named)
-        except SettingsFileError as error:
-            advice = "name a file that is there, relative to the contract's folder"
-            troubles.append(Trouble("settings_unreadable", section, FILE, named, str(error), advice))
-    own, read = _canonical(software, own), _canonical(software, read)
-    troubles += [
-        _disagreement(section, name, own[name], read[name], named)
-        for name in sorted(own.keys() & read.keys())
-        if _meaning(name, own[name]) != _meaning(name, read[name])
-    ]
-    part = Part(section, software, versions, {**own, **read}, dict.fromkeys(read, named), bool(given))
-    return part, troubles
+            found = _canonical(software, _read(contract, key, named))
+        except (SettingsFileError, SourceError, ConnectionNotFoundError) as error:
+            troubles.append(Trouble("settings_unreadable", section, key, named, str(error), _ADVICE[key]))
+            continue
+        label = named if key == FILE else f"the cluster of connection {named}"
+        troubles += [
+            _disagreement(section, name, own[name], found[name], label)
+            for name in sorted(own.keys() & found.keys())
+            if _meaning(name, own[name]) != _meaning(name, found[name])
+        ]
+        read, files = {**read, **found}, {**files, **dict.fromkeys(found, label)}
+    return Part(section, software, versions, {**own, **read}, files, bool(given)), troubles
+
+
+def _read(contract: Contract, key: str, named: str) -> dict[str, str]:
+    """Return the settings where they really are: in a file, or in what a cluster answers."""
+    return read_settings(contract.base_dir / named) if key == FILE else cluster_settings(contract, named)
 
 
 def _software(section: str, client: str) -> tuple[tuple[str, ...], Versions, Trouble | None]:
@@ -235,7 +257,7 @@ def _disagreement(section: str, name: str, own: str, read: str, file: str) -> Tr
         section,
         name,
         own,
-        f"the contract says {own}, and {file} says {read}; the file is what the program reads, so it counts",
+        f"the contract says {own}, and {file} says {read}, which is what the program goes by, so it counts",
         "leave the setting out of the contract, or make both say the same",
     )
 

@@ -17,14 +17,10 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from tieout import settings
 from tieout.contracts import Contract
-from tieout.errors import ConnectionNotFoundError, StoreError, TieoutError, UsageError
-from tieout.orchestration.alerting import airflow_connection
+from tieout.errors import StoreError, TieoutError, UsageError
 from tieout.orchestration.catalogue import entries
-from tieout.orchestration.receivers import ConnectionLike
 from tieout.orchestration.submitting import TieoutSparkSubmit, output_folder
 from tieout.replaying.folder import read_plan, target_of, write_console_lines
-
-_PASSED_ON = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 
 
 class ReplayPlanSubmit(TieoutSparkSubmit):
@@ -81,7 +77,7 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
 
 
 class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Carries out the approved plan: into the contract's table or to files; each message once, however often it runs.
+    """Carries out the approved plan, into the contract's table or topic or to files; run twice, each message is once.
 
     What is executed is what was approved, by its digest, and only while the run is its window's current one.
     """
@@ -97,9 +93,9 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         try:
             contract = contract_of(self._folders, plan["pipeline"])
             done = carry_out(plan, contract, approved_by=_user(answer), dag_run_id=task.run_id)
-        except StoreError:
-            raise
         except TieoutError as error:
+            if error.is_temporary:
+                raise
             raise AirflowFailException(str(error)) from error
         for told in done["files"].values():
             self.log.info("%s", told)
@@ -138,8 +134,8 @@ def carry_out(
 ) -> dict[str, Any]:
     """Carry out an approved plan and record it in the ledger of replays; doing it again changes nothing.
 
-    Where the contract names a table, its rows and their keys are one transaction in its database, which comes first:
-    killed between that and the ledger, the next try inserts nothing and records what is there.
+    Where the contract names a table or a topic, everything is one transaction there, which comes first: killed between
+    that and the ledger, the next try adds nothing and records what is there.
 
     Args:
         plan: What `replaying.folder.write_plan` returned.
@@ -150,10 +146,11 @@ def carry_out(
     Raises:
         UsageError: where the plan is not the approved one, its target is another, or another run counts by now.
         StoreError: where a database is out of reach or refuses.
-        ConnectionNotFoundError: where the table's connection is none to PostgreSQL.
+        SourceError: where the topic's cluster is out of reach or refuses.
+        ConnectionNotFoundError: where the connection is not defined, or for the table is none to PostgreSQL.
     """
+    from tieout.orchestration.replay_targets import bring  # noqa: PLC0415 - brings librdkafka
     from tieout.store import Replay, ReplayItem, Store  # noqa: PLC0415 - brings PostgreSQL's driver
-    from tieout.store.replay_target import insert_once, target_database  # noqa: PLC0415 - as above
 
     store = Store(settings.required_database_url())
     run = store.run(plan["run_id"])
@@ -169,14 +166,9 @@ def carry_out(
     folder = Path(plan["folder"])
     records, removals = read_plan(folder, plan["digest"])
     to = contract.replay.to if contract.replay else None
-    if to is None:
-        files = write_console_lines(records, folder)
-    else:
-        database = target_database(
-            to.connection, _parameters(to.connection, airflow_connection(to.connection))
-        )
-        insert_once(database, to.table, plan["plan_id"], records)
-        files = {}
+    files = write_console_lines(records, folder) if to is None else {}
+    if to is not None:
+        bring(plan, to, records)
     if removals:
         files["remove.sql"] = f"removing rows is left to their owner: {folder / 'remove.sql'}"
     items = [ReplayItem(r.wanted.key, r.wanted.break_id, "produce", r.wanted.message_id) for r in records]
@@ -187,27 +179,6 @@ def carry_out(
     now = datetime.now(UTC)
     settled = now + contract.max_latency + contract.clock_skew
     return {"executed_at": now.isoformat(), "settled_at": settled.isoformat(), "new": new, "files": files}
-
-
-def _parameters(name: str, found: ConnectionLike) -> dict[str, Any]:
-    """Return a connection as libpq's parameters.
-
-    Raises:
-        ConnectionNotFoundError: where it is none to PostgreSQL.
-    """
-    if found.conn_type not in ("postgres", "postgresql"):
-        raise ConnectionNotFoundError(
-            f"connection {name}: expected one to PostgreSQL, found the type {found.conn_type or '(none)'}"
-        )
-    extra = {key: found.extra_dejson[key] for key in _PASSED_ON if key in found.extra_dejson}
-    return {
-        "host": found.host,
-        "port": found.port,
-        "user": found.login,
-        "password": found.password,
-        "dbname": found.schema,
-        **extra,
-    }
 
 
 def _run_id(given: object) -> str:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout import settings
 from tieout.contracts import Contract
+from tieout.orchestration.connections import connection_variables
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.retaining import NAME_FORMAT
 
@@ -94,20 +93,6 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             raise AirflowFailException(
                 f"the Spark connection {self._conn_id!r} names no master (found {master!r}); {_UNREADABLE}"
             )
-
-
-def connection_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return Airflow's connections of these names as the variables that the job finds them by.
-
-    What the environment has already, the job inherits. What is not defined is left to the job, whose error says so.
-    """
-    variables = {name: settings.connection_variable(name) for name in names}
-    found = {}
-    for name, variable in variables.items():
-        if variable not in os.environ:
-            with suppress(AirflowNotFoundException):
-                found[variable] = BaseHook.get_connection(name).as_json()
-    return found
 
 
 def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, Any]) -> list[str]:

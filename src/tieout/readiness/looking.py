@@ -1,4 +1,4 @@
-"""Every ledger of a contract looked at: its watermark file, its files and partitions, its table's latest time."""
+"""Every ledger of a contract looked at: its watermark file, its files, its table, its topic."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tieout.contracts.times import format_time, parse_time
 from tieout.model import Ledger, Window
 from tieout.readiness.files import missing_input
 from tieout.readiness.tables import table_lag
+from tieout.readiness.topics import topic_lag
 
 _WATERMARK_CHARACTERS: Final = 200
 
@@ -35,6 +36,7 @@ def _reasons(spec: LedgerSpec, base_dir: Path, ledger: Ledger, needed: datetime)
         yield from _watermark_lag(base_dir / coverage.watermark_file, coverage.watermark_file, needed)
     yield from missing_input(spec.source, base_dir)
     yield from table_lag(spec, coverage, f"ledgers.{ledger}.source", needed)
+    yield from topic_lag(spec, ledger, needed)
 
 
 def _watermark_lag(path: Path, name: str, needed: datetime) -> Iterator[str]:

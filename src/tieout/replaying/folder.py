@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from tieout.contracts import Contract
+from tieout.contracts import OWN_TOPIC, Contract
 from tieout.errors import UsageError
 from tieout.model import Window
 from tieout.replaying import console_producer
@@ -53,7 +53,12 @@ _Run = TypeVar("_Run", bound=RunLike)
 def target_of(contract: Contract) -> str:
     """Return where the contract's replays go, in words."""
     to = contract.replay.to if contract.replay else None
-    return FILES if to is None else f"table {to.table} of connection {to.connection}"
+    if to is None:
+        return FILES
+    if to.table is not None:
+        return f"table {to.table} of connection {to.connection}"
+    topic = "their own topics" if to.topic == OWN_TOPIC else f"topic {to.topic}"
+    return f"{topic} of connection {to.connection}"
 
 
 def read_breaks(run: _Run | None, folder: Path) -> tuple[_Run, dict[str, Any], Iterator[dict[str, Any]]]:

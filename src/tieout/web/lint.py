@@ -18,8 +18,9 @@ from tieout.store.results import StoredIncident
 def lint_of(stored: Mapping[str, Any]) -> tuple[Finding, ...] | None:
     """Return the findings about a stored contract's settings, the severest first, or None where they are not known.
 
-    Not known are those of a contract that names settings files, which lie where it was written and not here, and
-    of one that this version cannot read. A contract without settings has no findings, which says nothing.
+    Not known are those of a contract that names settings files, which lie where it was written and not here, or a
+    cluster to be asked, and of one that this version cannot read. A contract without settings has no findings, which
+    says nothing.
 
     >>> lint_of({"settings": {"producer": {"file": "producer.properties"}}}) is None
     True
@@ -39,7 +40,7 @@ def contradicted_by(stored: Mapping[str, Any], incidents: Iterable[StoredInciden
 
 def _contract_of(stored: Mapping[str, Any]) -> Contract | None:
     """Return the contract, None where what it declares is not known here."""
-    if any("file" in part for part in (stored.get("settings") or {}).values()):
+    if any({"file", "connection"} & part.keys() for part in (stored.get("settings") or {}).values()):
         return None
     try:
         return Contract.from_json(json.dumps(stored), Path())

@@ -13,6 +13,7 @@ import pytest
 from scripts.record.__main__ import VENV, prepared
 from tests.engine.conftest import spark
 from tests.integration.kafka_faults.selection import IS_LEFT_OUT, VARIABLE
+from tests.integration.kafka_topics.sent import PASSWORD, USER
 
 from tieout import settings
 
@@ -56,3 +57,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     finally:
         process.stdin.close()
         process.wait(_PATIENCE)
+
+
+@pytest.fixture
+def connected(served: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
+    """The broker, with a connection to it and one that logs in over TLS."""
+    plain = {"conn_type": "kafka", "extra": {"bootstrap.servers": served.bootstrap, "group.id": "ignored"}}
+    secured = {
+        "conn_type": "kafka",
+        "extra": {
+            "bootstrap.servers": served.secured,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanisms": "PLAIN",
+            "sasl.username": USER,
+            "sasl.password": PASSWORD,
+            "ssl.ca.location": served.authority,
+        },
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PLAIN", json.dumps(plain))
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SECURED", json.dumps(secured))
+    return served

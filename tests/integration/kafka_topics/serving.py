@@ -61,8 +61,9 @@ def main(folder: Path) -> None:
 
 def filled(broker: Broker) -> Producer:
     """Fill the topics, and return the producer that holds a transaction open."""
-    settings = {"plain": {}, "orders": {}, "silent": {}, "cut": {}, "latest": {"cleanup.policy": "compact"}}
-    partitions = {"plain": 2, "orders": 2}
+    settings = {name: {} for name in ("plain", "orders", "silent", "cut", "replayed")}
+    settings["latest"] = {"cleanup.policy": "compact"}
+    partitions = {"plain": 2, "orders": 2, "replayed": 3}
     asked = [NewTopic(name, partitions.get(name, 1), 1, config=config) for name, config in settings.items()]
     for future in broker.admin.create_topics(asked).values():
         future.result(30)

@@ -49,26 +49,6 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-@pytest.fixture
-def connected(served: Served, monkeypatch: pytest.MonkeyPatch) -> Served:
-    """The broker, with a connection to it and one that logs in over TLS."""
-    plain = {"conn_type": "kafka", "extra": {"bootstrap.servers": served.bootstrap, "group.id": "ignored"}}
-    secured = {
-        "conn_type": "kafka",
-        "extra": {
-            "bootstrap.servers": served.secured,
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanisms": "PLAIN",
-            "sasl.username": USER,
-            "sasl.password": PASSWORD,
-            "ssl.ca.location": served.authority,
-        },
-    }
-    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_PLAIN", json.dumps(plain))
-    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_SECURED", json.dumps(secured))
-    return served
-
-
 def read(spark: SparkSession, now: datetime, ledger: Ledger = Ledger.LOG, **spec: Any) -> Reading:
     """Return what the reader of clusters finds."""
     return kafka.read(KafkaSource(**spec), Request(spark, ledger, Path(), now))

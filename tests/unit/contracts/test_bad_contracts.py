@@ -144,6 +144,11 @@ WRONG_FIELDS = [
         "replay: {output: {table: 'orders; DROP', identity: id, order: at}}",
         '5: replay.output.table: expected text that matches ^[A-Za-z_][A-Za-z0-9_]{0,62}(\\.[A-Za-z_][A-Za-z0-9_]{0,62})?$, found "orders; DROP"',
     ),
+    (
+        "grace: 15m",
+        "replay: {value: body, to: {connection: outbox}}",
+        "5: replay.to: expected either table, in PostgreSQL, or topic, in Kafka",
+    ),
     ("to: slack,", "to: slak,", '15: alerts.0.to: found "slak"; did you mean slack?'),
     (
         "to: slack,",

@@ -1,0 +1,26 @@
+"""Airflow's connections in the form in which the rest of Tieout finds them: environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from tieout import settings
+
+
+def connection_variables(names: Iterable[str]) -> dict[str, str]:
+    """Return Airflow's connections of these names as the variables that the job finds them by.
+
+    What the environment has already is left out, and what is not defined: who needs it says so.
+    """
+    variables = {name: settings.connection_variable(name) for name in names}
+    found = {}
+    for name, variable in variables.items():
+        if variable not in os.environ:
+            with suppress(AirflowNotFoundException):
+                found[variable] = BaseHook.get_connection(name).as_json()
+    return found
