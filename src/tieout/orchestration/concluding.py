@@ -17,12 +17,13 @@ from tieout.verdicts import final_verdict
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The run's final verdict, why, whether the run is the one that counts for its window, and its statement."""
+    """The run's final verdict, why, whether the run counts for its window, its statement, and what the checks held."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
     is_current: bool
     statement: Mapping[str, Any]
+    results: tuple[CheckResult, ...] = ()
 
 
 def conclude(database_url: str, run_id: str, contract: Contract, page: str | None = None) -> Conclusion:
@@ -58,7 +59,7 @@ def conclude(database_url: str, run_id: str, contract: Contract, page: str | Non
         alerts=alerts_for(contract, run.statement, report.results, final, page=page),
     )
     reasons = (*run.reasons, *_worsened(run.verdict, final, report.results))
-    return Conclusion(final, reasons, run.is_current, run.statement)
+    return Conclusion(final, reasons, run.is_current, run.statement, report.results)
 
 
 def tell_failure(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from airflow.sdk import BaseOperator
@@ -24,6 +24,11 @@ from tieout.orchestration import metrics
 from tieout.orchestration.assets import announce
 from tieout.orchestration.connections import connection_variables
 from tieout.orchestration.windows import judged_from, refusal, window_of
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from tieout.orchestration.concluding import Conclusion
 
 STEPS: Final = ("window", "reconcile", "check")
 """The tasks whose failure is told by an alert."""
@@ -95,6 +100,8 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
     A stored verdict is an event of its pipeline's assets: docs/how-to/wait-for-a-kept-window.md.
     """
 
+    _judged: tuple[Contract, Conclusion]
+
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
         """Return `{"run_id", "verdict", "reasons"}` with the final verdict."""
         from tieout.orchestration.concluding import conclude  # noqa: PLC0415 - brings PostgreSQL's driver
@@ -110,6 +117,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             raise
         except TieoutError as error:
             raise AirflowFailException(str(error)) from error
+        self._judged = contract, concluded
         announce(context, given, judged["run_id"], concluded)
         metrics.emit(metrics.of_verdict(concluded.statement, concluded.verdict, datetime.now(UTC)))
         self.log.info("%s: %s", concluded.verdict, "; ".join(concluded.reasons) or "nothing to add")
@@ -119,6 +127,12 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             "reasons": list(concluded.reasons),
             "output": judged["output"],
         }
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:  # noqa: ARG002 - the provider's
+        """Return what OpenLineage is told, for Airflow's provider, which asks by this name."""
+        from tieout.orchestration.lineage import lineage_of  # noqa: PLC0415 - brings OpenLineage
+
+        return lineage_of(*self._judged)
 
 
 class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
