@@ -21,6 +21,7 @@ from fastapi.testclient import TestClient
 from scripts.pages.asking import PAGES, Work, application, timed, work_of
 from scripts.pages.browsing import Loaded, browser
 from scripts.pages.filling import LEAST_BREAKS, Size, filled
+from scripts.stack.interrupts import INTERRUPTED, end_as_by_ctrl_c
 
 from tieout.testing.postgres import free_port
 
@@ -139,4 +140,8 @@ def _served(url: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_as_by_ctrl_c()
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
