@@ -17,7 +17,14 @@ from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import data_quality_assertions_dataset, input_statistics_input_dataset
 
 from tieout import settings
-from tieout.contracts import Contract, JdbcSource, KafkaOffsetsSource, KafkaSource, Source
+from tieout.contracts import (
+    Contract,
+    JdbcSource,
+    KafkaConsumerGroupsSource,
+    KafkaOffsetsSource,
+    KafkaSource,
+    Source,
+)
 from tieout.errors import TieoutError
 from tieout.model import CheckStatus, Ledger, Severity, Verdict
 from tieout.orchestration.connections import connection_variables
@@ -92,7 +99,10 @@ def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
             server = f"postgres://{found.host}:{found.port or _POSTGRES}"
             yield server, f"{found.schema}.{schema or 'public'}.{table}"
             return
-        if isinstance(source, KafkaSource | KafkaOffsetsSource) and source.connection is not None:
+        if (
+            isinstance(source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource)
+            and source.connection is not None
+        ):
             found = settings.connection(source.connection)
             named = str(found.extra.get("bootstrap.servers") or f"{found.host}:{found.port or _KAFKA}")
             topic = source.topic if isinstance(source, KafkaSource) else "__consumer_offsets"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from tieout.brokers.asking import Cluster
-from tieout.contracts import KafkaOffsetsSource, KafkaSource, LedgerSpec
+from tieout.contracts import KafkaConsumerGroupsSource, KafkaOffsetsSource, KafkaSource, LedgerSpec
 from tieout.contracts.times import format_time
 from tieout.errors import SourceUnreachableError, TieoutError
 from tieout.model import Ledger
@@ -19,7 +19,10 @@ def topic_lag(spec: LedgerSpec, ledger: Ledger, needed: datetime) -> Iterator[st
     first record of an open transaction: if that record is of a time before `needed`, the ledger ends there.
     """
     source = spec.source
-    if not isinstance(source, KafkaSource | KafkaOffsetsSource) or source.connection is None:
+    if (
+        not isinstance(source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource)
+        or source.connection is None
+    ):
         return
     try:
         cluster = Cluster.of(source.connection, f"ledgers.{ledger}.source")

@@ -24,6 +24,7 @@ from tieout.cli.main import main
 from tieout.cli.spark import SparkEngine
 from tieout.contracts import (
     Contract,
+    KafkaConsumerGroupsSource,
     KafkaOffsetsSource,
     KafkaSegmentsSource,
     KafkaSource,
@@ -31,7 +32,7 @@ from tieout.contracts import (
 )
 from tieout.engine.kafka import topics
 from tieout.engine.reading import open_ledgers
-from tieout.engine.sources import kafka, kafka_offsets, kafka_segments
+from tieout.engine.sources import kafka, kafka_consumer_groups, kafka_offsets, kafka_segments
 from tieout.engine.sources.source import FAULT, Reading, Request
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.model import Ledger, Window
@@ -138,6 +139,28 @@ def test_positions_are_those_of_the_brokers_own_files(
     )
     assert [(place, offset) for _, _, place, offset, *_ in expected] == [(0, 4), (0, 16), (1, 6)]
     assert found == expected
+
+
+def test_where_a_group_stands_is_asked_as_well(connected: Served, spark: SparkSession, now: datetime) -> None:
+    """Over the connection that logs in: current positions with the ends, and none of a group that is not known."""
+    request = Request(spark, Ledger.COMMITTED, Path(), now)
+    found = kafka_consumer_groups.read(
+        KafkaConsumerGroupsSource(connection="kafka_secured", group=GROUP), request
+    )
+    assert found.rows is not None
+    columns = ("consumer_group", "topic", "partition", "committed_offset", "log_end_offset")
+    assert sorted(tuple(row) for row in found.rows.select(*columns).collect()) == [
+        (GROUP, "plain", 0, 16, 5),
+        (GROUP, "plain", 1, 6, 5),
+    ]
+    assert found.complete_until == now
+
+    none = kafka_consumer_groups.read(
+        KafkaConsumerGroupsSource(connection="kafka_plain", group="unknown"), request
+    )
+    assert none.rows is not None
+    assert none.rows.collect() == []
+    assert none.notes == ("the cluster knows no position of the group unknown",)
 
 
 def test_a_topic_that_is_not_there_is_absent(connected: Served, spark: SparkSession, now: datetime) -> None:

@@ -76,14 +76,22 @@ class KafkaDumpLogSource(_Copy):
 
 
 class KafkaConsumerGroupsSource(_Copy):
-    """Positions as `kafka-consumer-groups` prints them with `--describe`, or exports them as CSV.
+    """Positions as they are: from their cluster, or as `kafka-consumer-groups` prints or exports them.
 
-    `group` is whose the rows of an export are that names no group.
+    `group` is whose positions a cluster is asked for, and whose the rows of an export are that names no group.
     """
 
     kind: Literal["kafka_consumer_groups"] = "kafka_consumer_groups"
-    path: Paths
+    connection: ConnectionName | None = None
+    path: Paths | None = None
     group: Text | None = None
+
+    @model_validator(mode="after")
+    def _has_one_of_connection_and_path(self) -> Self:
+        _refuse_neither_or_both(self.connection, self.path)
+        if self.connection is not None and self.group is None:
+            raise ValueError("expected the group whose positions the cluster is asked for")
+        return self
 
 
 class KafkaOffsetsSource(_Copy):
@@ -102,7 +110,11 @@ class KafkaOffsetsSource(_Copy):
 
     @model_validator(mode="after")
     def _has_one_of_connection_and_path(self) -> Self:
-        if (self.connection is None) == (self.path is None):
-            found = "neither" if self.path is None else "both"
-            raise ValueError(f"expected either connection or path, found {found}")
+        _refuse_neither_or_both(self.connection, self.path)
         return self
+
+
+def _refuse_neither_or_both(connection: str | None, path: tuple[str, ...] | None) -> None:
+    if (connection is None) == (path is None):
+        found = "neither" if path is None else "both"
+        raise ValueError(f"expected either connection or path, found {found}")

@@ -1,7 +1,6 @@
-"""What a cluster says of a topic, asked through Kafka's own administration client, which comes with Spark's connector.
+"""What a cluster says of a topic or a group, asked through Kafka's own administration client, which Spark's connector has.
 
-The client runs in the driver's Java machine: no further Kafka client is installed, and none keeps another copy of the
-secrets.
+The client runs in the driver's Java machine: executors need nothing, and what Spark can reach is what is asked.
 """
 
 from __future__ import annotations
@@ -47,6 +46,17 @@ class Topic:
     topic_id: str
     cleanup_policy: str | None
     partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a group stands in a partition, and the offset that the partition's next record gets."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int | None
+    end: int
 
 
 def require_connector(spark: SparkSession, place: str) -> None:
@@ -96,6 +106,38 @@ def described_topic(spark: SparkSession, settings: Mapping[str, str], topic: str
             partitions=tuple(
                 TopicPartition(number, starts[number], stable[number], ends[number]) for number in numbers
             ),
+        )
+
+
+def group_positions(
+    spark: SparkSession, settings: Mapping[str, str], group: str, place: str
+) -> tuple[Position, ...]:
+    """Return where the group stands now, the ends being asked afterwards; nothing of a group that is not known.
+
+    Raises:
+        SourceUnreachableError: where no broker answers.
+        SourceError: where the brokers refuse the login or the user; without a secret.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    with _told(settings, place), _administration(jvm, settings) as client:
+        found = client.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get()
+        held = [(each.getKey(), each.getValue()) for each in found.entrySet() if each.getValue() is not None]
+        numbers: dict[str, list[int]] = {}
+        for where, _ in held:
+            numbers.setdefault(where.topic(), []).append(where.partition())
+        ends = {
+            topic: _offsets(jvm, client, topic, known, "latest", "READ_UNCOMMITTED")
+            for topic, known in numbers.items()
+        }
+        return tuple(
+            Position(
+                topic=where.topic(),
+                partition=where.partition(),
+                offset=int(at.offset()),
+                leader_epoch=at.leaderEpoch().orElse(None),
+                end=ends[where.topic()][where.partition()],
+            )
+            for where, at in held
         )
 
 

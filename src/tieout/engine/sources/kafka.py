@@ -28,7 +28,14 @@ from tieout.brokers import client_settings
 from tieout.contracts import KafkaSource
 from tieout.contracts.times import format_time
 from tieout.engine.joining import same
-from tieout.engine.kafka.topics import Topic, TopicPartition, described_topic, require_connector
+from tieout.engine.kafka.topics import (
+    Position,
+    Topic,
+    TopicPartition,
+    described_topic,
+    group_positions,
+    require_connector,
+)
 from tieout.engine.session import SMALL_BYTES, SMALL_ROWS, local_session
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
@@ -117,6 +124,10 @@ class Cluster:
         """Return what the cluster says of the topic now, None where it has none of that name."""
         return described_topic(self.request.spark, self.settings, name, self.request.place)
 
+    def positions(self, group: str) -> tuple[Position, ...]:
+        """Return where the group stands now."""
+        return group_positions(self.request.spark, self.settings, group, self.request.place)
+
     def without(self, name: str) -> Reading:
         """Return the reading of a topic that the cluster does not have."""
         absent = f"{self.settings['bootstrap.servers']}: the cluster has no topic {name}"
@@ -140,7 +151,7 @@ class Cluster:
             kinds[F.col("timestampType")].alias("timestamp_type"),
             F.lit(False).alias("is_control"),
             *("log_start_offset", "last_stable_offset", "end_offset", "observed_at", "cleanup_policy"),
-            *_hidden(),
+            *hidden_columns(),
         )
 
     def with_states(self, topic: Topic) -> DataFrame:
@@ -156,7 +167,7 @@ class Cluster:
         if _may_have_transactions(topic, sum(counts.values())):
             stated = self._told_apart(topic, every)
         return stated.unionByName(
-            self._bounds(topic, silent).select("*", *_hidden()), allowMissingColumns=True
+            self._bounds(topic, silent).select("*", *hidden_columns()), allowMissingColumns=True
         )
 
     def reading(self, topic: Topic, rows: DataFrame, isolation: str) -> Reading:
@@ -269,7 +280,7 @@ def _end(part: TopicPartition, isolation: str) -> int:
     return part.stable if isolation == COMMITTED else part.end
 
 
-def _hidden() -> tuple[Column, ...]:
+def hidden_columns() -> tuple[Column, ...]:
     """Return `HIDDEN` for rows that are in no file."""
     texts = {FILE: StringType(), TEXT: StringType(), BLOCK: LongType(), ROW: LongType(), FAULT: StringType()}
     return tuple(F.lit(None).cast(kind).alias(name) for name, kind in texts.items())

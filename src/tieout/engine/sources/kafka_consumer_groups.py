@@ -1,8 +1,8 @@
-"""The reader of the kind `kafka_consumer_groups`: a group's positions as Kafka's own tool prints them.
+"""The reader of the kind `kafka_consumer_groups`: a group's positions as they are, from its cluster or Kafka's tool.
 
-Two forms are read: the table of `--describe`, and the CSV of `--reset-offsets --to-current --dry-run --export`. Neither
-says when a position was committed, so the rows are current positions without a time: what compares commits is not
-judged. A partition whose position is `-` has none, and no row.
+Of the tool two forms are read: the table of `--describe`, and the CSV of `--reset-offsets --to-current --dry-run
+--export`. Neither these nor a cluster say when a position was committed, so the rows are current positions without a
+time: what compares commits is not judged. A partition whose position is `-` has none, and no row.
 
 Source: `ConsumerGroupCommand` of Apache Kafka 4.3; Kafka documentation, "Managing Consumer Groups" (Basic Operations).
 """
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaConsumerGroupsSource
+from tieout.engine.sources.kafka import Cluster, hidden_columns
 from tieout.engine.sources.lines import text_reading
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request
 from tieout.errors import SourceError
@@ -26,20 +27,41 @@ _REMARK: Final = (
     r"^(Consumer group .* has no active members\.|Warning: Consumer group .* is rebalancing\.)\s*$"
 )
 _CSV: Final = "`1` STRING, `2` STRING, `3` STRING, `4` STRING"
+_HELD: Final = (
+    "consumer_group STRING, topic STRING, partition INT, committed_offset BIGINT, leader_epoch INT, "
+    "log_end_offset BIGINT"
+)
 _WHOLE: Final = r"^[0-9]{1,18}$"
 _NO_ROW: Final = "expected a row of the table or of the export, with a topic, a partition and an offset"
 
 
 def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
-    """Return the positions that the text shows, one row a partition; a line that is neither is an unreadable row.
+    """Return the positions, one row a partition; a line of text that is neither form is an unreadable row.
 
     Raises:
-        SourceError: where the contract uses the source for another ledger than `committed`.
+        SourceError: where the contract uses the source for another ledger than `committed`, and where the cluster
+            cannot be asked.
+        ConnectionNotFoundError: where the connection is not defined.
     """
     if request.ledger is not Ledger.COMMITTED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
+    if spec.connection is not None:
+        return _from_cluster(spec.connection, str(spec.group), request)
     taken_at = spec.taken_time(request.now)
-    return text_reading(request, spec.path, taken_at, lambda lines: _positions(lines, spec.group))
+    return text_reading(request, spec.path or (), taken_at, lambda lines: _positions(lines, spec.group))
+
+
+def _from_cluster(connection: str, group: str, request: Request) -> Reading:
+    cluster = Cluster.of(connection, request)
+    held = cluster.positions(group)
+    rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in held]
+    return Reading(
+        rows=request.spark.createDataFrame(rows, _HELD).select("*", *hidden_columns()),
+        is_present=True,
+        read_at=request.now,
+        notes=() if held else (f"the cluster knows no position of the group {group}",),
+        complete_until=request.now,
+    )
 
 
 def _positions(lines: DataFrame, group: str | None) -> DataFrame:
