@@ -1,4 +1,4 @@
-"""What a cluster says of a topic or a group, asked through Kafka's own administration client, which Spark's connector has.
+"""What a cluster says of a topic or a group, asked through Kafka's own administration client, which is in Spark.
 
 The client runs in the driver's Java machine: executors need nothing, and what Spark can reach is what is asked.
 """
