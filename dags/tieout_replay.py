@@ -23,7 +23,7 @@ DOC = """
 * `plan` looks up the run's LOST and OUTPUT_DUPLICATE breaks and the bodies of the lost messages. It changes
 nothing.
 * `approve` shows the plan under *Required Actions*. Without an answer within a day it is rejected.
-* `replay` carries out what was approved, each message once: into the contract's `replay.to` table, or to
+* `replay` carries out what was approved, each message once: into the contract's `replay.to`, a table or a topic, or to
 files for `kafka-console-producer`. Surplus rows are never deleted here: `remove.sql` is for their owner.
 * `settle` waits for `max_latency`, and `judge_again` has the window judged anew.
 """

@@ -32,6 +32,15 @@ _TO_CONFIGURE: Final = frozenset(
         KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         KafkaError.TOPIC_EXCEPTION,
         KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.INVALID_TRANSACTION_TIMEOUT,
+    }
+)
+_SILENT: Final = frozenset(
+    {
+        KafkaError._TIMED_OUT,
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
     }
 )
 
@@ -136,8 +145,10 @@ class Cluster:
         at = f"{self.place}.connection: {self.settings['bootstrap.servers']}"
         if refused is not None:
             return SourceError(f"{at}: {without_secrets(refused.str(), self.settings)}")
-        reason = known[-1].str() if known else f"nothing within {PATIENCE:.0f} seconds"
-        return SourceUnreachableError(f"{at} does not answer: {without_secrets(reason, self.settings)}")
+        if not known:
+            return SourceUnreachableError(f"{at} does not answer: nothing within {PATIENCE:.0f} seconds")
+        answer = " does not answer" if known[-1].code() in _SILENT else ""
+        return SourceUnreachableError(f"{at}{answer}: {without_secrets(known[-1].str(), self.settings)}")
 
     def _partitions(self, topic: str) -> Sequence[Any]:
         """Return what the cluster says of the topic's partitions, nothing where it has no such topic."""

@@ -21,7 +21,7 @@ from tieout.brokers.asking import PATIENCE, Cluster
 from tieout.errors import SourceError, SourceUnreachableError
 
 KEY_HEADER: Final = "tieout-idempotence-key"
-_TRANSACTION_MILLIS: Final = 600_000
+_TRANSACTION_MILLIS: Final = 300_000
 _AT_ONCE: Final = 500
 
 
