@@ -347,6 +347,16 @@ def test_what_conflicts_switches_a_default_off_without_a_word() -> None:
     assert "producer_refuses" in lint("producer: {transactional.id: a, enable.idempotence: false}")
 
 
+def test_true_and_false_are_read_as_java_reads_them() -> None:
+    """`TRUE` asks for idempotence as `true` does, and the client refuses what does not go with it."""
+    found = lint("producer: {client: java-4.0, enable.idempotence: 'TRUE', acks: 1}")
+    worker = "connect: {producer.enable.idempotence: 'True'}"
+
+    assert "producer_refuses" in found
+    assert "producer_refuses" in lint("producer: {transactional.id: a, enable.idempotence: 'False'}")
+    assert "connect_source_idempotence" not in lint(f"{{{worker}, connector: {{connector.class: Source}}}}")
+
+
 def test_without_retries_nothing_is_doubled_by_them() -> None:
     """A client that does not retry needs no idempotence; what it did not get acknowledged is unknown, not doubled."""
     assert "producer_idempotence" not in lint("producer: {client: librdkafka, retries: 0}")

@@ -36,8 +36,8 @@ def _has_forgetful_source(pipeline: Pipeline) -> Truth:
 
 def _has_plain_producer(pipeline: Pipeline) -> Truth:
     worker = pipeline["connect"].text(f"producer.{_IDEMPOTENCE}")
-    is_set = (pipeline["connector"].text(f"producer.override.{_IDEMPOTENCE}") or worker) == "true"
-    return both(_has_plain_source(pipeline), not is_set)
+    said = pipeline["connector"].text(f"producer.override.{_IDEMPOTENCE}") or worker or ""
+    return both(_has_plain_source(pipeline), said.lower() != "true")
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:
