@@ -36,8 +36,14 @@ _SAME: Final = {
         "max.in.flight": "max.in.flight.requests.per.connection",
     },
     "kafka": {"default.replication.factor": "replication.factor", "log.retention.ms": "retention.ms"},
+    "spark": {"spark.sql.streaming.checkpointLocation": "checkpointLocation"},
 }
 """Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
+
+_ANY_CASE: Final = {
+    "spark": ("checkpointLocation", "failOnDataLoss", "startingOffsets", "kafka.isolation.level")
+}
+"""Settings that a program knows in whatever case they are written."""
 
 _RETENTION: Final = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 """Settings that say `retention.ms` in another unit, the one that counts first."""
@@ -247,6 +253,8 @@ def _canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[s
     same = {other: name for program in software for other, name in _SAME.get(program, {}).items()}
     renamed = {same[name]: value for name, value in settings.items() if name in same}
     known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
+    cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
+    known = {cases.get(name.lower(), name): value for name, value in known.items()}
     if software == ("kafka",):
         for name, unit in _RETENTION.items():
             if name in known and known[name].lstrip("-").isdigit():

@@ -400,6 +400,23 @@ def test_an_output_keyed_by_id_stands_what_is_sent_twice() -> None:
     assert "producer_idempotence" in lint(settings.format(key="position"))
 
 
+def test_a_spark_query_is_known_by_its_options_however_they_are_written() -> None:
+    """Spark knows options in any case, and takes where checkpoints lie from its session as well."""
+    lower = lint("spark: {checkpointlocation: s3://b/c, failondataloss: false, startingoffsets: earliest}")
+    session = lint("spark: {spark.sql.streaming.checkpointLocation: s3://b/c}")
+
+    assert "spark_data_loss" in lower
+    assert not {"spark_checkpoint", "spark_starting_offsets"} & lower.keys()
+    assert "spark_checkpoint" not in session
+
+
+def test_dstreams_are_not_held_to_the_options_of_a_query() -> None:
+    """The older API keeps its positions itself, and has no option of these names that could be missing."""
+    found = lint("spark: {api: dstreams, output: keyed by id}")
+
+    assert set(found) == {"spark_gaps"}
+
+
 def test_what_only_some_clients_have_is_left_open() -> None:
     """Where no client is named, librdkafka's store of offsets may be there, or another's way of committing."""
     found = lint("consumer: {group.id: g}")
