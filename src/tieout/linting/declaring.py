@@ -27,6 +27,9 @@ SECTIONS: Final = (
 )  # fmt: skip
 """The parts of a pipeline, in the order in which they are told."""
 
+STANDALONE: Final = "offset.storage.file.filename"
+"""What only a standalone worker of Kafka Connect has."""
+
 _OF_CLIENTS: Final = ("producer", "consumer")
 _SOFTWARE: Final = {"broker": "kafka"}
 _SAME: Final = {
@@ -170,12 +173,19 @@ class Pipeline:
         return self.parts[section]
 
     @property
+    def has_exact_sources(self) -> Truth:
+        """Whether Connect's workers write sources in transactions, which a standalone worker never does."""
+        connect = self["connect"]
+        is_standalone = connect.has(STANDALONE)
+        return both(not is_standalone, connect.is_any("exactly.once.source.support", "enabled"))
+
+    @property
     def has_transactions(self) -> Truth:
         """Whether the topic's records are written in transactions."""
         connect, streams, producer = self["connect"], self["streams"], self["producer"]
         known = (
             producer.has("transactional.id"),
-            connect.is_any("exactly.once.source.support", "enabled") if connect.is_declared else False,
+            self.has_exact_sources if connect.is_declared else False,
             streams.is_any("processing.guarantee", *EXACTLY_ONCE) if streams.is_declared else False,
         )
         if True in known or producer.is_declared or connect.is_declared or streams.is_declared:

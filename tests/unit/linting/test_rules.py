@@ -417,6 +417,17 @@ def test_dstreams_are_not_held_to_the_options_of_a_query() -> None:
     assert set(found) == {"spark_gaps"}
 
 
+def test_a_standalone_worker_is_not_exactly_once_whatever_it_is_set_to() -> None:
+    """Exactly-once sources are the distributed mode's; a standalone worker takes no notice of the setting."""
+    worker = "{exactly.once.source.support: enabled, offset.storage.file.filename: /o}"
+    found = lint(f"{{connect: {worker}, connector: {{connector.class: Source}}}}")
+    read = lint(f"{{connect: {worker}, consumer: {{client: java-4.0}}}}")
+
+    assert found["connect_source_support"].severity is Severity.CRITICAL
+    assert "connect_source_idempotence" in found
+    assert "consumer_isolation" not in read
+
+
 def test_what_only_some_clients_have_is_left_open() -> None:
     """Where no client is named, librdkafka's store of offsets may be there, or another's way of committing."""
     found = lint("consumer: {group.id: g}")
