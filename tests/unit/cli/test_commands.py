@@ -331,6 +331,24 @@ def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) ->
         assert words in together.err
 
 
+def test_init_says_which_name_is_none(tmp_path: Path) -> None:
+    """By the argument, not by a file that nobody wrote."""
+    (tmp_path / "a.jsonl").write_text('{"id": "a"}\n')
+    words = (
+        "--guarantee",
+        "at_least_once",
+        "--produced",
+        tmp_path / "a.jsonl",
+        "--delivered",
+        tmp_path / "a.jsonl",
+    )
+
+    told = run("init", "Orders-2", *words)
+
+    assert told.code == 2
+    assert told.err.startswith("tieout: PIPELINE Orders-2: pipeline: expected text that matches")
+
+
 def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
     """With paths as the contract's folder sees them; what is open is told, and nothing is overwritten."""
     (tmp_path / "sent.jsonl").write_text('{"id": "a", "sent_ms": 1763632800000}\n')
