@@ -49,6 +49,17 @@ def test_declared_is_the_window_with_margin_and_grace(spark: SparkSession, tmp_p
     assert found.names_all_producers
 
 
+def test_nobody_can_have_declared_what_was_still_to_come(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a window that is not over, as one of a mistyped year, a file says nothing beyond when it was read."""
+    found = _coverage(spark, tmp_path, [_sent("a", 5)], "declared", _minute(30))
+
+    assert found.complete_until == _minute(30)
+    assert not found.covers(WINDOW.start, WINDOW.end)
+    assert found.notes == (
+        "declared to be complete, but read at 2026-11-20T10:30:00Z, before the window was over",
+    )
+
+
 def test_without_a_statement_nothing_is_covered(spark: SparkSession, tmp_path: Path) -> None:
     """Rows alone prove nothing about absence."""
     found = _coverage(spark, tmp_path, [_sent("a", 5)], None)

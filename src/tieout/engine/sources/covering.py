@@ -57,7 +57,7 @@ def bounds_of(
 ) -> Bounds:
     """Return how far the ledger is complete.
 
-    `declared` is complete over the window, its margin and its grace. `complete_until` is what the source
+    `declared` is complete over a past window, its margin and its grace. `complete_until` is what the source
     itself says, and counts where the contract says nothing.
 
     Raises:
@@ -65,7 +65,7 @@ def bounds_of(
     """
     spec = contract.ledgers[ledger].coverage
     if spec == "declared":
-        return Bounds(window.start - contract.margin, window.end + contract.grace, names_all_producers=True)
+        return _declared(contract, window, read_at)
     if not isinstance(spec, CoverageSpec):
         notes: tuple[str, ...] = (
             () if complete_until else ("the contract does not say how far this ledger is complete",)
@@ -83,6 +83,15 @@ def bounds_of(
         has_sequence_gaps=has_gaps,
         notes=(*said, *strangers, *gap_notes),
     )
+
+
+def _declared(contract: Contract, window: Window, read_at: datetime) -> Bounds:
+    """Return what `declared` says; of a time that was still to come nobody can have declared anything."""
+    start, end = window.start - contract.margin, window.end + contract.grace
+    if window.offsets or read_at >= window.end:
+        return Bounds(start, end, names_all_producers=True)
+    note = f"declared to be complete, but read at {format_time(read_at)}, before the window was over"
+    return Bounds(start, read_at, names_all_producers=True, notes=(note,))
 
 
 def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataFrame:
