@@ -232,8 +232,8 @@ CASES = {
     ),
     "pulsar_redelivery": ("pulsar: {producerName: a}", "pulsar: {commits: with the output}"),
     "pulsar_batch_acknowledgement": (
-        "pulsar: {producerName: a}",
-        "pulsar: {acknowledgmentAtBatchIndexLevelEnabled: true}",
+        "pulsar: {client: pulsar-4.0, producerName: a}",
+        "pulsar: {client: pulsar-4.1, producerName: a}",
     ),
     "pulsar_shared": ("pulsar: {subscriptionType: Shared}", "pulsar: {subscriptionType: Key_Shared}"),
     "activemq_acknowledgement": (
@@ -426,6 +426,17 @@ def test_a_standalone_worker_is_not_exactly_once_whatever_it_is_set_to() -> None
     assert found["connect_source_support"].severity is Severity.CRITICAL
     assert "connect_source_idempotence" in found
     assert "consumer_isolation" not in read
+
+
+def test_a_word_of_our_own_is_known_in_any_case_and_nothing_else_is() -> None:
+    """A word that means nothing would else be silence: `auto` alone may be JMS with or without a listener, or STOMP."""
+    assert "word_unknown" not in lint("consumer: {commits: After Processing, output: Keyed by ID}")
+    assert "word_unknown" not in lint("activemq: {acknowledgement: STOMP client, output: keyed by id}")
+
+    for settings in ("activemq: {acknowledgement: auto}", "storm: {trident.state: exactly-once}"):
+        found = lint(settings, "at_least_once")["word_unknown"]
+        assert "one of: " in found.advice
+        assert "nothing is known of" in found.failure
 
 
 def test_what_only_some_clients_have_is_left_open() -> None:
