@@ -562,6 +562,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(contract: Path) -> None:
     assert main(["check", str(contract)], out=Closed(), err=io.StringIO()) == 0
 
 
+def test_a_stream_that_is_closed_from_the_start_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tieout check … >&-`: who closes the output wants the exit code alone."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+
+    assert main(["schema"]) == 0
+
+
 def test_the_module_is_the_command() -> None:
     """`python -m tieout.cli` works where the script is not on the path."""
     ended = subprocess.run(
