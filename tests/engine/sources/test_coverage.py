@@ -187,11 +187,18 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
 
 def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
     """What is no aggregate, or names no column, is an error that shows where it stands."""
-    for text in ("attempted_at", "max(attempted_at", "max(attempted_at + nothing)"):
+    for text, told in (
+        ("attempted_at", "it is no aggregate"),
+        ("max(attempted_at", "expected Spark SQL"),
+        ("max(attempted_at + nothing)", "no column `nothing`"),
+        ("max(atempted_at)", "no column `atempted_at`"),
+    ):
         with pytest.raises(
             SourceError, match=r"ledgers\.produced\.coverage\.complete_until: expected an agg"
-        ):
+        ) as error:
             _coverage(spark, tmp_path, [_sent("a", 1)], {"complete_until": text})
+        assert f"found {text}: {told}" in str(error.value)
+        assert "the ledger's columns are: " in str(error.value)
 
 
 def test_tolerance_is_a_share_of_the_rows(spark: SparkSession, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tieout.contracts import Contract, CoverageSpec, LedgerSpec
 from tieout.contracts.times import format_time, parse_time
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
+from tieout.engine.sources.conforming import reason_of
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
@@ -173,10 +174,10 @@ def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregat
     try:
         raw = rows.groupBy(*keys).agg(F.expr(aggregate).alias("raw"))
     except AnalysisException as error:
-        reason = " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
         raise SourceError(
             f"{place}: expected an aggregate over the ledger's columns, "
-            f"such as max({TIME_COLUMN[ledger]}): {reason}"
+            f"such as max({TIME_COLUMN[ledger]}), found {aggregate}: {reason_of(error, aggregate)}; "
+            f"the ledger's columns are: {', '.join(SCHEMAS[ledger].names)}"
         ) from None
     until = strict(F.col("raw"), raw.schema["raw"].dataType, TimestampType())
     return raw.select(*keys, until.alias("until"))
