@@ -254,36 +254,37 @@ def _evidence_checks(found: _Found) -> Iterable[CheckResult]:
     statement, contract = found.statement, found.contract
     for ledger, coverage in statement["coverage"].items():
         yield _told(
-            f"coverage_{ledger}", coverage["covers"], coverage["gap"] or "covers", "covers the window"
+            f"coverage_{ledger}", coverage["covers"], coverage["gap"] or "covers", "must cover the window"
         )
     unexplained = found.total("unexplained")
-    yield _told("unexplained", unexplained == 0, f"{unexplained} offsets", "0 offsets without an explanation")
+    yield _told("unexplained", unexplained == 0, f"{unexplained} offsets", "none allowed")
     unverifiable = found.unverifiable
     yield _told(
         "unverifiable",
         unverifiable == 0,
         f"{unverifiable} messages, effects or offsets",
-        "0 that cannot be verified",
+        "none allowed",
     )
     errors = statement["identity_errors"]
-    yield _told("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum adds up")
+    yield _told("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum must add up")
     possible = found.count("POSSIBLE_DUPLICATE")
     if effect_of(contract, BreakClass.OUTPUT_DUPLICATE) == Effect.BROKEN:
-        yield _told(
-            "possible_duplicate", possible == 0, f"{possible} messages", "none that may have a second effect"
-        )
+        yield _told("possible_duplicate", possible == 0, f"{possible} messages", "none allowed")
     limit = contract.budgets.duplicate_ratio
     if contract.guarantee == Guarantee.AT_LEAST_ONCE and limit is not None:
         further = found.total("further_effects") + max(possible, found.possible_effects)
         worst = _ratio(further, found.total("first_effects"))
         fits = possible == 0 or (worst is not None and worst <= limit)
         yield _told(
-            "possible_duplicate", fits, f"{possible} messages", "within the budget even if all are doubled"
+            "possible_duplicate",
+            fits,
+            f"{possible} messages",
+            "must be within the budget even if all are doubled",
         )
     if contract.guarantee == Guarantee.EXACTLY_ONCE and Ledger.DELIVERED not in contract.ledgers:
         told = contract.effects == "read"
         yield _told(
-            "effects", told, "only reads are known", "output rows, or `effects: read` in the contract"
+            "effects", told, "only reads are known", "needs output rows, or `effects: read` in the contract"
         )
 
 

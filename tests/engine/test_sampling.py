@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -85,6 +86,14 @@ def test_a_look_is_bounded(tmp_path: Path) -> None:
         ),
         (lambda folder: (folder / "a.json").write_text("[{}]"), "a.json holds a JSON array"),
         (lambda folder: (folder / "a.parquet").write_text("no"), "cannot be read as parquet"),
+        (
+            lambda folder: [(folder / name).write_text("") for name in ("a.json", "b.jsonl")],
+            "files of one format.*found .json, .jsonl",
+        ),
+        (
+            lambda folder: (folder / "a.jsonl.gz").write_bytes(gzip.compress(b"{}" * 9)[:-9]),
+            "cannot be read as jsonl",
+        ),
     ],
 )
 def test_what_cannot_be_looked_at_is_told(tmp_path: Path, make: Callable[[Path], object], told: str) -> None:
@@ -93,6 +102,35 @@ def test_what_cannot_be_looked_at_is_told(tmp_path: Path, make: Callable[[Path],
 
     with pytest.raises(SourceError, match=rf"--produced .*{told}"):
         sample(str(tmp_path), "--produced", Ledger.PRODUCED)
+
+
+def test_packed_files_and_other_separators_are_looked_at(tmp_path: Path) -> None:
+    """What the reader takes is guessed as well: packed files, a byte order mark, columns parted by semicolons."""
+    (tmp_path / "sent").mkdir()
+    (tmp_path / "sent" / "a.jsonl.gz").write_bytes(
+        gzip.compress(b'\xef\xbb\xbf{"id": "a", "sent_ms": 1763632800000}\n')
+    )
+    (tmp_path / "out [1].csv").write_bytes(b"\xef\xbb\xbfid;written_ms\r\na;1763632800000\r\n")
+    sources = {Ledger.PRODUCED: str(tmp_path / "sent"), Ledger.DELIVERED: str(tmp_path / "out [1].csv")}
+
+    made = drafted("orders", Guarantee.AT_LEAST_ONCE, None, sources, tmp_path)
+
+    assert 'sent/*.jsonl.gz"}' in made.text
+    assert 'out [1].csv", options: {sep: ";"}' in made.text
+    assert "message_id: id  # id: by its name" in made.text
+    assert "processed_at: timestamp_millis(cast(written_ms as bigint))" in made.text
+
+
+def test_line_breaks_in_csv_are_told_before_they_are_judged(tmp_path: Path) -> None:
+    """They can be looked at here, and cannot be read there."""
+    (tmp_path / "out.csv").write_text('id,text\na,"x\ny"\n')
+
+    found = sample(str(tmp_path / "out.csv"), "--delivered", Ledger.DELIVERED)
+
+    assert found.rows == 1
+    assert found.warnings == (
+        "some values hold line breaks, which are not read from CSV: write them as JSON lines or Parquet",
+    )
 
 
 def test_a_table_needs_a_connection_and_a_name() -> None:

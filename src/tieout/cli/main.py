@@ -62,8 +62,13 @@ def _told(error: BaseException) -> str:
     return f"tieout: unexpected failure: {type(error).__name__}: {plain(first)}; --debug shows where"
 
 
-def _printable(stream: TextIO) -> TextIO:
-    """Return the stream, told to write what its encoding lacks as escapes instead of failing."""
+def _printable(stream: TextIO | None) -> TextIO:
+    """Return the stream, told to write what its encoding lacks as escapes instead of failing.
+
+    Python has None for a stream that was closed before it began (`>&-`); what is told there goes nowhere.
+    """
+    if stream is None:
+        return io.StringIO()
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
     return stream

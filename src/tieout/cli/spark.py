@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -58,7 +62,20 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     require_java()
     progress("starting Spark")
     spark = local_session("tieout", settings.jars() if contract.reads_clusters else ())
+    _heed_interrupts()
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _heed_interrupts() -> None:
+    """Let Ctrl-C interrupt the command: PySpark's own handler talks to Java amid an answer, and both fail loudly."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt; the command ends, and what Py4J logs of the call that was cut off is of no use."""
+    logging.disable()
+    signal.default_int_handler(number, frame)

@@ -13,7 +13,7 @@ from tieout.contracts import load_contract
 from tieout.contracts.drafting import Draft, draft
 from tieout.contracts.guessing import LedgerSample
 from tieout.engine.sampling import TOPIC, sample
-from tieout.errors import UsageError
+from tieout.errors import ContractError, UsageError
 from tieout.model import Guarantee, Ledger
 
 
@@ -34,10 +34,9 @@ def drafted(
         folder: Where the contract will lie; relative paths are told from there.
 
     Raises:
-        UsageError: where a ledger that every contract needs is not given.
+        UsageError: where a ledger that every contract needs is not given, or the pipeline's name is none.
         SourceError: where a source cannot be looked at.
         JavaError: where a topic is to be looked at, and Java is missing or too old.
-        ContractError: where the name of the pipeline is none.
     """
     if Ledger.PRODUCED not in sources or not {Ledger.DELIVERED, Ledger.READ} & set(sources):
         raise UsageError("expected --produced and one of --delivered and --read: every contract needs them")
@@ -51,7 +50,10 @@ def drafted(
     with tempfile.TemporaryDirectory(prefix="tieout-init-") as scratch:
         file = Path(scratch) / "contract.yml"
         file.write_text(made.text, encoding="utf-8")
-        load_contract(file)
+        try:
+            load_contract(file)
+        except ContractError as error:
+            raise UsageError(f"PIPELINE {pipeline}: {error.reason}") from error
     return made
 
 

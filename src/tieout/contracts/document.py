@@ -28,6 +28,15 @@ _CORE_TAGS: Final = {
 }
 _PLAIN_TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
 
+_ADVICE: Final = {
+    "expected <block end>": "the line is not indented as those beside it are",
+    "expected ',' or ": "a bracket is not closed, or what stands within it needs quotes",
+    "mapping values are not allowed here": "a value with a colon and a space needs quotes",
+    "found character '\\t'": "the line is indented by a tab; YAML takes spaces",
+    "could not find expected ':'": "a field is followed by a colon and a space",
+}
+"""How PyYAML's words begin, and what its users can do about it."""
+
 FieldPath = tuple[str | int, ...]
 
 
@@ -67,7 +76,8 @@ def read_document(path: Path) -> Document:
         node = yaml.compose(text, Loader=_CoreLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise ContractError(file, mark.line + 1 if mark else None, f"not YAML: {error.problem}") from error
+        reason = f"not YAML: {error.problem}{_advice(error.problem or '')}"
+        raise ContractError(file, mark.line + 1 if mark else None, reason) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise ContractError(file, line, f"not YAML: {error.reason}") from error
@@ -80,6 +90,10 @@ def read_document(path: Path) -> Document:
             file, node.start_mark.line + 1, f"expected a mapping of fields, found {_kind(node)}"
         )
     return _Reading(file).document(node)
+
+
+def _advice(problem: str) -> str:
+    return next((f"; {advice}" for begins, advice in _ADVICE.items() if problem.startswith(begins)), "")
 
 
 def _read_text(path: Path) -> str:

@@ -65,7 +65,9 @@ def draft(
     for ledger, found in samples.items():
         missing = [one for one in wanted_columns(ledger) if one not in guesses[ledger]]
         lines += _ledger_lines(ledger, found, guesses[ledger], missing)
-        questions += [f"{ledger}: {told}" for told in _questions(ledger, missing, identity)]
+        questions += [
+            f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)
+        ]
     if identity is Identity.MESSAGE_ID and "no column" in why:
         questions.insert(0, why)
     return Draft("\n".join(lines) + "\n", tuple(questions))
@@ -115,6 +117,7 @@ def _ledger_lines(
     ledger: Ledger, found: LedgerSample, guesses: Mapping[str, Guess], missing: Sequence[str]
 ) -> list[str]:
     lines = [f"  {ledger}:", f"    # {found.rows} rows were looked at. {_source_comment(found)}".rstrip()]
+    lines += [f"    # {_comment(told)}" for told in found.warnings]
     lines += [f"    source: {_source(found)}", "    columns:" if guesses else "    columns: {}"]
     for name, guess in guesses.items():
         lines.append(
@@ -195,7 +198,10 @@ def _source(found: LedgerSample) -> str:
         return f"{{kind: kafka, connection: {name}, topic: {json.dumps(table, ensure_ascii=False)}}}"
     if found.form == "jdbc":
         return f"{{kind: jdbc, connection: {name}, table: {json.dumps(table, ensure_ascii=False)}}}"
-    return f"{{kind: files, format: {found.form}, path: {json.dumps(found.path, ensure_ascii=False)}}}"
+    options = "" if found.separator == "," else f", options: {{sep: {json.dumps(found.separator)}}}"
+    return (
+        f"{{kind: files, format: {found.form}, path: {json.dumps(found.path, ensure_ascii=False)}{options}}}"
+    )
 
 
 def _scalar(text: str) -> str:

@@ -90,9 +90,11 @@ def _no_match(detail: ErrorDetails, _path: FieldPath) -> str:
     return f"expected text that matches {detail['ctx']['pattern']}, found {_shown(detail['input'])}"
 
 
-def _of_wrong_type(detail: ErrorDetails, _path: FieldPath) -> str:
+def _of_wrong_type(detail: ErrorDetails, path: FieldPath) -> str:
     kind, said = detail["type"], detail["msg"].removeprefix("Input should be ")
-    return f"expected {_EXPECTED.get(kind, said)}, found {_shown(detail['input'])}"
+    is_cut_off = path[-2:-1] == ("columns",) and not str(path[-1]).isidentifier()
+    advice = "; within {…} an expression with a comma needs quotes" if is_cut_off else ""
+    return f"expected {_EXPECTED.get(kind, said)}, found {_shown(detail['input'])}{advice}"
 
 
 _EXPLAINERS: Final[dict[str, Callable[[ErrorDetails, FieldPath], str]]] = {

@@ -16,6 +16,7 @@ from tieout.model import Ledger
 
 _SIMPLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WHOLE: Final = re.compile(r"-?\d{1,19}")
+_UNIT: Final = re.compile(r"_(?:s|sec|seconds|ms|millis|us|micros|ns|nanos|ts|utc|time)$")
 PLACE: Final = ("topic", "partition", "offset")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UNITS: Final = (
@@ -102,12 +103,17 @@ class ColumnSample:
 
 @dataclass(frozen=True)
 class LedgerSample:
-    """Some rows of a source: its `form` (a file format, `jdbc` or `kafka`), where it is, and its columns."""
+    """Some rows of a source: its `form` (a file format, `jdbc` or `kafka`), where it is, and its columns.
+
+    `separator` is what parts the columns of CSV; `warnings` say what the reader will not take.
+    """
 
     form: str
     path: str
     columns: tuple[ColumnSample, ...]
     rows: int
+    separator: str = ","
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,9 +156,12 @@ def guessed(ledger: Ledger, found: LedgerSample, samples: Mapping[Ledger, Ledger
 
 def _guess(wanted: str, ledger: Ledger, columns: Sequence[ColumnSample]) -> Guess | None:
     """Return the first column that is called so and whose values fit, or None."""
-    by_name: dict[str, ColumnSample] = {}
-    for column in columns:
-        by_name.setdefault(plain_name(column.name), column)
+    by_name = {plain_name(column.name): column for column in reversed(columns)}
+    if wanted in _TIMES:
+        for column in columns:
+            moment = _UNIT.sub("", plain_name(column.name))
+            for name in (moment, f"{moment}_at"):
+                by_name.setdefault(name, column)
     judge = _judge(wanted, ledger)
     for known in (by_name[name] for name in _NAMES[wanted] if name in by_name):
         found = judge(known) if known.values else None

@@ -6,15 +6,18 @@ PostgreSQL's client. At most `ROWS` rows are read, whatever the source's size.
 
 from __future__ import annotations
 
+import bz2
 import csv
 import glob
+import gzip
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from tieout.contracts import KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
@@ -26,6 +29,11 @@ _FILES: Final = 20
 _FORMATS: Final = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet",
 }  # fmt: skip
+_PACKED: Final = {".gz": gzip.open, ".bz2": bz2.open}
+_SEPARATORS: Final = ",;\t|"
+_LINE_BREAKS: Final = (
+    "some values hold line breaks, which are not read from CSV: write them as JSON lines or Parquet"
+)
 _TABLE: Final = "jdbc:"
 TOPIC: Final = "kafka:"
 
@@ -67,33 +75,70 @@ def _files(text: str, place: str) -> LedgerSample:
     files = sorted(file for file in _named(Path(text), text) if not file.name.startswith((".", "_")))
     if not files:
         raise SourceError(f"{place} {text}: expected files, found none; give a file, a folder or a pattern")
-    formats = {_FORMATS.get(file.suffix.lower()) for file in files}
-    known = formats - {None}
-    if len(formats) != 1 or not known:
-        found = ", ".join(sorted({file.suffix or "no suffix" for file in files}))
+    endings = sorted({_ending(file) for file in files})
+    form = _form(endings[0])
+    if len(endings) != 1 or form is None:
+        found = ", ".join(ending or "no suffix" for ending in endings)
         raise SourceError(
             f"{place} {text}: expected files of one format, {', '.join(sorted(_FORMATS))}, found {found}; "
             "give a pattern such as 'sent/*.jsonl'"
         )
-    (form,) = known
-    read = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[str(form)]
+    read = {"jsonl": _json_rows, "csv": _csv_rows, "parquet": _parquet_rows}[form]
     try:
         rows = list(islice(chain.from_iterable(read(file) for file in files[:_FILES]), ROWS))
-    except (OSError, ValueError, csv.Error) as error:
+        separator = _separator(files[0]) if form == "csv" else ","
+    except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
         raise SourceError(f"{place} {text}: cannot be read as {form}: {error}") from error
-    path = text if not Path(text).is_dir() else f"{text.rstrip('/')}/*{files[0].suffix}"
-    return LedgerSample(str(form), path, _columns(rows), len(rows))
+    path = text if not Path(text).is_dir() else f"{text.rstrip('/')}/*{endings[0]}"
+    warnings = (_LINE_BREAKS,) if form == "csv" and _has_line_breaks(rows) else ()
+    return LedgerSample(form, path, _columns(rows), len(rows), separator, warnings)
+
+
+def _has_line_breaks(rows: Iterable[Row]) -> bool:
+    values = chain.from_iterable(row.values() for row in rows)
+    return any("\n" in value or "\r" in value for value in values if value)
 
 
 def _named(path: Path, text: str) -> Iterable[Path]:
     if path.is_dir():
-        return (file for file in path.iterdir() if file.suffix.lower() in _FORMATS)
+        return (file for file in path.iterdir() if _form(_ending(file)))
+    if path.exists():
+        return (path,)
     return (Path(found) for found in glob.glob(text))  # noqa: PTH207 - the pattern may be absolute
+
+
+def _ending(file: Path) -> str:
+    """Return how the file's name ends, with its compression.
+
+    >>> _ending(Path("a.2026.jsonl.gz")), _ending(Path("b.csv"))
+    ('.jsonl.gz', '.csv')
+    """
+    packed = file.suffix if file.suffix in _PACKED else ""
+    return Path(file.name.removesuffix(packed)).suffix + packed
+
+
+def _form(ending: str) -> str | None:
+    """Return the format of files that end so, or None where it is not known."""
+    return _FORMATS.get(ending.lower().removesuffix(".gz").removesuffix(".bz2"))
+
+
+def _opened(file: Path, newline: str | None = None) -> IO[str]:
+    """Open a text file, unpacked and without its byte order mark."""
+    opening: Any = _PACKED.get(file.suffix, open)
+    opened: IO[str] = opening(file, "rt", encoding="utf-8-sig", errors="replace", newline=newline)
+    return opened
+
+
+def _separator(file: Path) -> str:
+    """Return what parts the columns of a CSV file: of the usual signs the one that its header has most."""
+    with _opened(file) as lines:
+        header = next(lines, "")
+    return max(_SEPARATORS, key=header.count)
 
 
 def _json_rows(file: Path) -> Iterator[Row]:
     """Yield the objects of a file of JSON lines; lines that are none are passed over, as the reader counts them."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
+    with _opened(file) as lines:
         for line in islice(lines, ROWS):
             if line.lstrip().startswith("["):
                 raise ValueError(f"{file.name} holds a JSON array; expected one object a line")
@@ -106,8 +151,8 @@ def _json_rows(file: Path) -> Iterator[Row]:
 
 
 def _csv_rows(file: Path) -> Iterator[Row]:
-    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
-        for row in islice(csv.DictReader(lines), ROWS):
+    with _opened(file, newline="") as lines:
+        for row in islice(csv.DictReader(lines, delimiter=_separator(file)), ROWS):
             yield {name: value or None for name, value in row.items() if name is not None}
 
 

@@ -29,6 +29,9 @@ SECTIONS: Final = (
 )  # fmt: skip
 """The parts of a pipeline, in the order in which they are told."""
 
+STANDALONE: Final = "offset.storage.file.filename"
+"""What only a standalone worker of Kafka Connect has."""
+
 _OF_CLIENTS: Final = ("producer", "consumer")
 _ASKED: Final = ("broker",)
 _ADVICE: Final = {
@@ -43,8 +46,14 @@ _SAME: Final = {
         "max.in.flight": "max.in.flight.requests.per.connection",
     },
     "kafka": {"default.replication.factor": "replication.factor", "log.retention.ms": "retention.ms"},
+    "spark": {"spark.sql.streaming.checkpointLocation": "checkpointLocation"},
 }
 """Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
+
+_ANY_CASE: Final = {
+    "spark": ("checkpointLocation", "failOnDataLoss", "startingOffsets", "kafka.isolation.level")
+}
+"""Settings that a program knows in whatever case they are written."""
 
 _RETENTION: Final = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 """Settings that say `retention.ms` in another unit, the one that counts first."""
@@ -171,12 +180,19 @@ class Pipeline:
         return self.parts[section]
 
     @property
+    def has_exact_sources(self) -> Truth:
+        """Whether Connect's workers write sources in transactions, which a standalone worker never does."""
+        connect = self["connect"]
+        is_standalone = connect.has(STANDALONE)
+        return both(not is_standalone, connect.is_any("exactly.once.source.support", "enabled"))
+
+    @property
     def has_transactions(self) -> Truth:
         """Whether the topic's records are written in transactions."""
         connect, streams, producer = self["connect"], self["streams"], self["producer"]
         known = (
             producer.has("transactional.id"),
-            connect.is_any("exactly.once.source.support", "enabled") if connect.is_declared else False,
+            self.has_exact_sources if connect.is_declared else False,
             streams.is_any("processing.guarantee", *EXACTLY_ONCE) if streams.is_declared else False,
         )
         if True in known or producer.is_declared or connect.is_declared or streams.is_declared:
@@ -269,6 +285,8 @@ def _canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[s
     same = {other: name for program in software for other, name in _SAME.get(program, {}).items()}
     renamed = {same[name]: value for name, value in settings.items() if name in same}
     known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
+    cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
+    known = {cases.get(name.lower(), name): value for name, value in known.items()}
     if software == ("kafka",):
         for name, unit in _RETENTION.items():
             if name in known and known[name].lstrip("-").isdigit():

@@ -123,13 +123,14 @@ DEFAULTS: Final = (
     # Storm: conf/defaults.yaml; the javadoc of KafkaSpoutConfig
     Default("storm", "processing.guarantee", "at_least_once"),
     Default("storm", "topology.message.timeout.secs", "30"),
-    # Pulsar: conf/broker.conf, conf/bookkeeper.conf; Pulsar documentation, Pulsar clients
+    # Pulsar: PIP-391; conf/broker.conf, conf/bookkeeper.conf; Pulsar documentation, Pulsar clients
     Default("pulsar", "brokerDeduplicationEnabled", "false"),
     Default("pulsar", "sendTimeoutMs", "30000"),
     Default("pulsar", "journalSyncData", "true"),
     Default("pulsar", "managedLedgerDefaultAckQuorum", "2"),
     Default("pulsar", "ttlDurationDefaultInSeconds", "0"),
-    Default("pulsar", "acknowledgmentAtBatchIndexLevelEnabled", "false"),
+    Default("pulsar", "acknowledgmentAtBatchIndexLevelEnabled", "false", until="4.1"),
+    Default("pulsar", "acknowledgmentAtBatchIndexLevelEnabled", "true", since="4.1"),
     Default("pulsar", "subscriptionType", "exclusive"),
     # ActiveMQ Classic: its documentation, KahaDB and Connection Configuration
     Default("activemq", "persistent", "true"),

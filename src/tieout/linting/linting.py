@@ -13,7 +13,7 @@ from tieout.linting.declaring import Pipeline, Trouble, declared
 from tieout.linting.finding import Finding
 from tieout.linting.rule import Rule
 from tieout.linting.rules import RULES
-from tieout.linting.rules.output import OWN_WORDS
+from tieout.linting.rules.output import OWN_WORDS, WORDS_OF, WORDS_OF_PARTS
 from tieout.model import BreakClass, Severity
 from tieout.verdicts import Effect, effect_of
 
@@ -93,10 +93,10 @@ def _matters(contract: Contract, name: BreakClass) -> bool:
 
 def _unknown_words(pipeline: Pipeline) -> Iterator[Trouble]:
     for part in pipeline.parts.values():
-        for setting, words in OWN_WORDS.items():
+        for setting, words in (*OWN_WORDS.items(), *WORDS_OF_PARTS.get(part.section, {}).items()):
             value = part.text(setting)
-            if value is not None and value not in words:
-                failure = "this word means nothing here, so nothing is known of the output"
+            if value is not None and value.lower() not in words and "${" not in value:
+                failure = f"this word means nothing here, so nothing is known of {WORDS_OF[setting]}"
                 yield Trouble(
                     "word_unknown", part.section, setting, value, failure, f"one of: {', '.join(words)}"
                 )

@@ -28,7 +28,8 @@ _PARTS: Final = {
     "streams": "A Kafka Streams application.",
     "flink": "A Flink job, in the words of its configuration and of the Kafka connector in SQL.",
     "spark": (
-        "A Spark query. `sink` is `kafka`, `foreachBatch`, `foreach` or `file`; `api: dstreams` is the older API."
+        "A Spark query. `sink` is `kafka`, `foreachBatch`, `foreach` or `file`; `api: dstreams` is the older API, "
+        "which has none of a query's options."
     ),
     "storm": "A Storm topology. `trident.state` is `transactional`, `opaque` or `non-transactional`.",
     "pulsar": "Brokers, producer and consumer of Pulsar.",

@@ -86,7 +86,8 @@ class Description(Model):
         try:
             return Description.model_validate(self.model_dump() | {"messages": messages})
         except ValidationError as error:
-            raise UsageError(f"--messages {messages}: {error.errors()[0]['msg']}") from error
+            reason = error.errors()[0]["msg"].replace("Input should be", "expected a number")
+            raise UsageError(f"--messages {messages}: {reason}") from error
 
     @property
     def partitions(self) -> int:

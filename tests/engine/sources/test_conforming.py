@@ -144,7 +144,18 @@ def test_canonical_schema_whatever_the_source_has(spark: SparkSession, tmp_path:
             r"columns\.message_id: no column `idd`; the source's columns are: id, n$",
         ),
         ({"columns": {"message_id": "concat(id"}}, r"columns\.message_id: .*[Ss]yntax"),
-        ({"columns": {"sequence": "max(n)"}}, r"columns\.sequence: "),
+        (
+            {"columns": {"message_id": "id +* ("}},
+            r"columns\.message_id: expected Spark SQL, found id \+\* \(: .*[Ss]yntax",
+        ),
+        (
+            {"columns": {"sequence": "max(n)"}},
+            r"columns\.sequence: expected an expression over one row, found an aggregate: max\(n\);",
+        ),
+        (
+            {"columns": {"attempted_at": "timestamp_secunds(n)"}},
+            r"columns\.attempted_at: no function `timestamp_secunds`;",
+        ),
         ({"where": "kind = 'x'"}, r"where: no column `kind`"),
         ({"where": "n + 1"}, r"where: expected a condition, found an expression of type bigint"),
     ],

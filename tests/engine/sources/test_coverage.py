@@ -49,6 +49,17 @@ def test_declared_is_the_window_with_margin_and_grace(spark: SparkSession, tmp_p
     assert found.names_all_producers
 
 
+def test_nobody_can_have_declared_what_was_still_to_come(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a window that is not over, as one of a mistyped year, a file says nothing beyond when it was read."""
+    found = _coverage(spark, tmp_path, [_sent("a", 5)], "declared", _minute(30))
+
+    assert found.complete_until == _minute(30)
+    assert not found.covers(WINDOW.start, WINDOW.end)
+    assert found.notes == (
+        "declared to be complete, but read at 2026-11-20T10:30:00Z, before the window was over",
+    )
+
+
 def test_without_a_statement_nothing_is_covered(spark: SparkSession, tmp_path: Path) -> None:
     """Rows alone prove nothing about absence."""
     found = _coverage(spark, tmp_path, [_sent("a", 5)], None)
@@ -176,11 +187,18 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
 
 def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
     """What is no aggregate, or names no column, is an error that shows where it stands."""
-    for text in ("attempted_at", "max(attempted_at", "max(attempted_at + nothing)"):
+    for text, told in (
+        ("attempted_at", "it is no aggregate"),
+        ("max(attempted_at", "expected Spark SQL"),
+        ("max(attempted_at + nothing)", "no column `nothing`"),
+        ("max(atempted_at)", "no column `atempted_at`"),
+    ):
         with pytest.raises(
             SourceError, match=r"ledgers\.produced\.coverage\.complete_until: expected an agg"
-        ):
+        ) as error:
             _coverage(spark, tmp_path, [_sent("a", 1)], {"complete_until": text})
+        assert f"found {text}: {told}" in str(error.value)
+        assert "the ledger's columns are: " in str(error.value)
 
 
 def test_tolerance_is_a_share_of_the_rows(spark: SparkSession, tmp_path: Path) -> None:

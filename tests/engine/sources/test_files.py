@@ -173,6 +173,21 @@ def test_csv_rows_with_another_number_of_columns(spark: SparkSession, tmp_path: 
     assert found.coverage.unparsed == 3
 
 
+def test_a_line_break_within_a_csv_value_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Its first line would else be a row that is cut off, and its second one perhaps a row that nobody wrote."""
+    good = '"1","a, ""b"""\n2," ""c"" "\n3,5" pipe\n4,""\n'
+    (tmp_path / "a.csv").write_text(f'id,topic\n{good}5,"x\ny,z"\n6,"x""\n')
+
+    found = evidence_of(spark, tmp_path, "produced", source=_csv("a.csv"), columns={"message_id": "id"})
+
+    told = "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
+    assert [note for note in found.coverage.notes if "quote" in note] == [
+        f"a.csv:6: {told}",
+        f"a.csv:8: {told}",
+    ]
+    assert {topic for _, topic in rows_of(found, "message_id", "topic")} >= {'a, "b"', ' "c" ', '5" pipe'}
+
+
 def test_csv_files_with_columns_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
     """Each file is read by its own header; a column that one of them lacks is null there."""
     (tmp_path / "a.csv").write_text("message_id;topic\n1;t\n")

@@ -331,6 +331,24 @@ def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) ->
         assert words in together.err
 
 
+def test_init_says_which_name_is_none(tmp_path: Path) -> None:
+    """By the argument, not by a file that nobody wrote."""
+    (tmp_path / "a.jsonl").write_text('{"id": "a"}\n')
+    words = (
+        "--guarantee",
+        "at_least_once",
+        "--produced",
+        tmp_path / "a.jsonl",
+        "--delivered",
+        tmp_path / "a.jsonl",
+    )
+
+    told = run("init", "Orders-2", *words)
+
+    assert told.code == 2
+    assert told.err.startswith("tieout: PIPELINE Orders-2: pipeline: expected text that matches")
+
+
 def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
     """With paths as the contract's folder sees them; what is open is told, and nothing is overwritten."""
     (tmp_path / "sent.jsonl").write_text('{"id": "a", "sent_ms": 1763632800000}\n')
@@ -542,6 +560,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(contract: Path) -> None:
             raise BrokenPipeError
 
     assert main(["check", str(contract)], out=Closed(), err=io.StringIO()) == 0
+
+
+def test_a_stream_that_is_closed_from_the_start_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tieout check … >&-`: who closes the output wants the exit code alone."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+
+    assert main(["schema"]) == 0
 
 
 def test_the_module_is_the_command() -> None:

@@ -123,6 +123,11 @@ WRONG_FIELDS = [
     ),
     ("path: produced/*.jsonl", "path: 5", "8: ledgers.produced.source.path: expected a list, found 5"),
     ("message_id: id", "message_id: 5", "10: ledgers.produced.columns.message_id: expected text, found 5"),
+    (
+        "columns:\n      message_id: id",
+        "columns: {message_id: sha2(body, 256)}",
+        "9: ledgers.produced.columns.256): expected text, found null; within {…} an expression with a comma needs quotes",
+    ),
     ("message_id: id", "message_id:", "10: ledgers.produced.columns.message_id: expected text, found null"),
     (
         "coverage: declared",
@@ -294,10 +299,22 @@ SECRETS = [
 YAML_ERRORS = [
     (GOOD.replace("grace: 15m", "group: b"), "5: group: given a second time, first on line 4"),
     (GOOD.replace("grace: 15m", "'group': b"), "5: group: given a second time, first on line 4"),
-    (GOOD.replace("grace: 15m", "grace: [15m"), "6: not YAML: expected ',' or ']', but got ':'"),
+    (
+        GOOD.replace("grace: 15m", "grace: [15m"),
+        "6: not YAML: expected ',' or ']', but got ':'; a bracket is not closed, or what stands within it needs quotes",
+    ),
+    (
+        GOOD.replace("grace: 15m", "  grace: 15m"),
+        "5: not YAML: mapping values are not allowed here; a value with a colon and a space needs quotes",
+    ),
+    (
+        GOOD.replace("    source:", "   source:", 1),
+        "9: not YAML: expected <block end>, but found '<block mapping start>'; "
+        "the line is not indented as those beside it are",
+    ),
     (
         GOOD.replace("grace: 15m", "\tgrace: 15m"),
-        "5: not YAML: found character '\\t' that cannot start any token",
+        "5: not YAML: found character '\\t' that cannot start any token; the line is indented by a tab; YAML takes spaces",
     ),
     (GOOD.replace("grace: 15m", "grace: a\x07b"), "5: not YAML: special characters are not allowed"),
     (GOOD.replace("grace: 15m", 'description: "a\\0b"'), "5: the character U+0000 is not allowed"),

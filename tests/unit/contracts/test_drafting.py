@@ -62,6 +62,15 @@ def test_what_does_not_fit_is_no_time(tmp_path: Path, values: tuple[str, str]) -
     assert "produced: attempted_at was not found" in made.open_questions
 
 
+@pytest.mark.parametrize("name", ["written_us", "writtenAt", "ts_us", "loaded_ts", "created_time"])
+def test_a_times_name_may_end_in_its_unit(tmp_path: Path, name: str) -> None:
+    """What it is in is told by the values, as without one."""
+    times = ColumnSample(name, "integer", ("1763632800000000", "1763632800000001"))
+    _, contract = drafted(tmp_path, of(IDS), of(IDS, times))
+
+    assert contract.ledgers[Ledger.DELIVERED].columns["processed_at"] == f"timestamp_micros({name})"
+
+
 def test_coverage_is_never_guessed(tmp_path: Path) -> None:
     """Rows cannot show that none is missing: none is written, whatever the source, and the reader is told."""
     made, contract = drafted(tmp_path, of(IDS), of(IDS, form="jdbc"))

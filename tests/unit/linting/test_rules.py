@@ -232,8 +232,8 @@ CASES = {
     ),
     "pulsar_redelivery": ("pulsar: {producerName: a}", "pulsar: {commits: with the output}"),
     "pulsar_batch_acknowledgement": (
-        "pulsar: {producerName: a}",
-        "pulsar: {acknowledgmentAtBatchIndexLevelEnabled: true}",
+        "pulsar: {client: pulsar-4.0, producerName: a}",
+        "pulsar: {client: pulsar-4.1, producerName: a}",
     ),
     "pulsar_shared": ("pulsar: {subscriptionType: Shared}", "pulsar: {subscriptionType: Key_Shared}"),
     "activemq_acknowledgement": (
@@ -347,6 +347,16 @@ def test_what_conflicts_switches_a_default_off_without_a_word() -> None:
     assert "producer_refuses" in lint("producer: {transactional.id: a, enable.idempotence: false}")
 
 
+def test_true_and_false_are_read_as_java_reads_them() -> None:
+    """`TRUE` asks for idempotence as `true` does, and the client refuses what does not go with it."""
+    found = lint("producer: {client: java-4.0, enable.idempotence: 'TRUE', acks: 1}")
+    worker = "connect: {producer.enable.idempotence: 'True'}"
+
+    assert "producer_refuses" in found
+    assert "producer_refuses" in lint("producer: {transactional.id: a, enable.idempotence: 'False'}")
+    assert "connect_source_idempotence" not in lint(f"{{{worker}, connector: {{connector.class: Source}}}}")
+
+
 def test_without_retries_nothing_is_doubled_by_them() -> None:
     """A client that does not retry needs no idempotence; what it did not get acknowledged is unknown, not doubled."""
     assert "producer_idempotence" not in lint("producer: {client: librdkafka, retries: 0}")
@@ -388,6 +398,45 @@ def test_an_output_keyed_by_id_stands_what_is_sent_twice() -> None:
 
     assert "producer_idempotence" not in lint(settings.format(key="id"))
     assert "producer_idempotence" in lint(settings.format(key="position"))
+
+
+def test_a_spark_query_is_known_by_its_options_however_they_are_written() -> None:
+    """Spark knows options in any case, and takes where checkpoints lie from its session as well."""
+    lower = lint("spark: {checkpointlocation: s3://b/c, failondataloss: false, startingoffsets: earliest}")
+    session = lint("spark: {spark.sql.streaming.checkpointLocation: s3://b/c}")
+
+    assert "spark_data_loss" in lower
+    assert not {"spark_checkpoint", "spark_starting_offsets"} & lower.keys()
+    assert "spark_checkpoint" not in session
+
+
+def test_dstreams_are_not_held_to_the_options_of_a_query() -> None:
+    """The older API keeps its positions itself, and has no option of these names that could be missing."""
+    found = lint("spark: {api: dstreams, output: keyed by id}")
+
+    assert set(found) == {"spark_gaps"}
+
+
+def test_a_standalone_worker_is_not_exactly_once_whatever_it_is_set_to() -> None:
+    """Exactly-once sources are the distributed mode's; a standalone worker takes no notice of the setting."""
+    worker = "{exactly.once.source.support: enabled, offset.storage.file.filename: /o}"
+    found = lint(f"{{connect: {worker}, connector: {{connector.class: Source}}}}")
+    read = lint(f"{{connect: {worker}, consumer: {{client: java-4.0}}}}")
+
+    assert found["connect_source_support"].severity is Severity.CRITICAL
+    assert "connect_source_idempotence" in found
+    assert "consumer_isolation" not in read
+
+
+def test_a_word_of_our_own_is_known_in_any_case_and_nothing_else_is() -> None:
+    """A word that means nothing would else be silence: `auto` alone may be JMS with or without a listener, or STOMP."""
+    assert "word_unknown" not in lint("consumer: {commits: After Processing, output: Keyed by ID}")
+    assert "word_unknown" not in lint("activemq: {acknowledgement: STOMP client, output: keyed by id}")
+
+    for settings in ("activemq: {acknowledgement: auto}", "storm: {trident.state: exactly-once}"):
+        found = lint(settings, "at_least_once")["word_unknown"]
+        assert "one of: " in found.advice
+        assert "nothing is known of" in found.failure
 
 
 def test_what_only_some_clients_have_is_left_open() -> None:

@@ -99,6 +99,15 @@ def test_every_table_names_its_columns_and_rows(
     assert [tag for tag, _ in page.tags].count("thead") == [tag for tag, _ in page.tags].count("table")
 
 
+def test_a_wide_table_scrolls_by_itself(statement: dict[str, Any], lost_break: dict[str, Any]) -> None:
+    """On a narrow screen the page stays as wide as the screen: what holds texts of any length has its own bar."""
+    page = render_html(statement, [lost_break])
+    tables = re.findall(r"(<div[^>]*>)?\s*<table>\s*(<caption>)?", page)
+
+    assert len(tables) > 5
+    assert all('class="wide"' in around or caption for around, caption in tables)
+
+
 def test_hostile_text_never_becomes_markup(statement: dict[str, Any], lost_break: dict[str, Any]) -> None:
     """Whatever stands in any text of statement and breaks, the page has the same tags and attributes."""
     expected = Page(render_html(statement, [lost_break])).tags

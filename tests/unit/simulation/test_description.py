@@ -94,6 +94,8 @@ def test_the_number_of_messages_can_be_replaced(tmp_path: Path) -> None:
     assert description.with_messages(5_000).messages == 5_000
     with pytest.raises(UsageError, match="at least 8 a partition"):
         description.with_messages(3)
+    with pytest.raises(UsageError, match="--messages 0: expected a number greater than or equal to 1"):
+        description.with_messages(0)
 
 
 def test_the_example_can_have_every_fault() -> None:

@@ -38,6 +38,7 @@ _PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()")
 _BELONGS: Final = "_tieout_belongs"
 _VALUE: Final = "_tieout_value_"
 _SHOWN_COLUMNS: Final = 40
+_SHOWN_TEXT: Final = 80
 
 
 @dataclass(frozen=True)
@@ -153,17 +154,33 @@ def _expression(source: DataFrame, text: str, place: str, names: list[str]) -> C
         source.select("*", expression)
     except AnalysisException as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
-        reason = _reason(error)
-        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}") from None
+        raise SourceError(f"{place}: {reason_of(error, text)}; the source's columns are: {shown}") from None
     return expression
 
 
-def _reason(error: AnalysisException) -> str:
-    """Return what is wrong with an expression, in one line."""
-    parameters = error.getMessageParameters() or {}
-    if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+def reason_of(error: AnalysisException, text: str) -> str:
+    """Return what is wrong with the expression, in one line."""
+    parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
+    if condition.startswith("UNRESOLVED_COLUMN"):
         return f"no column {parameters.get('objectName', '')}".strip()
+    if condition == "UNRESOLVED_ROUTINE":
+        return f"no function {parameters.get('routineName', '')}".strip()
+    if condition == "MISSING_GROUP_BY":
+        return f"expected an expression over one row, found an aggregate: {_shown(text)}"
+    if condition == "MISSING_AGGREGATION":
+        return "it is no aggregate"
+    if condition == "PARSE_SYNTAX_ERROR":
+        return f"expected Spark SQL, found {_shown(text)}: {_told(error)}"
+    return _told(error)
+
+
+def _told(error: AnalysisException) -> str:
     return " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_TEXT else f"{line[:_SHOWN_TEXT]}…"
 
 
 def _is_failed(value: Column, text: str, names: list[str]) -> Column:

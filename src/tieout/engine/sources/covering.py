@@ -18,6 +18,7 @@ from tieout.contracts import Contract, CoverageSpec, LedgerSpec
 from tieout.contracts.times import format_time, parse_time
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
+from tieout.engine.sources.conforming import reason_of
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
@@ -57,7 +58,7 @@ def bounds_of(
 ) -> Bounds:
     """Return how far the ledger is complete.
 
-    `declared` is complete over the window, its margin and its grace. `complete_until` is what the source
+    `declared` is complete over a past window, its margin and its grace. `complete_until` is what the source
     itself says, and counts where the contract says nothing.
 
     Raises:
@@ -65,7 +66,7 @@ def bounds_of(
     """
     spec = contract.ledgers[ledger].coverage
     if spec == "declared":
-        return Bounds(window.start - contract.margin, window.end + contract.grace, names_all_producers=True)
+        return _declared(contract, window, read_at)
     if not isinstance(spec, CoverageSpec):
         notes: tuple[str, ...] = (
             () if complete_until else ("the contract does not say how far this ledger is complete",)
@@ -83,6 +84,15 @@ def bounds_of(
         has_sequence_gaps=has_gaps,
         notes=(*said, *strangers, *gap_notes),
     )
+
+
+def _declared(contract: Contract, window: Window, read_at: datetime) -> Bounds:
+    """Return what `declared` says; of a time that was still to come nobody can have declared anything."""
+    start, end = window.start - contract.margin, window.end + contract.grace
+    if window.offsets or read_at >= window.end:
+        return Bounds(start, end, names_all_producers=True)
+    note = f"declared to be complete, but read at {format_time(read_at)}, before the window was over"
+    return Bounds(start, read_at, names_all_producers=True, notes=(note,))
 
 
 def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataFrame:
@@ -164,10 +174,10 @@ def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregat
     try:
         raw = rows.groupBy(*keys).agg(F.expr(aggregate).alias("raw"))
     except AnalysisException as error:
-        reason = " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
         raise SourceError(
             f"{place}: expected an aggregate over the ledger's columns, "
-            f"such as max({TIME_COLUMN[ledger]}): {reason}"
+            f"such as max({TIME_COLUMN[ledger]}), found {aggregate}: {reason_of(error, aggregate)}; "
+            f"the ledger's columns are: {', '.join(SCHEMAS[ledger].names)}"
         ) from None
     until = strict(F.col("raw"), raw.schema["raw"].dataType, TimestampType())
     return raw.select(*keys, until.alias("until"))

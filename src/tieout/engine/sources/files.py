@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
@@ -58,15 +59,18 @@ _OURS: Final = frozenset(
     )
 )
 """Options that would change how rows are counted or placed."""
+_LINE_BREAK: Final = (
+    "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
+)
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
 
 
 def read(spec: FilesSource, request: Request) -> Reading:
     """Return the rows of all files behind the paths; what cannot be read is counted and named.
 
-    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row. CSV values are
-    text; a quote within quotes is doubled unless `options.escape` says otherwise. Of a key that stands twice
-    in a JSON object the last one counts.
+    JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row, and told as what
+    it is. CSV values are text; a quote within quotes is doubled unless `options.escape` says otherwise. Of a key
+    that stands twice in a JSON object the last one counts.
 
     Raises: SourceError: for an option that the reader sets itself, and for files whose columns contradict
     each other.
@@ -174,11 +178,22 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
     data = lines.where(F.col(TEXT) != header)
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` STRING" for field in schema.fields)
     parsed = data.withColumn(_RECORD, F.from_csv(TEXT, ddl, settings))
-    fault = F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8").when(
-        F.col(f"{_RECORD}.{_CORRUPT}").isNotNull(), f"the line has not {len(names)} columns"
+    fault = (
+        F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8")
+        .when(_is_left_open(settings), _LINE_BREAK)
+        .when(F.col(f"{_RECORD}.{_CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
     )
     columns = [F.col(_RECORD).getField(name).alias(name) for name in names]
     return parsed.select(*columns, *HIDDEN[:-1], fault.alias(FAULT))
+
+
+def _is_left_open(options: Mapping[str, str]) -> Column:
+    """Return whether a quote at the beginning of a value is not closed on its line; false where quotes are others."""
+    if options["escape"] != '"' or options.get("quote", '"') != '"':
+        return F.lit(False)
+    separator = re.escape(options.get("sep", options.get("delimiter", ",")))
+    outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
+    return outside.rlike(rf'(?:^|{separator})\s*"')
 
 
 def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth, both, never
+from tieout.linting.declaring import STANDALONE, Pipeline, Truth, both, never
 from tieout.linting.rule import Rule
 from tieout.linting.rules.output import survives_rereading, survives_resending
 from tieout.model import BreakClass, Cause, Ledger, Severity
 
 _CONNECT: Final = "Apache Kafka documentation, Kafka Connect"
 _IDEMPOTENCE: Final = "enable.idempotence"
-_STANDALONE: Final = "offset.storage.file.filename"
 
 
 def _is_sink(pipeline: Pipeline) -> bool:
@@ -27,17 +26,17 @@ def _is_source(pipeline: Pipeline) -> bool:
 def _has_plain_source(pipeline: Pipeline) -> Truth:
     if not _is_source(pipeline) or survives_resending(pipeline):
         return False
-    return never(pipeline["connect"].is_any("exactly.once.source.support", "enabled"))
+    return never(pipeline.has_exact_sources)
 
 
 def _has_forgetful_source(pipeline: Pipeline) -> Truth:
-    return _is_source(pipeline) and pipeline["connect"].has(_STANDALONE)
+    return _is_source(pipeline) and pipeline["connect"].has(STANDALONE)
 
 
 def _has_plain_producer(pipeline: Pipeline) -> Truth:
     worker = pipeline["connect"].text(f"producer.{_IDEMPOTENCE}")
-    is_set = (pipeline["connector"].text(f"producer.override.{_IDEMPOTENCE}") or worker) == "true"
-    return both(_has_plain_source(pipeline), not is_set)
+    said = pipeline["connector"].text(f"producer.override.{_IDEMPOTENCE}") or worker or ""
+    return both(_has_plain_source(pipeline), said.lower() != "true")
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:
@@ -71,7 +70,7 @@ RULES: Final = (
         name="connect_source_support",
         section="connect",
         setting="exactly.once.source.support",
-        fires="anything but `enabled`, with a source connector",
+        fires="anything but `enabled`, or the worker is a standalone one, with a source connector",
         holds=_has_plain_source,
         classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),
         cause=Cause.RESEND,
@@ -89,7 +88,7 @@ RULES: Final = (
     Rule(
         name="connect_standalone_offsets",
         section="connect",
-        setting=_STANDALONE,
+        setting=STANDALONE,
         fires="set: the worker is a standalone one, with a source connector",
         holds=_has_forgetful_source,
         classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),

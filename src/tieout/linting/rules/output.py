@@ -6,6 +6,7 @@ what a second writing of one record does. Both may stand in any part that reads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from tieout.linting.declaring import Pipeline, Truth
@@ -16,6 +17,26 @@ OUTPUT: Final = ("keyed by id", "keyed by position", "appended")
 
 OWN_WORDS: Final = {"commits": COMMITS, "output": OUTPUT}
 """The settings of Tieout's own, and what they may be."""
+
+ACKNOWLEDGEMENTS: Final = (
+    "stomp auto", "stomp client", "stomp client-individual", "auto listener", "auto receive", "dups-ok listener",
+    "dups-ok receive", "client", "transacted",
+)  # fmt: skip
+TRIDENT_STATES: Final = ("transactional", "opaque", "non-transactional")
+
+WORDS_OF_PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "activemq": {"acknowledgement": ACKNOWLEDGEMENTS},
+    "storm": {"trident.state": TRIDENT_STATES},
+}
+"""Settings of Tieout's own that one part alone has."""
+
+WORDS_OF: Final = {
+    "commits": "the output",
+    "output": "the output",
+    "acknowledgement": "when a message counts as processed",
+    "trident.state": "the state",
+}
+"""What a word says something of."""
 
 _HELD: Final = ("keyed by id", "keyed by position")
 

@@ -16,7 +16,12 @@ _MOST_IN_FLIGHT: Final = 5
 
 def is_asked_to_be_idempotent(part: Part) -> bool:
     """Return whether idempotence, or transactions, which imply it, are set and not a default."""
-    return part.has("transactional.id") or part.text("enable.idempotence") == "true"
+    return part.has("transactional.id") or _is_said(part, "true")
+
+
+def _is_said(part: Part, value: str) -> bool:
+    """Return whether idempotence is set to the value; Java takes `TRUE` as well."""
+    return part.has("enable.idempotence") and part.is_any("enable.idempotence", value) is True
 
 
 def _waits_for_all(part: Part) -> Truth:
@@ -64,7 +69,7 @@ def _may_reorder(pipeline: Pipeline) -> Truth:
 
 def _refuses(pipeline: Pipeline) -> Truth:
     part = pipeline["producer"]
-    if part.has("transactional.id") and part.text("enable.idempotence") == "false":
+    if part.has("transactional.id") and _is_said(part, "false"):
         return True
     if is_asked_to_be_idempotent(part):
         return _conflicts(part)

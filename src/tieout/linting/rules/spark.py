@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth, both
-from tieout.linting.rule import Rule, is_any, is_missing, reads_aborted
+from tieout.linting.declaring import Pipeline, Truth, both, never
+from tieout.linting.rule import Condition, Rule, is_any, is_missing, reads_aborted
 from tieout.linting.rules.output import survives_rereading
 from tieout.model import BreakClass, Cause, Severity
 
 _SPARK: Final = "Apache Spark documentation, Structured Streaming Programming Guide"
 _SPARK_KAFKA: Final = "Apache Spark documentation, Structured Streaming + Kafka Integration Guide"
+
+
+def _of_query(condition: Condition) -> Condition:
+    """Return the condition for a query of Structured Streaming: the older API has none of its options."""
+    is_older = is_any("spark", "api", "dstreams")
+    return lambda pipeline: both(never(is_older(pipeline)), condition(pipeline))
 
 
 def _has_repeating_sink(pipeline: Pipeline) -> Truth:
@@ -35,8 +41,8 @@ RULES: Final = (
         name="spark_checkpoint",
         section="spark",
         setting="checkpointLocation",
-        fires="not set",
-        holds=is_missing("spark", "checkpointLocation"),
+        fires="not set, nor `spark.sql.streaming.checkpointLocation`, of a query",
+        holds=_of_query(is_missing("spark", "checkpointLocation")),
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=Cause.OFFSET_RESET,
         failure="the query is started again: without its checkpoint it begins where startingOffsets says",
@@ -62,7 +68,7 @@ RULES: Final = (
         section="spark",
         setting="startingOffsets",
         fires="`latest`",
-        holds=is_any("spark", "startingOffsets", "latest"),
+        holds=_of_query(is_any("spark", "startingOffsets", "latest")),
         classes=(BreakClass.LOST,),
         cause=Cause.OFFSET_RESET,
         failure="a query's first start, or one whose checkpoint is gone, begins at the end",
@@ -94,7 +100,7 @@ RULES: Final = (
         section="spark",
         setting="kafka.isolation.level",
         fires="`read_uncommitted`, and the topic is written in transactions",
-        holds=reads_aborted("spark", "kafka.isolation.level"),
+        holds=_of_query(reads_aborted("spark", "kafka.isolation.level")),
         classes=(BreakClass.PHANTOM_ABORTED, BreakClass.PHANTOM_UNCOMMITTED),
         cause=Cause.ABORTED_READ,
         failure="a transaction is aborted, and the query reads its records all the same",
