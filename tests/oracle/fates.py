@@ -172,14 +172,14 @@ class Fates:
         began, deadline = message.began_at, self.deadline(message)
         if began is None or deadline is None or not self.history.covers(Ledger.PRODUCED, began, began):
             return False
-        return self.history.covers(self.history.output, began - self.history.skew, deadline)
+        return self.history.accounts(began - self.history.skew, deadline)
 
     def evidence_is_missing(self, message: Message) -> bool:
         """Return whether no effect means nothing, and not because it is too early (interpretation 25)."""
         history, began, deadline = self.history, message.began_at, self.deadline(message)
         if began is None or deadline is None or not history.covers(Ledger.PRODUCED, began, began):
             return True
-        return not history.covers(history.output, began - history.skew, min(deadline, history.grace_end))
+        return not history.accounts(began - history.skew, min(deadline, history.grace_end))
 
     # -- frontier ----------------------------------------------------------------------------------------------
 

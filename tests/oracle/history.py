@@ -102,6 +102,11 @@ class History:
         found = self.coverage[ledger]
         return (found.covers_from or BEGINNING) <= start and end <= (found.complete_until or BEGINNING)
 
+    def accounts(self, start: datetime, end: datetime) -> bool:
+        """Return whether all that could account for a message is complete over `[start, end]` (25)."""
+        aside = [one for one in (Ledger.FILTERED, Ledger.DEAD_LETTERS) if one in self.contract.ledgers]
+        return all(self.covers(ledger, start, end) for ledger in (self.output, *aside))
+
     def covers_what_it_must(self, ledger: Ledger) -> bool:
         """Return whether a declared ledger covers the window, and the grace where it is the consumer's (1, 2)."""
         column = _UNDATED_UNCOVERS.get(ledger)

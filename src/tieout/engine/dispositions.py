@@ -58,12 +58,12 @@ def disposed(
 
 
 def _is_committed_ahead(scope: Scope) -> Column:
-    """Return whether a commit covered a record without effect while `delivered` is complete beyond what it may take."""
+    """Return whether a commit covered a record without effect, the evidence being complete beyond what it may take."""
     committed_at = F.col("cover.committed_at")
     is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
     if scope.contract.identity == Identity.CONTENT:
         is_open &= ~F.col("may_be_elsewhere")
-    is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
+    is_complete = scope.is_accounted(committed_at + F.lit(scope.patience))
     return F.coalesce(is_open & is_complete, F.lit(False))
 
 
@@ -376,14 +376,12 @@ def _any(condition: Column) -> Column:
 
 def _is_old_enough(scope: Scope) -> Column:
     """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
-    effects, sent_at = scope.effect_ledger, F.col("first_attempt.at")
+    sent_at = F.col("first_attempt.at")
     start = sent_at - F.lit(scope.contract.clock_skew)
     is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(
         Ledger.PRODUCED, sent_at
     )
-    return (
-        is_sent_covered & scope.covered_from(effects, start) & scope.covered_until(effects, F.col("deadline"))
-    )
+    return is_sent_covered & scope.is_accounted(F.col("deadline"), since=start)
 
 
 def _is_missing(scope: Scope) -> Column:
@@ -406,17 +404,14 @@ def _is_settled() -> Column:
 
 def lacks_evidence(scope: Scope) -> Column:
     """Return whether what would decide on a message without effect is missing, rather than its time not having come."""
-    coverage = scope.evidence[scope.effect_ledger].coverage
     horizon = scope.window.end + scope.contract.grace
-    is_untold = not coverage.is_sound or coverage.complete_until is None
     start = F.col("first_attempt.at") - F.lit(scope.contract.clock_skew)
-    is_cut = ~scope.covered_from(scope.effect_ledger, start)
-    ends_early = ~scope.covered_until(scope.effect_ledger, F.least(F.col("deadline"), F.lit(horizon)))
+    is_untold = ~scope.is_accounted(F.least(F.col("deadline"), F.lit(horizon)), since=start)
     is_unattested = ~(
         scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at"))
         & scope.covered_until(Ledger.PRODUCED, F.col("first_attempt.at"))
     )
-    return F.lit(is_untold) | is_cut | ends_early | is_unattested
+    return is_untold | is_unattested
 
 
 def _is_ambiguous(scope: Scope) -> Column:
