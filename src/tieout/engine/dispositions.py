@@ -138,8 +138,8 @@ def with_first_records(
 ) -> DataFrame:
     """Return the messages with `has_first_record`: `produced` covers the first record of their topic, or partition.
 
-    The log knows a topic's first record where it holds every partition from offset 0 on, all of it dated; an attempt at
-    offset 0 is the first of its partition.
+    The log knows a topic's first record where it holds that at offset 0 of every partition, and all of it is dated: a
+    compacted log begins at 0, too, and lacks what came first. An attempt at offset 0 is the first of its partition.
     """
     skew = F.lit(scope.contract.clock_skew)
     at_start = attempts.filter(F.col("offset") == 0)
@@ -147,14 +147,17 @@ def with_first_records(
     known = _covers_first(scope, messages, firsts, PLACE, skew, "has_first_of_partition")
     if records is None or bounds is None:
         return known.withColumnRenamed("has_first_of_partition", "has_first_record")
-    whole = bounds.groupBy("topic").agg((F.max(F.coalesce("log_start", F.lit(0))) == 0).alias("is_whole"))
+    whole = bounds.groupBy("topic").agg(
+        (F.max(F.coalesce("log_start", F.lit(0))) == 0).alias("is_whole"),
+        F.count_if(F.col("log_end") > 0).alias("used"),
+    )
     stamps = records.groupBy("topic").agg(
         F.min("record_timestamp").alias("first"),
         F.bool_and(F.col("record_timestamp").isNotNull()).alias("is_dated"),
+        F.count_if(F.col("offset") == 0).alias("begun"),
     )
-    of_topic = whole.join(stamps, "topic").select(
-        "topic", F.when(F.col("is_whole") & F.col("is_dated"), F.col("first")).alias("at")
-    )
+    is_known = F.col("is_whole") & F.col("is_dated") & (F.col("begun") == F.col("used"))
+    of_topic = whole.join(stamps, "topic").select("topic", F.when(is_known, F.col("first")).alias("at"))
     both = _covers_first(scope, known, of_topic, ("topic",), skew, "has_first_of_topic")
     has_first = F.coalesce("has_first_of_partition", F.lit(False)) | F.coalesce(
         "has_first_of_topic", F.lit(False)
