@@ -70,14 +70,19 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     """Return the classes and flags of a message that the ledgers which show them do not cover.
 
     Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
-    against; that all attempts failed takes a sound `produced`. Loss and unknown phantoms carry their own proof.
+    against; that all attempts failed takes a `produced` that covers the effects, too: a later one may have succeeded.
+    Loss and unknown phantoms carry their own proof.
     """
     ledger = scope.effect_ledger
     first, last = F.col("first_effect_at"), F.col("last_effect.at")
     is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
-    produced_is_sound = F.lit(scope.evidence[Ledger.PRODUCED].coverage.is_sound)
+    all_are_known = scope.covered_from(
+        Ledger.PRODUCED, F.least(F.col("first_attempt.at"), first)
+    ) & scope.covered_until(
+        Ledger.PRODUCED, F.greatest(F.col("last_attempt_at"), last + F.lit(scope.contract.clock_skew))
+    )
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
-    effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | produced_is_sound))
+    effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | all_are_known))
     attempts_hold = scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at")) & scope.covered_until(
         Ledger.PRODUCED, F.col("last_attempt_at")
     )
