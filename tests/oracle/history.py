@@ -102,6 +102,10 @@ class History:
         found = self.coverage[ledger]
         return (found.covers_from or BEGINNING) <= start and end <= (found.complete_until or BEGINNING)
 
+    def covers_from(self, ledger: Ledger, start: datetime) -> bool:
+        """Return whether the ledger reaches back to the time."""
+        return self.is_sound(ledger) and (self.coverage[ledger].covers_from or BEGINNING) <= start
+
     def accounts(self, start: datetime, end: datetime) -> bool:
         """Return whether all that could account for a message is complete over `[start, end]` (25)."""
         aside = [one for one in (Ledger.FILTERED, Ledger.DEAD_LETTERS) if one in self.contract.ledgers]

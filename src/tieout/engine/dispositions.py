@@ -51,7 +51,9 @@ def disposed(
     )
     due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
     if by_content:
-        due = with_equals_elsewhere(due, _is_settled())
+        due = with_equals_elsewhere(
+            due, _is_settled(), scope.covered_from(scope.effect_ledger, _began(scope))
+        )
     return due.withColumn("disposition", _disposition(scope)).withColumn(
         "is_committed_ahead", _is_committed_ahead(scope)
     )
@@ -380,11 +382,15 @@ def _any(condition: Column) -> Column:
 def _is_old_enough(scope: Scope) -> Column:
     """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
     sent_at = F.col("first_attempt.at")
-    start = sent_at - F.lit(scope.contract.clock_skew)
     is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(
         Ledger.PRODUCED, sent_at
     )
-    return is_sent_covered & scope.is_accounted(F.col("deadline"), since=start)
+    return is_sent_covered & scope.is_accounted(F.col("deadline"), since=_began(scope))
+
+
+def _began(scope: Scope) -> Column:
+    """Return the earliest that an effect of the message can be, by the consumer's clock."""
+    return F.col("first_attempt.at") - F.lit(scope.contract.clock_skew)
 
 
 def _is_missing(scope: Scope) -> Column:
@@ -408,8 +414,7 @@ def _is_settled() -> Column:
 def lacks_evidence(scope: Scope) -> Column:
     """Return whether what would decide on a message without effect is missing, rather than its time not having come."""
     horizon = scope.window.end + scope.contract.grace
-    start = F.col("first_attempt.at") - F.lit(scope.contract.clock_skew)
-    is_untold = ~scope.is_accounted(F.least(F.col("deadline"), F.lit(horizon)), since=start)
+    is_untold = ~scope.is_accounted(F.least(F.col("deadline"), F.lit(horizon)), since=_began(scope))
     is_unattested = ~(
         scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at"))
         & scope.covered_until(Ledger.PRODUCED, F.col("first_attempt.at"))
@@ -419,9 +424,11 @@ def lacks_evidence(scope: Scope) -> Column:
 
 def _is_ambiguous(scope: Scope) -> Column:
     """Return whether an effect or a record that is tied to nobody could be this message's."""
-    may_be_any = F.lit(True) if scope.contract.identity == Identity.CONTENT else is_unplaced()
+    by_content = scope.contract.identity == Identity.CONTENT
+    may_be_any = F.lit(True) if by_content else is_unplaced()
     return (
-        (~F.col("has_identity") & F.col("has_orphans"))
+        (F.col("may_be_unseen") if by_content else F.lit(False))
+        | (~F.col("has_identity") & F.col("has_orphans"))
         | (may_be_any & F.col("has_nameless_orphans"))
         | F.coalesce("shares_ambiguous_id", F.lit(False))
     )
