@@ -185,6 +185,17 @@ def test_csv_files_with_columns_in_another_order(spark: SparkSession, tmp_path: 
     assert found.coverage.unparsed == 0
 
 
+def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: Path) -> None:
+    """The header is the first line that is not blank; the file is not passed over for the others' sake."""
+    (tmp_path / "a.csv").write_text("message_id,offset\n1,7\n")
+    (tmp_path / "b.csv").write_text("\ufeff\r\n  \r\noffset,message_id\r\n8,2\r\n")
+
+    found = evidence_of(spark, tmp_path, "produced", source=_csv("*.csv"))
+
+    assert rows_of(found, "message_id", "offset") == [("1", 7), ("2", 8)]
+    assert found.coverage.unparsed == 0
+
+
 def test_options_that_would_hide_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """An option that drops or merges rows would be a silent skip."""
     with pytest.raises(SourceError, match=r"ledgers\.produced\.source\.options\.mode: this option is fixed"):
