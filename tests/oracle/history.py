@@ -191,10 +191,10 @@ class History:
         coverage = self.coverage[Ledger.LOG]
         if asserted_at is not None and (coverage.covers_from or BEGINNING) > asserted_at:
             return False
+        until = coverage.complete_until or BEGINNING
         if at[2] < bounds.end:
-            return True
-        observed = bounds.observed_at or coverage.complete_until
-        return asserted_at is not None and observed is not None and observed >= asserted_at + self.skew
+            return asserted_at is None or asserted_at <= until
+        return asserted_at is not None and (bounds.observed_at or until) >= asserted_at + self.skew
 
     def is_expired(self, at: Position) -> bool:
         """Return whether the position lies below the log's start."""

@@ -230,8 +230,9 @@ def absent_positions(
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
 
-    The log covers a position from its start on, below its end or where it was observed after the acknowledgement: an
-    older observation cannot miss a younger record, and a partition of which it shows nothing is none of its.
+    The log covers a position from its start on: below its end as far as its records are complete, from there on where
+    the end was observed after the acknowledgement. An older observation cannot miss a younger record, and a partition
+    of which the log shows nothing is none of its.
     """
     none = F.lit(None).cast("string")
     if bounds is None:
@@ -251,10 +252,12 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     is_told = F.lit(coverage.is_sound and coverage.complete_until is not None)
     is_expired = is_told & F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
     is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
+    is_complete = F.col("done_at").isNull() | scope.covered_until(Ledger.LOG, F.col("done_at"))
+    is_held = F.when(is_inside, is_complete).otherwise(F.coalesce(was_observed, F.lit(False)))
     is_reached = F.col("done_at").isNull() | scope.covered_from(Ledger.LOG, F.col("done_at"))
     is_sound = F.lit(coverage.is_sound) & is_reached
     is_shown = F.col("b_log_end").isNotNull()
-    is_covered = is_sound & is_shown & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
+    is_covered = is_sound & is_shown & ~is_expired & is_held
     return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
         *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]
     )
