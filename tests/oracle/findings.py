@@ -124,6 +124,14 @@ def _up_to_the_effects(fates: Fates, message: Message) -> list[tuple[Ledger, dat
     return [(Ledger.PRODUCED, moment) for moment in moments]
 
 
+def _in_the_log(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
+    """Return where a failed send's record may lie; none where no log is declared, or it shows the aborted one (45)."""
+    is_shown = any(state_of(record) == "aborted" for record in message.records)
+    if is_shown or Ledger.LOG not in fates.history.contract.ledgers:
+        return []
+    return [(Ledger.LOG, attempt.at) for attempt in message.attempts]
+
+
 def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:
     """Return when the phantom showed itself: in this window where it did, else ever."""
     times = known(time for ledger, time in rows if ledger is not Ledger.PRODUCED)
@@ -143,7 +151,8 @@ def _holding(fates: Fates, message: Message) -> Shown:
     attempts = [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
     holding: Shown = {}
     if message.outcome == "failed" and effects:
-        holding[BreakClass.PHANTOM_ABORTED] = effects + attempts + _up_to_the_effects(fates, message)
+        shown = effects + attempts + _up_to_the_effects(fates, message) + _in_the_log(fates, message)
+        holding[BreakClass.PHANTOM_ABORTED] = shown
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
         holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted
