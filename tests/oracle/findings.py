@@ -134,7 +134,7 @@ def _in_the_log(fates: Fates, message: Message) -> list[tuple[Ledger, datetime |
 
 def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:
     """Return when the phantom showed itself: in this window where it did, else ever."""
-    times = known(time for ledger, time in rows if ledger is not Ledger.PRODUCED)
+    times = known(time for ledger, time in rows if ledger not in (Ledger.PRODUCED, Ledger.LOG))
     return {time for time in times if fates.history.in_window(time)} or times
 
 
