@@ -86,6 +86,7 @@ def position_facts(
         F.array_max("sent_key_hash").alias("key_hash"),
         F.size("visible").alias("visible_count"),
         "visible",
+        F.array_contains("uncovered_copies", F.col("position")).alias("is_uncovered"),
     ).select("*", "position.topic", "position.partition", "position.offset")
     is_visible = F.array_contains("visible", F.col("position")) | F.lit(Ledger.LOG not in scope.evidence)
     positions = positions.withColumn("is_visible", is_visible).drop("position", "visible")
@@ -186,10 +187,14 @@ def _with_log_facts(
     records: DataFrame | None,
     progress: DataFrame | None,
 ) -> DataFrame:
-    """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log."""
+    """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log.
+
+    `is_uncovered` says of a position that its own attempt, which may be later than the message's first, is not covered.
+    """
     if bounds is None or records is None:
         return positions.withColumns(dict.fromkeys(_LOG_FACTS, F.lit(False)))
     covered = with_log_coverage(scope, positions, bounds)
+    covered = covered.withColumn("is_covered", F.col("is_covered") & ~F.col("is_uncovered"))
     if not compacts(scope, bounds):
         return covered.withColumns(dict.fromkeys(("is_superseded", "is_compacted"), F.lit(False)))
     superseded = _with_superseding(covered, records)
@@ -223,6 +228,7 @@ def absent_positions(
         F.col("attempted_at").alias("sent_at"),
         F.coalesce("completed_at", "attempted_at").alias("done_at"),
         F.lit(0).alias("visible_count"),
+        F.lit(False).alias("is_uncovered"),
     )
     return _with_log_facts(scope, absent, bounds, records, None)
 
