@@ -321,7 +321,8 @@ def with_ambiguity(scope: Scope, messages: DataFrame, *, may_share_ids: bool) ->
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
     is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
     by_content = scope.contract.identity == Identity.CONTENT
-    is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull()
+    by_position = F.lit(scope.contract.identity == Identity.POSITION)
+    is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull() | by_position
     is_unnamed = ~F.col("has_identity") if by_content else F.col("message_id").isNull() & is_unplaced()
     by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
         _any(is_sent & is_unnamed).alias("has_unnamed_sends"),
