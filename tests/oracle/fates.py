@@ -172,14 +172,14 @@ class Fates:
         began, deadline = message.began_at, self.deadline(message)
         if began is None or deadline is None or not self.history.covers(Ledger.PRODUCED, began, began):
             return False
-        return self.history.covers(self.history.output, began - self.history.skew, deadline)
+        return self.history.accounts(began - self.history.skew, deadline)
 
     def evidence_is_missing(self, message: Message) -> bool:
         """Return whether no effect means nothing, and not because it is too early (interpretation 25)."""
         history, began, deadline = self.history, message.began_at, self.deadline(message)
         if began is None or deadline is None or not history.covers(Ledger.PRODUCED, began, began):
             return True
-        return not history.covers(history.output, began - history.skew, min(deadline, history.grace_end))
+        return not history.accounts(began - history.skew, min(deadline, history.grace_end))
 
     # -- frontier ----------------------------------------------------------------------------------------------
 
@@ -337,6 +337,7 @@ class Fates:
             return "filtered"
         is_doubtful = bool(self.lone_uncertain(message)) or message.has_ambiguous_effect
         is_doubtful = is_doubtful or self.may_have_nameless_effect(message)
+        is_doubtful = is_doubtful or message in self._equals_of_others(message)[0]
         if is_doubtful or self.evidence_is_missing(message):
             return "unverifiable"
         if self.is_compacted(message):
@@ -345,13 +346,23 @@ class Fates:
 
     def may_be_elsewhere(self, message: Message) -> bool:
         """Return whether an equal message's effect lies where the group has not been, so may be this one's (77)."""
+        return message in self._equals_of_others(message)[1]
+
+    def _equals_of_others(self, message: Message) -> tuple[list[Message], list[Message]]:
+        """Return the equals whose effect may be that of one older than the output, and of one elsewhere (77)."""
         payload = payload_of(message)
         if self.history.contract.identity is not Identity.CONTENT or payload is None:
-            return False
+            return [], []
         equals = [one for one in self.matched.messages if payload_of(one) == payload and one.is_accepted]
-        ahead = [one for one in equals if one.effects and not self.is_settled(one)]
+        older = [one for one in equals if one.effects and not self._is_shown(one)]
+        ahead = [one for one in equals if one.effects and self._is_shown(one) and not self.is_settled(one)]
         left = [one for one in in_time(equals) if not one.effects and self.is_due(one)]
-        return message in left[: len(ahead)]
+        return left[: len(older)], left[len(older) : len(older) + len(ahead)]
+
+    def _is_shown(self, message: Message) -> bool:
+        """Return whether the output reaches back to the message."""
+        since = message.began_at
+        return since is not None and self.history.covers_from(self.history.output, since - self.history.skew)
 
     def fate(self, message: Message) -> str:
         """Return the accepted message's disposition; else `failed`, or what an unproven one amounts to."""

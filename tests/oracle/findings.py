@@ -117,9 +117,24 @@ def _effects_and_attempts(fates: Fates, message: Message) -> list[tuple[Ledger, 
     return effects + [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
 
 
+def _up_to_the_effects(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
+    """Return where another attempt of the message may lie, from which an effect of it would be (45)."""
+    times = known(row.get("processed_at") for row in message.effects)
+    moments = {moment for time in times for moment in (time, time + fates.history.skew)}
+    return [(Ledger.PRODUCED, moment) for moment in moments]
+
+
+def _in_the_log(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
+    """Return where a failed send's record may lie; none where no log is declared, or it shows the aborted one (45)."""
+    is_shown = any(state_of(record) == "aborted" for record in message.records)
+    if is_shown or Ledger.LOG not in fates.history.contract.ledgers:
+        return []
+    return [(Ledger.LOG, attempt.at) for attempt in message.attempts]
+
+
 def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:
     """Return when the phantom showed itself: in this window where it did, else ever."""
-    times = known(time for ledger, time in rows if ledger is not Ledger.PRODUCED)
+    times = known(time for ledger, time in rows if ledger not in (Ledger.PRODUCED, Ledger.LOG))
     return {time for time in times if fates.history.in_window(time)} or times
 
 
@@ -136,7 +151,8 @@ def _holding(fates: Fates, message: Message) -> Shown:
     attempts = [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
     holding: Shown = {}
     if message.outcome == "failed" and effects:
-        holding[BreakClass.PHANTOM_ABORTED] = effects + attempts
+        shown = effects + attempts + _up_to_the_effects(fates, message) + _in_the_log(fates, message)
+        holding[BreakClass.PHANTOM_ABORTED] = shown
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
         holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted

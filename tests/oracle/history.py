@@ -102,6 +102,15 @@ class History:
         found = self.coverage[ledger]
         return (found.covers_from or BEGINNING) <= start and end <= (found.complete_until or BEGINNING)
 
+    def covers_from(self, ledger: Ledger, start: datetime) -> bool:
+        """Return whether the ledger reaches back to the time."""
+        return self.is_sound(ledger) and (self.coverage[ledger].covers_from or BEGINNING) <= start
+
+    def accounts(self, start: datetime, end: datetime) -> bool:
+        """Return whether all that could account for a message is complete over `[start, end]` (25)."""
+        aside = [one for one in (Ledger.FILTERED, Ledger.DEAD_LETTERS) if one in self.contract.ledgers]
+        return all(self.covers(ledger, start, end) for ledger in (self.output, *aside))
+
     def covers_what_it_must(self, ledger: Ledger) -> bool:
         """Return whether a declared ledger covers the window, and the grace where it is the consumer's (1, 2)."""
         column = _UNDATED_UNCOVERS.get(ledger)
@@ -182,10 +191,10 @@ class History:
         coverage = self.coverage[Ledger.LOG]
         if asserted_at is not None and (coverage.covers_from or BEGINNING) > asserted_at:
             return False
+        until = coverage.complete_until or BEGINNING
         if at[2] < bounds.end:
-            return True
-        observed = bounds.observed_at or coverage.complete_until
-        return asserted_at is not None and observed is not None and observed >= asserted_at + self.skew
+            return asserted_at is None or asserted_at <= until
+        return asserted_at is not None and (bounds.observed_at or until) >= asserted_at + self.skew
 
     def is_expired(self, at: Position) -> bool:
         """Return whether the position lies below the log's start."""

@@ -128,6 +128,9 @@ def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
 def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:
     """Return when the topic's first record was written, where the log still has every partition's beginning."""
     bounds = [bound for place, bound in fates.history.bounds.items() if place[0] == topic]
+    used = [place for place, bound in fates.history.bounds.items() if place[0] == topic and bound.end > 0]
+    if any((*place, 0) not in fates.history.records for place in used):
+        return None
     times = [record.get("record_timestamp") for at, record in fates.history.records.items() if at[0] == topic]
     dated: list[datetime] = [time for time in times if time is not None]
     if not bounds or any(bound.start > 0 for bound in bounds) or not dated or len(dated) < len(times):

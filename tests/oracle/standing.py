@@ -92,7 +92,7 @@ def _jumped(
 ) -> list[tuple[Position, Message]]:
     """Return the accepted, visible messages without effect in `[start, end)`, by position."""
     history = fates.history
-    if not history.covers(history.output, time, time + history.contract.max_latency + history.skew):
+    if not history.accounts(time, time + history.contract.max_latency + history.skew):
         return []
     found = []
     for message in fates.matched.messages:

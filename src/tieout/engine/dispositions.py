@@ -51,19 +51,21 @@ def disposed(
     )
     due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
     if by_content:
-        due = with_equals_elsewhere(due, _is_settled())
+        due = with_equals_elsewhere(
+            due, _is_settled(), scope.covered_from(scope.effect_ledger, _began(scope))
+        )
     return due.withColumn("disposition", _disposition(scope)).withColumn(
         "is_committed_ahead", _is_committed_ahead(scope)
     )
 
 
 def _is_committed_ahead(scope: Scope) -> Column:
-    """Return whether a commit covered a record without effect while `delivered` is complete beyond what it may take."""
+    """Return whether a commit covered a record without effect, the evidence being complete beyond what it may take."""
     committed_at = F.col("cover.committed_at")
     is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
     if scope.contract.identity == Identity.CONTENT:
         is_open &= ~F.col("may_be_elsewhere")
-    is_complete = scope.covered_until(scope.effect_ledger, committed_at + F.lit(scope.patience))
+    is_complete = scope.is_accounted(committed_at + F.lit(scope.patience))
     return F.coalesce(is_open & is_complete, F.lit(False))
 
 
@@ -84,6 +86,7 @@ def position_facts(
         F.array_max("sent_key_hash").alias("key_hash"),
         F.size("visible").alias("visible_count"),
         "visible",
+        F.array_contains("uncovered_copies", F.col("position")).alias("is_uncovered"),
     ).select("*", "position.topic", "position.partition", "position.offset")
     is_visible = F.array_contains("visible", F.col("position")) | F.lit(Ledger.LOG not in scope.evidence)
     positions = positions.withColumn("is_visible", is_visible).drop("position", "visible")
@@ -138,8 +141,8 @@ def with_first_records(
 ) -> DataFrame:
     """Return the messages with `has_first_record`: `produced` covers the first record of their topic, or partition.
 
-    The log knows a topic's first record where it holds every partition from offset 0 on, all of it dated; an attempt at
-    offset 0 is the first of its partition.
+    The log knows a topic's first record where it holds that at offset 0 of every partition, and all of it is dated: a
+    compacted log begins at 0, too, and lacks what came first. An attempt at offset 0 is the first of its partition.
     """
     skew = F.lit(scope.contract.clock_skew)
     at_start = attempts.filter(F.col("offset") == 0)
@@ -147,14 +150,17 @@ def with_first_records(
     known = _covers_first(scope, messages, firsts, PLACE, skew, "has_first_of_partition")
     if records is None or bounds is None:
         return known.withColumnRenamed("has_first_of_partition", "has_first_record")
-    whole = bounds.groupBy("topic").agg((F.max(F.coalesce("log_start", F.lit(0))) == 0).alias("is_whole"))
+    whole = bounds.groupBy("topic").agg(
+        (F.max(F.coalesce("log_start", F.lit(0))) == 0).alias("is_whole"),
+        F.count_if(F.col("log_end") > 0).alias("used"),
+    )
     stamps = records.groupBy("topic").agg(
         F.min("record_timestamp").alias("first"),
         F.bool_and(F.col("record_timestamp").isNotNull()).alias("is_dated"),
+        F.count_if(F.col("offset") == 0).alias("begun"),
     )
-    of_topic = whole.join(stamps, "topic").select(
-        "topic", F.when(F.col("is_whole") & F.col("is_dated"), F.col("first")).alias("at")
-    )
+    is_known = F.col("is_whole") & F.col("is_dated") & (F.col("begun") == F.col("used"))
+    of_topic = whole.join(stamps, "topic").select("topic", F.when(is_known, F.col("first")).alias("at"))
     both = _covers_first(scope, known, of_topic, ("topic",), skew, "has_first_of_topic")
     has_first = F.coalesce("has_first_of_partition", F.lit(False)) | F.coalesce(
         "has_first_of_topic", F.lit(False)
@@ -181,10 +187,14 @@ def _with_log_facts(
     records: DataFrame | None,
     progress: DataFrame | None,
 ) -> DataFrame:
-    """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log."""
+    """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log.
+
+    `is_uncovered` says of a position that its own attempt, which may be later than the message's first, is not covered.
+    """
     if bounds is None or records is None:
         return positions.withColumns(dict.fromkeys(_LOG_FACTS, F.lit(False)))
     covered = with_log_coverage(scope, positions, bounds)
+    covered = covered.withColumn("is_covered", F.col("is_covered") & ~F.col("is_uncovered"))
     if not compacts(scope, bounds):
         return covered.withColumns(dict.fromkeys(("is_superseded", "is_compacted"), F.lit(False)))
     superseded = _with_superseding(covered, records)
@@ -218,6 +228,7 @@ def absent_positions(
         F.col("attempted_at").alias("sent_at"),
         F.coalesce("completed_at", "attempted_at").alias("done_at"),
         F.lit(0).alias("visible_count"),
+        F.lit(False).alias("is_uncovered"),
     )
     return _with_log_facts(scope, absent, bounds, records, None)
 
@@ -225,8 +236,9 @@ def absent_positions(
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
 
-    The log covers a position from its start on, below its end or where it was observed after the acknowledgement: an
-    older observation cannot miss a younger record, and a partition of which it shows nothing is none of its.
+    The log covers a position from its start on: below its end as far as its records are complete, from there on where
+    the end was observed after the acknowledgement. An older observation cannot miss a younger record, and a partition
+    of which the log shows nothing is none of its.
     """
     none = F.lit(None).cast("string")
     if bounds is None:
@@ -246,10 +258,12 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     is_told = F.lit(coverage.is_sound and coverage.complete_until is not None)
     is_expired = is_told & F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
     is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
+    is_complete = F.col("done_at").isNull() | scope.covered_until(Ledger.LOG, F.col("done_at"))
+    is_held = F.when(is_inside, is_complete).otherwise(F.coalesce(was_observed, F.lit(False)))
     is_reached = F.col("done_at").isNull() | scope.covered_from(Ledger.LOG, F.col("done_at"))
     is_sound = F.lit(coverage.is_sound) & is_reached
     is_shown = F.col("b_log_end").isNotNull()
-    is_covered = is_sound & is_shown & ~is_expired & (is_inside | F.coalesce(was_observed, F.lit(False)))
+    is_covered = is_sound & is_shown & ~is_expired & is_held
     return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
         *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]
     )
@@ -307,7 +321,8 @@ def with_ambiguity(scope: Scope, messages: DataFrame, *, may_share_ids: bool) ->
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
     is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
     by_content = scope.contract.identity == Identity.CONTENT
-    is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull()
+    by_position = F.lit(scope.contract.identity == Identity.POSITION)
+    is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull() | by_position
     is_unnamed = ~F.col("has_identity") if by_content else F.col("message_id").isNull() & is_unplaced()
     by_topic = messages.groupBy(F.col("topic").alias("in_topic")).agg(
         _any(is_sent & is_unnamed).alias("has_unnamed_sends"),
@@ -376,14 +391,16 @@ def _any(condition: Column) -> Column:
 
 def _is_old_enough(scope: Scope) -> Column:
     """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
-    effects, sent_at = scope.effect_ledger, F.col("first_attempt.at")
-    start = sent_at - F.lit(scope.contract.clock_skew)
+    sent_at = F.col("first_attempt.at")
     is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(
         Ledger.PRODUCED, sent_at
     )
-    return (
-        is_sent_covered & scope.covered_from(effects, start) & scope.covered_until(effects, F.col("deadline"))
-    )
+    return is_sent_covered & scope.is_accounted(F.col("deadline"), since=_began(scope))
+
+
+def _began(scope: Scope) -> Column:
+    """Return the earliest that an effect of the message can be, by the consumer's clock."""
+    return F.col("first_attempt.at") - F.lit(scope.contract.clock_skew)
 
 
 def _is_missing(scope: Scope) -> Column:
@@ -406,24 +423,22 @@ def _is_settled() -> Column:
 
 def lacks_evidence(scope: Scope) -> Column:
     """Return whether what would decide on a message without effect is missing, rather than its time not having come."""
-    coverage = scope.evidence[scope.effect_ledger].coverage
     horizon = scope.window.end + scope.contract.grace
-    is_untold = not coverage.is_sound or coverage.complete_until is None
-    start = F.col("first_attempt.at") - F.lit(scope.contract.clock_skew)
-    is_cut = ~scope.covered_from(scope.effect_ledger, start)
-    ends_early = ~scope.covered_until(scope.effect_ledger, F.least(F.col("deadline"), F.lit(horizon)))
+    is_untold = ~scope.is_accounted(F.least(F.col("deadline"), F.lit(horizon)), since=_began(scope))
     is_unattested = ~(
         scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at"))
         & scope.covered_until(Ledger.PRODUCED, F.col("first_attempt.at"))
     )
-    return F.lit(is_untold) | is_cut | ends_early | is_unattested
+    return is_untold | is_unattested
 
 
 def _is_ambiguous(scope: Scope) -> Column:
     """Return whether an effect or a record that is tied to nobody could be this message's."""
-    may_be_any = F.lit(True) if scope.contract.identity == Identity.CONTENT else is_unplaced()
+    by_content = scope.contract.identity == Identity.CONTENT
+    may_be_any = F.lit(True) if by_content else is_unplaced()
     return (
-        (~F.col("has_identity") & F.col("has_orphans"))
+        (F.col("may_be_unseen") if by_content else F.lit(False))
+        | (~F.col("has_identity") & F.col("has_orphans"))
         | (may_be_any & F.col("has_nameless_orphans"))
         | F.coalesce("shares_ambiguous_id", F.lit(False))
     )

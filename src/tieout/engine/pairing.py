@@ -84,27 +84,34 @@ def with_set_aside_keys(rows: DataFrame, attempts: DataFrame) -> DataFrame:
     return keyed.select(*rows.columns).unionByName(rows.filter(~is_known))
 
 
-def with_equals_elsewhere(messages: DataFrame, is_settled: Column) -> DataFrame:
-    """Return messages with `may_be_elsewhere`, and none of them due: their effect may be the one an equal has.
+def with_equals_elsewhere(messages: DataFrame, is_settled: Column, is_shown: Column) -> DataFrame:
+    """Return messages with `may_be_unseen` and `may_be_elsewhere`, none of them due: an equal may have their effect.
 
-    By content an effect is the earliest attempt's, which may lie where the group has not been. Then as many equals
-    without effect, the earliest, may be the ones that arrived, and nothing is lost yet. `is_settled` says whether
-    nothing can still be on its way at any position of a message.
+    By content an effect is the earliest attempt's. That one may be older than the ledger of effects, which then need
+    not show its own; or lie where the group has not been. As many equals without effect, the earliest, may be the
+    ones that arrived, and nothing is lost yet. `is_shown` says whether the ledger reaches back to a message,
+    `is_settled` whether nothing can still be on its way at any position of it.
     """
     is_accepted, has_effect = F.col("acceptance") == "accepted", F.col("effect_rows") > 0
     payload = F.get("sent_payload_hash", F.lit(0))
-    is_ahead = is_accepted & has_effect & ~is_settled
+    is_older = is_accepted & has_effect & ~is_shown
+    is_ahead = is_accepted & has_effect & is_shown & ~is_settled
     is_left = is_accepted & ~has_effect & F.col("is_due") & payload.isNotNull()
     equals = Window.partitionBy("payload")
     names = ("first_attempt.at", "topic", "partition", "first_offset", "first_attempt.sequence", "key")
     in_time = equals.orderBy(*[F.col(name).asc_nulls_last() for name in names])
-    known = messages.withColumns({"payload": payload, "is_ahead": is_ahead, "is_left": is_left})
+    told = {"payload": payload, "is_older": is_older, "is_ahead": is_ahead, "is_left": is_left}
     turn = F.count_if("is_left").over(in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    may_be = F.col("is_left") & (turn <= F.count_if("is_ahead").over(equals))
+    older, ahead = (F.count_if(name).over(equals) for name in ("is_older", "is_ahead"))
+    may_be = {
+        "may_be_unseen": F.col("is_left") & (turn <= older),
+        "may_be_elsewhere": F.col("is_left") & (turn > older) & (turn <= older + ahead),
+    }
     return (
-        known.withColumn("may_be_elsewhere", F.coalesce(may_be, F.lit(False)))
-        .withColumn("is_due", F.col("is_due") & ~F.col("may_be_elsewhere"))
-        .drop("payload", "is_ahead", "is_left")
+        messages.withColumns(told)
+        .withColumns({name: F.coalesce(held, F.lit(False)) for name, held in may_be.items()})
+        .withColumn("is_due", F.col("is_due") & ~F.col("may_be_unseen") & ~F.col("may_be_elsewhere"))
+        .drop(*told)
     )
 
 

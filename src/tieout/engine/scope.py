@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -49,6 +51,12 @@ class Scope:
     def effect_ledger(self) -> Ledger:
         """The ledger whose rows are effects: `delivered` wherever it is declared, else `read`."""
         return Ledger.DELIVERED if Ledger.DELIVERED in self.evidence else Ledger.READ
+
+    @property
+    def accounting_ledgers(self) -> tuple[Ledger, ...]:
+        """The ledgers whose silence makes a loss: the effects', and the declared ones of what was legally set aside."""
+        aside = (Ledger.FILTERED, Ledger.DEAD_LETTERS)
+        return (self.effect_ledger, *(ledger for ledger in aside if ledger in self.evidence))
 
     @property
     def reader_ledger(self) -> Ledger:
@@ -134,3 +142,10 @@ class Scope:
         if not coverage.is_sound or coverage.complete_until is None:
             return F.lit(False)
         return F.coalesce(time <= F.lit(coverage.complete_until), F.lit(False))
+
+    def is_accounted(self, until: Column, since: Column | None = None) -> Column:
+        """Return whether every accounting ledger is complete up to `until`, and reaches back to `since`."""
+        covered = [self.covered_until(ledger, until) for ledger in self.accounting_ledgers]
+        if since is not None:
+            covered += [self.covered_from(ledger, since) for ledger in self.accounting_ledgers]
+        return reduce(and_, covered)

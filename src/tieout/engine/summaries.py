@@ -70,14 +70,13 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     """Return the classes and flags of a message that the ledgers which show them do not cover.
 
     Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
-    against; that all attempts failed takes a sound `produced`. Loss and unknown phantoms carry their own proof.
+    against. That all attempts failed has its own question. Loss and unknown phantoms carry their own proof.
     """
     ledger = scope.effect_ledger
     first, last = F.col("first_effect_at"), F.col("last_effect.at")
     is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
-    produced_is_sound = F.lit(scope.evidence[Ledger.PRODUCED].coverage.is_sound)
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
-    effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | produced_is_sound))
+    effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | _have_all_failed(scope)))
     attempts_hold = scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at")) & scope.covered_until(
         Ledger.PRODUCED, F.col("last_attempt_at")
     )
@@ -87,6 +86,21 @@ def _doubtful(scope: Scope, held: Column) -> Column:
         .when(~attempts_hold, F.array_intersect(held, compared))
         .otherwise(F.array())
     )
+
+
+def _have_all_failed(scope: Scope) -> Column:
+    """Return whether an attempt that succeeded would be known: by `produced` up to the effects, and by the log.
+
+    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log.
+    """
+    first, last = F.col("first_attempt.at"), F.col("last_attempt_at")
+    until = F.greatest(last, F.col("last_effect.at") + F.lit(scope.contract.clock_skew))
+    is_told = scope.covered_from(Ledger.PRODUCED, F.least(first, F.col("first_effect_at")))
+    is_told &= scope.covered_until(Ledger.PRODUCED, until)
+    if Ledger.LOG not in scope.evidence:
+        return is_told
+    is_logged = scope.covered_from(Ledger.LOG, first) & scope.covered_until(Ledger.LOG, last)
+    return is_told & ((F.col("aborted") > 0) | is_logged)
 
 
 def latency_of(messages: DataFrame) -> dict[str, Any]:

@@ -200,6 +200,37 @@ def test_csv_files_with_columns_in_another_order(spark: SparkSession, tmp_path: 
     assert found.coverage.unparsed == 0
 
 
+def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: Path) -> None:
+    """The header is the first line that is not blank; the file is not passed over for the others' sake."""
+    (tmp_path / "a.csv").write_text("message_id,offset\n1,7\n")
+    (tmp_path / "b.csv").write_text("\ufeff\r\n  \r\noffset,message_id\r\n8,2\r\n")
+
+    found = evidence_of(spark, tmp_path, "produced", source=_csv("*.csv"))
+
+    assert rows_of(found, "message_id", "offset") == [("1", 7), ("2", 8)]
+    assert found.coverage.unparsed == 0
+
+
+@pytest.mark.parametrize("is_remote", [False, True], ids=["path", "uri"])
+def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path, *, is_remote: bool) -> None:
+    """Spark passes over some names without a word: such a file costs coverage, unless it is empty or in a folder."""
+    line = '{"message_id":"1"}\n'
+    (tmp_path / "a.jsonl").write_text(line)
+    (tmp_path / "_b.jsonl").write_text(line)
+    (tmp_path / "c.jsonl._COPYING_").write_text(line)
+    (tmp_path / "_SUCCESS").touch()
+    folder = f"file://{tmp_path}" if is_remote else str(tmp_path)
+
+    chosen = evidence_of(spark, tmp_path, "produced", source=jsonl(f"{folder}/*"))
+    named = evidence_of(spark, tmp_path, "produced", source=jsonl(f"{folder}/_b.jsonl"))
+
+    told = [note.split("/")[-1].split(":")[0] for note in chosen.coverage.notes]
+    assert told[:2] == ["_b.jsonl", "c.jsonl._COPYING_"]
+    assert chosen.coverage.rows == 1
+    assert not chosen.coverage.is_within_tolerance
+    assert not named.coverage.is_within_tolerance
+
+
 def test_options_that_would_hide_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """An option that drops or merges rows would be a silent skip."""
     with pytest.raises(SourceError, match=r"ledgers\.produced\.source\.options\.mode: this option is fixed"):

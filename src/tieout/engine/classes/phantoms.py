@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.classes.rule import MessageRule, Need, at
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger, Locus
+from tieout.model import BreakClass, Identity, Ledger, Locus
 
 
 def _is_recorded() -> Column:
@@ -41,7 +41,7 @@ def origin_is_covered(scope: Scope) -> Column:
     )
     reaches_back = scope.covered_from(Ledger.PRODUCED, seen_at - F.lit(scope.contract.look_back))
     starts_with_topic = F.coalesce("has_first_record", F.lit(False))
-    by_position_only = F.col("message_id").isNull()
+    by_position_only = F.col("message_id").isNull() | F.lit(scope.contract.identity == Identity.POSITION)
     is_named = (
         F.col("has_identity")
         & ~F.col("has_unnamed_sends")

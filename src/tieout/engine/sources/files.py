@@ -206,8 +206,8 @@ def _header_line(spark: SparkSession, file: Input) -> str:
     path = Path(file.path)
     if path.is_file():
         return first_line(path)
-    head = spark.read.text(spark_path(file.path)).head()
-    return "" if head is None else str(head[0]).removeprefix("\ufeff")
+    head = lines_of(spark, [file]).select(TEXT).head()
+    return "" if head is None else str(head[0])
 
 
 def _columnar_rows(

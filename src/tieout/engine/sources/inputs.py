@@ -24,6 +24,9 @@ from pyspark.sql import SparkSession
 _CHUNK: Final = 1 << 20
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _GZIP_WINDOW: Final = 31
+_LEFT_OUT: Final = (
+    "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
+)
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,17 @@ def _files_in(path: Path) -> Iterator[Path]:
         yield from (Path(folder) / name for name in names if not name.startswith(("_", ".")))
 
 
+def is_left_out(name: str) -> bool:
+    """Return whether Spark passes over a file of this name without a word, even where its path is given.
+
+    >>> [is_left_out(name) for name in ("_late.jsonl", ".late.jsonl", "x._COPYING_", "late_.jsonl", "_metadata")]
+    [True, True, True, False, False]
+    """
+    if name.startswith(("_metadata", "_common_metadata")):
+        return False
+    return name.startswith(".") or name.endswith("._COPYING_") or (name.startswith("_") and "=" not in name)
+
+
 def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
     name = name_of(path, base_dir)
     digest = hashlib.sha256()
@@ -148,6 +162,8 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
         size = path.stat().st_size
         if archive is not None and fault is None and size and not archive.eof:
             fault = "the gzip file is cut off"
+        if size and is_left_out(path.name):
+            fault = _LEFT_OUT
         fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
@@ -188,8 +204,9 @@ def _remote(spark: SparkSession, path: str) -> list[Input]:
         files = system.listFiles(match.getPath(), True)
         while files.hasNext():
             status = files.next()
-            if not status.getPath().getName().startswith(("_", ".")):
-                uri = status.getPath().toString()
-                digest = f"length:{status.getLen()} modified:{status.getModificationTime()}"
-                found.append(Input(uri, uri, digest, size=status.getLen()))
+            name, uri, size = status.getPath().getName(), status.getPath().toString(), status.getLen()
+            if match.isFile() or not name.startswith(("_", ".")):
+                digest = f"length:{size} modified:{status.getModificationTime()}"
+                fault = _LEFT_OUT if size and is_left_out(name) else None
+                found.append(Input(uri, uri, digest, fault, size))
     return found

@@ -93,8 +93,9 @@ def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:
 
 
 def first_line(path: Path) -> str:
-    """Return the first line of the file without its end and its byte order mark; empty for an empty file."""
-    return next(_lines(path), "").removeprefix("\ufeff")
+    """Return the first line that is not blank, without its end and its byte order mark; empty where there is none."""
+    lines = (line.removeprefix("\ufeff") for line in _lines(path))
+    return next((line for line in lines if line.strip()), "")
 
 
 def _number(path: Path, wanted: dict[str, list[int]], numbers: list[int | None]) -> None:
