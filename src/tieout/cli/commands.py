@@ -39,7 +39,7 @@ from tieout.reporting.trace import Asked, AskedBy, position_of, render_trace
 from tieout.simulation.description import load_description
 from tieout.simulation.folder import CONTRACT, FILES, WINDOW, write_simulation
 from tieout.simulation.reading import read_run, read_truth
-from tieout.simulation.score_report import score_page, score_text
+from tieout.simulation.score_report import score_json, score_page, score_text
 from tieout.simulation.scoring import score as scored
 
 
@@ -75,11 +75,14 @@ def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     sources = {ledger: source for ledger, source in given.items() if source is not None}
     folder = Path() if arguments.output is None else arguments.output.parent
     made = drafted(arguments.pipeline, Guarantee(arguments.guarantee), arguments.group, sources, folder)
-    if arguments.output is None:
-        _print(made.text, around.out)
-    else:
+    if arguments.output is not None:
         write_new(made.text, arguments.output)
         around.progress(f"written: {arguments.output}")
+    if arguments.json:
+        _print(_json({"contract": made.text, "open_questions": list(made.open_questions)}), around.out)
+        return ExitCode.KEPT
+    if arguments.output is None:
+        _print(made.text, around.out)
     for question in made.open_questions:
         around.progress(f"left open: {plain(question)}")
     return ExitCode.KEPT
@@ -162,7 +165,7 @@ def score(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         page = score_page(result, summary, {"judged": statement["generated_at"], "machine": _machine()})
         arguments.report.write_text(page, encoding="utf-8")
         around.progress(f"written: {arguments.report}")
-    _print(score_text(result), around.out)
+    _print(_json(score_json(result)) if arguments.json else score_text(result), around.out)
     return ExitCode.KEPT if result.is_passed else ExitCode.BROKEN
 
 

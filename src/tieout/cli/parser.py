@@ -93,6 +93,9 @@ def _init(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"
     )
+    command.add_argument(
+        "--json", action="store_true", help="print the contract's text and what it leaves open as JSON"
+    )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
@@ -167,6 +170,7 @@ def _score(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--report", metavar="FILE", type=Path, help="write the score as a Markdown page, too"
     )
+    command.add_argument("--json", action="store_true", help="print the score as JSON instead of text")
 
 
 def _completion(command: argparse.ArgumentParser) -> None:

@@ -6,10 +6,12 @@ Pure but for the settings files that a contract names, which are read. Docs: doc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Final
 
 from tieout.contracts import Contract
 from tieout.linting.declaring import Pipeline, Trouble, declared
+from tieout.linting.defaults import DEFAULTS
 from tieout.linting.finding import Finding
 from tieout.linting.rule import Rule
 from tieout.linting.rules import RULES
@@ -23,6 +25,7 @@ DECLARATION: Final = {
     "settings_disagree": Severity.CRITICAL,
     "client_unknown": Severity.WARNING,
     "word_unknown": Severity.WARNING,
+    "setting_misspelt": Severity.WARNING,
 }
 """What can be wrong with a declaration itself, and how loudly it is told."""
 
@@ -31,6 +34,9 @@ _BUDGETS: Final = {
     BreakClass.TORN_TRANSACTION: "loss_ratio",
     BreakClass.OUTPUT_DUPLICATE: "duplicate_ratio",
 }
+_ALMOST: Final = 0.9
+"""From which likeness on a name is taken for another one misspelt: one letter in ten."""
+
 _CONTRACT_PAGE: Final = "docs/reference/linter.md"
 
 
@@ -42,7 +48,10 @@ def findings(contract: Contract) -> tuple[Finding, ...]:
     """
     pipeline = declared(contract)
     found = [
-        *(_trouble(trouble) for trouble in (*pipeline.troubles, *_unknown_words(pipeline))),
+        *(
+            _trouble(trouble)
+            for trouble in (*pipeline.troubles, *_unknown_words(pipeline), *_misspelt(pipeline))
+        ),
         *(finding for rule in RULES for finding in _broken(rule, pipeline)),
     ]
     return tuple(sorted(found, key=lambda finding: -finding.severity.rank))
@@ -99,6 +108,20 @@ def _unknown_words(pipeline: Pipeline) -> Iterator[Trouble]:
                 failure = f"this word means nothing here, so nothing is known of {WORDS_OF[setting]}"
                 yield Trouble(
                     "word_unknown", part.section, setting, value, failure, f"one of: {', '.join(words)}"
+                )
+
+
+def _misspelt(pipeline: Pipeline) -> Iterator[Trouble]:
+    """Yield the settings that no rule knows and whose names are almost those of one, whose default would count."""
+    for part in pipeline.parts.values():
+        known = {rule.setting for rule in RULES if rule.section == part.section} | set(OWN_WORDS)
+        known |= {default.setting for default in DEFAULTS if default.software in part.software}
+        for setting, value in part.settings.items():
+            meant = [] if setting in known else get_close_matches(setting, known, n=1, cutoff=_ALMOST)
+            if meant:
+                failure = f"no setting of this name is known, so that {meant[0]} counts as not set"
+                yield Trouble(
+                    "setting_misspelt", part.section, setting, value, failure, f"{meant[0]}, if that is meant"
                 )
 
 

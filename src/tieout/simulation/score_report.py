@@ -25,6 +25,36 @@ def score_text(score: Score) -> str:
     return "\n".join(lines) + "\n"
 
 
+def score_json(score: Score) -> dict[str, Any]:
+    """Return the score as JSON knows it: `passed`, a list a kind, what differs, and the causes that were left open."""
+    differences = [*((part.title, part.differences) for part in score.sections), ("count", score.counts)]
+    return {
+        "passed": score.is_passed,
+        **{_TITLES[section.title].lower(): _lines(section) for section in score.sections},
+        "differences": [
+            {"kind": kind, "subject": list(one.subject), "truth": one.truth, "found": one.found}
+            for kind, found in differences
+            for one in found
+        ],
+        "causes_left_open": score.abstained,
+        "causes_listed_as_admissible": score.listed,
+    }
+
+
+def _lines(section: Section) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "truth": line.truth,
+            "found": line.found,
+            "matched": line.matched,
+            "precision": line.precision,
+            "recall": line.recall,
+        }
+        for name, line in (*sorted(section.lines.items()), ("all", section.total()))
+    ]
+
+
 def score_page(score: Score, summary: Mapping[str, Any], about: Mapping[str, str]) -> str:
     """Return the score as a Markdown page; `about` is what else the reader should know of the run."""
     lines = [

@@ -359,9 +359,12 @@ def test_init_writes_a_contract_that_check_accepts(tmp_path: Path) -> None:
     written = run(*words, "--delivered", tmp_path / "out.csv", "--output", file)
     again = run(*words, "--delivered", tmp_path / "out.csv", "--output", file)
     printed = run(*words, "--delivered", tmp_path / "out.csv")
+    as_json = run(*words, "--delivered", tmp_path / "out.csv", "--json")
     lacking = run(*words)
 
     assert (written.code, again.code, printed.code, lacking.code) == (0, 2, 0, 2)
+    assert json.loads(as_json.out)["contract"] == printed.out
+    assert [f"left open: {one}" in printed.err for one in json.loads(as_json.out)["open_questions"]]
     assert f"tieout: written: {file}\ntieout: left open: produced: coverage" in written.err
     assert "it exists, and is not overwritten" in again.err
     assert "expected --produced and one of --delivered and --read" in lacking.err

@@ -127,6 +127,16 @@ def test_score_is_1_and_names_what_differs(simulated: Path, tmp_path: Path) -> N
     assert code == 1
     assert f"class of message {doubled['message_id']}: expected OUTPUT_DUPLICATE, found nothing" in out
 
+    code, out, _ = run("score", tmp_path / "statement", "--truth", simulated, "--json")
+
+    assert code == 1
+    told = json.loads(out)
+    assert told["passed"] is False
+    (line,) = [line for line in told["classes"] if line["name"] == "OUTPUT_DUPLICATE"]
+    assert (line["matched"], line["precision"]) == (line["truth"] - 1, 1.0)
+    assert line["recall"] < 1
+    assert {"OUTPUT_DUPLICATE", "nothing"} in [{one["truth"], one["found"]} for one in told["differences"]]
+
 
 @pytest.mark.parametrize(
     ("file", "text", "told"),

@@ -439,6 +439,21 @@ def test_a_word_of_our_own_is_known_in_any_case_and_nothing_else_is() -> None:
         assert "nothing is known of" in found.failure
 
 
+def test_a_name_that_is_almost_one_is_told() -> None:
+    """Its default would count without a word; what other names there are is nobody's business here."""
+    found = lint("producer: {client: java-4.0, enable.idempotance: false}")["setting_misspelt"]
+    assert (found.setting, found.value) == ("enable.idempotance", "false")
+    assert "enable.idempotence counts as not set" in found.failure
+
+    for settings in (
+        "producer: {client: java-4.0, linger.ms: 5, compression.type: zstd, batch.size: 1, retries: 3}",
+        "producer: {client: kafka-python, max_in_flight_requests_per_connection: 1, retry_backoff_ms: 9}",
+        "broker: {log.retention.hours: 1, log.retention.bytes: 1, default.replication.factor: 3}",
+        "connect: {offset.flush.timeout.ms: 1, offset.storage.topic: a, config.storage.replication.factor: 3}",
+    ):
+        assert "setting_misspelt" not in lint(settings), settings
+
+
 def test_what_only_some_clients_have_is_left_open() -> None:
     """Where no client is named, librdkafka's store of offsets may be there, or another's way of committing."""
     found = lint("consumer: {group.id: g}")
