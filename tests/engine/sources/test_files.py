@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 from datetime import UTC, datetime
@@ -111,6 +112,28 @@ def test_gzip_whole_and_cut_off(spark: SparkSession, tmp_path: Path) -> None:
     assert found.coverage.unparsed == 2
     assert "a.jsonl.gz:2: the line is not one JSON object" in found.coverage.notes
     assert "b.jsonl.gz: the gzip file is cut off" in found.coverage.notes
+    assert not found.coverage.is_within_tolerance
+
+
+def test_what_spark_would_take_for_empty_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark reads no row of these and says nothing: a ledger of them would seem to be silent."""
+    line = b'{"message_id":"1"}\n'
+    (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(line))
+    (tmp_path / "b.jsonl.bz2").write_bytes(line)
+    (tmp_path / "c.jsonl.bz2").write_bytes(bz2.compress(b""))
+    (tmp_path / "d.jsonl.lz4").write_bytes(bytes(range(200)))
+    (tmp_path / "e.jsonl.snappy").write_bytes(b"\x00" * 4)
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*.jsonl.*"))
+
+    assert rows_of(found, "message_id") == [("1",)]
+    assert found.coverage.unparsed == 3
+    assert "b.jsonl.bz2: not a bzip2 file, which its name says it is" in found.coverage.notes
+    assert [note.split(":")[0] for note in found.coverage.notes[:3]] == [
+        "b.jsonl.bz2",
+        "d.jsonl.lz4",
+        "e.jsonl.snappy",
+    ]
     assert not found.coverage.is_within_tolerance
 
 

@@ -12,9 +12,10 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -24,6 +25,9 @@ from pyspark.sql import SparkSession
 _CHUNK: Final = 1 << 20
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _GZIP_WINDOW: Final = 31
+_BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+"""How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
+_UNCHECKED: Final = (".lz4", ".snappy")
 _LEFT_OUT: Final = (
     "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
 )
@@ -164,6 +168,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
             fault = "the gzip file is cut off"
         if size and is_left_out(path.name):
             fault = _LEFT_OUT
+        fault = fault or (_taken_for_empty(path.name, partial(_head, path)) if size else None)
         fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
@@ -183,6 +188,38 @@ def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:
     except zlib.error:
         return archive, "the gzip file is corrupt"
     return archive, None
+
+
+def _taken_for_empty(name: str, head: Callable[[], bytes]) -> str | None:
+    """Return what is wrong with a file that Spark may read as an empty one, without an error.
+
+    >>> _taken_for_empty("a.jsonl.bz2", lambda: b'{"id": 1}')
+    'not a bzip2 file, which its name says it is'
+    >>> _taken_for_empty("a.jsonl.gz", lambda: b"") is None
+    True
+    """
+    ending = next((ending for ending in (".bz2", *_UNCHECKED) if name.endswith(ending)), None)
+    if ending in _UNCHECKED:
+        return (
+            f"a {ending} file is not told apart from a damaged one: expected gz, bz2, zst or no compression"
+        )
+    if ending is not None and not _BZIP2.match(head()):
+        return "not a bzip2 file, which its name says it is"
+    return None
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(10)
+
+
+def _remote_head(system: Any, path: Any) -> bytes:
+    stream = system.open(path)
+    try:
+        read = (stream.read() for _ in range(10))
+        return bytes(value for value in read if value >= 0)
+    finally:
+        stream.close()
 
 
 def _without_ends(path: Path, size: int) -> str | None:
@@ -208,5 +245,7 @@ def _remote(spark: SparkSession, path: str) -> list[Input]:
             if match.isFile() or not name.startswith(("_", ".")):
                 digest = f"length:{size} modified:{status.getModificationTime()}"
                 fault = _LEFT_OUT if size and is_left_out(name) else None
+                if size and fault is None:
+                    fault = _taken_for_empty(name, partial(_remote_head, system, status.getPath()))
                 found.append(Input(uri, uri, digest, fault, size))
     return found
