@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from scripts.record.jars import Jars
 from scripts.record.log_ledger import Bounds
 from scripts.record.messages import now_text
-from scripts.record.processes import RecordingError, end, free_port
+from scripts.record.processes import RecordingError, end, free_port, pause
 from scripts.record.segments import Batch, partition_batches
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -64,7 +64,7 @@ class Broker:
 
     def pause(self) -> None:
         """Stop the broker's process where it is: what it is sent waits in the kernel's buffers."""
-        self.process.send_signal(signal.SIGSTOP)
+        pause(self.process)
 
     def resume(self) -> None:
         """Let the stopped broker go on."""

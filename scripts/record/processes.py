@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import socket
@@ -26,6 +27,13 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def pause(process: subprocess.Popen[Any]) -> None:
+    """Stop the process where it is, and return when it stands still: on a busy machine it runs on for a while."""
+    process.send_signal(signal.SIGSTOP)
+    if process.returncode is None:
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 def end(process: subprocess.Popen[Any], patience: float = 20) -> None:

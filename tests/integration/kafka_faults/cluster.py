@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
+from signal import SIGCONT
 from typing import Any
 
 from confluent_kafka import (
@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from scripts.record.jars import Jars
-from scripts.record.processes import RecordingError, end, free_port
+from scripts.record.processes import RecordingError, end, free_port, pause
 from scripts.record.segments import Batch, partition_batches
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -91,7 +91,7 @@ class Node:
 
     def pause(self) -> None:
         """Stop the process where it is: what it is sent waits in the kernel's buffers."""
-        self._running().send_signal(SIGSTOP)
+        pause(self._running())
 
     def resume(self) -> None:
         """Let the stopped process go on."""

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
+from signal import SIGCONT
 from typing import Any
 
-from scripts.record.processes import RecordingError
+from scripts.record.processes import RecordingError, pause
 
 
 class Remote:
@@ -70,7 +70,7 @@ class Remote:
 
     def pause(self) -> None:
         """Stop the client where it is, as a machine does that swaps or collects garbage."""
-        self.process.send_signal(SIGSTOP)
+        pause(self.process)
 
     def resume(self) -> None:
         """Let the stopped client go on."""
