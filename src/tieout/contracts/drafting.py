@@ -68,7 +68,7 @@ def draft(
         questions += [
             f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)
         ]
-    if identity is Identity.MESSAGE_ID and "no column" in why:
+    if identity is Identity.MESSAGE_ID and "NOT GUESSED" in why:
         questions.insert(0, why)
     return Draft("\n".join(lines) + "\n", tuple(questions))
 
@@ -89,7 +89,7 @@ def _identity(guesses: Mapping[Ledger, Mapping[str, Guess]]) -> tuple[Identity, 
         )
     return (
         Identity.MESSAGE_ID,
-        "identity: NOT GUESSED, there is no column that both sides have; map message_id below",
+        "identity: NOT GUESSED, no column was found that names a message on both sides; map message_id below",
     )
 
 

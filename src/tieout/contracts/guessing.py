@@ -77,6 +77,12 @@ _ASIDE: Final = ("message_id", "topic", "partition", "offset", "at", "reason")
 _TIMES: Final = frozenset(
     {"attempted_at", "completed_at", "processed_at", "record_timestamp", "committed_at", "at"}
 )
+_MOMENTS: Final = _TIMES - {"completed_at"}
+"""The time that a row of a ledger is of."""
+
+_ENDINGS: Final = ("_id", "_uuid", "_guid", "_ref", "_reference", "_number", "_no")
+"""How columns that name something end."""
+
 _NUMBERS: Final = frozenset({"partition", "offset", "committed_offset", "sequence"})
 _ACKED: Final = frozenset({"acked", "ack", "ok", "success", "succeeded", "delivered", "true", "committed"})
 _FAILED: Final = frozenset({"failed", "fail", "error", "rejected", "false", "aborted"})
@@ -148,6 +154,8 @@ def guessed(ledger: Ledger, found: LedgerSample, samples: Mapping[Ledger, Ledger
             guess = _id_by_values(found, samples[Ledger.PRODUCED])
         if guess is None and wanted == "message_id":
             guess = _id_by_ending(found)
+        if guess is None and wanted in _MOMENTS:
+            guess = _only_time([one for one in found.columns if one.name not in taken])
         if guess is not None:
             guesses[wanted] = guess
             taken.add(guess.source)
@@ -258,17 +266,27 @@ def _id_by_values(found: LedgerSample, produced: LedgerSample) -> Guess | None:
 
 
 def _id_by_ending(found: LedgerSample) -> Guess | None:
-    """Return the only column called `…_id` whose sampled values are all different."""
+    """Return the only column that is called as names are and whose sampled values are all different."""
     named = [
         column
         for column in found.columns
-        if plain_name(column.name).endswith("_id")
+        if plain_name(column.name).endswith(_ENDINGS)
         and column.values
         and len(set(column.values)) == len(column.values) == found.rows
     ]
     if len(named) != 1:
         return None
-    return Guess(named[0].sql, "the only …_id whose sampled values are all different", named[0].name)
+    (ending,) = (ending for ending in _ENDINGS if plain_name(named[0].name).endswith(ending))
+    return Guess(named[0].sql, f"the only …{ending} whose sampled values are all different", named[0].name)
+
+
+def _only_time(columns: Sequence[ColumnSample]) -> Guess | None:
+    """Return the only column whose values are times, if there is one alone."""
+    found = [(column, told) for column in columns if column.values and (told := _as_time(column)) is not None]
+    if len(found) != 1:
+        return None
+    ((column, (expression, why)),) = found
+    return Guess(expression, f"the only column of times{why}", column.name)
 
 
 def plain_name(name: str) -> str:

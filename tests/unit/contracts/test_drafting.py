@@ -98,6 +98,23 @@ def test_an_outcome_claims_only_what_is_stated(tmp_path: Path) -> None:
     assert "produced: outcome was not found" in made.open_questions
 
 
+def test_names_of_ones_own_are_found_where_there_is_one_alone(tmp_path: Path) -> None:
+    """A reference that differs in every row, and the only column of times; of two, neither is taken."""
+    ref, at = ("p-1", "p-2"), ("2026-11-20T10:00:00Z", "2026-11-20T10:00:05Z")
+    sent = of(ColumnSample("payment_ref", "text", ref), ColumnSample("initiated", "text", at))
+    booked = of(ColumnSample("payment_ref", "text", ref), ColumnSample("booked_at", "text", at))
+    made, contract = drafted(tmp_path, sent, booked)
+    columns = {ledger: spec.columns for ledger, spec in contract.ledgers.items()}
+    assert columns[Ledger.PRODUCED] == {"message_id": "payment_ref", "attempted_at": "initiated"}
+    assert columns[Ledger.DELIVERED] == {"message_id": "payment_ref", "processed_at": "booked_at"}
+    assert "the only …_ref whose sampled values are all different" in made.text
+    assert "the only column of times; ISO 8601" in made.text
+
+    two = of(*booked.columns, ColumnSample("value_date", "text", at), ColumnSample("order_no", "text", ref))
+    _, contract = drafted(tmp_path, two, two)
+    assert not {"message_id", "attempted_at"} & set(contract.ledgers[Ledger.PRODUCED].columns)
+
+
 def test_an_id_is_known_by_its_values_too(tmp_path: Path) -> None:
     """A column of another name that holds the ids of what was sent is the id there."""
     sent = of(ColumnSample("orderId", "text", ("o-1", "o-2")))
