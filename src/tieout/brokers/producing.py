@@ -18,9 +18,9 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from tieout.brokers.asking import PATIENCE, Cluster
+from tieout.contracts import IDEMPOTENCE_HEADER
 from tieout.errors import SourceError, SourceUnreachableError
 
-KEY_HEADER: Final = "tieout-idempotence-key"
 _TRANSACTION_MILLIS: Final = 300_000
 _AT_ONCE: Final = 500
 
@@ -116,7 +116,7 @@ def _commit(
 def _hand_over(producer: Producer, message: Outgoing, numbers: Sequence[int]) -> None:
     """Give the message to the client, for its own partition where that is known and is there."""
     where = {"partition": message.partition} if message.partition in numbers else {}
-    headers = [*message.headers, (KEY_HEADER, message.idempotence_key.encode())]
+    headers = [*message.headers, (IDEMPOTENCE_HEADER, message.idempotence_key.encode())]
     producer.produce(message.topic, message.value, message.key, headers=headers, **where)
     producer.poll(0)
 
@@ -180,7 +180,7 @@ def _read(cluster: Cluster, consumer: Consumer, ends: dict[int, int]) -> Iterato
                 yield from (
                     value.decode(errors="replace")
                     for name, value in message.headers() or ()
-                    if name == KEY_HEADER and value is not None
+                    if name == IDEMPOTENCE_HEADER and value is not None
                 )
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)

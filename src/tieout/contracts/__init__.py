@@ -16,8 +16,9 @@ from tieout.contracts.contract import (
 )
 from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
 from tieout.contracts.loading import load_contract, load_contracts
-from tieout.contracts.replay import OWN_TOPIC, Replay, ReplayOutput, ReplayTarget
+from tieout.contracts.replay import IDEMPOTENCE_HEADER, OWN_TOPIC, Replay, ReplayOutput, ReplayTarget
 from tieout.contracts.sources import (
+    OFFSETS_TOPIC,
     FilesSource,
     JdbcSource,
     KafkaConsumerGroupsSource,
@@ -28,9 +29,12 @@ from tieout.contracts.sources import (
     Source,
     VerifiableConsumerSource,
     VerifiableProducerSource,
+    cluster_topic,
 )
 
 __all__ = [
+    "IDEMPOTENCE_HEADER",
+    "OFFSETS_TOPIC",
     "OWN_TOPIC",
     "Active",
     "AlertRoute",
@@ -55,6 +59,7 @@ __all__ = [
     "Tolerance",
     "VerifiableConsumerSource",
     "VerifiableProducerSource",
+    "cluster_topic",
     "load_contract",
     "load_contracts",
 ]

@@ -28,7 +28,7 @@ from tieout.contracts.scalars import (
     Text,
     Zone,
 )
-from tieout.contracts.sources import KafkaConsumerGroupsSource, KafkaOffsetsSource, KafkaSource
+from tieout.contracts.sources import cluster_topic
 from tieout.model import Guarantee, Identity, Ledger, Severity, Window
 
 PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
@@ -159,9 +159,7 @@ class Contract(Model):
     @property
     def reads_clusters(self) -> bool:
         """Whether some ledger is read from a Kafka cluster, for which Spark needs its connector."""
-        kinds = KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource
-        sources = [spec.source for spec in self.ledgers.values()]
-        return any(isinstance(source, kinds) and source.connection is not None for source in sources)
+        return any(cluster_topic(spec.source) is not None for spec in self.ledgers.values())
 
     def needed_until(self, ledger: Ledger, window: Window) -> datetime:
         """Return how far a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).

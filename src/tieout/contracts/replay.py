@@ -13,6 +13,8 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
 Column = Annotated[str, Field(pattern=rf"^{_NAME}$")]
 Table = Annotated[str, Field(pattern=rf"^{_NAME}(\.{_NAME})?$")]
 OWN_TOPIC: Final = "*"
+IDEMPOTENCE_HEADER: Final = "tieout-idempotence-key"
+"""The header that every message produced again carries."""
 Topic = Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9._-]{1,249})$")]
 
 

@@ -24,3 +24,8 @@ def connection_variables(names: Iterable[str]) -> dict[str, str]:
             with suppress(AirflowNotFoundException):
                 found[variable] = BaseHook.get_connection(name).as_json()
     return found
+
+
+def make_known(names: Iterable[str]) -> None:
+    """Let the rest of Tieout find Airflow's connections of these names for as long as this task's process lives."""
+    settings.define_connections(connection_variables(names))

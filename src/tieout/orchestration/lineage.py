@@ -17,17 +17,11 @@ from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import data_quality_assertions_dataset, input_statistics_input_dataset
 
 from tieout import settings
-from tieout.contracts import (
-    Contract,
-    JdbcSource,
-    KafkaConsumerGroupsSource,
-    KafkaOffsetsSource,
-    KafkaSource,
-    Source,
-)
+from tieout.brokers.given import given_settings
+from tieout.contracts import Contract, JdbcSource, Source, cluster_topic
 from tieout.errors import TieoutError
 from tieout.model import CheckStatus, Ledger, Severity, Verdict
-from tieout.orchestration.connections import connection_variables
+from tieout.orchestration.connections import make_known
 
 if TYPE_CHECKING:
     from tieout.orchestration.concluding import Conclusion
@@ -36,7 +30,6 @@ _NO_PROOF: Final = (Verdict.PENDING, Verdict.UNKNOWN)
 """Verdicts that say neither that the guarantee was kept nor that it was broken."""
 
 _POSTGRES: Final = 5432
-_KAFKA: Final = 9092
 
 
 def lineage_of(contract: Contract, concluded: Conclusion) -> OperatorLineage:
@@ -45,7 +38,7 @@ def lineage_of(contract: Contract, concluded: Conclusion) -> OperatorLineage:
     The ledger of effects carries the assertions: one for each check, and one for the guarantee, which is left out where
     the verdict proves neither.
     """
-    settings.define_connections(connection_variables(contract.connections))
+    make_known(contract.connections)
     coverage = concluded.statement["coverage"]
     inputs = []
     for ledger, spec in contract.ledgers.items():
@@ -99,14 +92,10 @@ def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
             server = f"postgres://{found.host}:{found.port or _POSTGRES}"
             yield server, f"{found.schema}.{schema or 'public'}.{table}"
             return
-        if (
-            isinstance(source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource)
-            and source.connection is not None
-        ):
-            found = settings.connection(source.connection)
-            named = str(found.extra.get("bootstrap.servers") or f"{found.host}:{found.port or _KAFKA}")
-            topic = source.topic if isinstance(source, KafkaSource) else "__consumer_offsets"
-            yield f"kafka://{named.split(',', maxsplit=1)[0].strip()}", topic
+        if (of_cluster := cluster_topic(source)) is not None:
+            connection, topic = of_cluster
+            servers = given_settings(connection, connection).servers()
+            yield f"kafka://{servers.split(',', maxsplit=1)[0].strip()}", topic
             return
     for path in getattr(source, "path", None) or ():
         place = urlsplit(path)

@@ -22,7 +22,7 @@ from tieout.errors import StoreError, TieoutError
 from tieout.model import Verdict, Window
 from tieout.orchestration import metrics
 from tieout.orchestration.assets import announce
-from tieout.orchestration.connections import connection_variables
+from tieout.orchestration.connections import make_known
 from tieout.orchestration.windows import judged_from, refusal, window_of
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         """
         if now >= until:
             return
-        from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver, and librdkafka
+        from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
 
-        settings.define_connections(connection_variables(self._contract.connections))
+        make_known(self._contract.connections)
         reasons = lacking(self._contract, window)
         if reasons:
             again = min(now + LOOK_AGAIN, until)

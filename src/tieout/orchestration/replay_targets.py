@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from tieout import settings
 from tieout.brokers.asking import Cluster
 from tieout.brokers.producing import Outgoing, produce_once
 from tieout.contracts import OWN_TOPIC, ReplayTarget
 from tieout.errors import ConnectionNotFoundError
 from tieout.orchestration.alerting import airflow_connection
-from tieout.orchestration.connections import connection_variables
+from tieout.orchestration.connections import make_known
 from tieout.orchestration.receivers import ConnectionLike
 from tieout.replaying import Record
 from tieout.store.replay_target import insert_once, target_database
@@ -40,7 +39,7 @@ def bring(plan: Mapping[str, Any], to: ReplayTarget, records: Sequence[Record]) 
 
 def _publish(plan: Mapping[str, Any], connection: str, topic: str, records: Sequence[Record]) -> int:
     """Produce the records. None can have been produced before the end of their window, which is judged after it."""
-    settings.define_connections(connection_variables([connection]))
+    make_known([connection])
     return produce_once(
         Cluster.of(connection, "replay.to"),
         f"tieout-replay-{plan['pipeline']}",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tieout.brokers.asking import Cluster
-from tieout.contracts import KafkaConsumerGroupsSource, KafkaOffsetsSource, KafkaSource, LedgerSpec
+from tieout.contracts import KafkaSource, LedgerSpec, cluster_topic
 from tieout.contracts.times import format_time
 from tieout.errors import SourceUnreachableError, TieoutError
 from tieout.model import Ledger
+
+if TYPE_CHECKING:
+    from tieout.brokers.asking import Cluster
 
 
 def topic_lag(spec: LedgerSpec, ledger: Ledger, needed: datetime) -> Iterator[str]:
@@ -18,19 +21,18 @@ def topic_lag(spec: LedgerSpec, ledger: Ledger, needed: datetime) -> Iterator[st
     A topic reaches as far as the time at which it is read. Readers of committed data, however, see nothing behind the
     first record of an open transaction: if that record is of a time before `needed`, the ledger ends there.
     """
-    source = spec.source
-    if (
-        not isinstance(source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource)
-        or source.connection is None
-    ):
+    found = cluster_topic(spec.source)
+    if found is None:
         return
+    from tieout.brokers.asking import Cluster  # noqa: PLC0415 - brings librdkafka
+
+    connection, topic = found
     try:
-        cluster = Cluster.of(source.connection, f"ledgers.{ledger}.source")
-        topic = source.topic if isinstance(source, KafkaSource) else "__consumer_offsets"
+        cluster = Cluster.of(connection, f"ledgers.{ledger}.source")
         numbers = cluster.partitions(topic)
         if not numbers:
             yield f"the cluster has no topic {topic}"
-        elif isinstance(source, KafkaSource) and _is_committed_only(source, ledger):
+        elif isinstance(spec.source, KafkaSource) and _is_committed_only(spec.source, ledger):
             yield from _hidden(cluster, topic, numbers, needed)
     except SourceUnreachableError as error:
         yield str(error)
@@ -47,19 +49,15 @@ def _hidden(cluster: Cluster, topic: str, numbers: tuple[int, ...], needed: date
     """Yield the partitions in which an open transaction hides records from before `needed`."""
     stable = cluster.ends(topic, numbers, is_stable=True)
     ends = cluster.ends(topic, numbers, is_stable=False)
-    later = cluster.since(topic, numbers, needed)
+    unstable = [number for number in numbers if stable[number] < ends[number]]
+    late_enough = cluster.since(topic, unstable, needed)
     held = [
         number
-        for number in numbers
-        if stable[number] < ends[number] and stable[number] < _first(later[number], ends[number])
+        for number, first in late_enough.items()
+        if stable[number] < (ends[number] if first is None else first)
     ]
     if held:
-        named = ", ".join(map(str, held))
+        named = ", ".join(map(str, sorted(held)))
         yield (
             f"an open transaction hides records of {topic}, partition {named}, from before {format_time(needed)}"
         )
-
-
-def _first(offset: int | None, end: int) -> int:
-    """Return the first offset that is late enough, the end where there is none."""
-    return end if offset is None else offset

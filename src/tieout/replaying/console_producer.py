@@ -1,4 +1,4 @@
-r"""Records as lines for `kafka-console-producer`, which publishes them where no client of Kafka is installed here.
+r"""Records as lines for `kafka-console-producer`, by which somebody publishes them where the contract names no target.
 
 Source: Apache Kafka, `kafka-console-producer --help` and the documentation of its line reader: properties `parse.key`,
 `parse.headers` and `null.marker`; headers, key and value are parted by tabs. A line cannot hold a line break, nor a key
@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from tieout.contracts import IDEMPOTENCE_HEADER
 from tieout.replaying.planning import Record
 
 NULL: Final = "__tieout_null__"
-IDEMPOTENCE_HEADER: Final = "tieout-idempotence-key"
 OPTIONS: Final = f"--property parse.headers=true --property parse.key=true --property null.marker={NULL}"
 _NO_VALUE: Final = re.compile(r"[\r\n]")
 _NO_KEY: Final = re.compile(r"[\r\n\t]")

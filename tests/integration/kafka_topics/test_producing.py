@@ -15,7 +15,8 @@ from tests.integration.kafka_topics.sent import PASSWORD
 
 from tieout.brokers import asking, producing
 from tieout.brokers.asking import Cluster
-from tieout.brokers.producing import KEY_HEADER, Outgoing, produce_once
+from tieout.brokers.producing import Outgoing, produce_once
+from tieout.contracts import IDEMPOTENCE_HEADER
 from tieout.errors import SourceError, SourceUnreachableError
 
 AGO = datetime.now(UTC) - timedelta(hours=1)
@@ -50,7 +51,7 @@ def committed(served: Served, prefix: str) -> list[Any]:
         for message in consumer.consume(500, 5):
             if message.error():
                 left -= 1
-            elif dict(message.headers())[KEY_HEADER].startswith(prefix.encode()):
+            elif dict(message.headers())[IDEMPOTENCE_HEADER].startswith(prefix.encode()):
                 found.append(message)
     consumer.close()
     return found
@@ -58,7 +59,7 @@ def committed(served: Served, prefix: str) -> list[Any]:
 
 def keys_of(found: list[Any]) -> Counter[str]:
     """Return how often each idempotence key is there."""
-    return Counter(dict(message.headers())[KEY_HEADER].decode() for message in found)
+    return Counter(dict(message.headers())[IDEMPOTENCE_HEADER].decode() for message in found)
 
 
 def test_messages_arrive_as_they_are_and_only_once(connected: Served) -> None:
@@ -70,7 +71,8 @@ def test_messages_arrive_as_they_are_and_only_once(connected: Served) -> None:
     assert produce_once(cluster, "tieout-replay-whole", [*sent, *messages("more", 2)], AGO) == 2
 
     found = {
-        dict(message.headers())[KEY_HEADER].decode(): message for message in committed(connected, "whole")
+        dict(message.headers())[IDEMPOTENCE_HEADER].decode(): message
+        for message in committed(connected, "whole")
     }
     assert len(found) == len(sent)
     for one in sent:

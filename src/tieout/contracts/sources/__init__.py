@@ -12,11 +12,13 @@ from pydantic import Field
 from tieout.contracts.sources.files import FilesSource
 from tieout.contracts.sources.jdbc import JdbcSource
 from tieout.contracts.sources.kafka import (
+    OFFSETS_TOPIC,
     KafkaConsumerGroupsSource,
     KafkaDumpLogSource,
     KafkaOffsetsSource,
     KafkaSegmentsSource,
     KafkaSource,
+    cluster_topic,
 )
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
@@ -34,6 +36,7 @@ Source = Annotated[
 ]
 
 __all__ = [
+    "OFFSETS_TOPIC",
     "FilesSource",
     "JdbcSource",
     "KafkaConsumerGroupsSource",
@@ -44,4 +47,5 @@ __all__ = [
     "Source",
     "VerifiableConsumerSource",
     "VerifiableProducerSource",
+    "cluster_topic",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -13,6 +13,9 @@ from tieout.contracts.sources.files import Paths
 CleanupPolicy = Literal["delete", "compact", "compact,delete"]
 PartitionCount = Annotated[int, Field(ge=1)]
 Isolation = Literal["read_uncommitted", "read_committed"]
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+"""Where Kafka keeps the positions of all groups."""
 
 
 class KafkaSource(Model):
@@ -118,3 +121,16 @@ def _refuse_neither_or_both(connection: str | None, path: tuple[str, ...] | None
     if (connection is None) == (path is None):
         found = "neither" if path is None else "both"
         raise ValueError(f"expected either connection or path, found {found}")
+
+
+def cluster_topic(source: object) -> tuple[str, str] | None:
+    """Return the connection and the topic of a source that is read from a running cluster, None for any other.
+
+    >>> cluster_topic(KafkaOffsetsSource(connection="events", group="loader"))
+    ('events', '__consumer_offsets')
+    """
+    if not isinstance(source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource):
+        return None
+    if source.connection is None:
+        return None
+    return source.connection, source.topic if isinstance(source, KafkaSource) else OFFSETS_TOPIC

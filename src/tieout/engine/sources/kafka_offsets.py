@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from tieout.contracts import KafkaOffsetsSource
+from tieout.contracts import OFFSETS_TOPIC, KafkaOffsetsSource
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
 from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
@@ -30,7 +30,6 @@ from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
-TOPIC: Final = "__consumer_offsets"
 _COMMIT_TYPES: Final = (0, 1)
 _LAST_TYPE: Final = 24
 """The highest type of a key that Kafka 4.3 writes; all but the first two are about memberships."""
@@ -89,9 +88,9 @@ def partition_of(group: str, partitions: int) -> int:
 def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     """Return the group's commits that a reader of committed data is handed: those in force."""
     cluster = Cluster.of(connection, request)
-    topic = cluster.topic(TOPIC)
+    topic = cluster.topic(OFFSETS_TOPIC)
     if topic is None:
-        return cluster.without(TOPIC)
+        return cluster.without(OFFSETS_TOPIC)
     number = partition_of(group, len(topic.partitions))
     own = replace(topic, partitions=tuple(part for part in topic.partitions if part.number == number))
     with set_to(request.spark, INTERNAL_TOPICS):
@@ -102,7 +101,7 @@ def _from_cluster(connection: str, group: str, request: Request) -> Reading:
 def _from_segments(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request) -> Reading:
     number = partition_of(spec.group, spec.partitions)
     log = LogSpec(spec.taken_time(request.now), "compact", None, CONTENT_COLUMNS, is_one_partition=True)
-    reading = segments_reading(request, paths, TOPIC, log, only=number)
+    reading = segments_reading(request, paths, OFFSETS_TOPIC, log, only=number)
     if reading.rows is None:
         hint = f"the group's positions are in partition {number} of {spec.partitions} (offsets.topic.num.partitions)"
         return replace(reading, notes=(*reading.notes, hint))
