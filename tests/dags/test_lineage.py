@@ -89,3 +89,11 @@ def test_the_verdict_is_an_assertion_about_the_effects(
         ("tieout.lost", False, "error"),
         ("tieout.late", True, "warn"),
     ]
+
+
+def test_reads_carry_the_assertions_where_they_are_the_effects(contracts: Path, contract: Contract) -> None:
+    """A contract need not say `effects: read` to have no other ledger of effects."""
+    text = CONTRACT.replace("  delivered:", "  read:")
+    (contracts / "orders.yml").write_text(text.replace("exactly_once", "at_least_once"))
+    inputs = told(load_contract(contracts / "orders.yml"), Verdict.KEPT).inputs
+    assert ["dataQualityAssertions" in one.inputFacets for one in inputs] == [False, False, False, True]

@@ -151,6 +151,11 @@ class Contract(Model):
         return self._base_dir
 
     @property
+    def effect_ledger(self) -> Ledger:
+        """The ledger whose rows are effects: `delivered` wherever it is declared, else `read`."""
+        return Ledger.DELIVERED if Ledger.DELIVERED in self.ledgers else Ledger.READ
+
+    @property
     def connections(self) -> tuple[str, ...]:
         """The names of the connections that evidence is read over."""
         named = (getattr(spec.source, "connection", None) for spec in self.ledgers.values())

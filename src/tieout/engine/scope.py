@@ -50,7 +50,7 @@ class Scope:
     @property
     def effect_ledger(self) -> Ledger:
         """The ledger whose rows are effects: `delivered` wherever it is declared, else `read`."""
-        return Ledger.DELIVERED if Ledger.DELIVERED in self.evidence else Ledger.READ
+        return self.contract.effect_ledger
 
     @property
     def accounting_ledgers(self) -> tuple[Ledger, ...]:

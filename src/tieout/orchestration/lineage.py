@@ -20,7 +20,7 @@ from tieout import settings
 from tieout.brokers.given import given_settings
 from tieout.contracts import Contract, JdbcSource, Source, cluster_topic
 from tieout.errors import TieoutError
-from tieout.model import CheckStatus, Ledger, Severity, Verdict
+from tieout.model import CheckStatus, Severity, Verdict
 from tieout.orchestration.connections import make_known
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def lineage_of(contract: Contract, concluded: Conclusion) -> OperatorLineage:
             rowCount=coverage.get(ledger.value, {}).get("rows")
         )
         facets = {"inputStatistics": counted}
-        if ledger is Ledger(contract.effects):
+        if ledger is contract.effect_ledger:
             facets["dataQualityAssertions"] = (
                 data_quality_assertions_dataset.DataQualityAssertionsDatasetFacet(
                     assertions=list(_assertions(contract, concluded))
