@@ -6,7 +6,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STACK := $(BIN)/python -m scripts.stack
-# What Spark takes along to read Kafka topics.
+# What Spark takes along to read Kafka topics, Delta and Iceberg tables.
 JARS := .tieout/jars
 PINNED_JARS := requirements/jars
 # Where `make score` keeps what it judges.
@@ -34,7 +34,7 @@ fire: ## Kill each part of the stack at each moment of a run, and write docs/ref
 	@$(PYTHON) scripts/bootstrap.py runtime
 	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
 
-jars: $(JARS)/.fetched ## Fetch what Spark needs to read Kafka topics (needs Maven)
+jars: $(JARS)/.fetched ## Fetch what Spark needs to read Kafka topics, Delta and Iceberg tables (needs Maven)
 
 $(JARS)/.fetched: $(PINNED_JARS)/pom.xml $(PINNED_JARS)/checksums.txt
 	@command -v mvn >/dev/null || { echo "make jars needs Maven, found none: install it (Debian: apt install maven)"; exit 2; }

@@ -37,7 +37,8 @@ def main(words: list[str]) -> int:
     store.migrate()
 
     # 3. A session on whatever master the job was submitted to.
-    spark = submitted_session(f"tieout {contract.pipeline} {window.start.isoformat()}")
+    jars = settings.jars(contract.connectors)
+    spark = submitted_session(f"tieout {contract.pipeline} {window.start.isoformat()}", jars)
     try:
         # 4. Evidence in, statement and breaks out: the engine.
         run_id, now = str(uuid.uuid4()), datetime.now(UTC)

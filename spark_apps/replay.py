@@ -61,7 +61,7 @@ def main(words: list[str]) -> int:
 
 
 def _bodies(contract: Contract, wanted: tuple[Wanted, ...]) -> dict[str, Body]:
-    spark = submitted_session(f"tieout replay {contract.pipeline}")
+    spark = submitted_session(f"tieout replay {contract.pipeline}", settings.jars(contract.connectors))
     try:
         return dict(bodies_of(spark, contract, wanted, datetime.now(UTC)))
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -56,7 +56,8 @@ VARIABLES: Final = (
     Variable(
         JARS,
         "`.tieout/jars` of the working directory",
-        "the folder of the jars that Spark takes along where a contract reads a Kafka cluster: `make jars` fills it",
+        "the folder of the jars that Spark takes along where a contract reads a Kafka cluster, Delta or Iceberg: "
+        "`make jars` fills it",
     ),
     Variable(
         PRELOAD_CHECKS,
@@ -87,6 +88,7 @@ VARIABLES: Final = (
     ),
 )
 
+_TABLE_FORMATS: Final = ("delta", "iceberg")
 _DEFAULT_CONTRACTS: Final = Path("dags") / "contracts"
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -154,10 +156,16 @@ def _days(variable: str) -> timedelta | None:
     return timedelta(days=int(text))
 
 
-def jars() -> tuple[Path, ...]:
-    """Return the jars that Spark takes along where a contract reads a Kafka cluster; none where none were fetched."""
+def jars(connectors: Collection[str]) -> tuple[Path, ...]:
+    """Return the jars that Spark takes along for what a contract reads; none where none are needed, or were fetched.
+
+    Those of a table format, `delta-….jar` and `iceberg-….jar`, go along with it alone, all others with any connector.
+    """
+    if not connectors:
+        return ()
     folder = Path(os.environ.get(JARS) or Path(".tieout") / "jars").absolute()
-    return tuple(sorted(folder.glob("*.jar")))
+    unneeded = tuple(f"{name}-" for name in _TABLE_FORMATS if name not in connectors)
+    return tuple(sorted(jar for jar in folder.glob("*.jar") if not jar.name.startswith(unneeded)))
 
 
 def preloads_checks() -> bool:

@@ -94,6 +94,18 @@ def test_a_path_without_a_file_is_not_ready(look: Look, contracts: Path) -> None
     assert look(produced=ledger("s3a://bucket/sent")) == ()
 
 
+def test_a_table_is_ready_once_it_is_there(look: Look, contracts: Path) -> None:
+    """One without rows as well: all it has is a folder that readers of plain files set aside."""
+    table = "{source: {kind: files, format: delta, path: lake/orders}}"
+
+    before = look(delivered=table)
+    (contracts / "lake" / "orders" / "_delta_log").mkdir(parents=True)
+    (contracts / "lake" / "orders" / "_delta_log" / "0.json").write_text("{}")
+
+    assert before == ("delivered: no file at lake/orders",)
+    assert look(delivered=table) == ()
+
+
 def test_a_partition_without_its_folder_is_not_ready(look: Look, contracts: Path) -> None:
     """Where the contract says how many the topic has."""
     for number in (0, 2):

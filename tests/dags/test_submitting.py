@@ -148,6 +148,23 @@ def test_the_connectors_jars_go_along_where_a_cluster_is_read(
     assert job.command[job.command.index("--jars") + 1] == str(tmp_path / "connector.jar")
 
 
+def test_the_jars_of_a_table_format_go_along_where_it_is_read(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A contract over Delta takes Delta's jars along, and not those of Iceberg."""
+    for name in ("delta-spark.jar", "iceberg-runtime.jar"):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("TIEOUT_JARS", str(tmp_path))
+    table = {"source": {"kind": "files", "format": "delta", "path": "lake/log"}}
+    contract = {**json.loads(CONTRACT), "ledgers": {**LEDGERS, "log": table}}
+    monkeypatch.setitem(GIVEN, "contract", json.dumps(contract))
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert job.command[job.command.index("--jars") + 1] == str(tmp_path / "delta-spark.jar")
+
+
 def test_an_error_that_the_job_explained_is_not_tried_again(
     operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .appName("tieout-tests")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")  # a third less to compile
-        .config("spark.jars", ",".join(map(str, settings.jars())))
+        .config("spark.jars", ",".join(map(str, settings.jars({"kafka"}))))
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")

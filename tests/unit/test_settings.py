@@ -153,3 +153,29 @@ def test_every_variable_is_in_the_reference() -> None:
     assert read <= {variable.name for variable in settings.VARIABLES}
     for variable in settings.VARIABLES:
         assert f"| `{variable.name}` | {variable.default} | {variable.meaning} |" in page
+
+
+def test_jars_go_along_for_what_a_contract_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of a table format only with it, all others with whatever needs any: the folder may hold one's own."""
+    for name in (
+        "delta-spark.jar",
+        "delta-storage.jar",
+        "iceberg-runtime.jar",
+        "kafka.jar",
+        "own.jar",
+        "x.txt",
+    ):
+        (tmp_path / name).touch()
+    monkeypatch.setenv("TIEOUT_JARS", str(tmp_path))
+
+    found = {
+        connectors: [jar.name for jar in settings.jars(connectors)]
+        for connectors in ((), ("kafka",), ("delta",), ("iceberg", "kafka"))
+    }
+
+    assert found == {
+        (): [],
+        ("kafka",): ["kafka.jar", "own.jar"],
+        ("delta",): ["delta-spark.jar", "delta-storage.jar", "kafka.jar", "own.jar"],
+        ("iceberg", "kafka"): ["iceberg-runtime.jar", "kafka.jar", "own.jar"],
+    }

@@ -61,7 +61,7 @@ class SparkEngine:
 def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     require_java()
     progress("starting Spark")
-    spark = local_session("tieout", settings.jars() if contract.reads_clusters else ())
+    spark = local_session("tieout", settings.jars(contract.connectors))
     _heed_interrupts()
     try:
         yield spark

@@ -28,7 +28,7 @@ from tieout.contracts.scalars import (
     Text,
     Zone,
 )
-from tieout.contracts.sources import cluster_topic
+from tieout.contracts.sources import FilesSource, cluster_topic
 from tieout.model import Guarantee, Identity, Ledger, Severity, Window
 
 PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
@@ -162,9 +162,12 @@ class Contract(Model):
         return tuple(sorted({name for name in named if name is not None}))
 
     @property
-    def reads_clusters(self) -> bool:
-        """Whether some ledger is read from a Kafka cluster, for which Spark needs its connector."""
-        return any(cluster_topic(spec.source) is not None for spec in self.ledgers.values())
+    def connectors(self) -> frozenset[str]:
+        """What Spark needs beyond itself to read the ledgers: some of `kafka`, `delta` and `iceberg`."""
+        sources = [spec.source for spec in self.ledgers.values()]
+        tables = {one.format for one in sources if isinstance(one, FilesSource) and one.is_table}
+        clusters = {"kafka" for one in sources if cluster_topic(one) is not None}
+        return frozenset(tables | clusters)
 
     def needed_until(self, ledger: Ledger, window: Window) -> datetime:
         """Return how far a ledger must be complete for a window to be judged (taxonomy, section 1, Coverage).

@@ -65,8 +65,8 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
                 settings.RESULT_PATH: str(result),
                 **connection_variables(evidence.connections),
             }
-            if evidence.reads_clusters:
-                self.jars = ",".join(map(str, settings.jars())) or None
+            if evidence.connectors:
+                self.jars = ",".join(map(str, settings.jars(evidence.connectors))) or None
             began = time.monotonic()
             try:
                 super().execute(context)

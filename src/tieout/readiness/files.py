@@ -9,14 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts import JdbcSource, KafkaSegmentsSource, KafkaSource, Source
+from tieout.contracts import FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SET_ASIDE: Final = ("_", ".")
 
 
 def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
-    """Yield each path without a file, and the partitions without a folder; remote paths are not looked at."""
+    """Yield each path without a file, and the partitions without a folder; remote paths are not looked at.
+
+    A table may have no file yet: there its folder is enough.
+    """
     if isinstance(source, JdbcSource | KafkaSource) or source.path is None:
         return
     paths = [source.path] if isinstance(source.path, str) else list(source.path)
@@ -25,7 +28,8 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
         if _REMOTE.match(path):
             return
         matches = _matches(path, base_dir)
-        if not any(_has_file(match) for match in matches):
+        is_table = isinstance(source, FilesSource) and source.is_table
+        if not any(is_table or _has_file(match) for match in matches):
             yield f"no file at {path}"
         found += matches
     if isinstance(source, KafkaSegmentsSource):

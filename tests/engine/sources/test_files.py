@@ -268,3 +268,45 @@ def test_bytes_that_are_no_utf8_are_counted(spark: SparkSession, tmp_path: Path)
 
     assert rows_of(found, "message_id") == [("1",)]
     assert found.coverage.notes[0] == "a.jsonl:2: the line is not UTF-8"
+
+
+@pytest.mark.parametrize(("table_format", "name"), [("delta", "Delta"), ("iceberg", "Iceberg")])
+def test_a_table_without_its_jars_says_what_to_install(
+    spark: SparkSession, tmp_path: Path, table_format: str, name: str
+) -> None:
+    """Before anything of it is looked at: the shared session has no table format's jars."""
+    source = {"kind": "files", "format": table_format, "path": "orders"}
+
+    with pytest.raises(SourceError) as raised:
+        evidence_of(spark, tmp_path, "delivered", source=source)
+
+    assert str(raised.value) == (
+        f"ledgers.delivered.source: reading format: {table_format} needs {name}'s jars for Spark, which are not among "
+        "Spark's: fetch them with `make jars` (needs Maven), or name a folder that has them with TIEOUT_JARS"
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "path", "name"),
+    [
+        ("_delta_log/0.json", "orders", "Delta"),
+        ("_delta_log/0.json", "orders/day=1/*.parquet", "Delta"),
+        ("metadata/v1.metadata.json", "orders/data", "Iceberg"),
+    ],
+)
+def test_the_files_of_a_table_are_not_read_as_parquet(
+    spark: SparkSession, tmp_path: Path, log: str, path: str, name: str
+) -> None:
+    """Some are of earlier versions: their rows would be effects that the table does not have."""
+    for part in ("orders/day=1", "orders/data"):
+        spark.range(1).write.parquet(str(tmp_path / part))
+    (tmp_path / "orders" / log).parent.mkdir()
+    (tmp_path / "orders" / log).touch()
+
+    with pytest.raises(SourceError) as raised:
+        evidence_of(spark, tmp_path, "delivered", source=_parquet(path))
+
+    assert str(raised.value) == (
+        "ledgers.delivered.source: expected Parquet files that are no table's, "
+        f"found those of the {name} table orders, removed ones included; read it with format: {name.lower()}"
+    )

@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A real broker with filled topics, see serving.py."""
     if IS_LEFT_OUT:
         pytest.skip(f"NOT TESTED, no broker is started: {VARIABLE}=none")
-    missing = prepared() or (None if settings.jars() else "needs the jars of `make jars`")
+    missing = prepared() or (None if settings.jars({"kafka"}) else "needs the jars of `make jars`")
     if missing:
         pytest.fail(f"no topic to read: {missing}; or leave these tests out with {VARIABLE}=none")
     folder = tmp_path_factory.mktemp("kafka_topics")

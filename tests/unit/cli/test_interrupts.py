@@ -25,7 +25,7 @@ def test_an_interrupt_is_an_interrupt_while_spark_works(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(under_test, "local_session", session)
     monkeypatch.setattr(under_test, "require_java", lambda: None)
-    contract: Any = SimpleNamespace(reads_clusters=False)
+    contract: Any = SimpleNamespace(connectors=frozenset())
 
     try:
         with pytest.raises(KeyboardInterrupt), under_test._session(contract, lambda _: None):

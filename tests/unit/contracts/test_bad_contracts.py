@@ -117,6 +117,12 @@ WRONG_FIELDS = [
     ),
     ("format: jsonl", "format: json", '8: ledgers.produced.source.format: found "json"; did you mean jsonl?'),
     (
+        "format: jsonl",
+        "format: delta, options: {versionAsOf: 3}",
+        "8: ledgers.produced.source: options: expected none, because a delta table is read as it is now, "
+        "found versionAsOf",
+    ),
+    (
         "path: produced/*.jsonl",
         "path: []",
         "8: ledgers.produced.source.path: expected at least one, found []",
@@ -292,7 +298,8 @@ SECRETS = [
     (
         "format: jsonl",
         "format: http://me:hunter2@x",
-        "8: ledgers.produced.source.format: found what looks like a secret; expected one of jsonl, csv, parquet, orc",
+        "8: ledgers.produced.source.format: found what looks like a secret; expected one of jsonl, csv, parquet, orc, "
+        "delta, iceberg",
     ),
 ]
 

@@ -255,3 +255,24 @@ def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
     assert [error.reason for error in errors] == [
         "the contracts' folder cannot be read: No such file or directory"
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "connectors"),
+    [
+        ("{kind: files, format: jsonl, path: a.jsonl}", set()),
+        ("{kind: files, format: delta, path: lake/orders}", {"delta"}),
+        ("{kind: files, format: iceberg, path: lake/orders}", {"iceberg"}),
+        ("{kind: kafka, connection: events, topic: orders}", {"kafka"}),
+        ("{kind: kafka_segments, path: log, topic: orders}", set()),
+    ],
+)
+def test_a_contract_says_what_spark_needs_to_read_it(
+    tmp_path: Path, source: str, connectors: set[str]
+) -> None:
+    """A session takes jars and settings along for what its contract reads, and for nothing else."""
+    file = tmp_path / "a.yml"
+    text = TEXT.format(pipeline="a").replace("alerts:", f"  log: {{source: {source}}}\nalerts:")
+    file.write_text(text)
+
+    assert load_contract(file).connectors == connectors

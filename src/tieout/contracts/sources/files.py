@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tieout.contracts.scalars import Model, Setting, Text
 
@@ -34,10 +34,28 @@ A relative path starts at the contract's folder.
 """
 
 
+TABLE_FORMATS: Final = frozenset({"delta", "iceberg"})
+"""Formats of which a path is a table's folder, and the rows are those of its current snapshot."""
+
+
 class FilesSource(Model):
-    """Rows in files; `options` are those of Spark's reader for the format."""
+    """Rows in files; `options` are those of Spark's reader for the format, and a table has none."""
 
     kind: Literal["files"] = "files"
-    format: Literal["jsonl", "csv", "parquet", "orc"]
+    format: Literal["jsonl", "csv", "parquet", "orc", "delta", "iceberg"]
     path: Paths
     options: dict[str, Setting] = Field(default={})
+
+    @property
+    def is_table(self) -> bool:
+        """Whether each path is a table, which says itself which of its files count."""
+        return self.format in TABLE_FORMATS
+
+    @model_validator(mode="after")
+    def _has_options_that_do_something(self) -> Self:
+        if self.is_table and self.options:
+            raise ValueError(
+                f"options: expected none, because a {self.format} table is read as it is now, "
+                f"found {', '.join(sorted(self.options))}"
+            )
+        return self

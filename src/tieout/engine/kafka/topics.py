@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.sql import SparkSession
 
 from tieout.brokers import without_secrets
+from tieout.engine.session import has_class
 from tieout.errors import SourceError, SourceUnreachableError
 
 CONNECTOR: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
@@ -65,14 +66,11 @@ def require_connector(spark: SparkSession, place: str) -> None:
     Raises:
         SourceError: where Spark's Kafka connector is not among its jars.
     """
-    jvm: Any = spark.sparkContext._jvm
-    try:
-        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(CONNECTOR)
-    except Py4JJavaError:
+    if not has_class(spark, CONNECTOR):
         raise SourceError(
             f"{place}: reading a Kafka topic needs Spark's Kafka connector, which is not among Spark's jars: "
             "fetch it with `make jars` (needs Maven), or name a folder that has it with TIEOUT_JARS"
-        ) from None
+        )
 
 
 def described_topic(spark: SparkSession, settings: Mapping[str, str], topic: str, place: str) -> Topic | None:

@@ -1,4 +1,4 @@
-"""The reader of the kind `files`: JSON lines, CSV, Parquet and ORC, wherever Spark can read them."""
+"""The reader of the kind `files`: JSON lines, CSV, Parquet and ORC, wherever Spark can read them; tables: tables.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from tieout.contracts import FilesSource
-from tieout.engine.sources.inputs import Input, Inputs, inputs_of, spark_path
+from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of, spark_path
 from tieout.engine.sources.lines import first_line, json_fault, lines_of
 from tieout.engine.sources.source import (
     BLOCK,
@@ -31,6 +31,7 @@ from tieout.engine.sources.source import (
     is_of_spark,
     unread,
 )
+from tieout.engine.sources.tables import read_tables, table_of
 from tieout.errors import SourceError
 
 _CORRUPT: Final = "_tieout_corrupt"
@@ -72,14 +73,35 @@ def read(spec: FilesSource, request: Request) -> Reading:
     it is. CSV values are text; a quote within quotes is doubled unless `options.escape` says otherwise. Of a key
     that stands twice in a JSON object the last one counts.
 
-    Raises: SourceError: for an option that the reader sets itself, and for files whose columns contradict
-    each other.
+    Raises:
+        SourceError: for an option that the reader sets itself, for files whose columns contradict each other or that
+            are a table's, and for what is no table although the contract says so.
     """
+    if spec.is_table:
+        return read_tables(spec, request)
     taken = sorted(name for name in spec.options if name.lower() in _OURS)
     if taken:
         raise SourceError(f"{request.place}.options.{taken[0]}: this option is fixed; remove it")
     inputs = inputs_of(request.spark, spec.path, request.base_dir, spec.format)
+    if spec.format == "parquet":
+        _refuse_tables(request, inputs)
     return _reading(spec, request, inputs)
+
+
+def _refuse_tables(request: Request, inputs: Inputs) -> None:
+    """Refuse Parquet files of a table on this machine: some are of earlier versions, whose rows it no longer has.
+
+    Raises:
+        SourceError: naming the table.
+    """
+    local = {Path(file.path).parent for file in inputs.files if not is_remote(file.path)}
+    for folder in sorted({folder for parent in local for folder in (parent, *parent.parents)}):
+        kind = table_of(folder)
+        if kind is not None:
+            raise SourceError(
+                f"{request.place}: expected Parquet files that are no table's, found those of the {kind} table "
+                f"{name_of(folder, request.base_dir)}, removed ones included; read it with format: {kind.lower()}"
+            )
 
 
 def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:

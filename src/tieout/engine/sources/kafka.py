@@ -85,7 +85,7 @@ def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> 
         SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    spark = local_session("tieout", settings.jars())
+    spark = local_session("tieout", settings.jars({"kafka"}))
     try:
         request = Request(spark, ledger, Path(), datetime.now(UTC))
         refuse_other_ledgers(request, spec.kind)

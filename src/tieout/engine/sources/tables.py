@@ -1,0 +1,270 @@
+"""The reader of the formats `delta` and `iceberg`: a table's folder, as the snapshot that is current when it is read.
+
+The folder holds files of earlier versions as well, and rows that are marked as deleted; the table's log says what
+counts. Which snapshot is read is asked once and named in every later read, so a writer changes nothing meanwhile.
+
+Source: "Table batch reads and writes" of Delta Lake; "Spark Queries" and `HadoopTables` of Apache Iceberg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType
+
+from tieout.contracts import FilesSource
+from tieout.engine.session import DELTA_EXTENSION, has_class
+from tieout.engine.sources.inputs import is_remote, name_of
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, is_of_spark
+from tieout.errors import SourceError, SourceUnreachableError
+
+DELTA: Final = "delta"
+_CALLED: Final = {DELTA: "Delta", "iceberg": "Iceberg"}
+_CLASSES: Final = {
+    DELTA: "io.delta.tables.DeltaTable",
+    "iceberg": "org.apache.iceberg.spark.source.IcebergSource",
+}
+_LOGS: Final = {DELTA: "_delta_log", "iceberg": "metadata"}
+"""The folder in a table's folder that makes it one."""
+_METADATA: Final = ".metadata.json"
+"""How the file is called in which Iceberg describes one state of a table; a path may name one instead of the folder."""
+_NO_TABLE: Final = "org.apache.iceberg.exceptions.NoSuchTableException"
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """One state of a table: its number, or None before the first, what it is called, and how much it holds.
+
+    `as_of` is the time of a state that the contract names itself, None where it is the current one.
+    """
+
+    version: int | None
+    label: str
+    size: int
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table behind a path of the contract: its snapshot, or why it cannot be read."""
+
+    path: str
+    name: str
+    snapshot: _Snapshot | None = None
+    fault: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """What was read of it, as one line."""
+        return f"{self.snapshot.label if self.snapshot else 'unread'}  {self.name}"
+
+
+def table_of(folder: Path) -> str | None:
+    """Return of which kind the table in a local folder is, `Delta` or `Iceberg`; None where it is none."""
+    if (folder / _LOGS[DELTA]).is_dir():
+        return _CALLED[DELTA]
+    return "Iceberg" if any((folder / _LOGS["iceberg"]).glob(f"*{_METADATA}")) else None
+
+
+def read_tables(spec: FilesSource, request: Request) -> Reading:
+    """Return the rows of the current snapshot of each table; a table that does not read is counted and named.
+
+    Raises:
+        SourceError: where Spark lacks the format's jars, and for a path that is there and no table of the format.
+        SourceUnreachableError: where the file system of a path does not answer.
+    """
+    require_jars(request.spark, spec.format, request.place)
+    tables: dict[str, _Table] = {}
+    missing = []
+    for path in spec.path:
+        full = path if is_remote(path) else str(request.base_dir.absolute() / path)
+        name = path if is_remote(path) else name_of(Path(full), request.base_dir)
+        if not _exists(request, full):
+            _refuse_wildcards(request, path)
+            missing.append(f"{path}: no such table")
+        elif full not in tables:
+            tables[full] = _opened(spec.format, request, _Table(full, name))
+    return _reading(spec.format, request, tuple(tables.values()), tuple(missing))
+
+
+def require_jars(spark: SparkSession, table_format: str, place: str) -> None:
+    """Refuse a session that cannot read tables of the format.
+
+    Raises:
+        SourceError: where its jars are not among Spark's, or the session was not set up for them.
+    """
+    if not has_class(spark, _CLASSES[table_format]):
+        raise SourceError(
+            f"{place}: reading format: {table_format} needs {_CALLED[table_format]}'s jars for Spark, which are not "
+            "among Spark's: fetch them with `make jars` (needs Maven), or name a folder that has them with TIEOUT_JARS"
+        )
+    if table_format == DELTA and DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", None) or ""):
+        raise SourceError(
+            f"{place}: reading format: delta needs spark.sql.extensions to have {DELTA_EXTENSION}, found a session "
+            "without it: it is set where TIEOUT_JARS has Delta's jars, which `make jars` fetches (needs Maven)"
+        )
+
+
+def _refuse_wildcards(request: Request, path: str) -> None:
+    if set("*?[{") & set(path):
+        raise SourceError(
+            f"{request.place}.path: expected the folder of a table, found the pattern {path}; "
+            "name the folder, or list several"
+        )
+
+
+def _exists(request: Request, path: str) -> bool:
+    if not is_remote(path):
+        return Path(path).exists()
+    jvm: Any = request.spark._jvm
+    location = jvm.org.apache.hadoop.fs.Path(path)
+    try:
+        found: bool = location.getFileSystem(request.spark._jsc.hadoopConfiguration()).exists(location)
+    except Py4JJavaError as error:
+        raise SourceUnreachableError(
+            f"{request.place}: {path} cannot be looked at: {_reason(error)}"
+        ) from None
+    return found
+
+
+def _opened(table_format: str, request: Request, table: _Table) -> _Table:
+    """Return the table with the snapshot that is current now, or with why its log does not read.
+
+    Raises:
+        SourceError: where it is no table of the format.
+    """
+    is_state = table_format != DELTA and _METADATA in Path(table.path).name
+    if not is_state and not _exists(request, f"{table.path}/{_LOGS[table_format]}"):
+        raise SourceError(
+            f"{request.place}.path: expected a table's folder, found {table.name} without a folder "
+            f"{_LOGS[table_format]}: no {_CALLED[table_format]} table; name the table's own folder, or another format"
+        )
+    try:
+        opened = _delta(request.spark, table.path) if table_format == DELTA else _iceberg(request, table)
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        return replace(table, fault=f"the table cannot be opened: {_reason(error)}")
+    return replace(table, snapshot=opened)
+
+
+def _delta(spark: SparkSession, path: str) -> _Snapshot:
+    jvm: Any = spark._jvm
+    table = jvm.io.delta.tables.DeltaTable.forPath(spark._jsparkSession, path)
+    (newest,) = DataFrame(table.history(1), spark).select("version").collect()
+    (about,) = DataFrame(table.detail(), spark).select("id", "sizeInBytes").collect()
+    label = f"delta-table:{about['id']} version:{newest['version']}"
+    return _Snapshot(newest["version"], label, about["sizeInBytes"] or 0)
+
+
+def _iceberg(request: Request, table: _Table) -> _Snapshot:
+    spark = request.spark
+    jvm: Any = spark._jvm
+    try:
+        found = jvm.org.apache.iceberg.hadoop.HadoopTables(spark._jsc.hadoopConfiguration()).load(table.path)
+        snapshot, uuid = found.currentSnapshot(), found.uuid().toString()
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getName() != _NO_TABLE:
+            raise
+        raise SourceError(
+            f"{request.place}.path: {table.name}/metadata does not say which snapshot is current, because the table's "
+            f"catalog does: name the metadata file that it gives, such as {table.name}/metadata/00007-….metadata.json"
+        ) from None
+    as_of = None
+    if _METADATA in Path(table.path).name:
+        as_of = datetime.fromtimestamp(found.operations().current().lastUpdatedMillis() / 1000, UTC)
+    if snapshot is None:
+        return _Snapshot(None, f"iceberg-table:{uuid} snapshot:none", 0, as_of)
+    label = f"iceberg-table:{uuid} snapshot:{snapshot.snapshotId()}"
+    size = int(snapshot.summary().get("total-files-size") or 0)
+    return _Snapshot(snapshot.snapshotId(), label, size, as_of)
+
+
+def _reading(
+    table_format: str, request: Request, tables: Sequence[_Table], missing: tuple[str, ...]
+) -> Reading:
+    faults = (*(f"{table.name}: {table.fault}" for table in tables if table.fault is not None), *missing)
+    readable = [
+        (table, table.snapshot) for table in tables if table.fault is None and table.snapshot is not None
+    ]
+    try:
+        parts = [_rows(request.spark, table_format, *each) for each in readable]
+        rows = (
+            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+            if parts
+            else None
+        )
+    except PySparkException as error:
+        raise SourceError(f"{request.place}: the tables cannot be read together: {_reason(error)}") from error
+    return Reading(
+        rows=rows,
+        is_present=bool(tables),
+        read_at=min((one.as_of for _, one in readable if one.as_of is not None), default=request.now),
+        size=sum(snapshot.size for _, snapshot in readable),
+        digests=tuple(table.digest for table in tables),
+        unparsed_inputs=len(faults),
+        notes=faults,
+        reread=lambda: _reading(
+            table_format, request, tuple(_checked(table_format, request, tables)), missing
+        ),
+        is_columnar=True,
+    )
+
+
+def _rows(spark: SparkSession, table_format: str, table: _Table, snapshot: _Snapshot) -> DataFrame:
+    """Return the snapshot's rows with `HIDDEN`; of a table that has no snapshot yet, none."""
+    reader = spark.read.format(table_format)
+    if snapshot.version is not None:
+        reader = reader.option("versionAsOf", snapshot.version)
+    source = reader.load(table.path)
+    if snapshot.version is None:
+        source = source.where(F.lit(False))
+    file, block = F.col("_file"), F.lit(None)
+    if table_format == DELTA:
+        file, block = F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
+    return source.select(
+        *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
+        file.alias(FILE),
+        F.lit(None).cast(StringType()).alias(TEXT),
+        block.cast(LongType()).alias(BLOCK),
+        F.monotonically_increasing_id().cast(LongType()).alias(ROW),
+        F.lit(None).cast(StringType()).alias(FAULT),
+    )
+
+
+def _checked(table_format: str, request: Request, tables: Sequence[_Table]) -> Iterator[_Table]:
+    """Give the tables after each was read through by itself; those that Spark gives up on have a fault."""
+    for table in tables:
+        if table.snapshot is None or table.fault is not None:
+            yield table
+            continue
+        try:
+            rows = _rows(request.spark, table_format, table, table.snapshot)
+            rows.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            yield replace(table, fault="does not read through; a file of its snapshot is missing or corrupt")
+        else:
+            yield table
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of what Spark or Java says of the failure, without the code that Spark ends it with."""
+    text: str | None = None
+    if isinstance(error, PySparkException):
+        text = error.getMessage()
+    elif isinstance(error, Py4JJavaError):
+        text = error.java_exception.getMessage()
+    lines = (text or type(error).__name__).strip().splitlines()
+    return " ".join(lines[0].split())[:_SHOWN]
