@@ -68,7 +68,7 @@ def test_malformed_lines_of_a_dump_are_named_by_file_and_line(spark: SparkSessio
     named = [note for note in found.coverage.notes if note.startswith("dump.txt:")]
     assert found.coverage.unparsed == 3
     assert [note.split(": ")[0] for note in named] == ["dump.txt:4", "dump.txt:5", "dump.txt:9"]
-    assert named[-1].endswith("expected 3 records, found 2")
+    assert "expected 3 records, found 2: " in named[-1]
     assert not found.coverage.is_within_tolerance
 
 
@@ -113,6 +113,52 @@ def test_deep_iteration_alone_gives_positions_without_content(spark: SparkSessio
     rows = rows_of(found, "offset", "message_id", "payload_hash")
     assert rows == [(offset, None, None) for offset in range(4)]
     assert any("4 records without key and value" in note for note in found.coverage.notes)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_a_dump_from_windows_is_read(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
+    """With its line ends and its byte order mark, and a malformed line is found all the same."""
+    lines = (TEXT / "payments-1.dump.txt").read_text().splitlines()
+    (tmp_path / "dump.txt").write_text("\r\n".join([*lines, "stray"]) + "\r\n", encoding=encoding, newline="")
+
+    found = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt")
+
+    assert [row[0] for row in rows_of(found, "message_id")] == [f"first-{n}" for n in range(4)]
+    (note,) = [note for note in found.coverage.notes if note.startswith("dump.txt:")]
+    assert note.startswith("dump.txt:8: expected a line of kafka-dump-log")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            b"> Dumping /d/t-0/00000000000000000000.log\n> baseOffset: 0\n",
+            "expected what kafka-dump-log prints, lines `baseOffset: …` and below each `| offset: …`, found no such "
+            "line; paste it whole, and without a sign before each line",
+        ),
+        (
+            "Dumping /d/t-0/00000000000000000000.log\n".encode("utf-16"),
+            "expected UTF-8, found UTF-16, which PowerShell writes; "
+            "convert it, or write it with Out-File -Encoding utf8",
+        ),
+        (
+            b"Dumping 00000000000000000000.log\nbaseOffset: 0\n",
+            "batches below no line `Dumping …/<topic>-<partition>/<segment>.log`: "
+            "name topic and partition in the source",
+        ),
+    ],
+    ids=["quoted", "PowerShell", "no folder"],
+)
+def test_a_text_that_is_no_dump_says_what_to_do(
+    spark: SparkSession, tmp_path: Path, text: bytes, reason: str
+) -> None:
+    """It costs coverage, and the note says what was expected."""
+    (tmp_path / "dump.txt").write_bytes(text)
+
+    found = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt")
+
+    assert f"dump.txt: {reason}" in found.coverage.notes
+    assert not found.coverage.is_within_tolerance
 
 
 @pytest.mark.parametrize(

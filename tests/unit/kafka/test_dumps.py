@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,18 +50,48 @@ def test_keys_and_values_are_cut_by_their_sizes(sizes: str, rest: str, content: 
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ((_BATCH, _record("keySize: 1 valueSize: 9", " key: k payload: cut")), "have not the sizes"),
-        ((_BATCH, _record("keySize: 1 valueSize: 1", " key: k payload: \ufffd")), "have not the sizes"),
-        ((_BATCH,), "expected 1 records, found 0: let the tool print them with --print-data-log"),
+        (
+            (_BATCH, _record("keySize: 1 valueSize: 9", " key: k payload: cut")),
+            "key and value: expected 1 and 9 bytes, found fewer: the line was cut off, or a line break in the value "
+            "ended it; paste it whole, or read the segment itself with kind: kafka_segments",
+        ),
+        (
+            (_BATCH, _record("keySize: 1 valueSize: 1", " key: k payload: \ufffd")),
+            "key and value: expected 1 and 1 bytes, found others: what is no text is not printed as it was; "
+            "read the segment itself with kind: kafka_segments",
+        ),
+        ((_BATCH,), "expected 1 records, found none: let the tool print them with --print-data-log"),
+        (
+            (
+                _BATCH.replace("count: 1", "count: 2"),
+                _record("keySize: 1 valueSize: 1", " key: k payload: v"),
+            ),
+            "expected 2 records, found 1: lines below this one are missing; paste the dump whole",
+        ),
         (
             (_record("keySize: 1 valueSize: 1", " key: k payload: v"),),
-            "a record without the line of its batch",
+            "a record without the line of its batch, `baseOffset: …`, above it; paste the dump whole",
+        ),
+        (
+            (_BATCH, "| offset: 0 CreateTime: 5 keySi"),
+            "the line of a record is cut off or wrapped; paste it whole",
         ),
         ((_BATCH.replace("isvalid: true", "isvalid: false"),), "the batch's checksum fails"),
         ((_BATCH.replace("magic: 2", "magic: 1"),), "expected record format 2, found 1"),
-        ((_BATCH[:60],), "the line of a batch lacks"),
+        (
+            (_BATCH.partition(" isControl")[0],),
+            "the line of a batch lacks isControl, isvalid, magic: it is cut off or wrapped; paste it whole",
+        ),
         ((_BATCH.replace("count: 1", "count: x"),), "count: expected a number, found x"),
-        (("anything else",), "the line is neither a batch nor a record of one"),
+        (
+            ("offset: 0 position: 0 CreateTime: 5 isvalid: true keysize: 1 valuesize: 1 magic: 2",),
+            "a record as an old kafka-dump-log prints it; print it with that of Kafka 3 or newer",
+        ),
+        (
+            ("anything else",),
+            "expected a line of kafka-dump-log, `baseOffset: …` or `| offset: …`, found another; remove it, "
+            "or paste the line whole that it is a part of",
+        ),
     ],
 )
 def test_a_line_that_does_not_add_up_is_damage_with_its_text(lines: tuple[str, ...], reason: str) -> None:
@@ -97,3 +128,45 @@ def test_an_outline_tells_what_a_text_lacks() -> None:
 
     assert (bare.places, bare.has_unplaced, bare.bare) == ({("payments", 1)}, False, 4)
     assert (pasted.places, pasted.has_unplaced, pasted.bare) == (frozenset(), True, 0)
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        lambda line: line.removeprefix("| "),
+        lambda line: line.replace("| ", "|", 1) if line.startswith("|") else line,
+        lambda line: f"    {line}",
+        lambda line: f"{line}  ",
+        lambda line: f"{line}\r",
+    ],
+    ids=["no bar", "no blank", "indented", "trailing blanks", "Windows"],
+)
+def test_what_pasting_does_to_lines_changes_nothing(pasted: Callable[[str], str]) -> None:
+    """A bar or blanks that are lost or added: the sizes say what belongs to keys and values."""
+    lines = (TEXT / "payments-0.dump.txt").read_text().splitlines()
+
+    as_printed = list(batches(lines, ("payments", 0), None))
+    as_pasted = list(batches(map(pasted, lines), ("payments", 0), None))
+
+    assert len(as_printed) > 10
+    assert outline_of(map(pasted, lines)) == outline_of(lines)
+    assert [_content(entry) for entry in as_pasted] == [_content(entry) for entry in as_printed]
+
+
+def _content(entry: Batch | Damage) -> object:
+    assert isinstance(entry, Batch)
+    return entry.base_offset, entry.producer_id, list(entry.records())
+
+
+@pytest.mark.parametrize("folder", ["", "./", "/home/me/copy/"])
+def test_a_segment_outside_its_folder_is_of_the_place_that_is_named(folder: str) -> None:
+    """Who dumps it from within the folder, or from a copy, has a text that does not say of which partition it is."""
+    lines = [
+        f"Dumping {folder}00000000000000000000.log",
+        _BATCH,
+        _record("keySize: -1 valueSize: 1", " payload: v"),
+    ]
+
+    assert (outline_of(lines).places, outline_of(lines).has_unplaced) == (frozenset(), True)
+    assert [type(entry) for entry in batches(lines, PLACE, PLACE)] == [Batch]
+    assert list(batches(lines, PLACE, None)) == []

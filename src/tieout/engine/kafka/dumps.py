@@ -3,6 +3,7 @@
 A line for each batch, then one for each of its records, if the tool was told `--print-data-log` or `--deep-iteration`.
 Keys and values are printed as text, so the sizes beside them are held against what is there: a value with a line break,
 or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed at all.
+What pasting takes away or adds around a line, the bar before a record and blanks, makes no difference.
 
 Source: `kafka.tools.DumpLogSegments` of Apache Kafka 4.3; its options are in Kafka's documentation, "Basic Operations".
 """
@@ -20,18 +21,23 @@ from tieout.engine.kafka.records import Batch, Damage, Entry, Record
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
 
-_SECTION: Final = re.compile(r"^Dumping (?P<path>.*)$")
+_SECTION: Final = re.compile(r"^\s*Dumping (?P<path>.*?)\s*$")
 _SEGMENT: Final = re.compile(r"(?:^|[/\\])(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)[/\\]\d{20}\.log$")
+_NAMELESS: Final = re.compile(r"(?:^|[/\\])\d{20}\.log$")
+"""A segment that was dumped from within its folder, or outside of it."""
+_BATCH: Final = re.compile(r"^\s*baseOffset: ")
+_LIKE_A_RECORD: Final = re.compile(r"^\s*\|?\s*offset: \d")
+_OLD_RECORD: Final = re.compile(r"^\s*offset: \d+ position: \d+ ")
 _PASSED_OVER: Final = re.compile(
     r"^(Log starting offset: |Non-consecutive offsets in |Found \d+ invalid |\s|$)"
 )
 _FIELD: Final = re.compile(r"(\w+): (\S+)")
 _RECORD: Final = re.compile(
-    r"^\| offset: (?P<offset>\d+) (?:isValid: \w+ )?(?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d+) "
+    r"^\s*\|?\s*offset: (?P<offset>\d+) (?:isValid: \w+ )?(?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d+) "
     r"key[sS]ize: (?P<key>-?\d+) value[sS]ize: (?P<value>-?\d+) sequence: (?P<sequence>-?\d+) "
-    r"headerKeys: \[.*?\](?: (?P<rest>.*))?$"
+    r"headerKeys: \[.*?\](?:\s(?P<rest>.*))?$"
 )
-_MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>\d+)$")
+_MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>\d+)\s*$")
 _NEEDED: Final = frozenset(
     {
         "baseOffset",
@@ -45,9 +51,10 @@ _NEEDED: Final = frozenset(
     | {"isControl", "magic", "isvalid"}
 )
 _TRUE: Final = "true"
-_UNFIT: Final = (
-    "key and value have not the sizes that the line says; "
-    "a line break, or bytes that are no text, cannot be pasted"
+_SEGMENTS: Final = "read the segment itself with kind: kafka_segments"
+_STRAY: Final = (
+    "expected a line of kafka-dump-log, `baseOffset: …` or `| offset: …`, found another; remove it, "
+    "or paste the line whole that it is a part of"
 )
 
 
@@ -60,15 +67,18 @@ class _Open:
     fields: dict[str, str]
     records: list[Record] = field(default_factory=list)
     malformed: int = 0
+    is_followed: bool = False
 
     def entries(self) -> Iterator[Entry]:
         """Give the batch, and damage where it has not as many records as it says."""
         fields, found = self.fields, len(self.records) + self.malformed
         if found != int(fields["count"]):
-            hint = "" if found else ": let the tool print them with --print-data-log"
-            yield Damage(
-                self.line, f"expected {fields['count']} records, found {found}{hint}", text=self.text
+            hint = (
+                f"{found}: lines below this one are missing; paste the dump whole"
+                if self.is_followed
+                else "none: let the tool print them with --print-data-log"
             )
+            yield Damage(self.line, f"expected {fields['count']} records, found {hint}", text=self.text)
         yield Batch(
             place=self.line,
             base_offset=int(fields["baseOffset"]),
@@ -86,7 +96,7 @@ class _Open:
 
 @dataclass(frozen=True)
 class Outline:
-    """What a dump is of: its partitions, whether lines come before any that names one, and what is not printed.
+    """What a dump is of: its partitions, whether batches are below no line that names one, and what is not printed.
 
     `bare` counts the records that show neither key nor value, although they have one.
     """
@@ -103,18 +113,19 @@ def outline_of(lines: Iterable[str]) -> Outline:
     frozenset({('orders', 2)})
     """
     places: set[Place] = set()
-    is_named = has_unplaced = False
+    is_nameless, has_unplaced = True, False
     bare = 0
     for line in lines:
         section = _SECTION.match(line)
-        place = _place_in(section["path"]) if section else None
-        places |= {place} if place else set()
-        is_named = is_named or section is not None
-        has_unplaced = has_unplaced or (not is_named and line.startswith("baseOffset: "))
+        if section:
+            place = _place_in(section["path"])
+            places |= {place} if place else set()
+            is_nameless = place is None and _NAMELESS.search(section["path"]) is not None
+        has_unplaced = has_unplaced or (is_nameless and _BATCH.match(line) is not None)
         record = _RECORD.match(line)
         bare += (
             record is not None
-            and not record["rest"]
+            and not (record["rest"] or "").strip()
             and (int(record["key"]) >= 0 or int(record["value"]) >= 0)
         )
     return Outline(frozenset(places), has_unplaced, bare)
@@ -123,19 +134,20 @@ def outline_of(lines: Iterable[str]) -> Outline:
 def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
     """Yield the batches that a dump shows of one partition, and what in it is none.
 
-    `default` is the partition of lines that come before any that names one.
+    `default` is the partition of lines above any that names a segment, and below one that names it without its folder.
     """
     current = default
     batch: _Open | None = None
     for number, line in enumerate(lines, start=1):
         section = _SECTION.match(line)
-        is_batch = line.startswith("baseOffset: ")
+        is_batch = _BATCH.match(line) is not None
         if section or is_batch:
             yield from batch.entries() if batch else ()
             batch = None
         if section:
-            current = _place_in(section["path"])
-        elif current != place or (_PASSED_OVER.match(line) and not line.startswith("|")):
+            is_nameless = _NAMELESS.search(section["path"]) is not None
+            current = _place_in(section["path"]) or (default if is_nameless else None)
+        elif current != place or _is_passed_over(line):
             continue
         elif is_batch:
             opened = _opened(number, line)
@@ -148,6 +160,12 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
     yield from batch.entries() if batch else ()
 
 
+def _is_passed_over(line: str) -> bool:
+    """Return whether the tool prints such a line beside batches and records."""
+    is_told = _BATCH.match(line) is not None or _LIKE_A_RECORD.match(line) is not None
+    return not is_told and _PASSED_OVER.match(line) is not None
+
+
 def _place_in(path: str) -> Place | None:
     """Return the partition of a segment file; None for an index, a snapshot, or a file without its folder."""
     found = _SEGMENT.search(path)
@@ -158,7 +176,8 @@ def _opened(number: int, line: str) -> _Open | Damage:
     fields = dict(_FIELD.findall(line))
     missing = sorted(_NEEDED - fields.keys())
     if missing:
-        return Damage(number, f"the line of a batch lacks {', '.join(missing)}", text=line)
+        reason = f"the line of a batch lacks {', '.join(missing)}: it is cut off or wrapped; paste it whole"
+        return Damage(number, reason, text=line)
     if fields["magic"] != "2":
         return Damage(
             number, f"expected record format 2, found {fields['magic']}, written before Kafka 0.11", text=line
@@ -182,21 +201,39 @@ def _opened(number: int, line: str) -> _Open | Damage:
 
 def _added(batch: _Open | None, number: int, line: str) -> Iterator[Damage]:
     """Add the line's record to the batch, or give the damage that the line is."""
-    found = _RECORD.match(line)
-    if found is None:
-        yield Damage(number, "the line is neither a batch nor a record of one", text=line)
-        return
-    if batch is None:
-        yield Damage(number, "a record without the line of its batch", text=line)
-        return
-    content = _content(found, is_control=batch.fields["isControl"] == _TRUE)
-    if content is None:
-        batch.malformed += 1
-        yield Damage(number, _UNFIT, text=line)
+    found, is_like_one = _RECORD.match(line), _LIKE_A_RECORD.match(line) is not None
+    content = None
+    if batch is not None:
+        batch.is_followed = True
+        content = None if found is None else _content(found, is_control=batch.fields["isControl"] == _TRUE)
+        batch.malformed += is_like_one and content is None
+    if batch is None or found is None or content is None:
+        yield Damage(number, _reason(line, found, is_like_one=is_like_one), text=line)
         return
     key, value = content
     offset, time, sequence = int(found["offset"]), int(found["time"]), int(found["sequence"])
     batch.records.append(Record(offset, time, sequence, key, value))
+
+
+def _reason(line: str, found: re.Match[str] | None, *, is_like_one: bool) -> str:
+    """Return what is wrong with a line that adds no record to its batch."""
+    if _OLD_RECORD.match(line):
+        return "a record as an old kafka-dump-log prints it; print it with that of Kafka 3 or newer"
+    if not is_like_one:
+        return _STRAY
+    if found is None:
+        return "the line of a record is cut off or wrapped; paste it whole"
+    if _content(found, is_control="endTxnMarker" in (found["rest"] or "")) is not None:
+        return "a record without the line of its batch, `baseOffset: …`, above it; paste the dump whole"
+    sizes = [max(0, int(found[name])) for name in ("key", "value")]
+    expected = f"key and value: expected {sizes[0]} and {sizes[1]} bytes, found"
+    names = (b"key: " if int(found["key"]) >= 0 else b"", b"payload: " if int(found["value"]) >= 0 else b"")
+    if len((found["rest"] or "").encode()) < sum(sizes) + len(b" ".join(filter(None, names))):
+        return (
+            f"{expected} fewer: the line was cut off, or a line break in the value ended it; "
+            f"paste it whole, or {_SEGMENTS}"
+        )
+    return f"{expected} others: what is no text is not printed as it was; {_SEGMENTS}"
 
 
 def _content(found: re.Match[str], *, is_control: bool) -> tuple[bytes | None, bytes | None] | None:
@@ -207,7 +244,7 @@ def _content(found: re.Match[str], *, is_control: bool) -> tuple[bytes | None, b
     rest = (found["rest"] or "").encode()
     if is_control:
         return _marker(rest.decode())
-    if not rest:
+    if not rest.strip():
         return None, None
     key = value = None
     sizes = int(found["key"]), int(found["value"])
@@ -215,7 +252,9 @@ def _content(found: re.Match[str], *, is_control: bool) -> tuple[bytes | None, b
         key, rest = _taken(b"key: ", rest, sizes[0])
     if sizes[1] >= 0:
         value, rest = _taken(b"payload: ", rest.removeprefix(b" ") if key is not None else rest, sizes[1])
-    is_whole = not rest and (key is not None) == (sizes[0] >= 0) and (value is not None) == (sizes[1] >= 0)
+    is_whole = (
+        not rest.strip() and (key is not None) == (sizes[0] >= 0) and (value is not None) == (sizes[1] >= 0)
+    )
     return (key, value) if is_whole else None
 
 

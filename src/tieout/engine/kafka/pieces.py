@@ -63,7 +63,7 @@ class Piece:
                 yield segments.batches(file, self.size)
         else:
             place = (self.topic, self.partition)
-            with Path(self.path).open(encoding="utf-8", errors="replace") as text:
+            with Path(self.path).open(encoding="utf-8-sig", errors="replace") as text:
                 lines = (line.rstrip("\n") for line in text)
                 yield dumps.batches(lines, place, None if self.is_placed else place)
 

@@ -6,6 +6,7 @@ are no text; with `--deep-iteration` alone it has positions, transactions and ti
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
 
 _COLUMNS: Final = ("key", "value")
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
@@ -53,8 +55,13 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
 
 
 def _outlined(file: Input) -> Outline:
-    with Path(file.path).open(encoding="utf-8", errors="replace") as lines:
+    with Path(file.path).open(encoding="utf-8-sig", errors="replace") as lines:
         return outline_of(line.rstrip("\n") for line in lines)
+
+
+def _is_utf16(file: Input) -> bool:
+    with Path(file.path).open("rb") as text:
+        return text.read(2) in _UTF16
 
 
 def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator[Piece]:
@@ -72,11 +79,19 @@ def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iter
     for file, outline in outlines.items():
         if outline.has_unplaced and (spec.topic is None or spec.partition is None):
             yield (
-                f"{file.name}: batches before any line `Dumping …/<topic>-<partition>/<segment>.log`: "
+                f"{file.name}: batches below no line `Dumping …/<topic>-<partition>/<segment>.log`: "
                 "name topic and partition in the source"
             )
+        elif not outline.places and not outline.has_unplaced and _is_utf16(file):
+            yield (
+                f"{file.name}: expected UTF-8, found UTF-16, which PowerShell writes; "
+                "convert it, or write it with Out-File -Encoding utf8"
+            )
         elif not outline.places and not outline.has_unplaced:
-            yield f"{file.name}: no line of a segment's dump"
+            yield (
+                f"{file.name}: expected what kafka-dump-log prints, lines `baseOffset: …` and below each "
+                "`| offset: …`, found no such line; paste it whole, and without a sign before each line"
+            )
         elif spec.topic is not None and not outline.has_unplaced and spec.topic not in dict(outline.places):
             yield f"{file.name}: no dump of a segment of {spec.topic}"
 
