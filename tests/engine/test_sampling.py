@@ -14,10 +14,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tieout.cli.starting import drafted
-from tieout.contracts import load_contract
+from tieout.contracts import FilesSource, load_contract
 from tieout.engine.reading import read_evidence
-from tieout.engine.sampling import ROWS, sample
+from tieout.engine.sampling import ROWS, needs_spark, sample
 from tieout.engine.session import suited_to
+from tieout.engine.sources import tables
 from tieout.errors import SourceError
 from tieout.model import Guarantee, Ledger, Window
 
@@ -137,3 +138,41 @@ def test_a_table_needs_a_connection_and_a_name() -> None:
     """Written jdbc:CONNECTION:TABLE."""
     with pytest.raises(SourceError, match="expected jdbc:CONNECTION:TABLE"):
         sample("jdbc:warehouse", "--delivered", Ledger.DELIVERED)
+
+
+@pytest.mark.parametrize(
+    ("log", "form"), [("_delta_log/0.json", "delta"), ("metadata/v1.metadata.json", "iceberg")]
+)
+def test_a_tables_folder_is_looked_at_as_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: str, form: str
+) -> None:
+    """And not as the Parquet files that lie in it, of which some are of earlier versions."""
+    (tmp_path / "orders" / log).parent.mkdir(parents=True)
+    (tmp_path / "orders" / log).touch()
+    (tmp_path / "orders" / "part-0.parquet").touch()
+    asked: list[FilesSource] = []
+
+    def first_rows(spec: FilesSource, _place: str, _limit: int) -> list[dict[str, object]]:
+        asked.append(spec)
+        return [{"message_id": "a", "processed_at": START}]
+
+    monkeypatch.setattr(tables, "first_rows", first_rows)
+
+    found = sample(str(tmp_path / "orders"), "--delivered", Ledger.DELIVERED)
+
+    assert [(spec.format, spec.path) for spec in asked] == [(form, (str(tmp_path / "orders"),))]
+    assert (found.form, found.path, found.rows) == (form, str(tmp_path / "orders"), 1)
+    assert [(column.name, column.kind) for column in found.columns] == [
+        ("message_id", "text"),
+        ("processed_at", "time"),
+    ]
+    assert needs_spark(str(tmp_path / "orders"))
+    assert not needs_spark(str(tmp_path))
+
+
+def test_a_table_without_its_jars_names_what_was_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    """The error says which argument of `tieout init` it is about, and what to install."""
+    spec = FilesSource(format="delta", path=(str(tmp_path),))
+
+    with pytest.raises(SourceError, match=r"^--delivered lake: reading format: delta needs Delta's jars"):
+        tables.first_rows_in(spark, spec, "--delivered lake", 5)

@@ -12,7 +12,7 @@ from tieout.cli.java import require_java
 from tieout.contracts import load_contract
 from tieout.contracts.drafting import Draft, draft
 from tieout.contracts.guessing import LedgerSample
-from tieout.engine.sampling import TOPIC, sample
+from tieout.engine.sampling import needs_spark, sample
 from tieout.errors import ContractError, UsageError
 from tieout.model import Guarantee, Ledger
 
@@ -36,11 +36,11 @@ def drafted(
     Raises:
         UsageError: where a ledger that every contract needs is not given, or the pipeline's name is none.
         SourceError: where a source cannot be looked at.
-        JavaError: where a topic is to be looked at, and Java is missing or too old.
+        JavaError: where a topic, or a table of Delta or Iceberg, is to be looked at, and Java is missing or too old.
     """
     if Ledger.PRODUCED not in sources or not {Ledger.DELIVERED, Ledger.READ} & set(sources):
         raise UsageError("expected --produced and one of --delivered and --read: every contract needs them")
-    if any(text.startswith(TOPIC) for text in sources.values()):
+    if any(needs_spark(text) for text in sources.values()):
         require_java()
     samples = {
         ledger: _placed(sample(text, f"--{ledger.value.replace('_', '-')}", ledger), folder)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tieout.contracts.guessing import (
     PLACE,
@@ -21,7 +22,11 @@ from tieout.contracts.guessing import (
     quoted,
     wanted_columns,
 )
+from tieout.contracts.sources.files import TABLE_FORMATS
 from tieout.model import Guarantee, Identity, Ledger
+
+_SNAPSHOTS: Final = frozenset({"jdbc"}) | TABLE_FORMATS
+"""What is read as it is at one time, so that it is complete until then."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +173,7 @@ def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
         "  coverage: declared                            complete over the window, its margin and its grace, as given",
         "  coverage: {watermark_file: PATH}              complete until the time in that file",
     ]
-    if found.form == "jdbc":
+    if found.form in _SNAPSHOTS:
         lines.append(
             "  coverage: {complete_until: now()}             a snapshot is complete until it was taken"
         )

@@ -1,7 +1,8 @@
 """A bounded look at evidence that no contract describes yet: column names, and the first values of each.
 
-Spark is started for a topic alone: JSON lines and CSV are read by the standard library, Parquet by pyarrow, a table by
-PostgreSQL's client. At most `ROWS` rows are read, whatever the source's size.
+Spark is started for a topic, and for a table of Delta or Iceberg, alone: JSON lines and CSV are read by the standard
+library, Parquet by pyarrow, a table of PostgreSQL by its client. At most `ROWS` rows are read, however
+many there are.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from tieout.contracts import KafkaSource
+from tieout.contracts import FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
+from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -55,7 +57,8 @@ _OF_RECORDS: Final = {
 def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
     """Return some rows of what the text names: a file, folder, pattern, or one of the forms below.
 
-    `jdbc:CONNECTION:TABLE` is a table, `kafka:CONNECTION:TOPIC` a topic, of which the newest records are looked at.
+    A folder may be a Delta or Iceberg table. `jdbc:CONNECTION:TABLE` is a table, `kafka:CONNECTION:TOPIC` a topic,
+    of which the newest records are looked at.
 
     Args:
         text: Where the rows are.
@@ -68,7 +71,15 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
     """
     if text.startswith(TOPIC):
         return _topic(text, place, ledger)
-    return _table(text, place) if text.startswith(_TABLE) else _files(text, place)
+    if text.startswith(_TABLE):
+        return _table(text, place)
+    form = table_format(Path(text))
+    return _files(text, place) if form is None else _lake_table(text, place, form)
+
+
+def needs_spark(text: str) -> bool:
+    """Return whether Spark is started to look at what the text names."""
+    return text.startswith(TOPIC) or (not text.startswith(_TABLE) and table_format(Path(text)) is not None)
 
 
 def _files(text: str, place: str) -> LedgerSample:
@@ -179,6 +190,14 @@ def _table(text: str, place: str) -> LedgerSample:
         )
     rows = first_rows(JdbcSource(connection=name, table=table), place, ROWS)
     return LedgerSample("jdbc", f"{name}:{table}", _columns(rows), len(rows))
+
+
+def _lake_table(text: str, place: str, form: str) -> LedgerSample:
+    from tieout.engine.sources import tables  # noqa: PLC0415 - loads PySpark
+
+    spec = FilesSource.model_validate({"format": form, "path": text})
+    rows = tables.first_rows(spec, f"{place} {text}", ROWS)
+    return LedgerSample(form, text, _columns(rows), len(rows))
 
 
 def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:

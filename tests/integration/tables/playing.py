@@ -18,9 +18,11 @@ from pyspark.sql import functions as F
 from tests.engine.sources.builders import NOW, WINDOW, contract_of, evidence_of, rows_of
 
 from tieout import settings
+from tieout.contracts import FilesSource
 from tieout.engine.evidence import Evidence
 from tieout.engine.reading import open_ledgers
 from tieout.engine.session import local_session, suited_to
+from tieout.engine.sources.tables import first_rows_in
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -52,7 +54,7 @@ class Stage:
         self.spark.conf.set("spark.sql.catalog.lake.type", "hadoop")
         self.spark.conf.set("spark.sql.catalog.lake.warehouse", str(self.folder))
         scenes: tuple[Callable[[], Any], ...] = (
-            *(self.empty, self.current, self.named, self.meanwhile, self.faulty),
+            *(self.empty, self.current, self.named, self.looked, self.meanwhile, self.faulty),
             *(self.several, self.refused, self.torn, self.incomplete),
         )
         return {scene.__name__: scene() for scene in scenes}
@@ -83,6 +85,12 @@ class Stage:
         newest = max(metadata.glob("v*.metadata.json"), key=lambda file: int(file.name[1:].partition(".")[0]))
         return self._told(self._evidence(f"orders/metadata/{newest.name}"))
 
+    def looked(self) -> Any:
+        """What `tieout init` looks at."""
+        spec = FilesSource(format=self.format, path=(str(self.folder / "orders"),))
+        rows = first_rows_in(self.spark, spec, "--delivered", 2)
+        return [[sorted(row), str(row["processed_at"])] for row in rows]
+
     def meanwhile(self) -> Any:
         """A write between the look at the table and the reading of its rows."""
         source = {"kind": "files", "format": self.format, "path": "orders"}
@@ -97,8 +105,8 @@ class Stage:
         return self._told(self._evidence("faulty"))
 
     def several(self) -> Any:
-        """A list of tables, one of which is not there."""
-        return self._told(self._evidence("orders", "faulty", "nowhere"))
+        """A list of tables, one of which is not there, and one there twice."""
+        return self._told(self._evidence("orders", "faulty", "nowhere", "./faulty/../orders/"))
 
     def refused(self) -> Any:
         """Paths that are there, and no table of this format."""

@@ -98,6 +98,13 @@ def test_the_current_snapshot_is_read(played: Played, table_format: str) -> None
     assert digest.endswith("  orders")
 
 
+def test_the_first_rows_are_looked_at(played: Played) -> None:
+    """As many as asked for, with all columns, and with times that name their zone."""
+    expected = [["message_id", "offset", "processed_at"], "2026-11-20 12:00:00+00:00"]
+
+    assert played["looked"] == [expected, expected]
+
+
 def test_a_write_meanwhile_changes_nothing(played: Played) -> None:
     """Which snapshot counts is settled when the table is looked at; the next run finds the newer one."""
     before, has_size = played["meanwhile"]
@@ -121,7 +128,7 @@ def test_a_value_of_a_wrong_type_is_named_with_its_file(played: Played, table_fo
 
 
 def test_each_table_of_a_list_is_read_or_named(played: Played) -> None:
-    """A list of tables is a promise about each of them."""
+    """A list of tables is a promise about each of them; one that is named twice is read once."""
     found = played["several"]
 
     assert "m-9" in found["ids"]

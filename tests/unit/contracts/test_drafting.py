@@ -71,9 +71,10 @@ def test_a_times_name_may_end_in_its_unit(tmp_path: Path, name: str) -> None:
     assert contract.ledgers[Ledger.DELIVERED].columns["processed_at"] == f"timestamp_micros({name})"
 
 
-def test_coverage_is_never_guessed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["jdbc", "delta", "iceberg"])
+def test_coverage_is_never_guessed(tmp_path: Path, form: str) -> None:
     """Rows cannot show that none is missing: none is written, whatever the source, and the reader is told."""
-    made, contract = drafted(tmp_path, of(IDS), of(IDS, form="jdbc"))
+    made, contract = drafted(tmp_path, of(IDS), of(IDS, form=form))
 
     assert all(ledger.coverage is None for ledger in contract.ledgers.values())
     assert "verdict is UNKNOWN at best" in made.text

@@ -31,7 +31,8 @@ from tieout.engine.sources.source import (
     is_of_spark,
     unread,
 )
-from tieout.engine.sources.tables import read_tables, table_of
+from tieout.engine.sources.tables import CALLED, read_tables
+from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
 
 _CORRUPT: Final = "_tieout_corrupt"
@@ -96,11 +97,12 @@ def _refuse_tables(request: Request, inputs: Inputs) -> None:
     """
     local = {Path(file.path).parent for file in inputs.files if not is_remote(file.path)}
     for folder in sorted({folder for parent in local for folder in (parent, *parent.parents)}):
-        kind = table_of(folder)
-        if kind is not None:
+        found = table_format(folder)
+        if found is not None:
             raise SourceError(
-                f"{request.place}: expected Parquet files that are no table's, found those of the {kind} table "
-                f"{name_of(folder, request.base_dir)}, removed ones included; read it with format: {kind.lower()}"
+                f"{request.place}: expected Parquet files that are no table's, found those of the "
+                f"{CALLED[found]} table "
+                f"{name_of(folder, request.base_dir)}, removed ones included; read it with format: {found}"
             )
 
 

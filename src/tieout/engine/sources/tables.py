@@ -21,23 +21,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
+from tieout import settings
 from tieout.contracts import FilesSource
-from tieout.engine.session import DELTA_EXTENSION, has_class
+from tieout.engine.session import DELTA_EXTENSION, has_class, local_session
 from tieout.engine.sources.inputs import is_remote, name_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, is_of_spark
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, is_of_spark
+from tieout.engine.table_folders import LOGS, METADATA
 from tieout.errors import SourceError, SourceUnreachableError
+from tieout.model import Ledger
 
 DELTA: Final = "delta"
-_CALLED: Final = {DELTA: "Delta", "iceberg": "Iceberg"}
+CALLED: Final = {DELTA: "Delta", "iceberg": "Iceberg"}
+"""What people call the formats."""
 _CLASSES: Final = {
     DELTA: "io.delta.tables.DeltaTable",
     "iceberg": "org.apache.iceberg.spark.source.IcebergSource",
 }
-_LOGS: Final = {DELTA: "_delta_log", "iceberg": "metadata"}
-"""The folder in a table's folder that makes it one."""
-_METADATA: Final = ".metadata.json"
-"""How the file is called in which Iceberg describes one state of a table; a path may name one instead of the folder."""
 _NO_TABLE: Final = "org.apache.iceberg.exceptions.NoSuchTableException"
+_UNREADABLE: Final = "does not read through; a file of its snapshot is missing or corrupt"
 _SHOWN: Final = 200
 
 
@@ -69,13 +70,6 @@ class _Table:
         return f"{self.snapshot.label if self.snapshot else 'unread'}  {self.name}"
 
 
-def table_of(folder: Path) -> str | None:
-    """Return of which kind the table in a local folder is, `Delta` or `Iceberg`; None where it is none."""
-    if (folder / _LOGS[DELTA]).is_dir():
-        return _CALLED[DELTA]
-    return "Iceberg" if any((folder / _LOGS["iceberg"]).glob(f"*{_METADATA}")) else None
-
-
 def read_tables(spec: FilesSource, request: Request) -> Reading:
     """Return the rows of the current snapshot of each table; a table that does not read is counted and named.
 
@@ -97,6 +91,40 @@ def read_tables(spec: FilesSource, request: Request) -> Reading:
     return _reading(spec.format, request, tuple(tables.values()), tuple(missing))
 
 
+def first_rows(spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]]:
+    """Return some rows of a table, for a look at an unknown one; Spark runs meanwhile.
+
+    Raises: what `first_rows_in` raises.
+    """
+    spark = local_session("tieout", settings.jars({spec.format}))
+    try:
+        return first_rows_in(spark, spec, place, limit)
+    finally:
+        spark.stop()
+
+
+def first_rows_in(spark: SparkSession, spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]]:
+    """Return some rows of the table's current snapshot, with times in UTC; `place` is what the user calls it.
+
+    Raises:
+        SourceError: where Spark lacks the format's jars, or there is no such table, or none that can be read.
+    """
+    request = Request(spark, Ledger.DELIVERED, Path(), datetime.now(UTC))
+    try:
+        reading = read_tables(spec, request)
+    except SourceError as error:
+        raise SourceError(f"{place}: {str(error).partition(': ')[2]}") from error
+    if reading.rows is None:
+        raise SourceError(f"{place}: {'; '.join(reading.notes)}")
+    try:
+        found: list[dict[str, Any]] = reading.rows.drop(*HIDDEN).limit(limit).toArrow().to_pylist()
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        raise SourceError(f"{place}: {_UNREADABLE}") from error
+    return found
+
+
 def require_jars(spark: SparkSession, table_format: str, place: str) -> None:
     """Refuse a session that cannot read tables of the format.
 
@@ -105,7 +133,7 @@ def require_jars(spark: SparkSession, table_format: str, place: str) -> None:
     """
     if not has_class(spark, _CLASSES[table_format]):
         raise SourceError(
-            f"{place}: reading format: {table_format} needs {_CALLED[table_format]}'s jars for Spark, which are not "
+            f"{place}: reading format: {table_format} needs {CALLED[table_format]}'s jars for Spark, which are not "
             "among Spark's: fetch them with `make jars` (needs Maven), or name a folder that has them with TIEOUT_JARS"
         )
     if table_format == DELTA and DELTA_EXTENSION not in (spark.conf.get("spark.sql.extensions", None) or ""):
@@ -143,11 +171,11 @@ def _opened(table_format: str, request: Request, table: _Table) -> _Table:
     Raises:
         SourceError: where it is no table of the format.
     """
-    is_state = table_format != DELTA and _METADATA in Path(table.path).name
-    if not is_state and not _exists(request, f"{table.path}/{_LOGS[table_format]}"):
+    is_state = table_format != DELTA and METADATA in Path(table.path).name
+    if not is_state and not _exists(request, f"{table.path}/{LOGS[table_format]}"):
         raise SourceError(
             f"{request.place}.path: expected a table's folder, found {table.name} without a folder "
-            f"{_LOGS[table_format]}: no {_CALLED[table_format]} table; name the table's own folder, or another format"
+            f"{LOGS[table_format]}: no {CALLED[table_format]} table; name the table's own folder, or another format"
         )
     try:
         opened = _delta(request.spark, table.path) if table_format == DELTA else _iceberg(request, table)
@@ -181,7 +209,7 @@ def _iceberg(request: Request, table: _Table) -> _Snapshot:
             f"catalog does: name the metadata file that it gives, such as {table.name}/metadata/00007-….metadata.json"
         ) from None
     as_of = None
-    if _METADATA in Path(table.path).name:
+    if METADATA in Path(table.path).name:
         as_of = datetime.fromtimestamp(found.operations().current().lastUpdatedMillis() / 1000, UTC)
     if snapshot is None:
         return _Snapshot(None, f"iceberg-table:{uuid} snapshot:none", 0, as_of)
@@ -254,7 +282,7 @@ def _checked(table_format: str, request: Request, tables: Sequence[_Table]) -> I
         except Exception as error:
             if not is_of_spark(error):
                 raise
-            yield replace(table, fault="does not read through; a file of its snapshot is missing or corrupt")
+            yield replace(table, fault=_UNREADABLE)
         else:
             yield table
 
