@@ -8,6 +8,7 @@ Source: "Table batch reads and writes" of Delta Lake; "Spark Queries" and `Hadoo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -81,7 +82,7 @@ def read_tables(spec: FilesSource, request: Request) -> Reading:
     tables: dict[str, _Table] = {}
     missing = []
     for path in spec.path:
-        full = path if is_remote(path) else str(request.base_dir.absolute() / path)
+        full = path if is_remote(path) else os.path.normpath(request.base_dir.absolute() / path)
         name = path if is_remote(path) else name_of(Path(full), request.base_dir)
         if not _exists(request, full):
             _refuse_wildcards(request, path)
