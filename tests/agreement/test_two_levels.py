@@ -244,7 +244,7 @@ def _left(
         return None
     sides = [Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, D)]
     compared = compare(scope.contract, WINDOW, *sides, widths)
-    rest = rest_of(scope, compared, most=1)
+    rest = rest_of(scope, compared, most=float("inf"))
     assert rest is not None
     return levels.left_over(scope, rest, quiet_of(scope, compared, rest)), rest
 

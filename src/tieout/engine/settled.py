@@ -42,12 +42,12 @@ def doubtful_commits(scope: Scope) -> Iterator[DataFrame]:
     if commits is None:
         return
     yield commit_regression(scope, commits).select("topic")
-    output = _output_in_pauses(scope, commits)
+    output = _in_pauses(scope, commits, ours(scope, Ledger.DELIVERED))
     if output is not None:
         yield commit_stale(scope, commits, output).select("topic")
 
 
-def _output_in_pauses(scope: Scope, commits: DataFrame) -> DataFrame | None:
+def _in_pauses(scope: Scope, commits: DataFrame, output: DataFrame) -> DataFrame | None:
     """Return the output within pauses between commits that are longer than it may go on without one; None for none.
 
     The columns are those of `positions.progress_of`.
@@ -69,9 +69,7 @@ def _output_in_pauses(scope: Scope, commits: DataFrame) -> DataFrame | None:
     if pauses.isEmpty():
         return None
     is_inside = same(PLACE, "of_") & (F.col("at") >= F.col("since")) & (F.col("at") < F.col("following"))
-    effects = ours(scope, Ledger.DELIVERED).select(
-        *PLACE, "offset", F.col("processed_at").alias("at"), F.lit("effect").alias("by")
-    )
+    effects = output.select(*PLACE, "offset", F.col("processed_at").alias("at"), F.lit("effect").alias("by"))
     return effects.join(F.broadcast(pauses), is_inside, how="left_semi")
 
 
@@ -97,7 +95,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest) -> Quiet:
         rows=rows,
         counts=materialised(_counts(compared, rest.look, marks)),
         latencies=materialised(_latencies(compared, rest.look, marks)),
-        progress=materialised(_progress(scope, compared)),
+        progress=materialised(_progress(scope, compared, rows[Ledger.DELIVERED])),
         contents=contents,
         share=1 << compared.widths.bucket_bits,
         roomy=settings_of(scope.rows(Ledger.PRODUCED).sparkSession),
@@ -154,15 +152,15 @@ def _latencies(compared: Compared, look: Look | None, marks: DataFrame | None) -
     return known.unionByName(of_one.select("seconds", "micros"))
 
 
-def _progress(scope: Scope, compared: Compared) -> DataFrame:
-    """Return how far the group's plain output came, and what of it lies in long pauses between commits."""
+def _progress(scope: Scope, compared: Compared, output: DataFrame) -> DataFrame:
+    """Return how far the group's plain output came, and what of the quiet one lies in long pauses between commits."""
     furthest = compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
     reached = furthest.select(
         *PLACE, "offset", F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
     )
     commits = commits_of(scope)
-    output = None if commits is None else _output_in_pauses(scope, commits)
-    return reached if output is None else reached.unionByName(output)
+    paused = None if commits is None else _in_pauses(scope, commits, output)
+    return reached if paused is None else reached.unionByName(paused)
 
 
 def _contents(scope: Scope, effects: DataFrame, sent: DataFrame) -> DataFrame | None:
