@@ -85,6 +85,8 @@ def settled_window(
             ledger: opened[ledger].told(compared.counts[ledger]) for ledger in SIDES if ledger not in evidence
         }
         found = settled(Scope(contract, window, evidence | told), compared)
+        if isinstance(found, Scope):
+            progress(f"leaving out all but {found.size} rows, which are matched")
     except Exception as error:
         if not is_of_spark(error):
             raise  # what does not read is found, named and left out where the ledgers are kept
