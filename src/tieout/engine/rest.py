@@ -7,7 +7,7 @@ run of breaks ends; and the first position of a partition. Docs: docs/explanatio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -31,13 +31,14 @@ _FEW_BUCKETS: Final = 1 / 4
 
 @dataclass(frozen=True)
 class Look:
-    """The buckets that were looked into, `touched`, and a row for each position in them: `marks`.
+    """The buckets that were looked into, `touched`, both sides' `rows` in them, and a row a position: `marks`.
 
     `marks` say of a position whether it is quiet, whether it is `is_left` to the rules, and of quiet ones `done_at` and
     `seen_at`, whether the window owns them and whether it saw them, and `lot`, by which a sample is drawn.
     """
 
     touched: DataFrame
+    rows: Mapping[Ledger, DataFrame]
     marks: DataFrame
 
 
@@ -87,8 +88,8 @@ def _rest(scope: Scope, compared: Compared, forced: DataFrame | None, limit: flo
     positions = materialised(look.marks.filter("is_left OR offset = 0").select(*POSITION))
     named = _named(positions)
     rows = {
-        ledger: materialised(ours(scope, ledger).join(named, same(POSITION, "n_"), how="left_semi"))
-        for ledger in SIDES
+        ledger: materialised(side.join(named, same(POSITION, "n_"), how="left_semi"))
+        for ledger, side in look.rows.items()
     }
     return Rest(look, positions, rows)
 
@@ -114,13 +115,20 @@ def _look(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | 
         return None
     is_whole = counted["odd"] > _FEW_BUCKETS * counted["all"]
     touched = materialised(_with_neighbours(known, is_whole=is_whole))
-    rows = {ledger: _hashed(scope, compared, ledger) for ledger in SIDES}
+    rows = {ledger: ours(scope, ledger) for ledger in SIDES}
     if not is_whole:
         wanted = F.broadcast(touched.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET]))
+        bucket = bucket_of(compared.widths)
         rows = {
-            ledger: side.join(wanted, same(BUCKET, "n_"), how="left_semi") for ledger, side in rows.items()
+            ledger: materialised(
+                side.withColumn("bucket", bucket)
+                .join(wanted, same(BUCKET, "n_"), how="left_semi")
+                .select(*side.columns)
+            )
+            for ledger, side in rows.items()
         }
-    return Look(touched, materialised(_marks(scope, rows, forced)))
+    hashes = [_hashed(scope, compared, ledger, side) for ledger, side in rows.items()]
+    return Look(touched, rows, materialised(_marks(scope, hashes, forced)))
 
 
 def _with_neighbours(buckets: DataFrame, *, is_whole: bool) -> DataFrame:
@@ -133,24 +141,22 @@ def _with_neighbours(buckets: DataFrame, *, is_whole: bool) -> DataFrame:
     return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
 
 
-def _hashed(scope: Scope, compared: Compared, ledger: Ledger) -> DataFrame:
+def _hashed(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
     """Return what `_marks` asks of one side's rows."""
-    rows = hashed(ours(scope, ledger), ledger, scope.contract, compared.columns)
-    return rows.select(
+    return hashed(rows, ledger, scope.contract, compared.columns).select(
         *POSITION,
-        bucket_of(compared.widths).alias("bucket"),
         *("first", "second", "time", "own_time", "is_plain"),
         F.lit(ledger is Ledger.PRODUCED).alias("is_sent"),
     )
 
 
-def _marks(scope: Scope, rows: Mapping[Ledger, DataFrame], forced: DataFrame | None) -> DataFrame:
+def _marks(scope: Scope, rows: Sequence[DataFrame], forced: DataFrame | None) -> DataFrame:
     """Return the marks of a look at these rows of both sides."""
     is_sent = F.col("is_sent")
     one_each = (F.count_if(is_sent) == 1) & (F.count_if(~is_sent) == 1)
     is_equal = (F.min("first") == F.max("first")) & (F.min("second") == F.max("second"))
     positions = (
-        reduce(DataFrame.unionByName, rows.values())
+        reduce(DataFrame.unionByName, rows)
         .groupBy(*POSITION)
         .agg(
             (one_each & is_equal & F.bool_and("is_plain")).alias("is_matched"),
