@@ -101,7 +101,7 @@ def buckets_of(
 
     | topic | partition | bucket | rows | first_low … | words   | last | earliest … | inside | micros | sample | rough |
     |-------|-----------|--------|------|-------------|---------|------|------------|--------|--------|--------|-------|
-    | a     | 0         | 7      | 128  | …           | [-1, -1] | 1023 | 10:00:01   | 128    | …      | …      | 0     |
+    | a     | 0         | 7     | 128  | …           | [-1, -1] | 1023 | 10:00:01  | 128    | …      | …      | 0     |
 
     `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`; `inside` counts rows of
     the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the least
