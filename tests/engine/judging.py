@@ -95,7 +95,7 @@ def share_of(histories: Sequence[History], share: int, shares: int) -> list[int]
 def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
     with suited_to(spark, is_small=True):
         scope = with_range_coverage(told_apart(scope_together(spark, histories)))
-        return _statements(spark, scope, histories)
+        return statements_of(scope, histories)
 
 
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
@@ -123,7 +123,8 @@ def _marked_window(window: Window, count: int) -> Window:
     return replace(window, offsets=tuple(ranges))
 
 
-def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
+def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
+    """Return the engine's statement of each history of a scope that holds them together, with its `breaks` as rows."""
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
     breaks = materialised(breaks_of(scope, messages, found))
@@ -131,7 +132,8 @@ def _statements(spark: SparkSession, scope: Scope, histories: Sequence[History])
     if found.log is not None and found.bounds is not None:
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
     partitions = partition_rows(partition_counts(scope, messages), balance)
-    tally = tallied(scope, numbered(messages), numbered(breaks), "number").collect()
+    beside = None if scope.beside is None else replace(scope.beside, counts=numbered(scope.beside.counts))
+    tally = tallied(replace(scope, beside=beside), numbered(messages), numbered(breaks), "number").collect()
     lines = list(break_lines(breaks))
     statements = []
     for number, history in enumerate(histories):

@@ -1,4 +1,4 @@
-"""A window that the first level settles has the statement that matching everything gives it."""
+"""A window that has two levels has the statement that matching everything gives it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.engine.histories import GRACE_END, WINDOW
 
 from tieout.contracts import load_contract
 from tieout.engine.reconciling import BREAK_COLUMNS, reconcile
+from tieout.engine.staging import break_lines
 
 CONTRACT = """\
 version: 1
@@ -26,34 +27,41 @@ ledgers:
 
 
 @pytest.mark.timeout(600)
-def test_a_settled_window_has_the_same_statement(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "with breaks"])
+def test_a_window_of_two_levels_has_the_same_statement(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_clean: bool
 ) -> None:
-    """All but percentiles and maximum of the latency, which come from a sample; the breaks' columns are the same."""
-    _write(spark, tmp_path)
+    """All but percentiles and maximum of the latency, which come from a sample: breaks and proof as well."""
+    _write(spark, tmp_path, is_clean=is_clean)
     monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
     monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
-    found = {}
+    found, steps = {}, []
     for match in ("auto", "full"):
         (tmp_path / f"{match}.yml").write_text(CONTRACT.format(match=match))
         contract = load_contract(tmp_path / f"{match}.yml")
-        found[match] = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END)
+        found[match] = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END, progress=steps.append)
 
-    settled, full = (
+    quick, full = (
         replace(found[match], statement=dict(found[match].statement)) for match in ("auto", "full")
     )
 
-    latency, exact = settled.statement.pop("latency"), full.statement.pop("latency")
+    latency, exact = quick.statement.pop("latency"), full.statement.pop("latency")
     assert latency.keys() == exact.keys() | {"sample"}
-    assert settled.statement == full.statement
-    assert full.statement["verdict"] == "KEPT"
-    assert 0 < latency["sample"] < latency["count"] == exact["count"] == 300
+    assert quick.statement == full.statement
+    assert full.statement["verdict"] == ("KEPT" if is_clean else "BROKEN")
+    assert 0 < latency["sample"] < latency["count"] == exact["count"] == (300 if is_clean else 298)
     assert latency["mean_s"] == exact["mean_s"]
-    assert settled.breaks.select(*BREAK_COLUMNS).dtypes == full.breaks.select(*BREAK_COLUMNS).dtypes
+    assert quick.breaks.select(*BREAK_COLUMNS).dtypes == full.breaks.select(*BREAK_COLUMNS).dtypes
+    assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)]
+    left = [step for step in steps if step.startswith("leaving out")]
+    assert left == ([] if is_clean else ["leaving out all but 28 rows, which are matched"])
 
 
-def _write(spark: SparkSession, folder: Path) -> None:
-    """Write 400 messages, one in twelve seconds, so that some lie outside the window, and buckets on its edges."""
+def _write(spark: SparkSession, folder: Path, *, is_clean: bool) -> None:
+    """Write 400 messages, one in twelve seconds, so that some lie outside the window, and buckets on its edges.
+
+    Unless it is clean two are lost, side by side, one is changed and one sent again at another position.
+    """
     columns = "message_id string, topic string, partition int, offset bigint, payload_hash string"
     produced, delivered = [], []
     for number in range(400):
@@ -61,6 +69,12 @@ def _write(spark: SparkSession, folder: Path) -> None:
         same = (f"m{number}", "orders", number % 2, number // 2 * 16, f"h{number}")
         produced.append((*same, sent_at, "acked"))
         delivered.append((*same, _seen(sent_at, number)))
+    if not is_clean:
+        again = ("m30", "orders", 0, 150 * 16 + 1, "h30")
+        produced.append((*again, produced[300][5], "acked"))
+        delivered.append((*again, delivered[300][5]))
+        delivered[200] = (*delivered[200][:4], "other", delivered[200][5])
+        del delivered[102], delivered[100]
     spark.createDataFrame(produced, f"{columns}, attempted_at timestamp, outcome string").write.parquet(
         str(folder / "produced")
     )

@@ -77,17 +77,22 @@ def lined_up(messages: DataFrame, breaks: DataFrame) -> DataFrame:
 
 
 def with_runs(breaks: DataFrame, lined: DataFrame) -> DataFrame:
-    """Return breaks with `run`: a number shared by touching breaks of one class, locus and covering commit."""
+    """Return breaks with `run`: the first offset of the touching breaks of one class, locus and covering commit.
+
+    It does not depend on what lies before the run: an incident keeps its id when older evidence is gone.
+    """
     ranked = breaks.drop("run").join(
         lined.withColumnRenamed("key", "line_key"), F.col("key") == F.col("line_key"), how="left"
     )
     alike = [*PLACE, "class", "locus", "own_cause", "flags", "commit"]
     among = Window.partitionBy(*alike).orderBy("rank")
     commit = F.when(F.col("class") == BreakClass.LOST.value, F.col("cover.committed_offset"))
+    touching = F.min("offset").over(Window.partitionBy(*alike, "distance"))
     return (
         ranked.withColumn("commit", commit)
-        .withColumn("run", F.col("rank") - F.row_number().over(among))
-        .drop("line_key")
+        .withColumn("distance", F.col("rank") - F.row_number().over(among))
+        .withColumn("run", F.when(F.col("distance").isNotNull(), touching))
+        .drop("line_key", "distance")
     )
 
 

@@ -361,6 +361,8 @@ def _with_copies(scope: Scope, messages: DataFrame) -> DataFrame:
     sent = messages.filter(F.col("attempts") > 0).select(
         "topic", F.explode("sent_payload_hash").alias("sent")
     )
+    if scope.beside is not None and scope.beside.contents is not None:
+        sent = sent.unionByName(scope.beside.contents)
     is_same = F.col("sent").eqNullSafe(F.col("copied")) & F.col("topic").eqNullSafe(F.col("of_topic"))
     copies = sent.join(F.broadcast(shown), is_same, how="inner").select("of_key").distinct()
     joined = messages.join(F.broadcast(copies), F.col("key") == F.col("of_key"), how="left")

@@ -32,6 +32,7 @@ POSITION: Final = ("topic", "partition", "offset")
 BUCKET: Final = ("topic", "partition", "bucket")
 SUMS: Final = ("first_low", "first_high", "second_low", "second_high")
 _BITS_OF_WORD: Final = 6
+_ID_BITS: Final = 64
 _LOW_HALF: Final = 0xFFFFFFFF
 _SECOND_SEED: Final = 0x5EED
 _DAY_MILLIS: Final = 86_400_000
@@ -45,7 +46,7 @@ class Widths:
     Results do not depend on either; the tests make them narrow.
     """
 
-    bucket_bits: int = 9
+    bucket_bits: int = 7
     id_bits: int = 64
 
 
@@ -98,30 +99,15 @@ def buckets_of(
 ) -> DataFrame:
     """Return one row a bucket of the side, with what its plain rows add up to, and how many rows are not plain.
 
-    | topic | partition | bucket | rows | first_low … | words   | earliest | latest | inside | micros | sample | rough |
-    |-------|-----------|--------|------|-------------|---------|----------|--------|--------|--------|--------|-------|
-    | a     | 0         | 7      | 512  | …           | [-1, …] | 10:00:01 | 10:00… | 512    | …      | …      | 0     |
+    | topic | partition | bucket | rows | first_low … | words   | last | earliest … | inside | micros | sample | rough |
+    |-------|-----------|--------|------|-------------|---------|------|------------|--------|--------|--------|-------|
+    | a     | 0         | 7     | 128  | …           | [-1, -1] | 1023 | 10:00:01  | 128    | …      | …      | 0     |
 
-    `earliest` and `latest` are of `done_at` and `processed_at`; `inside` counts rows of the window, `micros` adds the
-    times up from the window's start, `sample` is the time of the message with the least hash. Rows of other groups are
-    left out; of rows that could not be read only `counted` tells.
+    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`; `inside` counts rows of
+    the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the least
+    hash. Rows of other groups are left out; of rows that could not be read only `counted` tells.
     """
-    is_sent = ledger is Ledger.PRODUCED
-    is_ours = F.lit(True) if is_sent else _is_ours(contract)
-    is_good = F.col(FAULT).isNull() & is_ours if FAULT in side.rows.columns else is_ours
-    plain = is_plain_attempt(contract) if is_sent else is_plain_effect()
-    first, second = _hashes(compared)
-    time, own_time = (done_at(), F.col("attempted_at")) if is_sent else (F.col("processed_at"),) * 2
-    known = side.rows.select(
-        "*",
-        F.shiftright("offset", widths.bucket_bits).alias("bucket"),
-        first.alias("first"),
-        second.alias("second"),
-        time.alias("time"),
-        own_time.alias("own_time"),
-        (is_good & plain).alias("is_plain"),
-        (is_good & ~plain).alias("is_rough"),
-    )
+    known = hashed(side.rows, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
     micros = F.unix_micros("time") - F.lit(_micros(window))
     facts = {
         "rows": F.count("*"),
@@ -129,6 +115,7 @@ def buckets_of(
         "first_high": F.sum(F.shiftrightunsigned("first", 32)),
         "second_low": F.sum(F.col("second").bitwiseAND(_LOW_HALF)),
         "second_high": F.sum(F.shiftrightunsigned("second", 32)),
+        "last": F.max("offset"),
         "earliest": F.min("time"),
         "latest": F.max("time"),
         "inside": F.count_if(
@@ -143,6 +130,40 @@ def buckets_of(
         F.count_if("is_rough").alias("rough"),
         *[column.alias(f"counted_{name}") for name, column in side.counted.items()],
     )
+
+
+def hashed(rows: DataFrame, ledger: Ledger, contract: Contract, compared: tuple[str, ...]) -> DataFrame:
+    """Return one side's rows with `first` and `second`, their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
+
+    `time` is that of the acknowledgement, `own_time` that of the attempt; both are the effect's on the other side.
+    Rows of other groups, and such as could not be read, are neither plain nor rough.
+    """
+    is_sent = ledger is Ledger.PRODUCED
+    is_ours = F.lit(True) if is_sent else _is_ours(contract)
+    is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
+    plain = is_plain_attempt(contract) if is_sent else is_plain_effect()
+    first, second = _hashes(compared)
+    time, own_time = (done_at(), F.col("attempted_at")) if is_sent else (F.col("processed_at"),) * 2
+    return rows.select(
+        "*",
+        first.alias("first"),
+        second.alias("second"),
+        time.alias("time"),
+        own_time.alias("own_time"),
+        (is_good & plain).alias("is_plain"),
+        (is_good & ~plain).alias("is_rough"),
+    )
+
+
+def bucket_of(widths: Widths) -> Column:
+    """Return the number of the bucket that a row's `offset` lies in."""
+    return F.shiftright("offset", widths.bucket_bits)
+
+
+def id_hash(widths: Widths) -> Column:
+    """Return as many bits of the hash of a row's `message_id` as ids are compared by first."""
+    whole = F.xxhash64("message_id")
+    return whole if widths.id_bits == _ID_BITS else F.shiftrightunsigned(whole, _ID_BITS - widths.id_bits)
 
 
 def _sure(condition: Column) -> Column:

@@ -79,6 +79,8 @@ def matched(scope: Scope) -> Matched:
     progress = progress_of(
         gathered, keyed[scope.effect_ledger], reads, held, epochs, may_lack_position=may_lack_position
     )
+    if scope.beside is not None:
+        progress = progress.unionByName(scope.beside.progress)
     messages = disposed(scope, gathered, bounds, records, held, progress, may_share_ids=reused is not None)
     messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits, progress)

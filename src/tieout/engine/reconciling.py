@@ -6,7 +6,7 @@ extraction time of sources that are read as a snapshot. Docs: docs/reference/tax
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -34,13 +34,14 @@ from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
 from tieout.engine.proof import with_proof_rows
+from tieout.engine.quiet import Quiet
 from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
-from tieout.engine.summaries import counts_of, incidents_of, latency_of, tallied
+from tieout.engine.summaries import counts_of, incidents_of, latency_of, sampled_latency, tallied
 from tieout.engine.supported import refuse_other_windows
 from tieout.model import BreakClass, Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
@@ -86,20 +87,20 @@ def reconcile(
     found = settled_window(contract, window, opened, progress) if contract.match == "auto" else None
     if isinstance(found, Settled):
         return _of_settled(found, run_id=run_id, now=now)
-    evidence = found or {ledger: ledger_rows.kept() for ledger, ledger_rows in opened.items()}
-    scope = Scope(contract, window, evidence)
+    scope = found or Scope(contract, window, {ledger: known.kept() for ledger, known in opened.items()})
     with suited_to(spark, is_small=not scope.is_large):
         return reconciled(scope, run_id=run_id, now=now, progress=progress)
 
 
 def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:
     """Return the reconciliation of a window that the first level settled: every message delivered, no break."""
+    latency = sampled_latency(found.quiet, None)
     numbers = Numbers(
-        partitions=partition_rows(found.counts, None),
-        classes={BreakClass.DELIVERED.value: found.delivered} if found.delivered else {},
+        partitions=partition_rows(found.quiet.counts, None),
+        classes={BreakClass.DELIVERED.value: latency["count"]} if latency["count"] else {},
         flags={},
         unconfirmed={},
-        latency=found.latency,
+        latency=latency,
         incidents=[],
     )
     statement = assembled(found.scope, numbers) | {"run_id": run_id, "generated_at": _iso(now)}
@@ -144,7 +145,7 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     named = materialised(all_breaks(scope, of_messages, by_themselves))
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
-    proved = with_proof_rows(named, {} if named.isEmpty() else found.keyed)
+    proved = with_proof_rows(named, {} if named.isEmpty() else _provable(scope, named, found))
     gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
         F.col("class")
     )
@@ -152,18 +153,42 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     return judged.select(*BREAK_COLUMNS, "is_covered", "key")
 
 
+def _provable(scope: Scope, breaks: DataFrame, found: Matched) -> Mapping[Ledger, DataFrame]:
+    """Return the rows of each ledger that may prove a break, with the keys of their messages."""
+    at = (
+        breaks.filter(F.col("key").isNull())
+        .select(F.explode("positions").alias("at"))
+        .select("at.*")
+        .distinct()
+    )
+    if scope.beside is None or at.isEmpty():
+        return found.keyed
+    quiet = scope.beside.keyed_at(materialised(at), scope.contract.identity)
+    return {
+        ledger: rows.unionByName(quiet[ledger], allowMissingColumns=True) if ledger in quiet else rows
+        for ledger, rows in found.keyed.items()
+    }
+
+
 def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFrame]:
-    """Return the reorders that the evidence allows to judge."""
-    found = []
+    """Return the reorders that the evidence allows to judge, quiet messages among them."""
+    beside, found = scope.beside, []
+
+    def among(rows: DataFrame, quiet: Callable[[Quiet], DataFrame]) -> DataFrame:
+        return rows if beside is None else rows.unionByName(quiet(beside), allowMissingColumns=True)
+
     if scope.has(Ledger.PRODUCED, "sequence"):
-        found.append(reorder_producer(scope, messages))
+        found.append(reorder_producer(scope, among(messages, Quiet.sent)))
     if scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at"):
         handed = known.keyed[scope.reader_ledger].filter(F.col("effect_state").isin("ok", "again"))
-        by_key = scope.contract.ordering == "key"
-        found.append(reorder_consumer(scope, with_order_keys(handed, messages) if by_key else handed))
+        if scope.contract.ordering == "key":
+            handed = among(with_order_keys(handed, messages), Quiet.read_by_key)
+        else:
+            handed = among(handed, Quiet.read)
+        found.append(reorder_consumer(scope, handed))
     if scope.has(Ledger.PRODUCED, "key_hash") and scope.contract.identity != Identity.CONTENT:
-        found.append(reorder_output(scope, messages))
-    return found
+        found.append(reorder_output(scope, among(messages, Quiet.arrived)))
+    return found if beside is None else [beside.computed(rows) for rows in found]
 
 
 def _stretches(scope: Scope, found: Matched) -> list[DataFrame]:
@@ -187,7 +212,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
-        latency=latency_of(messages),
+        latency=latency_of(messages) if scope.beside is None else sampled_latency(scope.beside, messages),
         incidents=incidents_of(breaks),
     )
     return assembled(scope, numbers)

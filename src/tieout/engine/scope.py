@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.evidence import Evidence
+from tieout.engine.quiet import Quiet
 from tieout.engine.session import SMALL_ROWS
 from tieout.model import Identity, Ledger, Window
 
@@ -21,13 +22,17 @@ from tieout.model import Identity, Ledger, Window
 class Scope:
     """The inputs of a run; rules take it and ask it, they never look anywhere else.
 
-    `deleted` are topics that are known to be gone, one a row; None where none is. See `incarnations.py`.
+    `deleted` are topics that are known to be gone, one a row; None where none is. See `incarnations.py`. `beside` are
+    messages that the rows lack because no rule has to look at them, and `size` says how many rows there are then; see
+    `levels.py`.
     """
 
     contract: Contract
     window: Window
     evidence: Mapping[Ledger, Evidence]
     deleted: DataFrame | None = None
+    beside: Quiet | None = None
+    size: int | None = None
 
     def has(self, ledger: Ledger, *columns: str) -> bool:
         """Return whether the ledger is declared and its source has every one of the columns."""
@@ -45,7 +50,10 @@ class Scope:
     @property
     def is_large(self) -> bool:
         """Whether rows are many, so that steps which spare work per row are worth planning."""
-        return sum(found.coverage.rows for found in self.evidence.values()) > SMALL_ROWS
+        size = (
+            sum(found.coverage.rows for found in self.evidence.values()) if self.size is None else self.size
+        )
+        return size > SMALL_ROWS
 
     @property
     def effect_ledger(self) -> Ledger:

@@ -115,6 +115,11 @@ def suited_to(spark: SparkSession, *, is_small: bool) -> Iterator[None]:
         yield
 
 
+def settings_of(spark: SparkSession) -> dict[str, str]:
+    """Return the values that the session has of all settings that `suited_to` may change."""
+    return {name: spark.conf.get(name) or "" for name in _SMALL}
+
+
 @contextmanager
 def set_to(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     """Let the session have these settings while the block runs, and afterwards those that it had."""

@@ -1,4 +1,4 @@
-"""What is asked beside the fingerprints before a window is settled, and what a settled window's statement is made of.
+"""What is asked beside the fingerprints before a window is settled, and what quiet messages add up to.
 
 In a window whose every message was sent once and delivered once, a row of either side is a message: rules about order
 and commits are put to the rows themselves. Docs: docs/explanation/two-levels.md.
@@ -7,25 +7,33 @@ and commits are put to the rows themselves. Docs: docs/explanation/two-levels.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer
 from tieout.engine.classes.standing import COMMIT_ROWS, commit_regression
 from tieout.engine.classes.stretches import commit_stale
-from tieout.engine.fingerprint import BUCKET, done_at, sampled_millis
-from tieout.engine.joining import same
+from tieout.engine.comparing import SIDES, Compared
+from tieout.engine.fingerprint import BUCKET, bucket_of, sampled_millis
+from tieout.engine.joining import same, small_side
 from tieout.engine.materialising import materialised
 from tieout.engine.positions import PLACE, commits_of
+from tieout.engine.quiet import Quiet, as_messages
+from tieout.engine.rest import Look, Rest, ours, without
 from tieout.engine.scope import Scope
+from tieout.engine.session import settings_of
 from tieout.engine.statement import COUNTS
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
-_ACCURACY: Final = 10_000
 _ONCE_PER_MESSAGE: Final = ("attempts", "acked_attempts", "messages", "accepted", "delivered")
 _ONCE_PER_EFFECT: Final = ("effects", "first_effects")
+
+
+def has_doubts(scope: Scope) -> bool:
+    """Return whether an order or a commit is broken, every row of both sides being a message."""
+    return any(not doubt.isEmpty() for doubt in (*doubtful_commits(scope), *reorders(scope)))
 
 
 def doubtful_commits(scope: Scope) -> Iterator[DataFrame]:
@@ -34,71 +42,88 @@ def doubtful_commits(scope: Scope) -> Iterator[DataFrame]:
     if commits is None:
         return
     yield commit_regression(scope, commits).select("topic")
-    if scope.evidence[Ledger.COMMITTED].coverage.is_sound:
-        yield from _stale(scope, commits)
+    output = _in_pauses(scope, commits, ours(scope, Ledger.DELIVERED))
+    if output is not None:
+        yield commit_stale(scope, commits, output).select("topic")
 
 
-def _stale(scope: Scope, commits: DataFrame) -> Iterator[DataFrame]:
-    """Yield the commits that output went on without; only the output in long pauses between commits is looked at."""
-    until = scope.evidence[Ledger.COMMITTED].coverage.complete_until
+def _in_pauses(scope: Scope, commits: DataFrame, output: DataFrame) -> DataFrame | None:
+    """Return the output within pauses between commits that are longer than it may go on without one; None for none.
+
+    The columns are those of `positions.progress_of`.
+    """
+    coverage = scope.evidence[Ledger.COMMITTED].coverage
+    if not coverage.is_sound:
+        return None
     in_time = Window.partitionBy(*PLACE).orderBy("committed_at")
     dated = commits.filter(F.col("committed_at").isNotNull()).select(*PLACE, "committed_at").distinct()
     pauses = materialised(
         dated.select(
             *[F.col(name).alias(f"of_{name}") for name in PLACE],
             F.col("committed_at").alias("since"),
-            F.coalesce(F.lead("committed_at").over(in_time), F.lit(until)).alias("following"),
+            F.coalesce(F.lead("committed_at").over(in_time), F.lit(coverage.complete_until)).alias(
+                "following"
+            ),
         ).filter(F.col("following") - F.col("since") > F.lit(scope.patience))
     )
     if pauses.isEmpty():
-        return
+        return None
     is_inside = same(PLACE, "of_") & (F.col("at") >= F.col("since")) & (F.col("at") < F.col("following"))
-    output = scope.rows(Ledger.DELIVERED).filter(scope.is_ours())
     effects = output.select(*PLACE, "offset", F.col("processed_at").alias("at"), F.lit("effect").alias("by"))
-    inside = effects.join(F.broadcast(pauses), is_inside, how="left_semi")
-    yield commit_stale(scope, commits, inside).select("topic")
+    return effects.join(F.broadcast(pauses), is_inside, how="left_semi")
 
 
 def reorders(scope: Scope) -> Iterator[DataFrame]:
     """Yield the reorders that the evidence allows to judge, one frame a class."""
+    sent, arrived = (ours(scope, ledger) for ledger in SIDES)
     if scope.has(Ledger.PRODUCED, "sequence"):
-        yield reorder_producer(scope, _messages(scope, Ledger.PRODUCED)).select("topic")
+        yield reorder_producer(scope, as_messages(sent, Ledger.PRODUCED)).select("topic")
     if scope.has(Ledger.DELIVERED, "consumer_id", "generation", "processed_at"):
-        yield reorder_consumer(scope, scope.rows(Ledger.DELIVERED).filter(scope.is_ours())).select("topic")
+        yield reorder_consumer(scope, arrived).select("topic")
     if scope.has(Ledger.PRODUCED, "key_hash"):
-        yield reorder_output(scope, _messages(scope, Ledger.DELIVERED)).select("topic")
+        yield reorder_output(scope, as_messages(arrived, Ledger.DELIVERED)).select("topic")
 
 
-def _messages(scope: Scope, ledger: Ledger) -> DataFrame:
-    """Return the rows of one side as the messages they are, with what rules about order ask of them."""
-    rows = scope.rows(ledger)
-    facts: dict[str, Column] = {
-        "first_offset": F.col("offset"),
-        "acceptance": F.lit("accepted"),
-        "sent_key_hash": F.array_compact(F.array("key_hash")),
-        "has_plain_record": F.lit(False),
-        "has_idempotent_record": F.lit(False),
-    }
-    if ledger is Ledger.PRODUCED:
-        at = F.col("attempted_at").alias("at")
-        facts["first_attempt"] = F.struct(at, "sequence", "producer_id", "producer_session")
-        facts["first_sent"] = facts["first_attempt"]
-        facts["first_acked"] = F.struct(at, done_at().alias("done_at"))
-    else:
-        rows = rows.filter(scope.is_ours())
-        at = F.col("processed_at").alias("at")
-        facts["first_effect"] = F.struct(at, "delivery_sequence", "consumer_id")
-    return rows.select(*PLACE, "message_id", *[fact.alias(name) for name, fact in facts.items()])
+def quiet_of(scope: Scope, compared: Compared, rest: Rest) -> Quiet:
+    """Return the messages of the scope that are not left to the rules."""
+    rows = {ledger: without(ours(scope, ledger), rest.positions) for ledger in SIDES}
+    marks = None if rest.look is None else without(rest.look.marks, rest.positions)
+    contents = (
+        None if rest.rows is None else _contents(scope, rest.rows[Ledger.DELIVERED], rows[Ledger.PRODUCED])
+    )
+    return Quiet(
+        rows=rows,
+        counts=materialised(_counts(compared, rest.look, marks)),
+        latencies=materialised(_latencies(compared, rest.look, marks)),
+        progress=materialised(_progress(scope, compared, rows[Ledger.DELIVERED])),
+        contents=contents,
+        share=1 << compared.widths.bucket_bits,
+        roomy=settings_of(scope.rows(Ledger.PRODUCED).sparkSession),
+    )
 
 
-def partition_counts_of(sent: DataFrame, arrived: DataFrame) -> DataFrame:
-    """Return the statement's counts per topic partition that the window touches, from the buckets of both sides."""
+def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:
+    if look is None:
+        return buckets
+    touched = look.touched.select(*[F.col(name).alias(f"t_{name}") for name in BUCKET])
+    return buckets.join(F.broadcast(touched), same(BUCKET, "t_"), how="left_anti")
+
+
+def _counts(compared: Compared, look: Look | None, marks: DataFrame | None) -> DataFrame:
+    """Return the statement's counts per topic partition that the window touches with quiet messages."""
     nothing = F.lit(0).cast("bigint")
-    inside = F.col("inside")
+    sent, arrived = (_untouched(side.filter("is_plain"), look) for side in (compared.sent, compared.arrived))
+    inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(
+        arrived.select(*PLACE, nothing.alias("sent"), F.col("inside").alias("seen"))
+    )
+    if marks is not None:
+        told = [
+            F.col(name).cast("bigint").alias(alias)
+            for name, alias in (("is_owned", "sent"), ("is_seen", "seen"))
+        ]
+        inside = inside.unionByName(marks.select(*PLACE, *told))
     summed = (
-        sent.select(*PLACE, inside.alias("sent"), nothing.alias("seen"))
-        .unionByName(arrived.select(*PLACE, nothing.alias("sent"), inside.alias("seen")))
-        .groupBy(*PLACE)
+        inside.groupBy(*PLACE)
         .agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
         .filter((F.col("sent") > 0) | (F.col("seen") > 0))
     )
@@ -107,38 +132,54 @@ def partition_counts_of(sent: DataFrame, arrived: DataFrame) -> DataFrame:
     return summed.select(*PLACE, *[value.alias(name) for name, value in values.items()])
 
 
-def sampled_latency(together: DataFrame, pairs: DataFrame | None, messages: int) -> dict[str, Any]:
-    """Return the statement's latency: the mean of all `messages`, percentiles of `sample` of them, no maximum.
-
-    `together` are both sides' buckets; each that belongs to the window as a whole gives its sums, and one message
-    chosen by its hash. Of buckets that are split, `pairs` has the messages themselves.
-    """
-    whole = together.filter((F.col("owned") > 0) & ~F.col("is_split"))
+def _latencies(compared: Compared, look: Look | None, marks: DataFrame | None) -> DataFrame:
+    """Return per bucket the `micros` of the window's quiet messages together, and the `seconds` of one by its hash."""
+    whole = _untouched(compared.together.filter("owned > 0"), look)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = (F.col("seen_micros") - F.col("done_micros")).cast("decimal(38,0)").alias("micros")
-    sampled = whole.select((millis / 1000).alias("seconds"), micros)
-    if pairs is not None:
-        split = together.filter("is_split").select(*[F.col(name).alias(f"s_{name}") for name in BUCKET])
-        mine = pairs.filter("is_owned").join(F.broadcast(split), same(BUCKET, "s_"), how="left_semi")
-        micros = F.col("micros").cast("decimal(38,0)").alias("micros")
-        sampled = sampled.unionByName(mine.select((F.col("micros") / 1_000_000).alias("seconds"), micros))
-    levels = F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99))
-    row = sampled.agg(
-        F.count("*").alias("sample"),
-        F.sum("micros").alias("micros"),
-        F.percentile_approx("seconds", levels, F.lit(_ACCURACY)).alias("p"),
-    ).collect()[0]
-    p50, p95, p99 = row["p"] or (None, None, None)
-    mean = round(float(row["micros"]) / messages / 1_000_000, 6) if messages else None
-    return {
-        "count": messages,
-        "mean_s": mean,
-        "p50_s": p50,
-        "p95_s": p95,
-        "p99_s": p99,
-        "max_s": None,
-        "sample": row["sample"],
-    }
+    known = whole.select((millis / 1000).alias("seconds"), micros)
+    if marks is None:
+        return known
+    took = F.unix_micros("seen_at") - F.unix_micros("done_at")
+    of_one = (
+        marks.filter("is_owned")
+        .groupBy(*PLACE, bucket_of(compared.widths))
+        .agg(
+            (F.min_by(took, "lot") / 1_000_000).alias("seconds"),
+            F.sum(took).cast("decimal(38,0)").alias("micros"),
+        )
+    )
+    return known.unionByName(of_one.select("seconds", "micros"))
+
+
+def _progress(scope: Scope, compared: Compared, output: DataFrame) -> DataFrame:
+    """Return how far the group's plain output came, and what of the quiet one lies in long pauses between commits."""
+    furthest = compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
+    reached = furthest.select(
+        *PLACE, "offset", F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
+    )
+    commits = commits_of(scope)
+    paused = None if commits is None else _in_pauses(scope, commits, output)
+    return reached if paused is None else reached.unionByName(paused)
+
+
+def _contents(scope: Scope, effects: DataFrame, sent: DataFrame) -> DataFrame | None:
+    """Return the topics and payloads that were sent quietly and that an effect without identity shows as well."""
+    by_position = scope.contract.identity is Identity.POSITION
+    may_be_nameless = by_position or scope.evidence[Ledger.DELIVERED].may_lack_id
+    if not may_be_nameless:
+        return None
+    nameless = effects if by_position else effects.filter(F.col("message_id").isNull())
+    shown = materialised(
+        nameless.filter(F.col("payload_hash").isNotNull())
+        .select(F.col("topic").alias("of_topic"), F.col("payload_hash").alias("copied"))
+        .distinct()
+    )
+    if shown.isEmpty():
+        return None
+    is_same = F.col("payload_hash").eqNullSafe(F.col("copied")) & F.col("topic").eqNullSafe(F.col("of_topic"))
+    found = sent.join(small_side(shown), is_same, how="left_semi")
+    return materialised(found.select("topic", F.col("payload_hash").alias("sent")).distinct())
 
 
 def no_breaks(scope: Scope, columns: tuple[str, ...]) -> DataFrame:

@@ -44,7 +44,12 @@ COUNTS: Final = (*ROW_COUNTS, *ACCEPTANCES, *DISPOSITION_COUNTS, *EFFECT_COUNTS)
 def partition_counts(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return one row per topic partition with every count of `COUNTS`, over the messages that touch the window."""
     touches = F.col("is_owned") | (F.col("attempts_in") > 0) | (F.col("effect_rows_in") > 0)
-    return messages.filter(touches).groupBy("topic", "partition").agg(*_counts(scope))
+    counted = messages.filter(touches).groupBy("topic", "partition").agg(*_counts(scope))
+    if scope.beside is None:
+        return counted
+    both = counted.unionByName(scope.beside.counts, allowMissingColumns=True)
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted.columns[2:]]
+    return both.groupBy("topic", "partition").agg(*sums)
 
 
 def _counts(scope: Scope) -> list[Column]:

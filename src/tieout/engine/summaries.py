@@ -12,6 +12,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from tieout.engine.coverage import standing_is_told
+from tieout.engine.materialising import materialised
+from tieout.engine.quiet import Quiet
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger
 
@@ -41,7 +43,26 @@ def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> D
     standing = breaks.filter(F.col("kind") != "message").select(
         *by, "class", held.alias("held"), F.when(~is_told, held).otherwise(F.array()).alias("doubtful")
     )
-    return of_messages.unionByName(standing).groupBy(*by, "class", "held", "doubtful").count()
+    tally = of_messages.unionByName(standing).groupBy(*by, "class", "held", "doubtful").count()
+    return tally if scope.beside is None else tally.unionByName(_quiet_tally(scope.beside, *by))
+
+
+def _quiet_tally(beside: Quiet, *by: str) -> DataFrame:
+    """Return the tally of messages that no rule looked at: each is DELIVERED, and nothing else."""
+    name = F.lit(BreakClass.DELIVERED.value)
+    return (
+        beside.counts.filter("delivered > 0")
+        .groupBy(*by)
+        .agg(F.sum("delivered").alias("count"))
+        .filter("count > 0")
+        .select(
+            *by,
+            name.alias("class"),
+            F.array(name).alias("held"),
+            F.array().cast("array<string>").alias("doubtful"),
+            "count",
+        )
+    )
 
 
 def _told_standing(scope: Scope) -> list[str]:
@@ -105,15 +126,13 @@ def _have_all_failed(scope: Scope) -> Column:
 
 def latency_of(messages: DataFrame) -> dict[str, Any]:
     """Return the seconds from acknowledgement to first effect over the delivered messages, null without any."""
-    seconds = (F.unix_micros("first_effect_at") - F.unix_micros("done_at")) / F.lit(1_000_000)
+    seconds = _took() / F.lit(1_000_000)
     row = (
-        messages.filter(F.col("is_owned") & (F.col("disposition") == "delivered"))
+        _delivered(messages)
         .agg(
             F.count(seconds).alias("count"),
             F.round(F.avg(seconds), 6).alias("mean"),
-            F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000)).alias(
-                "p"
-            ),
+            _percentiles(seconds).alias("p"),
             F.max(seconds).alias("max"),
         )
         .collect()[0]
@@ -127,6 +146,53 @@ def latency_of(messages: DataFrame) -> dict[str, Any]:
         "p99_s": p99,
         "max_s": row["max"],
     }
+
+
+def sampled_latency(beside: Quiet, messages: DataFrame | None) -> dict[str, Any]:
+    """Return the same of quiet messages and those that were matched: the mean of all, percentiles of a sample.
+
+    The sample has one quiet message a bucket, and about the same share of the others; nobody knows the maximum.
+    """
+    count = beside.counts.agg(F.coalesce(F.sum("delivered"), F.lit(0)).alias("count")).collect()[0]["count"]
+    known = beside.latencies
+    if messages is not None:
+        took = _took()
+        is_drawn = F.pmod(F.xxhash64("key"), F.lit(beside.share)) == 0
+        seconds = F.when(is_drawn, took / F.lit(1_000_000)).alias("seconds")
+        matched = materialised(
+            _delivered(messages).select(seconds, took.cast("decimal(38,0)").alias("micros"))
+        )
+        count += matched.count()
+        known = known.unionByName(matched)
+    row = known.agg(
+        F.count("seconds").alias("sample"),
+        F.sum("micros").alias("micros"),
+        _percentiles(F.col("seconds")).alias("p"),
+    ).collect()[0]
+    p50, p95, p99 = row["p"] or (None, None, None)
+    mean = round(float(row["micros"]) / count / 1_000_000, 6) if count else None
+    return {
+        "count": count,
+        "mean_s": mean,
+        "p50_s": p50,
+        "p95_s": p95,
+        "p99_s": p99,
+        "max_s": None,
+        "sample": row["sample"],
+    }
+
+
+def _took() -> Column:
+    """Return the microseconds from a message's acknowledgement to its first effect."""
+    return F.unix_micros("first_effect_at") - F.unix_micros("done_at")
+
+
+def _delivered(messages: DataFrame) -> DataFrame:
+    return messages.filter(F.col("is_owned") & (F.col("disposition") == "delivered") & _took().isNotNull())
+
+
+def _percentiles(seconds: Column) -> Column:
+    return F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000))
 
 
 def incidents_of(breaks: DataFrame) -> list[dict[str, Any]]:

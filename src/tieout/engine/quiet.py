@@ -1,0 +1,95 @@
+"""Quiet messages: sent once, delivered once, unchanged and in time, with an id that stands nowhere else.
+
+A window's quiet messages need no rule to be matched: each is DELIVERED, a row of either side is the whole message, and
+all that others can learn from it is kept here. Docs: docs/explanation/two-levels.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.fingerprint import done_at
+from tieout.engine.joining import same, small_side
+from tieout.engine.keys import POSITION, id_key, position_key
+from tieout.engine.materialising import materialised
+from tieout.engine.session import set_to
+from tieout.model import Identity, Ledger
+
+_PLACE: Final = ("topic", "partition")
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """The quiet messages of a window, which are not among the rows that the rules are put to.
+
+    `rows` are theirs in `produced` and in `delivered`, not kept. `counts` has one row a topic partition, as
+    `statement.partition_counts`; `latencies` one row a bucket of `share` positions, `micros` of all its messages and
+    `seconds` of one of them. `progress` shows how far the group came with them, as `positions.progress_of`; `contents`
+    which topics and payloads of theirs others show as well, None where nobody can. `roomy` are the settings for a pass
+    over all rows.
+    """
+
+    rows: Mapping[Ledger, DataFrame]
+    counts: DataFrame
+    latencies: DataFrame
+    progress: DataFrame
+    contents: DataFrame | None
+    share: int
+    roomy: Mapping[str, str]
+
+    def sent(self) -> DataFrame:
+        """Return the messages as their sends show them."""
+        return as_messages(self.rows[Ledger.PRODUCED], Ledger.PRODUCED)
+
+    def arrived(self) -> DataFrame:
+        """Return the messages as their effects show them."""
+        return as_messages(self.rows[Ledger.DELIVERED], Ledger.DELIVERED)
+
+    def read(self) -> DataFrame:
+        """Return their rows of the output."""
+        return self.rows[Ledger.DELIVERED]
+
+    def read_by_key(self) -> DataFrame:
+        """Return their rows of the output that have a key, as `order_key`."""
+        return self.read().filter(F.col("key_hash").isNotNull()).withColumn("order_key", F.col("key_hash"))
+
+    def computed(self, rows: DataFrame) -> DataFrame:
+        """Return rows that it takes a pass over all messages to get, computed now and kept."""
+        with set_to(rows.sparkSession, self.roomy):
+            return materialised(rows)
+
+    def keyed_at(self, positions: DataFrame, identity: Identity) -> dict[Ledger, DataFrame]:
+        """Return the rows at the positions with the `key` of their message."""
+        key = position_key() if identity is Identity.POSITION else id_key()
+        wanted = small_side(positions.select(*[F.col(name).alias(f"w_{name}") for name in POSITION]))
+        return {
+            ledger: self.computed(
+                rows.join(wanted, same(POSITION, "w_"), how="left_semi").withColumn("key", key)
+            )
+            for ledger, rows in self.rows.items()
+        }
+
+
+def as_messages(rows: DataFrame, ledger: Ledger) -> DataFrame:
+    """Return rows of one side as the messages they are, with what rules about order ask of them."""
+    facts: dict[str, Column] = {
+        "first_offset": F.col("offset"),
+        "acceptance": F.lit("accepted"),
+        "sent_key_hash": F.array_compact(F.array("key_hash")),
+        "has_plain_record": F.lit(False),
+        "has_idempotent_record": F.lit(False),
+    }
+    if ledger is Ledger.PRODUCED:
+        at = F.col("attempted_at").alias("at")
+        facts["first_attempt"] = F.struct(at, "sequence", "producer_id", "producer_session")
+        facts["first_sent"] = facts["first_attempt"]
+        facts["first_acked"] = F.struct(at, done_at().alias("done_at"))
+    else:
+        at = F.col("processed_at").alias("at")
+        facts["first_effect"] = F.struct(at, "delivery_sequence", "consumer_id")
+    return rows.select(*_PLACE, "message_id", *[fact.alias(name) for name, fact in facts.items()])

@@ -1,0 +1,217 @@
+"""What the fingerprints leave over: the messages of a window that are not quiet, and every row that may touch them.
+
+A position is quiet where it has one plain row on each side, both with the same content and in time. All else is left
+for the rules, and with it: each row whose id stands elsewhere too; the neighbours of what is left, which tell where a
+run of breaks ends; and the first position of a partition. Docs: docs/explanation/two-levels.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.comparing import SIDES, Compared
+from tieout.engine.fingerprint import BUCKET, POSITION, bucket_of, hashed, id_hash
+from tieout.engine.joining import same, small_side
+from tieout.engine.materialising import materialised
+from tieout.engine.positions import PLACE
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+
+MOST: Final = 1 / 3
+"""Where a larger share of the messages is left, all are matched: to take the others out costs more than it saves."""
+_FEW_BUCKETS: Final = 1 / 4
+"""Where a larger share of the buckets has to be looked into, all are."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The buckets that were looked into, `touched`, both sides' `rows` in them, and a row a position: `marks`.
+
+    `marks` say of a position whether it is quiet, whether it is `is_left` to the rules, and of quiet ones `done_at` and
+    `seen_at`, whether the window owns them and whether it saw them, and `lot`, by which a sample is drawn.
+    """
+
+    touched: DataFrame
+    rows: Mapping[Ledger, DataFrame]
+    marks: DataFrame
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What is left of a window: `positions`, and both sides' `rows` there or without a position; None where nothing is.
+
+    `look` is None where all buckets agreed.
+    """
+
+    look: Look | None
+    positions: DataFrame | None
+    rows: Mapping[Ledger, DataFrame] | None
+
+
+def rest_of(scope: Scope, compared: Compared, most: float = MOST) -> Rest | None:
+    """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
+    limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
+    rest = _rest(scope, compared, None, limit)
+    if rest is None or scope.contract.identity is not Identity.MESSAGE_ID:
+        return rest
+    elsewhere = _elsewhere(scope, compared, rest)
+    return rest if elsewhere is None else _rest(scope, compared, elsewhere, limit)
+
+
+def without(rows: DataFrame, positions: DataFrame | None) -> DataFrame:
+    """Return the rows that are at none of the positions."""
+    return rows if positions is None else rows.join(_named(positions), same(POSITION, "n_"), how="left_anti")
+
+
+def ours(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return the rows of one side; of the output those of the judged group."""
+    rows = scope.rows(ledger)
+    return rows if ledger is Ledger.PRODUCED else rows.filter(scope.is_ours())
+
+
+def _rest(scope: Scope, compared: Compared, forced: DataFrame | None, limit: float) -> Rest | None:
+    """Return what is left where the positions `forced` are left in any case; None where it is more than the limit."""
+    look = _look(scope, compared, forced)
+    if look is None:
+        return Rest(None, None, None)
+    count = look.marks.filter("is_left").count()
+    if count == 0:
+        return Rest(look, None, None)
+    if count > limit:
+        return None
+    positions = materialised(look.marks.filter("is_left OR offset = 0").select(*POSITION))
+    named = _named(positions)
+    rows = {
+        ledger: materialised(side.join(named, same(POSITION, "n_"), how="left_semi"))
+        for ledger, side in look.rows.items()
+    }
+    return Rest(look, positions, rows)
+
+
+def _named(positions: DataFrame) -> DataFrame:
+    return small_side(positions.select(*[F.col(name).alias(f"n_{name}") for name in POSITION]))
+
+
+def _look(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | None:
+    """Return a look into the buckets that are not certain, None where all are."""
+    odd = F.col("is_dirty") | F.col("is_unclear")
+    known = compared.together.select(*BUCKET, odd.alias("is_odd"), (F.col("sent") > 0).alias("is_sent"))
+    if forced is not None:
+        at = forced.select(*PLACE, bucket_of(compared.widths).alias("bucket")).distinct()
+        marked = at.select(
+            *[F.col(name).alias(f"n_{name}") for name in BUCKET], F.lit(True).alias("is_forced")
+        )
+        known = known.join(marked, same(BUCKET, "n_"), how="left").withColumn(
+            "is_odd", F.col("is_odd") | F.coalesce("is_forced", F.lit(False))
+        )
+    counted = known.agg(F.count("*").alias("all"), F.count_if("is_odd").alias("odd")).collect()[0]
+    if not counted["odd"]:
+        return None
+    is_whole = counted["odd"] > _FEW_BUCKETS * counted["all"]
+    touched = materialised(_with_neighbours(known, is_whole=is_whole))
+    rows = {ledger: ours(scope, ledger) for ledger in SIDES}
+    if not is_whole:
+        wanted = F.broadcast(touched.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET]))
+        bucket = bucket_of(compared.widths)
+        rows = {
+            ledger: materialised(
+                side.withColumn("bucket", bucket)
+                .join(wanted, same(BUCKET, "n_"), how="left_semi")
+                .select(*side.columns)
+            )
+            for ledger, side in rows.items()
+        }
+    hashes = [_hashed(scope, compared, ledger, side) for ledger, side in rows.items()]
+    return Look(touched, rows, materialised(_marks(scope, hashes, forced)))
+
+
+def _with_neighbours(buckets: DataFrame, *, is_whole: bool) -> DataFrame:
+    """Return the odd buckets, those before and after them, and each partition's first; all of them where `is_whole`."""
+    if is_whole:
+        return buckets.select(*BUCKET)
+    in_order = Window.partitionBy(*PLACE).orderBy("bucket")
+    near = [F.coalesce(beside("is_odd").over(in_order), F.lit(False)) for beside in (F.lag, F.lead)]
+    known = buckets.filter("is_odd OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
+    return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
+
+
+def _hashed(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
+    """Return what `_marks` asks of one side's rows."""
+    return hashed(rows, ledger, scope.contract, compared.columns).select(
+        *POSITION,
+        *("first", "second", "time", "own_time", "is_plain"),
+        F.lit(ledger is Ledger.PRODUCED).alias("is_sent"),
+    )
+
+
+def _marks(scope: Scope, rows: Sequence[DataFrame], forced: DataFrame | None) -> DataFrame:
+    """Return the marks of a look at these rows of both sides."""
+    is_sent = F.col("is_sent")
+    one_each = (F.count_if(is_sent) == 1) & (F.count_if(~is_sent) == 1)
+    is_equal = (F.min("first") == F.max("first")) & (F.min("second") == F.max("second"))
+    positions = (
+        reduce(DataFrame.unionByName, rows)
+        .groupBy(*POSITION)
+        .agg(
+            (one_each & is_equal & F.bool_and("is_plain")).alias("is_matched"),
+            F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
+            F.max(F.when(~is_sent, F.col("time"))).alias("seen_at"),
+            F.max(F.when(is_sent, F.col("own_time"))).alias("sent_at"),
+            F.min("first").alias("lot"),
+        )
+    )
+    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
+    told = positions.select(
+        *POSITION,
+        *("done_at", "seen_at", "lot"),
+        (F.col("is_matched") & is_in_time).alias("is_quiet"),
+        scope.in_window(F.col("sent_at")).alias("is_owned"),
+        scope.in_window(F.col("seen_at")).alias("is_seen"),
+    )
+    if forced is not None:
+        marked = _named(forced).withColumn("is_forced", F.lit(True))
+        told = (
+            told.join(marked, same(POSITION, "n_"), how="left")
+            .withColumn("is_quiet", F.col("is_quiet") & F.col("is_forced").isNull())
+            .drop("is_forced", *(f"n_{name}" for name in POSITION))
+        )
+    in_order = Window.partitionBy(*PLACE).orderBy("offset")
+    near = [~F.coalesce(beside("is_quiet").over(in_order), F.lit(True)) for beside in (F.lag, F.lead)]
+    return told.withColumn("is_left", ~F.col("is_quiet") | near[0] | near[1])
+
+
+def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None:
+    """Return the quiet positions whose id stands elsewhere as well, None where there are none.
+
+    By a hash, so that now and then one is among them whose id does not: to leave a quiet message to the rules is right.
+    This look costs a shuffle of one side's hashes, about as much as both scans.
+    """
+
+    def hashes(rows: DataFrame, weight: int, *, is_left: bool) -> DataFrame:
+        named = rows.filter(F.col("message_id").isNotNull())
+        return named.select(
+            id_hash(compared.widths).alias("hash"),
+            F.lit(weight).alias("weight"),
+            F.lit(is_left).alias("is_left"),
+        )
+
+    produced = scope.rows(Ledger.PRODUCED)
+    parts = [hashes(produced, 1, is_left=False)]
+    if rest.rows is not None:
+        parts.append(hashes(rest.rows[Ledger.PRODUCED], -1, is_left=True))
+        parts.append(hashes(rest.rows[Ledger.DELIVERED], 0, is_left=True))
+    counted = reduce(DataFrame.unionByName, parts).groupBy("hash")
+    several = counted.agg(F.sum("weight").alias("quiet"), F.bool_or("is_left").alias("is_left"))
+    suspected = materialised(several.filter("quiet > 1 OR (quiet > 0 AND is_left)").select("hash"))
+    if suspected.isEmpty():
+        return None
+    is_suspected = F.col("own_hash") == F.col("hash")
+    again = produced.withColumn("own_hash", id_hash(compared.widths))
+    found = again.join(small_side(suspected), is_suspected, how="left_semi")
+    return materialised(without(found, rest.positions).select(*POSITION).distinct())
