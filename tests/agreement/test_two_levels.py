@@ -22,10 +22,9 @@ from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import COLUMNS, RandomHistory, draw_setting, history_in
 from tests.oracle.simulating import Row, Simulation
 
-from tieout.engine import levels
+from tieout.engine import levels, rest
 from tieout.engine.comparing import compare
 from tieout.engine.fingerprint import Side, Widths
-from tieout.engine.rest import Rest, rest_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.settled import doubtful_commits, quiet_of, reorders
@@ -36,6 +35,7 @@ SIZE = 70
 PLAIN = 15
 """How many histories have twists, and how many none, for each of the contracts."""
 FAMILIES, FAMILY = 6, 40
+NARROW = Widths(bucket_bits=1, id_bits=3)
 NEEDED = frozenset({"topic", "partition", "offset", "attempted_at", "processed_at", "outcome"})
 TOO_RICH = frozenset({"identity", "id_scope", "multiplicity"})
 IDENTITIES: tuple[dict[str, Any], ...] = ({}, {"identity": "position"}, {})
@@ -236,7 +236,7 @@ def _eligible() -> Iterator[RandomHistory]:
 
 def _left(
     spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths
-) -> tuple[Scope, Rest] | None:
+) -> tuple[Scope, rest.Rest] | None:
     """Return what the first level leaves of histories that share all but their rows; None where it is not for them."""
     scope = scope_together(spark, histories)
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
@@ -244,15 +244,15 @@ def _left(
         return None
     sides = [Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, D)]
     compared = compare(scope.contract, WINDOW, *sides, widths)
-    rest = rest_of(scope, compared, most=float("inf"))
-    assert rest is not None
-    return levels.left_over(scope, rest, quiet_of(scope, compared, rest)), rest
+    found = rest.rest_of(scope, compared, most=float("inf"))
+    assert found is not None
+    return levels.left_over(scope, found, quiet_of(scope, compared, found)), found
 
 
-def _doubted(rest: Rest, whole: Scope) -> set[int]:
+def _doubted(found: rest.Rest, whole: Scope) -> set[int]:
     """Return the numbers of the histories that are not all quiet, or in which an order or a commit is broken."""
-    assert rest.look is not None
-    told = [rest.look.marks.filter("NOT is_quiet"), *doubtful_commits(whole), *reorders(whole)]
+    assert found.look is not None
+    told = [found.look.marks.filter("NOT is_quiet"), *doubtful_commits(whole), *reorders(whole)]
     return {
         int(row["number"]) for rows in told for row in numbered(rows).select("number").distinct().collect()
     }
@@ -289,12 +289,23 @@ def test_no_trap_is_settled(spark: SparkSession) -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("widths", [Widths(), Widths(bucket_bits=1, id_bits=3)], ids=["wide", "narrow"])
-@pytest.mark.parametrize("drawn", [_histories, _eligible], ids=["nearly clean", "faulty"])
+@pytest.mark.parametrize(
+    ("drawn", "widths", "few_buckets"),
+    [(_histories, Widths(), rest.FEW_BUCKETS), (_histories, NARROW, 1), (_eligible, NARROW, 1)],
+    ids=["nearly clean", "nearly clean, narrow", "faulty, narrow"],
+)
 def test_what_is_left_has_the_statement_of_the_whole(
-    spark: SparkSession, drawn: Callable[[], Iterator[RandomHistory]], widths: Widths
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    drawn: Callable[[], Iterator[RandomHistory]],
+    widths: Widths,
+    few_buckets: float,
 ) -> None:
-    """Whatever the width of buckets and hashes: the same sums, classes, flags, breaks, incidents and proof."""
+    """Whatever the width of buckets and hashes: the same sums, classes, flags, breaks, incidents and proof.
+
+    Where buckets are narrow, no more of them are looked into than have to be.
+    """
+    monkeypatch.setattr(rest, "FEW_BUCKETS", few_buckets)
     histories = list(drawn())
     wrong, compared = {}, 0
     for batch in batches(histories):

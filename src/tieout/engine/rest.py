@@ -25,7 +25,7 @@ from tieout.model import Identity, Ledger
 
 MOST: Final = 1 / 3
 """Where a larger share of the messages is left, all are matched: to take the others out costs more than it saves."""
-_FEW_BUCKETS: Final = 1 / 4
+FEW_BUCKETS: Final = 1 / 4
 """Where a larger share of the buckets has to be looked into, all are."""
 
 
@@ -113,7 +113,7 @@ def _look(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | 
     counted = known.agg(F.count("*").alias("all"), F.count_if("is_odd").alias("odd")).collect()[0]
     if not counted["odd"]:
         return None
-    is_whole = counted["odd"] > _FEW_BUCKETS * counted["all"]
+    is_whole = counted["odd"] > FEW_BUCKETS * counted["all"]
     touched = materialised(_with_neighbours(known, is_whole=is_whole))
     rows = {ledger: ours(scope, ledger) for ledger in SIDES}
     if not is_whole:
