@@ -57,6 +57,43 @@ def test_a_window_of_two_levels_has_the_same_statement(
     assert left == ([] if is_clean else ["leaving out all but 28 rows, which are matched"])
 
 
+@pytest.mark.timeout(600)
+def test_commits_that_are_many_are_judged_too(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also beside an output that is kept; and the mean of the latency is rounded as that of all messages is."""
+    at = [WINDOW.start + timedelta(minutes=n) for n in range(4)]
+    same = [(f"m{n}", "orders", 0, n) for n in range(2)]
+    columns = "message_id string, topic string, partition int, offset bigint"
+    for ledger, names, rows in (
+        ("produced", f"{columns}, attempted_at timestamp, outcome string", [(*one, at[0], "acked") for one in same]),
+        ("delivered", f"{columns}, processed_at timestamp", [
+            (*one, at[0] + timedelta(microseconds=n)) for n, one in enumerate(same)
+        ]),
+        ("committed", "topic string, partition int, committed_offset bigint, committed_at timestamp", [
+            ("orders", 0, offset, at[n]) for n, offset in enumerate((1, 2, 1, 2))
+        ]),
+    ):  # fmt: skip
+        written = spark.createDataFrame(rows, names).coalesce(1).write
+        (written.json if ledger == "delivered" else written.parquet)(str(tmp_path / ledger))
+    committed = "  committed: {source: {kind: files, format: parquet, path: committed}, coverage: declared}\n"
+    text = (CONTRACT + committed.replace("{", "{{").replace("}", "}}")).replace(
+        "parquet, path: delivered", "jsonl, path: delivered"
+    )
+    monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
+    monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
+    found = {}
+    for match in ("auto", "full"):
+        (tmp_path / f"{match}.yml").write_text(text.format(match=match))
+        contract = load_contract(tmp_path / f"{match}.yml")
+        found[match] = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END).statement
+
+    assert found["auto"]["flags"] == found["full"]["flags"] == {"COMMIT_REGRESSION": 1}
+    assert found["auto"]["checks"] == found["full"]["checks"]
+    assert [*found["auto"]["coverage"]] == [*found["full"]["coverage"]]
+    assert found["auto"]["latency"]["mean_s"] == found["full"]["latency"]["mean_s"]
+
+
 def _write(spark: SparkSession, folder: Path, *, is_clean: bool) -> None:
     """Write 400 messages, one in twelve seconds, so that some lie outside the window, and buckets on its edges.
 

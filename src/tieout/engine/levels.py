@@ -42,12 +42,13 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
     """Return whether the first level can judge the contract's windows, given the columns that each source has.
 
     Both sides must show positions: they make buckets that are close in time, and tell whether anything stands twice.
+    Where keys have an order, a row of the output must show the key and the id of its message.
     """
     if not set(contract.ledgers) <= JUDGED or not {Ledger.PRODUCED, Ledger.DELIVERED} <= set(present):
         return False
     is_one_each = contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
     sent, arrived = present[Ledger.PRODUCED], present[Ledger.DELIVERED]
-    shows_order = "key_hash" not in sent or "key_hash" in arrived
+    shows_order = "key_hash" not in sent or sent & {"key_hash", "message_id"} <= arrived
     return (
         contract.identity in (Identity.MESSAGE_ID, Identity.POSITION)
         and is_one_each
@@ -75,7 +76,11 @@ def settled_window(
         return None
     if sum(opened[ledger].reading.size for ledger in SIDES) <= SMALL_BYTES:
         return None
-    evidence = {ledger: known.kept() for ledger, known in opened.items() if not known.is_left_alone}
+    evidence = {
+        ledger: known.kept()
+        for ledger, known in opened.items()
+        if ledger not in SIDES or not known.is_left_alone
+    }
     progress("comparing the sides' fingerprints")
     produced, delivered = (_side(opened[ledger], evidence.get(ledger)) for ledger in SIDES)
     found = None
@@ -84,7 +89,8 @@ def settled_window(
         told = {
             ledger: opened[ledger].told(compared.counts[ledger]) for ledger in SIDES if ledger not in evidence
         }
-        found = settled(Scope(contract, window, evidence | told), compared)
+        known = evidence | told
+        found = settled(Scope(contract, window, {ledger: known[ledger] for ledger in opened}), compared)
         if isinstance(found, Scope):
             progress(f"leaving out all but {found.size} rows, which are matched")
     except Exception as error:

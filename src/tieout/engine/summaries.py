@@ -6,6 +6,7 @@ Docs: docs/reference/taxonomy.md, section 3 (`classes`, `flags`) and section 4 (
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -131,7 +132,7 @@ def latency_of(messages: DataFrame) -> dict[str, Any]:
         _delivered(messages)
         .agg(
             F.count(seconds).alias("count"),
-            F.round(F.avg(seconds), 6).alias("mean"),
+            F.sum(_took().cast("decimal(38,0)")).alias("micros"),
             _percentiles(seconds).alias("p"),
             F.max(seconds).alias("max"),
         )
@@ -140,7 +141,7 @@ def latency_of(messages: DataFrame) -> dict[str, Any]:
     p50, p95, p99 = row["p"] or (None, None, None)
     return {
         "count": row["count"],
-        "mean_s": row["mean"],
+        "mean_s": _mean(row["micros"], row["count"]),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
@@ -170,16 +171,26 @@ def sampled_latency(beside: Quiet, messages: DataFrame | None) -> dict[str, Any]
         _percentiles(F.col("seconds")).alias("p"),
     ).collect()[0]
     p50, p95, p99 = row["p"] or (None, None, None)
-    mean = round(float(row["micros"]) / count / 1_000_000, 6) if count else None
     return {
         "count": count,
-        "mean_s": mean,
+        "mean_s": _mean(row["micros"], count),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
         "max_s": None,
         "sample": row["sample"],
     }
+
+
+def _mean(micros: Decimal | None, count: int) -> float | None:
+    """Return the mean in seconds, rounded to microseconds, null without any.
+
+    >>> _mean(Decimal(5), 2)
+    3e-06
+    """
+    if micros is None:
+        return None
+    return float((micros / count / 1_000_000).quantize(Decimal("0.000001"), ROUND_HALF_UP))
 
 
 def _took() -> Column:
