@@ -56,7 +56,7 @@ class Quiet:
 
     def read_by_key(self) -> DataFrame:
         """Return their rows of the output that have a key, as `order_key`."""
-        return self.read().filter(F.col("key_hash").isNotNull()).withColumn("order_key", F.col("key_hash"))
+        return by_key(self.read())
 
     def computed(self, rows: DataFrame) -> DataFrame:
         """Return rows that it takes a pass over all messages to get, computed now and kept."""
@@ -64,15 +64,22 @@ class Quiet:
             return materialised(rows)
 
     def keyed_at(self, positions: DataFrame, identity: Identity) -> dict[Ledger, DataFrame]:
-        """Return the rows at the positions with the `key` of their message."""
+        """Return the rows at the positions with the `key` of their message, and the outcome of each send."""
         key = position_key() if identity is Identity.POSITION else id_key()
         wanted = small_side(positions.select(*[F.col(name).alias(f"w_{name}") for name in POSITION]))
-        return {
+        found = {
             ledger: self.computed(
                 rows.join(wanted, same(POSITION, "w_"), how="left_semi").withColumn("key", key)
             )
             for ledger, rows in self.rows.items()
         }
+        sent = found[Ledger.PRODUCED].withColumn("outcome", F.lit("acked"))
+        return found | {Ledger.PRODUCED: sent}
+
+
+def by_key(rows: DataFrame) -> DataFrame:
+    """Return the rows that have a key, as `order_key`."""
+    return rows.filter(F.col("key_hash").isNotNull()).withColumn("order_key", F.col("key_hash"))
 
 
 def as_messages(rows: DataFrame, ledger: Ledger) -> DataFrame:

@@ -23,6 +23,7 @@ from tieout.engine.classes.reordered import (
     reorder_consumer,
     reorder_output,
     reorder_producer,
+    shows_turns,
     with_order_keys,
 )
 from tieout.engine.classes.standing import standing_breaks
@@ -179,7 +180,7 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
 
     if scope.has(Ledger.PRODUCED, "sequence"):
         found.append(reorder_producer(scope, among(messages, Quiet.sent)))
-    if scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at"):
+    if shows_turns(scope):
         handed = known.keyed[scope.reader_ledger].filter(F.col("effect_state").isin("ok", "again"))
         if scope.contract.ordering == "key":
             handed = among(with_order_keys(handed, messages), Quiet.read_by_key)

@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer
+from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer, shows_turns
 from tieout.engine.classes.standing import COMMIT_ROWS, commit_regression
 from tieout.engine.classes.stretches import commit_stale
 from tieout.engine.comparing import SIDES, Compared
@@ -20,7 +20,7 @@ from tieout.engine.fingerprint import BUCKET, bucket_of, sampled_millis
 from tieout.engine.joining import same, small_side
 from tieout.engine.materialising import materialised
 from tieout.engine.positions import PLACE, commits_of
-from tieout.engine.quiet import Quiet, as_messages
+from tieout.engine.quiet import Quiet, as_messages, by_key
 from tieout.engine.rest import Look, Rest, ours, without
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
@@ -78,8 +78,9 @@ def reorders(scope: Scope) -> Iterator[DataFrame]:
     sent, arrived = (ours(scope, ledger) for ledger in SIDES)
     if scope.has(Ledger.PRODUCED, "sequence"):
         yield reorder_producer(scope, as_messages(sent, Ledger.PRODUCED)).select("topic")
-    if scope.has(Ledger.DELIVERED, "consumer_id", "generation", "processed_at"):
-        yield reorder_consumer(scope, arrived).select("topic")
+    if shows_turns(scope):
+        handed = by_key(arrived) if scope.contract.ordering == "key" else arrived
+        yield reorder_consumer(scope, handed).select("topic")
     if scope.has(Ledger.PRODUCED, "key_hash"):
         yield reorder_output(scope, as_messages(arrived, Ledger.DELIVERED)).select("topic")
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.classes.standing import standing
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Locus
+from tieout.model import BreakClass, Ledger, Locus
 
 
 def _grouping(scope: Scope, *names: str) -> list[Column]:
@@ -79,6 +79,12 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
         "is_plain_overlap", is_overlap & F.col("later.is_plain") & F.col("earlier.is_plain")
     )
     return _descents(clued, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
+
+
+def shows_turns(scope: Scope) -> bool:
+    """Return whether the evidence shows who was handed what and when, and the keys where only these have an order."""
+    shows_keys = scope.contract.ordering != "key" or scope.has(Ledger.PRODUCED, "key_hash")
+    return shows_keys and scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at")
 
 
 def with_order_keys(rows: DataFrame, messages: DataFrame) -> DataFrame:

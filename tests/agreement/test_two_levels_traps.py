@@ -1,0 +1,130 @@
+"""Histories in which every message is quiet, and an order, a commit or a row's spelling is not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.agreement.test_two_levels import C, D, P, Rows, _left
+from tests.engine.histories import GRACE_END, WINDOW, contract_for
+from tests.engine.judging import scope_together, statements_of
+from tests.oracle.history import OracleCoverage
+from tests.oracle.random_histories import COLUMNS, RandomHistory
+
+from tieout.engine.fingerprint import Widths
+from tieout.engine.levels import has_doubts, is_eligible
+from tieout.engine.session import suited_to
+from tieout.model import Ledger
+
+BY_KEY = {"ordering": "key"}
+
+
+def _messages() -> Rows:
+    """Return six messages of one key and one consumer, each a second after the other on both sides."""
+    common = [
+        {
+            "message_id": f"m{n}",
+            "topic": "t",
+            "partition": 0,
+            "offset": n,
+            "payload_hash": f"h{n}",
+            "key_hash": "k",
+        }
+        for n in range(6)
+    ]
+    at = [WINDOW.start + timedelta(seconds=n) for n in range(6)]
+    return {
+        P: [row | {"attempted_at": at[n], "outcome": "acked"} for n, row in enumerate(common)],
+        D: [
+            row | {"processed_at": at[n], "consumer_id": "c", "generation": 1} for n, row in enumerate(common)
+        ],
+    }
+
+
+def _history(
+    rows: Rows, terms: dict[str, Any], lacking: dict[Ledger, set[str]] | None = None
+) -> RandomHistory:
+    more = {D: {"delivery_sequence"}}
+    present = {
+        ledger: (COLUMNS[ledger] | more.get(ledger, set())) - (lacking or {}).get(ledger, set())
+        for ledger in rows
+    }
+    shown = {
+        ledger: [
+            {name: value for name, value in row.items() if name in present[ledger]} for row in rows[ledger]
+        ]
+        for ledger in rows
+    }
+    coverage = dict.fromkeys(rows, OracleCoverage(None, GRACE_END, True, True))
+    return RandomHistory("trap", contract_for([*rows], terms), WINDOW, shown, coverage, present)
+
+
+def _turns_of_some() -> Rows:
+    """One key's effects are turned round, which only their numbers tell; a row of another key between has none."""
+    rows = _messages()
+    rows[P][2]["key_hash"] = rows[D][2]["key_hash"] = "other"
+    at = rows[D][3]["processed_at"]
+    rows[D][0] |= {"processed_at": at, "delivery_sequence": 5}
+    rows[D][1] |= {"processed_at": at, "consumer_id": "d"}
+    rows[D][2] |= {"processed_at": at}
+    rows[D][3] |= {"delivery_sequence": 4}
+    return rows
+
+
+def _turned() -> Rows:
+    rows = _messages()
+    rows[D][2]["processed_at"], rows[D][3]["processed_at"] = (
+        rows[D][3]["processed_at"],
+        rows[D][2]["processed_at"],
+    )
+    return rows
+
+
+def _capitals() -> Rows:
+    rows = _messages()
+    for row in rows[P]:
+        row["outcome"] = "ACKED"
+    rows[C] = [
+        {
+            "topic": "t",
+            "partition": 0,
+            "committed_offset": offset,
+            "committed_at": WINDOW.start + timedelta(minutes=n),
+        }
+        for n, offset in enumerate((4, 2, 6), 1)
+    ]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("history", "classes"),
+    [
+        (_history(_turns_of_some(), BY_KEY), ["REORDER_CONSUMER"]),
+        (_history(_turned(), BY_KEY, {P: {"key_hash"}}), []),
+        (_history(_capitals(), {}), ["COMMIT_REGRESSION"]),
+    ],
+    ids=["turns of some", "keys of the output alone", "capitals"],
+)
+def test_what_quiet_messages_show_together(
+    spark: SparkSession, history: RandomHistory, classes: list[str]
+) -> None:
+    """It is found as by matching everything, with the same proof, and no such window is settled."""
+    with suited_to(spark, is_small=True):
+        left = _left(spark, [history], Widths())
+        assert left is not None
+        assert left[1].rows is None
+        found = statements_of(left[0], [history])
+        whole = scope_together(spark, [history])
+        assert found == statements_of(whole, [history])
+        assert has_doubts(whole) == bool(classes)
+
+    assert [one["class"] for one in found[0]["breaks"]] == classes
+
+
+def test_where_keys_have_an_order_the_output_must_name_its_messages() -> None:
+    """A reorder of the output names its message, which only the send knows where the output shows no ids."""
+    history = _history(_messages(), {})
+    assert is_eligible(history.contract, history.present)
+    assert not is_eligible(history.contract, history.present | {D: history.present[D] - {"message_id"}})
