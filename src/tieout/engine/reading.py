@@ -177,8 +177,11 @@ def _kept(
         try:
             rows = found.rows.coalesce(1) if reading.size <= SMALL_BYTES else found.rows
             counted = _counted(found.rows, ledger, request.now)
-            kept = materialised(rows.observe(seen, *[count.alias(name) for name, count in counted.items()]))
-            return reading, Conformed(kept, found.present), _Counts(**seen.get)
+            totals = [count.alias(name) for name, count in counted.items()]
+            kept = materialised(rows.observe(seen, *totals))
+            # Spark Connect tells nothing of what it observed on the way to a checkpoint.
+            counts = seen.get or kept.agg(*totals).collect()[0].asDict()
+            return reading, Conformed(kept, found.present), _Counts(**counts)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:
