@@ -32,7 +32,9 @@ def producer_reorders(fates: Fates) -> list[Finding]:
         lanes.setdefault(lane, []).append((attempt.row["sequence"], message, attempt.row))
     found = []
     for found_in_lane in lanes.values():
-        ordered = sorted(found_in_lane, key=lambda item: item[0])
+        ordered = sorted(
+            found_in_lane, key=lambda item: (item[0], fates.first_position(item[1]), _named(item[1]))
+        )
         for (low, one, _), (high, other, row) in pairwise(ordered):
             before, after = fates.first_position(one), fates.first_position(other)
             if low < high and before and after and after < before:
@@ -103,6 +105,11 @@ def _order_key(message: Message) -> str | None:
     return min(message.values("key_hash"), default=None)
 
 
+def _named(message: Message) -> tuple[bool, str]:
+    """Return what orders messages that nothing else does: their ids, none first."""
+    return message.message_id is not None, message.message_id or ""
+
+
 def _lane_key(fates: Fates, message: Message) -> str | None:
     """Return what else two rows must share to be in an order: under `ordering: key` their key (61)."""
     return _order_key(message) if fates.history.contract.ordering == "key" else None
@@ -129,7 +136,7 @@ def output_reorders(fates: Fates) -> list[Finding]:
             lanes.setdefault((*keys, *first[:2]), []).append((first[2], message, effects[0]))
     found = []
     for (_, topic, partition), lane in lanes.items():
-        ordered = sorted(lane, key=lambda item: item[0])
+        ordered = sorted(lane, key=lambda item: (item[0], _named(item[1])))
         for (offset, message, lower), (_, _, higher) in pairwise(ordered):
             if _certainly_earlier(fates, higher, lower):
                 time: datetime = lower["processed_at"]

@@ -89,13 +89,14 @@ def settled_window(
         told = {
             ledger: opened[ledger].told(compared.counts[ledger]) for ledger in SIDES if ledger not in evidence
         }
-        known = evidence | told
-        found = settled(Scope(contract, window, {ledger: known[ledger] for ledger in opened}), compared)
+        read = evidence | told
+        found = settled(Scope(contract, window, {ledger: read[ledger] for ledger in opened}), compared)
         if isinstance(found, Scope):
             progress(f"leaving out all but {found.size} rows, which are matched")
     except Exception as error:
+        # What does not read is found, named and left out where the ledgers are kept.
         if not is_of_spark(error):
-            raise  # what does not read is found, named and left out where the ledgers are kept
+            raise
     return found or Scope(
         contract, window, {ledger: evidence.get(ledger) or known.kept() for ledger, known in opened.items()}
     )

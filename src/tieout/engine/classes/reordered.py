@@ -69,7 +69,7 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
         .withColumn("later", sent)
     )
     session = _grouping(scope, "sent.producer_id", "sent.producer_session", "topic", "partition")
-    by_sequence = Window.partitionBy(*session).orderBy("later.sequence")
+    by_sequence = Window.partitionBy(*session).orderBy("later.sequence", "later.offset", "later.message_id")
     pairs = rows.withColumn("earlier", F.lag("later").over(by_sequence)).filter(
         (F.col("earlier.offset") > F.col("later.offset"))
         & (F.col("earlier.sequence") < F.col("later.sequence"))
@@ -140,7 +140,8 @@ def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
     )
     is_seen = (F.size("sent_key_hash") == 1) & F.col("first_effect.at").isNotNull()
     rows = _ordered(scope, messages).filter(is_seen).withColumn("upper", seen)
-    by_position = Window.partitionBy("topic", "partition", "order_key").orderBy("first_offset")
+    of_key = Window.partitionBy("topic", "partition", "order_key")
+    by_position = of_key.orderBy("first_offset", "message_id")
     is_same_consumer = F.col("upper.consumer_id").eqNullSafe(F.col("lower.consumer_id"))
     is_far = F.col("upper.at") + F.lit(scope.contract.clock_skew) < F.col("lower.at")
     is_earlier = F.when(is_same_consumer, _came_before("upper", "lower")).otherwise(is_far)
