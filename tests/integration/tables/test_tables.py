@@ -71,24 +71,24 @@ def table_format(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def played(table_format: str, player: Callable[[str], Played]) -> Played:
+def scenes(table_format: str, player: Callable[[str], Played]) -> Played:
     """What the engine made of each scene."""
     return player(table_format)
 
 
-def test_a_table_without_a_snapshot_is_present(played: Played, table_format: str) -> None:
+def test_a_table_without_a_snapshot_is_present(scenes: Played, table_format: str) -> None:
     """It says that nothing arrived, which is not the same as no table."""
     if table_format != "iceberg":
         pytest.skip("a Delta table has a version from the beginning")
-    found = played["empty"]
+    found = scenes["empty"]
 
     assert (found["ids"], found["is_present"], found["is_sound"]) == ([], True, True)
     assert found["present"] == ["message_id", "offset", "processed_at"]
 
 
-def test_the_current_snapshot_is_read(played: Played, table_format: str) -> None:
+def test_the_current_snapshot_is_read(scenes: Played, table_format: str) -> None:
     """Without the row that was deleted, though its file still holds it; the snapshot is named in the digest."""
-    found = played["current"]
+    found = scenes["current"]
 
     assert found["ids"] == ["m-0", "m-1", "m-3", "m-4", "m-5"]
     assert (found["is_sound"], found["unparsed"], found["notes"]) == (True, 0, [])
@@ -98,28 +98,28 @@ def test_the_current_snapshot_is_read(played: Played, table_format: str) -> None
     assert digest.endswith("  orders")
 
 
-def test_the_first_rows_are_looked_at(played: Played) -> None:
+def test_the_first_rows_are_looked_at(scenes: Played) -> None:
     """As many as asked for, with all columns, and with times that name their zone."""
     expected = [["message_id", "offset", "processed_at"], "2026-11-20 12:00:00+00:00"]
 
-    assert played["looked"] == [expected, expected]
+    assert scenes["looked"] == [expected, expected]
 
 
-def test_a_write_meanwhile_changes_nothing(played: Played) -> None:
+def test_a_write_meanwhile_changes_nothing(scenes: Played) -> None:
     """Which snapshot counts is settled when the table is looked at; the next run finds the newer one."""
-    before, has_size = played["meanwhile"]
-    after = played["several"]
+    before, has_size = scenes["meanwhile"]
+    after = scenes["several"]
 
-    assert before["ids"] == played["current"]["ids"]
-    assert before["digests"] == played["current"]["digests"]
+    assert before["ids"] == scenes["current"]["ids"]
+    assert before["digests"] == scenes["current"]["digests"]
     assert after["ids"] == [*before["ids"], "m-9"]
     assert after["digests"][0] != before["digests"][0]
     assert has_size
 
 
-def test_a_value_of_a_wrong_type_is_named_with_its_file(played: Played, table_format: str) -> None:
+def test_a_value_of_a_wrong_type_is_named_with_its_file(scenes: Played, table_format: str) -> None:
     """As in any other file."""
-    found = played["faulty"]
+    found = scenes["faulty"]
 
     (note,) = found["notes"]
     assert note.startswith("faulty/data/" if table_format == "iceberg" else "faulty/part-")
@@ -127,9 +127,9 @@ def test_a_value_of_a_wrong_type_is_named_with_its_file(played: Played, table_fo
     assert (found["unparsed"], found["is_sound"]) == (1, False)
 
 
-def test_each_table_of_a_list_is_read_or_named(played: Played) -> None:
+def test_each_table_of_a_list_is_read_or_named(scenes: Played) -> None:
     """A list of tables is a promise about each of them; one that is named twice is read once."""
-    found = played["several"]
+    found = scenes["several"]
 
     assert "m-9" in found["ids"]
     assert "nowhere: no such table" in found["notes"]
@@ -137,9 +137,9 @@ def test_each_table_of_a_list_is_read_or_named(played: Played) -> None:
     assert not found["is_sound"]
 
 
-def test_what_is_no_table_is_refused(played: Played, table_format: str) -> None:
+def test_what_is_no_table_is_refused(scenes: Played, table_format: str) -> None:
     """A plain folder, a pattern, and an Iceberg table whose current snapshot only its catalog knows."""
-    plain, pattern, catalogued = played["refused"]
+    plain, pattern, catalogued = scenes["refused"]
 
     place = "ledgers.delivered.source.path: "
     assert plain.startswith(
@@ -160,9 +160,9 @@ def test_what_is_no_table_is_refused(played: Played, table_format: str) -> None:
         ("incomplete", "faulty: does not read through; a file of its snapshot is missing or corrupt"),
     ],
 )
-def test_a_damaged_table_is_never_an_empty_one(played: Played, scene: str, reason: str) -> None:
+def test_a_damaged_table_is_never_an_empty_one(scenes: Played, scene: str, reason: str) -> None:
     """A log that is cut off, or a file that the log names and nobody has: counted, named, and not covered."""
-    found = played[scene]
+    found = scenes[scene]
 
     assert found["ids"] == []
     assert (found["is_present"], found["is_sound"], found["unparsed"]) == (True, False, 1)
@@ -170,12 +170,12 @@ def test_a_damaged_table_is_never_an_empty_one(played: Played, scene: str, reaso
     assert note.startswith(reason)
 
 
-def test_a_state_that_the_contract_names_is_as_old_as_it_is(played: Played, table_format: str) -> None:
+def test_a_state_that_the_contract_names_is_as_old_as_it_is(scenes: Played, table_format: str) -> None:
     """What a catalog's table was at a time is complete until that time, and not until now."""
     if table_format != "iceberg":
         pytest.skip("a Delta table's folder says itself what is current")
-    found = played["named"]
+    found = scenes["named"]
 
-    assert found["ids"] == played["current"]["ids"]
-    assert found["digests"][0].split("  ")[0] == played["current"]["digests"][0].split("  ")[0]
+    assert found["ids"] == scenes["current"]["ids"]
+    assert found["digests"][0].split("  ")[0] == scenes["current"]["digests"][0].split("  ")[0]
     assert found["complete_until"] > "2026-11-20 12:00:00+00:00", "the table was written after the tests' now"
