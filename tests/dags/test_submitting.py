@@ -132,37 +132,33 @@ def test_a_connection_that_is_not_defined_is_the_jobs_to_name(
     assert "--jars" not in job.command
 
 
-def test_the_connectors_jars_go_along_where_a_cluster_is_read(
-    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("source", "jar"),
+    [
+        ({"kind": "kafka", "connection": "events", "topic": "orders"}, "connector.jar"),
+        ({"kind": "files", "format": "delta", "path": "lake/log"}, "delta-spark.jar"),
+    ],
+    ids=["cluster", "table"],
+)
+def test_the_jars_that_a_ledger_needs_go_along(
+    operator: TieoutSparkSubmit,
+    context: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    source: dict[str, Any],
+    jar: str,
 ) -> None:
-    """Other contracts need none of them."""
-    (tmp_path / "connector.jar").touch()
-    monkeypatch.setenv("TIEOUT_JARS", str(tmp_path))
-    topic = {"source": {"kind": "kafka", "connection": "events", "topic": "orders"}}
-    contract = {**json.loads(CONTRACT), "ledgers": {**LEDGERS, "log": topic}}
-    monkeypatch.setitem(GIVEN, "contract", json.dumps(contract))
-    job = Job({"run_id": "r1"})
-
-    run_with(job, operator, context, monkeypatch)
-
-    assert job.command[job.command.index("--jars") + 1] == str(tmp_path / "connector.jar")
-
-
-def test_the_jars_of_a_table_format_go_along_where_it_is_read(
-    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A contract over Delta takes Delta's jars along, and not those of Iceberg."""
-    for name in ("delta-spark.jar", "iceberg-runtime.jar"):
+    """What a contract reads decides: a cluster needs the connector, a Delta table what is Delta's and not Iceberg's."""
+    for name in (jar, "iceberg-runtime.jar"):
         (tmp_path / name).touch()
     monkeypatch.setenv("TIEOUT_JARS", str(tmp_path))
-    table = {"source": {"kind": "files", "format": "delta", "path": "lake/log"}}
-    contract = {**json.loads(CONTRACT), "ledgers": {**LEDGERS, "log": table}}
+    contract = {**json.loads(CONTRACT), "ledgers": {**LEDGERS, "log": {"source": source}}}
     monkeypatch.setitem(GIVEN, "contract", json.dumps(contract))
     job = Job({"run_id": "r1"})
 
     run_with(job, operator, context, monkeypatch)
 
-    assert job.command[job.command.index("--jars") + 1] == str(tmp_path / "delta-spark.jar")
+    assert job.command[job.command.index("--jars") + 1] == str(tmp_path / jar)
 
 
 def test_an_error_that_the_job_explained_is_not_tried_again(

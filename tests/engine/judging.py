@@ -132,8 +132,7 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     if found.log is not None and found.bounds is not None:
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
     partitions = partition_rows(partition_counts(scope, messages), balance)
-    beside = None if scope.beside is None else replace(scope.beside, counts=numbered(scope.beside.counts))
-    tally = tallied(replace(scope, beside=beside), numbered(messages), numbered(breaks), "number").collect()
+    tally = tallied(_with_numbered_sums(scope), numbered(messages), numbered(breaks), "number").collect()
     lines = list(break_lines(breaks))
     statements = []
     for number, history in enumerate(histories):
@@ -153,6 +152,14 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
         verdict = judge(history.contract, statement)
         statements.append(statement | {"verdict": verdict.verdict.value, "reasons": list(verdict.reasons)})
     return statements
+
+
+def _with_numbered_sums(scope: Scope) -> Scope:
+    """Return the scope with the number of their history beside the counts of quiet messages."""
+    if scope.beside is None:
+        return scope
+    sums = replace(scope.beside.sums, counts=numbered(scope.beside.sums.counts))
+    return replace(scope, beside=replace(scope.beside, sums=sums))
 
 
 def _narrowed(scope: Scope, history: History, number: int) -> Scope:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import same
-from tieout.engine.positions import PLACE
+from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.classes.phantoms import origin_is_covered
 from tieout.engine.joining import same
-from tieout.engine.positions import PLACE
+from tieout.engine.keys import PLACE
 from tieout.engine.ranges import ranges_frame
 from tieout.engine.scope import Scope
 from tieout.model import OFFSET_STATES

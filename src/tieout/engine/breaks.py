@@ -12,7 +12,7 @@ from tieout.engine.causes import admissible, own_cause
 from tieout.engine.classes.standing import COMMIT_ROWS
 from tieout.engine.classifying import NO_BREAK
 from tieout.engine.joining import same
-from tieout.engine.positions import PLACE
+from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Cause
 

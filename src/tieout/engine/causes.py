@@ -20,8 +20,8 @@ from tieout.engine.epochs import (
     with_epochs,
 )
 from tieout.engine.joining import same
+from tieout.engine.keys import PLACE
 from tieout.engine.matching import Matched
-from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Cause, Ledger, Locus
 

@@ -11,11 +11,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import same, small_side
-from tieout.engine.keys import NEVER
+from tieout.engine.keys import NEVER, PLACE
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import is_in_doubt, is_whole
 from tieout.engine.pairing import with_equals_elsewhere
-from tieout.engine.positions import PLACE, frontier_of, with_first_cover
+from tieout.engine.positions import frontier_of, with_first_cover
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 

@@ -28,7 +28,6 @@ COMPARED: Final = (
     "message_id", "topic", "partition", "offset", "payload_hash", "key_hash", "header_hash", "record_timestamp",
 )  # fmt: skip
 """What a message carries on both sides, as far as their sources have it."""
-POSITION: Final = ("topic", "partition", "offset")
 BUCKET: Final = ("topic", "partition", "bucket")
 SUMS: Final = ("first_low", "first_high", "second_low", "second_high")
 _BITS_OF_WORD: Final = 6

@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+PLACE: Final = ("topic", "partition")
 POSITION: Final = ("topic", "partition", "offset")
 NEVER: Final = "9999-12-31 00:00:00"
 """Stands for a time that is not known where the earliest is looked for."""

@@ -15,14 +15,15 @@ from typing import Final
 from tieout.contracts import Contract
 from tieout.engine.comparing import SIDES, Compared, compare
 from tieout.engine.evidence import Evidence
-from tieout.engine.fingerprint import POSITION, Side
+from tieout.engine.fingerprint import Side
+from tieout.engine.keys import POSITION
 from tieout.engine.ledger import SCHEMAS
-from tieout.engine.quiet import Quiet
+from tieout.engine.quiet import Quiet, Sums
 from tieout.engine.reading import OpenLedger
-from tieout.engine.rest import MOST, Rest, rest_of
+from tieout.engine.rest import Rest, rest_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import SMALL_BYTES
-from tieout.engine.settled import has_doubts, quiet_of
+from tieout.engine.settled import has_doubts, quiet_of, sums_of
 from tieout.engine.sources.source import is_of_spark
 from tieout.model import Identity, Ledger, Window
 
@@ -32,10 +33,10 @@ JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.COMMITTED})
 
 @dataclass(frozen=True)
 class Settled:
-    """A window in which every message was delivered once and in order."""
+    """A window in which every message was delivered once and in order, and what they add up to."""
 
     scope: Scope
-    quiet: Quiet
+    sums: Sums
 
 
 def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
@@ -111,24 +112,20 @@ def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
     return Side(opened.found.rows, opened.found.present, opened.counted)
 
 
-def settled(scope: Scope, compared: Compared, most: float = MOST) -> Settled | Scope | None:
-    """Return the window settled where nothing speaks against it, else what is left of it.
-
-    None where that is more than `most` of the larger side.
-    """
-    rest = rest_of(scope, compared, most)
+def settled(scope: Scope, compared: Compared) -> Settled | Scope | None:
+    """Return the window settled where nothing speaks against it, else what is left of it; None where that is much."""
+    rest = rest_of(scope, compared)
     if rest is None:
         return None
-    quiet = quiet_of(scope, compared, rest)
     if rest.rows is None and not has_doubts(scope):
-        return Settled(scope, quiet)
-    return left_over(scope, rest, quiet)
+        return Settled(scope, sums_of(compared, rest))
+    return left_over(scope, rest, quiet_of(scope, compared, rest))
 
 
 def left_over(scope: Scope, rest: Rest, quiet: Quiet) -> Scope:
     """Return the scope of what is left of a window, with its quiet messages beside it."""
-    empty = {ledger: scope.rows(ledger).sparkSession.createDataFrame([], SCHEMAS[ledger]) for ledger in SIDES}
-    rows = rest.rows or empty
+    spark = scope.rows(Ledger.PRODUCED).sparkSession
+    rows = rest.rows or {ledger: spark.createDataFrame([], SCHEMAS[ledger]) for ledger in SIDES}
     evidence = {
         ledger: replace(found, rows=rows[ledger]) if ledger in rows else found
         for ledger, found in scope.evidence.items()

@@ -11,10 +11,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import same
+from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
-
-PLACE = ("topic", "partition")
 
 
 def commits_of(scope: Scope) -> DataFrame | None:

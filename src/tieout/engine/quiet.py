@@ -8,38 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.fingerprint import done_at
 from tieout.engine.joining import same, small_side
-from tieout.engine.keys import POSITION, id_key, position_key
+from tieout.engine.keys import PLACE, POSITION, id_key, position_key
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
 from tieout.model import Identity, Ledger
 
-_PLACE: Final = ("topic", "partition")
+
+@dataclass(frozen=True)
+class Sums:
+    """What quiet messages add up to in a statement.
+
+    `counts` has one row a topic partition, as `statement.partition_counts`; `latencies` one row a bucket of `share`
+    positions, `micros` of all its messages and `seconds` of one of them.
+    """
+
+    counts: DataFrame
+    latencies: DataFrame
+    share: int
 
 
 @dataclass(frozen=True)
 class Quiet:
     """The quiet messages of a window, which are not among the rows that the rules are put to.
 
-    `rows` are theirs in `produced` and in `delivered`, not kept. `counts` has one row a topic partition, as
-    `statement.partition_counts`; `latencies` one row a bucket of `share` positions, `micros` of all its messages and
-    `seconds` of one of them. `progress` shows how far the group came with them, as `positions.progress_of`; `contents`
-    which topics and payloads of theirs others show as well, None where nobody can. `roomy` are the settings for a pass
-    over all rows.
+    `rows` are theirs in `produced` and in `delivered`, not kept. `progress` shows how far the group came with them, as
+    `positions.progress_of`; `contents` which topics and payloads of theirs others show as well, None where nobody can.
+    `roomy` are the settings for a pass over all rows.
     """
 
+    sums: Sums
     rows: Mapping[Ledger, DataFrame]
-    counts: DataFrame
-    latencies: DataFrame
     progress: DataFrame
     contents: DataFrame | None
-    share: int
     roomy: Mapping[str, str]
 
     def sent(self) -> DataFrame:
@@ -99,4 +105,4 @@ def as_messages(rows: DataFrame, ledger: Ledger) -> DataFrame:
     else:
         at = F.col("processed_at").alias("at")
         facts["first_effect"] = F.struct(at, "delivery_sequence", "consumer_id")
-    return rows.select(*_PLACE, "message_id", *[fact.alias(name) for name, fact in facts.items()])
+    return rows.select(*PLACE, "message_id", *[fact.alias(name) for name, fact in facts.items()])

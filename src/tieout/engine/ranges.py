@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import same
-from tieout.engine.positions import PLACE
+from tieout.engine.keys import PLACE
 from tieout.engine.records import bounds_of
 from tieout.engine.scope import Scope
 from tieout.model import Ledger

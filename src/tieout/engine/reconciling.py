@@ -95,9 +95,9 @@ def reconcile(
 
 def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:
     """Return the reconciliation of a window that the first level settled: every message delivered, no break."""
-    latency = sampled_latency(found.quiet, None)
+    latency = sampled_latency(found.sums, None)
     numbers = Numbers(
-        partitions=partition_rows(found.quiet.counts, None),
+        partitions=partition_rows(found.sums.counts, None),
         classes={BreakClass.DELIVERED.value: latency["count"]} if latency["count"] else {},
         flags={},
         unconfirmed={},
@@ -213,7 +213,9 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
-        latency=latency_of(messages) if scope.beside is None else sampled_latency(scope.beside, messages),
+        latency=latency_of(messages)
+        if scope.beside is None
+        else sampled_latency(scope.beside.sums, messages),
         incidents=incidents_of(breaks),
     )
     return assembled(scope, numbers)

@@ -16,10 +16,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.comparing import SIDES, Compared
-from tieout.engine.fingerprint import BUCKET, POSITION, bucket_of, hashed, id_hash
+from tieout.engine.fingerprint import BUCKET, bucket_of, hashed, id_hash
 from tieout.engine.joining import same, small_side
+from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.materialising import materialised
-from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
@@ -44,9 +44,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Rest:
-    """What is left of a window: `positions`, and both sides' `rows` there or without a position; None where nothing is.
+    """What is left of a window: both sides' `rows` at some positions, or at none; None where nothing is.
 
-    `look` is None where all buckets agreed.
+    `positions` are these, in the shape that `without` takes. `look` is None where all buckets agreed.
     """
 
     look: Look | None
@@ -65,8 +65,8 @@ def rest_of(scope: Scope, compared: Compared, most: float = MOST) -> Rest | None
 
 
 def without(rows: DataFrame, positions: DataFrame | None) -> DataFrame:
-    """Return the rows that are at none of the positions."""
-    return rows if positions is None else rows.join(_named(positions), same(POSITION, "n_"), how="left_anti")
+    """Return the rows that are at none of the positions of a `Rest`."""
+    return rows if positions is None else rows.join(positions, same(POSITION, "n_"), how="left_anti")
 
 
 def ours(scope: Scope, ledger: Ledger) -> DataFrame:
@@ -85,10 +85,9 @@ def _rest(scope: Scope, compared: Compared, forced: DataFrame | None, limit: flo
         return Rest(look, None, None)
     if count > limit:
         return None
-    positions = materialised(look.marks.filter("is_left OR offset = 0").select(*POSITION))
-    named = _named(positions)
+    positions = _named(materialised(look.marks.filter("is_left OR offset = 0").select(*POSITION)))
     rows = {
-        ledger: materialised(side.join(named, same(POSITION, "n_"), how="left_semi"))
+        ledger: materialised(side.join(positions, same(POSITION, "n_"), how="left_semi"))
         for ledger, side in look.rows.items()
     }
     return Rest(look, positions, rows)

@@ -52,7 +52,8 @@ _SMALL: Final = {
 def local_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
     """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars."""
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
-    tables = {**_needed_by(jars), **_DELTA_LOCAL} if _needed_by(jars) else {}
+    needed = _needed_by(jars)
+    tables = {**needed, **_DELTA_LOCAL} if needed else {}
     return _session(SparkSession.builder.appName(app_name).master("local[2]"), _LOCAL | taken_along | tables)
 
 

@@ -18,9 +18,10 @@ from tieout.engine.classes.stretches import commit_stale
 from tieout.engine.comparing import SIDES, Compared
 from tieout.engine.fingerprint import BUCKET, bucket_of, sampled_millis
 from tieout.engine.joining import same, small_side
+from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
-from tieout.engine.positions import PLACE, commits_of
-from tieout.engine.quiet import Quiet, as_messages, by_key
+from tieout.engine.positions import commits_of
+from tieout.engine.quiet import Quiet, Sums, as_messages, by_key
 from tieout.engine.rest import Look, Rest, ours, without
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
@@ -85,20 +86,27 @@ def reorders(scope: Scope) -> Iterator[DataFrame]:
         yield reorder_output(scope, as_messages(arrived, Ledger.DELIVERED)).select("topic")
 
 
-def quiet_of(scope: Scope, compared: Compared, rest: Rest) -> Quiet:
-    """Return the messages of the scope that are not left to the rules."""
-    rows = {ledger: without(ours(scope, ledger), rest.positions) for ledger in SIDES}
+def sums_of(compared: Compared, rest: Rest) -> Sums:
+    """Return what the messages that are not left to the rules add up to."""
     marks = None if rest.look is None else without(rest.look.marks, rest.positions)
+    return Sums(
+        counts=materialised(_counts(compared, rest.look, marks)),
+        latencies=materialised(_latencies(compared, rest.look, marks)),
+        share=1 << compared.widths.bucket_bits,
+    )
+
+
+def quiet_of(scope: Scope, compared: Compared, rest: Rest) -> Quiet:
+    """Return the messages of the scope that are not left to the rules, with all that rules may ask of them."""
+    rows = {ledger: without(ours(scope, ledger), rest.positions) for ledger in SIDES}
     contents = (
         None if rest.rows is None else _contents(scope, rest.rows[Ledger.DELIVERED], rows[Ledger.PRODUCED])
     )
     return Quiet(
+        sums=sums_of(compared, rest),
         rows=rows,
-        counts=materialised(_counts(compared, rest.look, marks)),
-        latencies=materialised(_latencies(compared, rest.look, marks)),
         progress=materialised(_progress(scope, compared, rows[Ledger.DELIVERED])),
         contents=contents,
-        share=1 << compared.widths.bucket_bits,
         roomy=settings_of(scope.rows(Ledger.PRODUCED).sparkSession),
     )
 

@@ -47,7 +47,7 @@ def partition_counts(scope: Scope, messages: DataFrame) -> DataFrame:
     counted = messages.filter(touches).groupBy("topic", "partition").agg(*_counts(scope))
     if scope.beside is None:
         return counted
-    both = counted.unionByName(scope.beside.counts, allowMissingColumns=True)
+    both = counted.unionByName(scope.beside.sums.counts, allowMissingColumns=True)
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted.columns[2:]]
     return both.groupBy("topic", "partition").agg(*sums)
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.coverage import standing_is_told
 from tieout.engine.materialising import materialised
-from tieout.engine.quiet import Quiet
+from tieout.engine.quiet import Sums
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger
 
@@ -45,14 +45,14 @@ def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> D
         *by, "class", held.alias("held"), F.when(~is_told, held).otherwise(F.array()).alias("doubtful")
     )
     tally = of_messages.unionByName(standing).groupBy(*by, "class", "held", "doubtful").count()
-    return tally if scope.beside is None else tally.unionByName(_quiet_tally(scope.beside, *by))
+    return tally if scope.beside is None else tally.unionByName(_quiet_tally(scope.beside.sums, *by))
 
 
-def _quiet_tally(beside: Quiet, *by: str) -> DataFrame:
+def _quiet_tally(quiet: Sums, *by: str) -> DataFrame:
     """Return the tally of messages that no rule looked at: each is DELIVERED, and nothing else."""
     name = F.lit(BreakClass.DELIVERED.value)
     return (
-        beside.counts.filter("delivered > 0")
+        quiet.counts.filter("delivered > 0")
         .groupBy(*by)
         .agg(F.sum("delivered").alias("count"))
         .filter("count > 0")
@@ -149,16 +149,16 @@ def latency_of(messages: DataFrame) -> dict[str, Any]:
     }
 
 
-def sampled_latency(beside: Quiet, messages: DataFrame | None) -> dict[str, Any]:
+def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
     """Return the same of quiet messages and those that were matched: the mean of all, percentiles of a sample.
 
     The sample has one quiet message a bucket, and about the same share of the others; nobody knows the maximum.
     """
-    count = beside.counts.agg(F.coalesce(F.sum("delivered"), F.lit(0)).alias("count")).collect()[0]["count"]
-    known = beside.latencies
+    count = quiet.counts.agg(F.coalesce(F.sum("delivered"), F.lit(0)).alias("count")).collect()[0]["count"]
+    known = quiet.latencies
     if messages is not None:
         took = _took()
-        is_drawn = F.pmod(F.xxhash64("key"), F.lit(beside.share)) == 0
+        is_drawn = F.pmod(F.xxhash64("key"), F.lit(quiet.share)) == 0
         seconds = F.when(is_drawn, took / F.lit(1_000_000)).alias("seconds")
         matched = materialised(
             _delivered(messages).select(seconds, took.cast("decimal(38,0)").alias("micros"))

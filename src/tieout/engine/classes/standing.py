@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from tieout.engine.dispositions import absent_positions
 from tieout.engine.joining import same
+from tieout.engine.keys import PLACE
 from tieout.engine.matching import Matched
-from tieout.engine.positions import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
 

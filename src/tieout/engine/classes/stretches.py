@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.classes.standing import standing
-from tieout.engine.positions import PLACE
+from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
 
