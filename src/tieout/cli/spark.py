@@ -19,10 +19,11 @@ from tieout.cli.engine import Order, Progress, RenderHtml
 from tieout.cli.java import require_java
 from tieout.contracts import Contract
 from tieout.engine.reconciling import reconcile
-from tieout.engine.session import local_session
+from tieout.engine.session import SMALL_BYTES, local_session
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
+from tieout.readiness.files import local_bytes
 from tieout.reporting.trace import Asked
 
 
@@ -61,7 +62,9 @@ class SparkEngine:
 def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     require_java()
     progress("starting Spark")
-    spark = local_session("tieout", settings.jars(contract.connectors))
+    size = local_bytes(contract)
+    is_small = size is not None and size <= SMALL_BYTES
+    spark = local_session("tieout", settings.jars(contract.connectors), is_small=is_small)
     _heed_interrupts()
     try:
         yield spark

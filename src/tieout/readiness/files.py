@@ -1,4 +1,4 @@
-"""Evidence in files: is there one behind every path, and a folder for every partition that the topic has?"""
+"""Evidence in files: how much it is, and whether there is one behind every path, and a folder for every partition."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts import FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
+from tieout.contracts import Contract, FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
+_ELSEWHERE: Final = "connection://"
 _SET_ASIDE: Final = ("_", ".")
 
 
@@ -20,11 +21,8 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
 
     A table may have no file yet: there its folder is enough.
     """
-    if isinstance(source, JdbcSource | KafkaSource) or source.path is None:
-        return
-    paths = [source.path] if isinstance(source.path, str) else list(source.path)
     found: list[Path] = []
-    for path in paths:
+    for path in _paths(source) or ():
         if _REMOTE.match(path):
             return
         matches = _matches(path, base_dir)
@@ -34,6 +32,30 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
         found += matches
     if isinstance(source, KafkaSegmentsSource):
         yield from _missing_partitions(source, found)
+
+
+def local_bytes(contract: Contract) -> int | None:
+    """Return how many bytes all the evidence has, or None where not all of it is in files of this machine."""
+    paths = [path for ledger in contract.ledgers.values() for path in _paths(ledger.source) or (_ELSEWHERE,)]
+    if any(_REMOTE.match(path) for path in paths):
+        return None
+    return sum(_size(match) for path in paths for match in _matches(path, contract.base_dir))
+
+
+def _paths(source: Source) -> tuple[str, ...] | None:
+    """Return what the source's `path` names; None for one without, which is read through a connection."""
+    if isinstance(source, JdbcSource | KafkaSource) or source.path is None:
+        return None
+    return (source.path,) if isinstance(source.path, str) else source.path
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder; 0 for what is gone or may not be looked at."""
+    inside = path.rglob("*") if path.is_dir() else (path,)
+    try:
+        return sum(file.stat().st_size for file in inside if file.is_file())
+    except OSError:
+        return 0
 
 
 def _matches(path: str, base_dir: Path) -> list[Path]:

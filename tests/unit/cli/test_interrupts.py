@@ -19,13 +19,13 @@ def test_an_interrupt_is_an_interrupt_while_spark_works(monkeypatch: pytest.Monk
     def handler_of_pyspark(_number: int, _frame: FrameType | None) -> None:
         raise RuntimeError
 
-    def session(*_: Any) -> SimpleNamespace:
+    def session(*_: Any, **__: Any) -> SimpleNamespace:
         signal.signal(signal.SIGINT, handler_of_pyspark)
         return SimpleNamespace(stop=lambda: None)
 
     monkeypatch.setattr(under_test, "local_session", session)
     monkeypatch.setattr(under_test, "require_java", lambda: None)
-    contract: Any = SimpleNamespace(connectors=frozenset())
+    contract: Any = SimpleNamespace(connectors=frozenset(), ledgers={})
 
     try:
         with pytest.raises(KeyboardInterrupt), under_test._session(contract, lambda _: None):

@@ -1,0 +1,65 @@
+"""Java is started for little evidence where all of it is in small files of this machine, else for much."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tieout.cli import spark as under_test
+from tieout.contracts import load_contract
+from tieout.engine.session import SMALL_BYTES
+
+CONTRACT = """\
+version: 1
+pipeline: orders
+guarantee: at_least_once
+group: loader
+ledgers:
+  produced: {{source: {{kind: files, format: jsonl, path: 'sent/*.jsonl'}}}}
+  delivered: {{source: {delivered}}}
+"""
+FOLDER = "{kind: files, format: csv, path: out}"
+
+
+@pytest.mark.parametrize(
+    ("delivered", "sent", "arrived", "is_small"),
+    [
+        (FOLDER, SMALL_BYTES - 10, 10, True),
+        (FOLDER, SMALL_BYTES - 10, 11, False),
+        (FOLDER, 11, SMALL_BYTES - 10, False),
+        ("{kind: files, format: csv, path: nowhere}", 10, 10, True),
+        ("{kind: files, format: csv, path: 's3a://bucket/out'}", 10, 10, False),
+        ("{kind: jdbc, connection: warehouse, table: orders}", 10, 10, False),
+    ],
+    ids=["small", "large together", "a large folder", "no file", "on another machine", "in a database"],
+)
+def test_java_is_started_for_as_much_as_there_is(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    delivered: str,
+    sent: int,
+    arrived: int,
+    *,
+    is_small: bool,
+) -> None:
+    """Files count with all that lies in their folders; of what is not on this machine nobody knows how much it is."""
+    for place, size in (("sent/a.jsonl", sent), ("out/day/a.csv", arrived)):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).touch()
+        os.truncate(tmp_path / place, size)
+    (tmp_path / "orders.yml").write_text(CONTRACT.format(delivered=delivered), encoding="utf-8")
+
+    started: list[Any] = []
+
+    def session(*_: Any, **said: Any) -> SimpleNamespace:
+        started.append(said["is_small"])
+        return SimpleNamespace(stop=lambda: None)
+
+    monkeypatch.setattr(under_test, "local_session", session)
+
+    with under_test._session(load_contract(tmp_path / "orders.yml"), lambda _: None):
+        assert started == [is_small]
