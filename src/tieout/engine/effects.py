@@ -18,7 +18,7 @@ from tieout.model import Identity, Ledger
 
 
 def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
-    """Return the group's rows of `delivered` or `read`, with `effect_state` in {ok, again, unknown, none}.
+    """Return the group's rows of `delivered` or `read`, with `effect_state` in {ok, unknown, none}.
 
     Rows that name another group are somebody else's output and are set aside; rows that name none are the group's.
     """
@@ -33,12 +33,11 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
         .when((outcome == "unknown") | (sink_state == "open") | is_keyless, "unknown")
         .otherwise("ok")
     )
-    ours = (
+    return (
         _with_sink_states(scope, ledger, rows.filter(scope.is_ours()))
         .withColumns({"offset": placed_offset(F.col("offset")), "effect_state": state})
         .drop("sink_state")
     )
-    return _first_reads(ours) if ledger == scope.effect_ledger == Ledger.READ else ours
 
 
 def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFrame:
@@ -61,15 +60,23 @@ def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFram
     )
 
 
-def _first_reads(rows: DataFrame) -> DataFrame:
-    """Return reads with one effect a position: where only reads are known, reading again is no second effect."""
-    again = Window.partitionBy(*POSITION, "effect_state").orderBy(
-        F.col("processed_at").asc_nulls_last(), "delivery_sequence"
+def with_first_reads(scope: Scope, rows: DataFrame) -> DataFrame:
+    """Return keyed reads with `effect_state` `again` where a message had been read at the position before.
+
+    Where only reads are known, reading a position again is no second effect; what else was read there, as at a position
+    that was written over or that a mirror has, is another message's.
+    """
+    held = F.coalesce("payload_hash", F.max("payload_hash").over(Window.partitionBy(*POSITION)))
+    is_same = held if scope.contract.identity == Identity.CONTENT else F.col("key")
+    ties = [F.col(name) for name in ("delivery_sequence", "consumer_id", "generation")]
+    again = Window.partitionBy(*POSITION, "effect_state", "read_before").orderBy(
+        F.col("processed_at").asc_nulls_last(), *ties, "message_id", "payload_hash"
     )
     is_again = (
         F.col("offset").isNotNull() & (F.row_number().over(again) > 1) & (F.col("effect_state") == "ok")
     )
-    return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
+    state = F.when(is_again, "again").otherwise(F.col("effect_state"))
+    return rows.withColumn("read_before", is_same).withColumn("effect_state", state).drop("read_before")
 
 
 def reused_ids_of(scope: Scope, attempts: DataFrame, contested: DataFrame | None) -> DataFrame | None:

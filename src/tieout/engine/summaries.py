@@ -113,14 +113,15 @@ def _doubtful(scope: Scope, held: Column) -> Column:
 def _have_all_failed(scope: Scope) -> Column:
     """Return whether an attempt that succeeded would be known: by `produced` up to the effects, and by the log.
 
-    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log.
+    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log. Of a
+    committed transaction it may have done so in any log.
     """
     first, last = F.col("first_attempt.at"), F.col("last_attempt_at")
     until = F.greatest(last, F.col("last_effect.at") + F.lit(scope.contract.clock_skew))
     is_told = scope.covered_from(Ledger.PRODUCED, F.least(first, F.col("first_effect_at")))
     is_told &= scope.covered_until(Ledger.PRODUCED, until)
     if Ledger.LOG not in scope.evidence:
-        return is_told
+        return is_told & ~F.col("is_contradicted")
     is_logged = scope.covered_from(Ledger.LOG, first) & scope.covered_until(Ledger.LOG, last)
     return is_told & ((F.col("aborted") > 0) | is_logged)
 
