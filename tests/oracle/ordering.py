@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import Row, position
+from tests.oracle.history import Row, position, undated_last
 from tests.oracle.matching import certainty, turn
 from tests.oracle.messages import Message
 from tests.oracle.standing import close_enough, standing_finding
@@ -25,7 +25,7 @@ def producer_reorders(fates: Fates) -> list[Finding]:
         if first is None or not message.is_accepted or not sequenced:
             continue
         written = [attempt for attempt in sequenced if attempt.outcome != "failed"]
-        attempt = min(written or sequenced, key=lambda one: one.row["sequence"])
+        attempt = min(written or sequenced, key=lambda one: (undated_last(one.at), one.row["sequence"]))
         if fates.history.contract.ordering == "key" and _order_key(message) is None:
             continue
         lane = (*attempt.session, *first[:2], _lane_key(fates, message))

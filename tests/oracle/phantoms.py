@@ -198,7 +198,7 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
         locus = Locus.SINK
     return Finding(
         primary=BreakClass.PHANTOM_UNKNOWN,
-        also=set(),
+        also=_read_again(fates, row),
         time=row.get("processed_at"),
         message_id=row.get("message_id"),
         topic=at[0] if at else row.get("topic"),
@@ -208,6 +208,22 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
         shown_by={str(BreakClass.PHANTOM_UNKNOWN): [(fates.history.output, row.get("processed_at"))]},
         window_at=window_position(fates, row),
     )
+
+
+def _read_again(fates: Fates, row: Row) -> set[str]:
+    """Return REDELIVERY where what nobody sent was read twice at a position (29)."""
+    name = _identity_of(fates, row)
+    owned = {id(read) for message in fates.matched.messages for read in message.reads}
+    places = [
+        position(read)
+        for read in fates.history.rows(Ledger.READ)
+        if id(read) not in owned
+        and read.get("outcome") in (None, "ok")
+        and name is not None
+        and _identity_of(fates, read) == name
+        and position(read) is not None
+    ]
+    return {str(BreakClass.REDELIVERY)} if len(places) > len(set(places)) else set()
 
 
 def _would_be_in_the_log(fates: Fates, row: Row, at: Position | None) -> bool:
@@ -221,7 +237,7 @@ def _unverifiable(fates: Fates, row: Row) -> Finding:
     at = position(row)
     return Finding(
         primary=BreakClass.UNVERIFIABLE,
-        also=set(),
+        also=_read_again(fates, row),
         time=row.get("processed_at") or BEGINNING,
         message_id=row.get("message_id"),
         topic=row.get("topic"),

@@ -73,7 +73,7 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
                         BreakClass.COMMIT_AHEAD, at, Locus.OFFSET_STORE, time, shown, message.message_id
                     )
                 )
-            previous = max(offsets)
+            previous = max(previous, *offsets)
     return found, flagged
 
 

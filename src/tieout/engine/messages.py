@@ -250,6 +250,7 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
             F.min(_when(is_possible & inside, at)),
             F.min(_when(is_possible, at)),
         ),
+        "effect_seen_at": F.coalesce(F.min(_when(effect & inside, at)), F.min(_when(effect, at))),
         "is_ambiguous": F.coalesce(
             F.bool_or(F.col("is_ambiguous") & (is_possible | F.col("kind").isin(FILTERED, DEAD_LETTER))),
             F.lit(False),
