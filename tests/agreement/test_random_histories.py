@@ -17,6 +17,7 @@ from tests.engine.comparing import differences
 from tests.engine.histories import GRACE_END, TOPIC, WINDOW
 from tests.engine.judging import engine_statements
 from tests.oracle import OracleCoverage, judge_history
+from tests.oracle.balance import MESSAGE_COUNTS, ROW_COUNTS
 from tests.oracle.random_histories import RandomHistory, Setting, families, history_in
 
 from tieout.engine import scope
@@ -64,9 +65,21 @@ def expected_of(history: RandomHistory) -> dict[str, Any]:
         "flags": statement["flags"],
         "totals": totals,
         "offsets": offsets,
+        "partitions": _by_partition(statement),
         "breaks": breaks,
         "not_judged": [],
     }
+
+
+def _by_partition(statement: dict[str, Any]) -> dict[Any, dict[str, int]]:
+    """Return what each partition counts of attempts and messages, without zeros."""
+    counted = {
+        (row["topic"], row["partition"]): {
+            name: row[name] for name in (*ROW_COUNTS, *MESSAGE_COUNTS) if row[name]
+        }
+        for row in statement["partitions"]
+    }
+    return {place: numbers for place, numbers in counted.items() if numbers}
 
 
 def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
@@ -131,6 +144,8 @@ def _agrees(spark: SparkSession, histories: list[RandomHistory]) -> None:
     for history, statement in zip(histories, found, strict=True):
         expected = expected_of(history)
         told = differences(expected, statement, statement["breaks"])
+        if expected["partitions"] != _by_partition(statement):
+            told.append(f"partitions: expected {expected['partitions']}, found {_by_partition(statement)}")
         if told:
             wrong[history.name] = told
     assert wrong == {}, f"{len(wrong)} of {len(histories)} histories differ"

@@ -21,6 +21,7 @@ from tests.oracle.faults import Faults
 from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import COLUMNS, RandomHistory, draw_setting, history_in
 from tests.oracle.simulating import Row, Simulation
+from tests.oracle.varying import VARIATIONS, Variation
 
 from tieout.engine import levels, rest
 from tieout.engine.comparing import compare
@@ -179,7 +180,9 @@ TRAPS: tuple[Twist, ...] = (
 
 
 def _some_twists(rng: Random) -> list[Twist]:
-    return [rng.choice(TWISTS) for _ in range(rng.choice((1, 1, 2)))]
+    """Return one or two twists; half of them tell the history otherwise, before anything is taken from it."""
+    varied: list[Variation] = [rng.choice(VARIATIONS) for _ in range(rng.choice((0, 1, 1, 2)))]
+    return [*varied, *(rng.choice(TWISTS) for _ in range(rng.choice((0, 1, 1) if varied else (1, 1, 2))))]
 
 
 def _twisted(

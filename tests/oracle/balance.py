@@ -154,9 +154,13 @@ def state_at(fates: Fates, at: Position) -> str:
 
 
 def _state_of_hole(fates: Fates, at: Position) -> str:
-    for message in fates.matched.messages:
-        if message.is_accepted and at in fates.asserted(message) and at not in message.denied:
-            return fates.fate(message)
+    asserting = [
+        fates.fate(message)
+        for message in fates.matched.messages
+        if message.is_accepted and at in fates.asserted(message) and at not in message.denied
+    ]
+    if asserting:
+        return min(asserting)
     bounds = fates.history.bounds.get(at[:2])
     if bounds is None:
         return "unexplained"

@@ -20,7 +20,7 @@ from tests.oracle.history import (
     state_of,
     undated_last,
 )
-from tests.oracle.matching import Matched
+from tests.oracle.matching import Matched, turn
 from tests.oracle.messages import Attempt, Message
 from tests.oracle.pairing import in_time, payload_of
 
@@ -96,7 +96,7 @@ class Fates:
 
     def ordered_effects(self, message: Message) -> list[Row]:
         """Return the message's effects, the earliest first."""
-        return sorted(message.effects, key=lambda row: undated_last(row.get("processed_at")))
+        return sorted(message.effects, key=turn)
 
     def first_effects(self, message: Message) -> list[Row]:
         """Return the effects that the multiplicity asks for; the rest are further ones."""
@@ -159,7 +159,9 @@ class Fates:
 
     def deadline(self, message: Message) -> datetime | None:
         """Return when an effect had to be there (interpretation 15)."""
-        attempts = sorted(message.attempts, key=lambda attempt: undated_last(attempt.at))
+        attempts = sorted(
+            message.attempts, key=lambda attempt: (undated_last(attempt.at), undated_last(attempt.done_at))
+        )
         acked = [attempt for attempt in attempts if attempt.outcome == "acked"]
         unknown = [attempt for attempt in attempts if attempt.outcome == "unknown"]
         chosen: Attempt = acked[0] if acked else (unknown or attempts)[-1]
@@ -196,12 +198,12 @@ class Fates:
             for row in message.effects + message.reads:
                 at = position(row) or first
                 if at is not None:
-                    found.append((at[:2], self._passed(at, row), row.get("processed_at")))
+                    found.append((at[:2], self.passed(at, row), row.get("processed_at")))
         unmatched = [row for row, _ in self.matched.unmatched_effects] + self.history.rows(Ledger.READ)
         for row in unmatched:
             at = position(row)
             if at is not None:
-                found.append((at[:2], self._passed(at, row), row.get("processed_at")))
+                found.append((at[:2], self.passed(at, row), row.get("processed_at")))
         return found
 
     def held_back(self, commit: Row) -> int:
@@ -209,7 +211,8 @@ class Fates:
         place = commit["topic"], commit["partition"]
         return int(min(commit["committed_offset"], self.history.epoch_end(place, commit.get("leader_epoch"))))
 
-    def _passed(self, at: Position, row: Row) -> int:
+    def passed(self, at: Position, row: Row) -> int:
+        """Return how far the row shows the group to have come, but not beyond a newer leader's first record (55)."""
         if position(row) is None:
             return at[2]
         return int(min(at[2], self.history.epoch_end(at[:2], row.get("leader_epoch")) - 1))
@@ -313,8 +316,9 @@ class Fates:
             )
         if not self.is_unplaced(message):
             return False
+        by_position = self.history.contract.identity is Identity.POSITION
         return any(
-            (message.message_id is None or self._name_of(row) is None)
+            (by_position or message.message_id is None or self._name_of(row) is None)
             and any(
                 not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts
             )

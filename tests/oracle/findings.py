@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tests.oracle.fates import Fates
-from tests.oracle.history import Position, Row, contradict, is_log_append, known, position, state_of
+from tests.oracle.history import (
+    NEVER,
+    Position,
+    Row,
+    contradict,
+    is_log_append,
+    known,
+    position,
+    state_of,
+    undated_last,
+)
 from tests.oracle.loci import locus_of
 from tests.oracle.messages import Message
 
@@ -97,7 +107,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
     return Finding(
         primary=primary,
         also=flags | plain,
-        time=min(times) if times else message.began_at,
+        time=min(times, default=None) if is_phantom else message.began_at,
         message_id=message.message_id,
         topic=first[0] if first else place[0],
         partition=first[1] if first else place[1],
@@ -113,8 +123,8 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
 
 
 def _effects_and_attempts(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
-    effects = [(fates.history.output, row.get("processed_at")) for row in message.effects]
-    return effects + [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
+    effects = [(fates.history.output, undated_last(row.get("processed_at"))) for row in message.effects]
+    return effects + [(Ledger.PRODUCED, undated_last(attempt.at)) for attempt in message.attempts]
 
 
 def _up_to_the_effects(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
@@ -125,16 +135,21 @@ def _up_to_the_effects(fates: Fates, message: Message) -> list[tuple[Ledger, dat
 
 
 def _in_the_log(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
-    """Return where a failed send's record may lie; none where no log is declared, or it shows the aborted one (45)."""
-    is_shown = any(state_of(record) == "aborted" for record in message.records)
-    if is_shown or Ledger.LOG not in fates.history.contract.ledgers:
+    """Return where a failed send's record may lie; none where the log shows the aborted one, or none is declared (45).
+
+    What a committed transaction failed to send only a log can show not to be there (87).
+    """
+    if any(state_of(record) == "aborted" for record in message.records):
         return []
+    if Ledger.LOG not in fates.history.contract.ledgers:
+        return [(Ledger.LOG, None)] if any(one.is_contradicted for one in message.attempts) else []
     return [(Ledger.LOG, attempt.at) for attempt in message.attempts]
 
 
 def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:
-    """Return when the phantom showed itself: in this window where it did, else ever."""
+    """Return when the phantom showed itself: in this window where it did, else ever, or in none."""
     times = known(time for ledger, time in rows if ledger not in (Ledger.PRODUCED, Ledger.LOG))
+    times -= {NEVER}
     return {time for time in times if fates.history.in_window(time)} or times
 
 
@@ -147,8 +162,9 @@ def _phantom_position(message: Message) -> Position | None:
 def _holding(fates: Fates, message: Message) -> Shown:
     """Return every class of the order that holds for the message, with the rows that show it."""
     output = fates.history.output
-    effects = [(output, row.get("processed_at")) for row in fates.ordered_effects(message)]
-    attempts = [(Ledger.PRODUCED, attempt.at) for attempt in message.attempts]
+    # A row without a time lies in nobody's coverage (2).
+    effects = [(output, undated_last(row.get("processed_at"))) for row in fates.ordered_effects(message)]
+    attempts = [(Ledger.PRODUCED, undated_last(attempt.at)) for attempt in message.attempts]
     holding: Shown = {}
     if message.outcome == "failed" and effects:
         shown = effects + attempts + _up_to_the_effects(fates, message) + _in_the_log(fates, message)

@@ -269,5 +269,5 @@ def _bounds(rows: list[Row]) -> Bounds:
         stable=stated("last_stable_offset", min(opened, default=end)),
         end=end,
         observed_at=latest.get("observed_at"),
-        policy=latest.get("cleanup_policy") or "",
+        policy=(latest.get("cleanup_policy") or "").lower(),
     )

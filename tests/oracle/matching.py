@@ -124,7 +124,8 @@ def _resolve(history: History, matched: Matched, message: Message) -> None:
             continue
         state = own or _stated_state(matched, attempt)
         if state == "committed":
-            attempt.outcome = "failed" if attempt.row.get("outcome") == "failed" else "acked"
+            attempt.is_contradicted = attempt.row.get("outcome") == "failed"
+            attempt.outcome = "failed" if attempt.is_contradicted else "acked"
         else:
             attempt.outcome = "failed" if state == "aborted" else "unknown"
     written = {position(record) for record in message.records if history.is_written(record)}
@@ -224,7 +225,7 @@ def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:
     certain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "ok"]
     if history.output is Ledger.READ:
         placed = [row for row in certain if position(row) is not None]
-        certain = _one_a_position(placed) + [row for row in certain if position(row) is None]
+        certain = _one_a_position(placed, _held(placed)) + [row for row in certain if position(row) is None]
     matched.unmatched_effects = effects_by_payload(history, messages, certain, lambda one: one.effects)
     uncertain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "unknown"]
     matched.unmatched_uncertain = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
@@ -246,16 +247,41 @@ def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
         matched.unmatched_uncertain.append((row, found))
 
 
+def turn(row: Row) -> tuple[Any, ...]:
+    """Return what orders rows of the output: time, then their number, then who processed them; none first (61)."""
+    by = ("delivery_sequence", "consumer_id", "generation", "topic", "partition", "offset")
+    return (
+        undated_last(row.get("processed_at")),
+        *((row.get(name) is not None, row.get(name)) for name in by),
+    )
+
+
 def _first_rows(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: undated_last(row.get("processed_at")))
+    return sorted(rows, key=turn)
 
 
-def _one_a_position(rows: list[Row]) -> list[Row]:
-    """Return the first read of each position: reading again makes no second effect (interpretation 23)."""
-    kept: dict[Position | None, Row] = {}
+def _one_a_position(rows: list[Row], held: dict[Position | None, str] | None = None) -> list[Row]:
+    """Return the first read of each position: reading again makes no second effect (interpretation 23).
+
+    By content, what holds something else than another row of the position is not the same read again: `held` says what
+    a row holds that does not say it.
+    """
+    kept: dict[Any, Row] = {}
     for row in _first_rows(rows):
-        kept.setdefault(position(row), row)
+        at = position(row)
+        content = None if held is None else row.get("payload_hash") or held.get(at)
+        kept.setdefault((at, content), row)
     return list(kept.values())
+
+
+def _held(rows: list[Row]) -> dict[Position | None, str]:
+    """Return the greatest payload that was read at each position."""
+    found: dict[Position | None, str] = {}
+    for row in rows:
+        if row.get("payload_hash") is not None:
+            at = position(row)
+            found[at] = max(found.get(at, ""), row["payload_hash"])
+    return found
 
 
 def _one_a_position_unmatched(effects: list[tuple[Row, Unmatched]]) -> list[tuple[Row, Unmatched]]:
@@ -267,12 +293,14 @@ def _one_a_position_unmatched(effects: list[tuple[Row, Unmatched]]) -> list[tupl
 
 
 def _prove(matched: Matched) -> None:
-    """Mark the unknown messages that a record, an effect, a read or their transaction proves (12, 13)."""
+    """Mark the unknown messages that a record, an effect, a read or their transaction proves (12, 13, 87)."""
     proven_transactions: set[Any] = set()
     for message in matched.messages:
         transactions = message.transactions
         is_committed = any(state_of(record) == "committed" for record in message.records)
-        by_committed_read = any(row.get("isolation") == "read_committed" for row in message.reads)
+        by_committed_read = any(
+            (row.get("isolation") or "").lower() == "read_committed" for row in message.reads
+        )
         if (is_committed or by_committed_read) and len(transactions) == 1:
             proven_transactions |= transactions
         is_written = any(matched.history.is_written(record) for record in message.records)
@@ -280,7 +308,8 @@ def _prove(matched: Matched) -> None:
         message.is_proven = is_written or bool(message.effects) or by_read
     for message in matched.messages:
         for attempt in message.attempts:
-            if attempt.outcome == "unknown" and attempt.transaction in proven_transactions:
+            is_proven = attempt.outcome == "unknown" and attempt.transaction in proven_transactions
+            if is_proven and attempt.row.get("outcome") != "failed":
                 message.is_proven = True
 
 
@@ -293,13 +322,15 @@ def _settle_conflicts(matched: Matched) -> None:
             if at is not None and message.is_accepted and attempt.outcome != "failed":
                 claims.setdefault(at, []).append((message, attempt))
     for at, found in sorted(claims.items(), key=lambda item: item[0]):
-        winner = _winner(matched, at, found)
+        winner, record = _winner(matched, at, found), matched.history.records.get(at)
         claimants = {id(message) for message, _ in found}
         payloads = known(attempt.row.get("payload_hash") for _, attempt in found)
         losers = [(message, attempt) for message, attempt in found if message is not winner]
         if losers:
-            for message, _ in losers:
-                message.denied.add(at)
+            for message, attempt in losers:
+                # What was acknowledged after the log was looked at, it does not speak of (38).
+                if record is None or matched.history.log_covers(at, attempt.done_at):
+                    message.denied.add(at)
             matched.conflicts.append((at, losers[0][0], _latest(found)))
         elif len(claimants) == 1 and len(payloads) > 1:
             matched.conflicts.append((at, found[0][0], _latest(found)))

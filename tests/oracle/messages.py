@@ -22,10 +22,14 @@ class Unmatched(Enum):
 
 @dataclass(eq=False)
 class Attempt:
-    """One send attempt; `outcome` is the resolved one once its transaction has been looked at."""
+    """One send attempt; `outcome` is the resolved one once its transaction has been looked at.
+
+    `is_contradicted`: it says that it failed, and its transaction that it was committed (87).
+    """
 
     row: Row
     outcome: str
+    is_contradicted: bool = False
 
     @property
     def transaction(self) -> tuple[Any, Any, Any] | None:
@@ -49,6 +53,12 @@ class Attempt:
         return self.row.get("producer_id"), self.row.get("producer_session")
 
 
+def _start(attempt: Attempt) -> tuple[Any, ...]:
+    """Return what orders attempts: the order of rows decides nothing."""
+    intended = attempt.row.get("intended_partition")
+    return undated_last(attempt.at), intended is not None, intended
+
+
 @dataclass(eq=False)
 class Message:
     """One message with every row that speaks of it."""
@@ -67,8 +77,8 @@ class Message:
 
     @property
     def earliest(self) -> Attempt:
-        """The earliest attempt; one without a time comes last."""
-        return min(self.attempts, key=lambda attempt: undated_last(attempt.at))
+        """The earliest attempt; one without a time comes last, of one moment the one in the lowest partition first."""
+        return min(self.attempts, key=_start)
 
     @property
     def began_at(self) -> datetime | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import Row, position
-from tests.oracle.matching import certainty
+from tests.oracle.history import Row, position, undated_last
+from tests.oracle.matching import certainty, turn
 from tests.oracle.messages import Message
 from tests.oracle.standing import close_enough, standing_finding
 
@@ -25,7 +25,7 @@ def producer_reorders(fates: Fates) -> list[Finding]:
         if first is None or not message.is_accepted or not sequenced:
             continue
         written = [attempt for attempt in sequenced if attempt.outcome != "failed"]
-        attempt = min(written or sequenced, key=lambda one: one.row["sequence"])
+        attempt = min(written or sequenced, key=lambda one: (undated_last(one.at), one.row["sequence"]))
         if fates.history.contract.ordering == "key" and _order_key(message) is None:
             continue
         lane = (*attempt.session, *first[:2], _lane_key(fates, message))
@@ -59,7 +59,7 @@ def consumer_reorders(fates: Fates) -> list[Finding]:
     messages = {
         id(row): message for message in fates.matched.messages for row in message.reads + message.effects
     }
-    lanes: dict[Any, dict[int, Row]] = {}
+    lanes: dict[Any, dict[int, list[Row]]] = {}
     for row in _handed(fates, ledger):
         at = position(row)
         if at is None or None in (row.get("consumer_id"), row.get("generation"), row.get("processed_at")):
@@ -68,12 +68,11 @@ def consumer_reorders(fates: Fates) -> list[Finding]:
         if fates.history.contract.ordering == "key" and (message is None or _order_key(message) is None):
             continue
         key = message and _lane_key(fates, message)
-        firsts = lanes.setdefault((row["consumer_id"], row["generation"], *at[:2], key), {})
-        if at[2] not in firsts or row["processed_at"] < firsts[at[2]]["processed_at"]:
-            firsts[at[2]] = row
+        lane = lanes.setdefault((row["consumer_id"], row["generation"], *at[:2], key), {})
+        lane.setdefault(at[2], []).append(row)
     found = []
-    for firsts in lanes.values():
-        rows = [firsts[offset] for offset in sorted(firsts)]
+    for lane in lanes.values():
+        rows = [_first(lane[offset]) for offset in sorted(lane)]
         for lower, higher in pairwise(rows):
             if _came_before(higher, lower):
                 shown = [(ledger, lower["processed_at"])]
@@ -98,6 +97,14 @@ def _handed(fates: Fates, ledger: Ledger) -> list[Row]:
     is_told = history.has_column(ledger, "transaction_state")
     needs_key = history.contract.multiplicity.effect_key is not None
     return [row for row in rows if certainty(row, rows, is_told, needs_key) == "ok"]
+
+
+def _first(rows: list[Row]) -> Row:
+    """Return the first of one consumer's deliveries: by their numbers where all have one, else by their time (61)."""
+    numbers = [row.get("delivery_sequence") for row in rows]
+    if None in numbers:
+        return min(rows, key=turn)
+    return min(rows, key=lambda row: (row["delivery_sequence"], turn(row)))
 
 
 def _order_key(message: Message) -> str | None:

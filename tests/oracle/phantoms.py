@@ -23,16 +23,21 @@ def phantom_findings(fates: Fates) -> list[Finding]:
 
 
 def _units(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tuple[Row, Unmatched]]]:
-    """Return the rows of the window by what they show: their identity, else each row by itself."""
+    """Return the rows of the window by what they show: their identity, else all of it."""
     by_content = fates.history.contract.identity is Identity.CONTENT
     units: dict[Any, list[tuple[Row, Unmatched]]] = {}
     for row, why in rows:
         name = _identity_of(fates, row)
         unit: Any = (name, why) if by_content else name
-        unit = ("row", id(row)) if name is None else unit
+        unit = ("row", _shown_by(row)) if name is None else unit
         if fates.history.holds(row.get("processed_at"), window_position(fates, row)):
             units.setdefault(unit, []).append((row, why))
     return units
+
+
+def _shown_by(row: Row) -> str:
+    """Return all that the row shows: rows alike in everything nobody can tell apart (20)."""
+    return repr(sorted((name, value) for name, value in row.items() if value is not None))
 
 
 def window_position(fates: Fates, row: Row) -> Position | None:
@@ -47,9 +52,17 @@ def window_position(fates: Fates, row: Row) -> Position | None:
 def _identity_of(fates: Fates, row: Row) -> Any:
     if fates.history.contract.identity is Identity.CONTENT:
         return row.get("payload_hash")
-    if fates.history.contract.identity is Identity.MESSAGE_ID and row.get("message_id") is not None:
-        return row["message_id"]
-    return position(row)
+    at = position(row)
+    if fates.history.contract.identity is Identity.MESSAGE_ID:
+        name = row.get("message_id") or _name_in_the_log(fates, at)
+        return at if name is None else name
+    return at
+
+
+def _name_in_the_log(fates: Fates, at: Position | None) -> str | None:
+    """Return the id that the log shows at the position of a row which shows none itself (20)."""
+    record = fates.history.records.get(at) if at else None
+    return None if record is None or record.get("is_control") else record.get("message_id")
 
 
 def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
@@ -98,13 +111,23 @@ def record_of(fates: Fates, row: Row) -> Row | None:
 
 
 def _earliest_of_payload(fates: Fates, row: Row) -> Row | None:
-    """Return the earliest record that nobody sent of the row's payload: all of them are one identity (66)."""
-    same = [
-        one
+    """Return the earliest record that nobody sent of the row's payload: all of them are one identity (66).
+
+    Where effects say from which of them they came, it is the earliest of those.
+    """
+    same = {
+        position(one): one
         for one in fates.matched.unattempted_records
         if one.get("payload_hash") is not None and one["payload_hash"] == row.get("payload_hash")
-    ]
-    return min(same, key=lambda one: undated_last(one.get("record_timestamp")), default=None)
+    }
+    named = {
+        position(one)
+        for one, why in fates.matched.unmatched_effects
+        if why is Unmatched.UNATTEMPTED and one.get("payload_hash") == row.get("payload_hash")
+    }
+    shown = [same[at] for at in named & set(same) if same[at].get("record_timestamp") is not None]
+    records = shown or list(same.values())
+    return min(records, key=lambda one: undated_last(one.get("record_timestamp")), default=None)
 
 
 def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
@@ -175,7 +198,7 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
         locus = Locus.SINK
     return Finding(
         primary=BreakClass.PHANTOM_UNKNOWN,
-        also=set(),
+        also=_read_again(fates, row),
         time=row.get("processed_at"),
         message_id=row.get("message_id"),
         topic=at[0] if at else row.get("topic"),
@@ -185,6 +208,22 @@ def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
         shown_by={str(BreakClass.PHANTOM_UNKNOWN): [(fates.history.output, row.get("processed_at"))]},
         window_at=window_position(fates, row),
     )
+
+
+def _read_again(fates: Fates, row: Row) -> set[str]:
+    """Return REDELIVERY where what nobody sent was read twice at a position (29)."""
+    name = _identity_of(fates, row)
+    owned = {id(read) for message in fates.matched.messages for read in message.reads}
+    places = [
+        position(read)
+        for read in fates.history.rows(Ledger.READ)
+        if id(read) not in owned
+        and read.get("outcome") in (None, "ok")
+        and name is not None
+        and _identity_of(fates, read) == name
+        and position(read) is not None
+    ]
+    return {str(BreakClass.REDELIVERY)} if len(places) > len(set(places)) else set()
 
 
 def _would_be_in_the_log(fates: Fates, row: Row, at: Position | None) -> bool:
@@ -198,7 +237,7 @@ def _unverifiable(fates: Fates, row: Row) -> Finding:
     at = position(row)
     return Finding(
         primary=BreakClass.UNVERIFIABLE,
-        also=set(),
+        also=_read_again(fates, row),
         time=row.get("processed_at") or BEGINNING,
         message_id=row.get("message_id"),
         topic=row.get("topic"),

@@ -17,14 +17,25 @@ from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW, contr
 from tests.oracle.faults import draw_faults
 from tests.oracle.history import OracleCoverage
 from tests.oracle.simulating import Row, Simulation
+from tests.oracle.varying import EDGES, varied
 
 from tieout.contracts import Contract
 from tieout.model import Ledger, Window
 
 _PAYLOADS = ("x", "y", "z")
 GUARANTEES = ("at_most_once", "at_least_once", "exactly_once", "exactly_once")
-_CONTENT = ("message_id", "topic", "partition", "offset", "key_hash", "payload_hash")
-_OUTPUT = (*_CONTENT, "effect_key", "consumer_group", "consumer_id", "generation", "processed_at", "outcome")
+ORDERINGS = ("none", "none", "partition", "key")
+_PLACE = ("message_id", "topic", "partition", "offset", "leader_epoch")
+_CONTENT = (*_PLACE, "key_hash", "payload_hash", "header_hash", "record_timestamp")
+_READER = (
+    "consumer_group",
+    "consumer_id",
+    "generation",
+    "delivery_sequence",
+    "processed_at",
+    "producer_session",
+)
+_OUTPUT = (*_CONTENT, *_READER, "effect_key", "outcome")
 _SIDE = frozenset({"message_id", "topic", "partition", "offset", "payload_hash", "at", "reason"})
 COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.PRODUCED: frozenset(
@@ -47,7 +58,8 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
             *_CONTENT,
             "transaction_state",
             "is_control",
-            "record_timestamp",
+            "broker_producer_id",
+            "timestamp_type",
             "log_start_offset",
             "last_stable_offset",
             "end_offset",
@@ -57,7 +69,12 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
     ),
     Ledger.DELIVERED: frozenset({*_OUTPUT, "transaction_id", "transaction_state"}),
     Ledger.READ: frozenset({*_OUTPUT, "isolation"}),
-    Ledger.COMMITTED: frozenset({"consumer_group", "topic", "partition", "committed_offset", "committed_at"}),
+    Ledger.COMMITTED: frozenset(
+        {"consumer_group", "topic", "partition", "committed_offset", "committed_at", "leader_epoch"}
+    ),
+    Ledger.ASSIGNED: frozenset(
+        {"consumer_group", "consumer_id", "generation", "kind", "assigned_at", "partitions"}
+    ),
     Ledger.FILTERED: _SIDE,
     Ledger.DEAD_LETTERS: _SIDE,
     Ledger.STAGED: _SIDE,
@@ -76,7 +93,10 @@ _SPARE: dict[Ledger, tuple[tuple[str, ...], ...]] = {
         ("intended_partition",),
         ("partition", "offset"),
         ("offset",),
+        ("attempted_at",),
         ("completed_at",),
+        ("effect_key",),
+        ("header_hash", "record_timestamp"),
         ("outcome",),
     ),
     Ledger.LOG: (
@@ -85,6 +105,11 @@ _SPARE: dict[Ledger, tuple[tuple[str, ...], ...]] = {
         ("message_id",),
         ("transaction_state",),
         ("record_timestamp",),
+        ("header_hash",),
+        ("timestamp_type",),
+        ("is_control",),
+        ("broker_producer_id",),
+        ("leader_epoch",),
         ("log_start_offset",),
         ("last_stable_offset",),
         ("end_offset",),
@@ -100,6 +125,12 @@ _SPARE: dict[Ledger, tuple[tuple[str, ...], ...]] = {
         ("consumer_group",),
         ("generation",),
         ("consumer_id",),
+        ("delivery_sequence",),
+        ("producer_session",),
+        ("effect_key",),
+        ("header_hash", "record_timestamp"),
+        ("leader_epoch",),
+        ("processed_at",),
         ("outcome",),
         ("transaction_state",),
         ("transaction_id", "transaction_state"),
@@ -108,11 +139,17 @@ _SPARE: dict[Ledger, tuple[tuple[str, ...], ...]] = {
         ("key_hash",),
         ("payload_hash",),
         ("message_id",),
+        ("partition", "offset"),
+        ("consumer_group",),
+        ("delivery_sequence",),
+        ("generation",),
+        ("processed_at",),
         ("isolation",),
         ("consumer_id",),
         ("outcome",),
     ),
-    Ledger.COMMITTED: (("consumer_group",), ("committed_at",)),
+    Ledger.COMMITTED: (("consumer_group",), ("committed_at",), ("leader_epoch",)),
+    Ledger.ASSIGNED: (("assigned_at",), ("consumer_group",)),
     Ledger.DEAD_LETTERS: (("message_id",), ("partition", "offset"), ("payload_hash",)),
     Ledger.FILTERED: (("message_id",), ("partition", "offset"), ("payload_hash",)),
 }
@@ -165,7 +202,7 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     """Return terms, ledgers and coverage for a family of histories."""
     ledgers = _wild_ledgers(rng) if is_wild else _plausible_ledgers(rng)
     absent = (Ledger.DEAD_LETTERS,) if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in ledgers else ()
-    terms = _terms(rng)
+    terms = _terms(rng, ledgers)
     terms |= _multiplicity(rng, terms, ledgers)
     coverages = _coverages(rng, list(ledgers))
     lacking = {} if is_wild else _lacking(rng, terms, ledgers)
@@ -213,6 +250,7 @@ def _plausible_ledgers(rng: Random) -> tuple[Ledger, ...]:
         Ledger.FILTERED: 0.4,
         Ledger.DEAD_LETTERS: 0.4,
         Ledger.STAGED: 0.3,
+        Ledger.ASSIGNED: 0.2,
     }
     return (Ledger.PRODUCED, *(ledger for ledger, share in likely.items() if rng.random() < share))
 
@@ -236,14 +274,17 @@ def _simulated_rows(rng: Random, terms: dict[str, Any]) -> dict[Ledger, list[Row
     rows = {
         Ledger.PRODUCED: simulation.produced,
         Ledger.LOG: simulation.log_rows(has_ids=rng.random() < 0.85),
-        Ledger.DELIVERED: _said_of_messages(rng, simulation.delivered),
+        Ledger.DELIVERED: simulation.delivered,
         Ledger.READ: simulation.read,
         Ledger.COMMITTED: simulation.committed,
         Ledger.FILTERED: simulation.filtered,
         Ledger.DEAD_LETTERS: simulation.dead_letters,
         Ledger.STAGED: simulation.staged,
+        Ledger.ASSIGNED: [],
     }
-    return _nameless(rng, rows) if by_content else rows
+    told = varied(rng, rows)
+    told[Ledger.DELIVERED] = _said_of_messages(rng, told[Ledger.DELIVERED])
+    return _nameless(rng, told) if by_content else told
 
 
 def _fan_out(rng: Random, multiplicity: dict[str, Any]) -> tuple[str | None, ...]:
@@ -285,8 +326,8 @@ def _wild_rows(rng: Random, ledgers: tuple[Ledger, ...]) -> dict[Ledger, list[Ro
     }
 
 
-def _terms(rng: Random) -> dict[str, Any]:
-    """Return the contract's fields; ordering stays `none` so that later classes decide no verdict."""
+def _terms(rng: Random, ledgers: tuple[Ledger, ...]) -> dict[str, Any]:
+    """Return the contract's fields."""
     guarantee = rng.choice(GUARANTEES)
     budgets: dict[str, float] = {}
     if rng.random() < 0.3:
@@ -300,8 +341,20 @@ def _terms(rng: Random) -> dict[str, Any]:
         "budgets": budgets,
         "clock_skew": rng.choice(("0s", "0s", "1s", "30s")),
         "look_back": rng.choice(("7d", "2h")),
+        "ordering": rng.choice(ORDERINGS),
+        **({} if Ledger.DELIVERED in ledgers else {"effects": rng.choice(("delivered", "read"))}),
+        **_annotations(rng),
         **_identity(rng),
     }
+
+
+def _annotations(rng: Random) -> dict[str, Any]:
+    """Return now and then an operator's reset of the group, or of another one."""
+    if rng.random() > 0.15:
+        return {}
+    at = START + timedelta(minutes=rng.choice((-5, 0, 10, 40)), seconds=rng.choice((0, 1)))
+    group = rng.choice((GROUP, GROUP, "other"))
+    return {"annotations": [{"at": at.isoformat(), "kind": "offset_reset", "group": group, "note": "again"}]}
 
 
 def _identity(rng: Random) -> dict[str, Any]:
@@ -353,14 +406,18 @@ def _coverages(rng: Random, ledgers: list[Ledger]) -> dict[Ledger, OracleCoverag
 def _coverage(rng: Random, names_all: bool, is_cut: bool) -> OracleCoverage:
     until = GRACE_END + timedelta(hours=rng.choice((0, 0, 0, 3)))
     if not is_cut:
-        since = START - timedelta(minutes=15) if rng.random() < 0.2 else None
+        since = START - timedelta(minutes=rng.choice((15, 15, 0))) if rng.random() < 0.2 else None
         return OracleCoverage(since, until, True, names_all)
     kind = rng.choice(("nothing", "unsound", "ends", "ends", "ends", "begins"))
+    beside = timedelta(microseconds=rng.choice((0, 0, 1, -1)))
     return OracleCoverage(
-        covers_from=START + timedelta(minutes=20) if kind == "begins" else None,
+        covers_from=START + rng.choice((timedelta(minutes=20), beside)) if kind == "begins" else None,
         complete_until={
             "nothing": None,
-            "ends": START + timedelta(minutes=rng.choice((10, 30, 59, 60, 70))),
+            "ends": rng.choice(
+                (*(START + timedelta(minutes=minute) for minute in (10, 30, 59, 70)), *EDGES[1:])
+            )
+            + beside,
         }.get(kind, until),
         is_sound=kind != "unsound",
         names_all_producers=names_all,

@@ -73,7 +73,7 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
                         BreakClass.COMMIT_AHEAD, at, Locus.OFFSET_STORE, time, shown, message.message_id
                     )
                 )
-            previous = max(offsets)
+            previous = max(previous, *offsets)
     return found, flagged
 
 
@@ -92,7 +92,8 @@ def _jumped(
 ) -> list[tuple[Position, Message]]:
     """Return the accepted, visible messages without effect in `[start, end)`, by position."""
     history = fates.history
-    if not history.accounts(time, time + history.contract.max_latency + history.skew):
+    until = time + history.contract.max_latency + history.skew
+    if not history.accounts(until, until):
         return []
     found = []
     for message in fates.matched.messages:
@@ -193,14 +194,16 @@ def _output_beyond(
             at, when = position(row) or first, row.get("processed_at")
             if at is None or when is None or before is None:
                 continue
-            if at[:2] == place and at[2] >= committed and after <= when < before:
-                found.append((when, at[2]))
+            reached = fates.passed(at, row)
+            if at[:2] == place and reached >= committed and after <= when < before:
+                found.append((when, reached))
     for row, _ in fates.matched.unmatched_effects:
         at, when = position(row), row.get("processed_at")
         if at is None or when is None or before is None:
             continue
-        if at[:2] == place and at[2] >= committed and after <= when < before:
-            found.append((when, at[2]))
+        reached = fates.passed(at, row)
+        if at[:2] == place and reached >= committed and after <= when < before:
+            found.append((when, reached))
     return sorted(found)
 
 

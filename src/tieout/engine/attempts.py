@@ -20,6 +20,8 @@ from tieout.model import Identity, Ledger
 STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
 _TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
 _ID_SESSION: Final = ("message_id", "producer_id", "producer_session")
+_TOLD_OF_OUTCOMES: Final = ("says_failed", "is_contradicted")
+"""What follows from an attempt's other columns, so is no part of what tells it apart."""
 
 
 def attempts_of(scope: Scope, log: DataFrame | None, contested: DataFrame | None) -> DataFrame:
@@ -134,14 +136,23 @@ def told_state(stated: Column) -> Column:
 
 
 def _resolved(rows: DataFrame, state: Column) -> DataFrame:
-    """Return the attempts with their resolved `outcome`, given the state of each one's transaction or null."""
+    """Return the attempts with their resolved `outcome`, given the state of each one's transaction or null.
+
+    `says_failed` is what the attempt itself says; `is_contradicted`, that its transaction says otherwise.
+    """
     outcome = (
         F.when((state == "committed") & (F.col("claimed") != "failed"), "acked")
         .when(state == "aborted", "failed")
         .when(state == "open", "unknown")
         .otherwise(F.col("claimed"))
     )
-    return rows.withColumn("outcome", outcome).drop("claimed")
+    says_failed = F.col("claimed") == "failed"
+    told = {
+        "outcome": outcome,
+        "says_failed": says_failed,
+        "is_contradicted": F.coalesce(says_failed & (state == "committed"), F.lit(False)),
+    }
+    return rows.withColumns(told).drop("claimed")
 
 
 def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> DataFrame:
@@ -173,7 +184,8 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
 
 def own_messages(rows: DataFrame) -> DataFrame:
     """Return rows that are each a message by itself, with a key of its own that depends on its content alone."""
-    content = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
+    shown = [F.col(name) for name in sorted(rows.columns) if name not in _TOLD_OF_OUTCOMES]
+    content = F.sha2(F.to_json(F.struct(*shown)), 256)
     among_equals = Window.partitionBy("row_digest").orderBy("row_digest")
     number = F.row_number().over(among_equals).cast("string")
     keyed = rows.withColumn("row_digest", content)

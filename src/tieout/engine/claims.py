@@ -33,6 +33,7 @@ def sent_claims(scope: Scope, attempts: DataFrame) -> DataFrame:
         is_doubtful=F.col("outcome") != "acked",
         ago=-F.unix_micros(done_at),
         name=F.col(scope.identity_column),
+        session=_session(scope, attempts),
     )
 
 
@@ -54,11 +55,19 @@ def read_claims(scope: Scope, reads: DataFrame, attempts: DataFrame) -> DataFram
     is_told = F.col("offset").isNotNull() & F.col("has_identity") & ~F.col("is_ambiguous")
     ours = reads.filter(is_told & F.col("effect_state").isin("ok", "again"))
     attempted = ours.join(attempts.select("key").distinct(), "key", how="left_semi")
-    return _claims(attempted, rank=F.lit(_READ), name=F.col(scope.identity_column))
+    session = _session(scope, attempted)
+    return _claims(attempted, rank=F.lit(_READ), name=F.col(scope.identity_column), session=session)
+
+
+def _session(scope: Scope, rows: DataFrame) -> Column:
+    """Return the session that is part of a row's identity, null where ids are global or the row names none."""
+    is_part = scope.contract.id_scope == "session" and "producer_session" in rows.columns
+    return F.col("producer_session") if is_part else F.lit(None).cast("string")
 
 
 def _claims(rows: DataFrame, **values: Column) -> DataFrame:
     untold = {
+        "session": F.lit(None).cast("string"),
         "is_doubtful": F.lit(False),
         "ago": F.lit(0).cast("bigint"),
         "state": F.lit(None).cast("string"),
@@ -73,13 +82,15 @@ def _claims(rows: DataFrame, **values: Column) -> DataFrame:
 def owners_of(scope: Scope, claims: list[DataFrame]) -> DataFrame:
     """Return per position the message that claims it, and all `claims`, the best first, where there are several.
 
-    Columns: `owned_topic`, `owned_partition`, `owned_offset`, `only` (`key`, `name`, `is_nameless`), `claims`, and of
-    what lies there `held_state` (that of its transaction), `held_until` (when it was open) and `held_at` (its time).
+    Columns: `owned_topic`, `owned_partition`, `owned_offset`, `only` (`key`, `name`, `session`, `is_nameless`),
+    `claims`, and of what lies there `held_state` (that of its transaction), `held_until` (when it was open) and
+    `held_at` (its time).
     """
     every = reduce(DataFrame.unionByName, claims)
     one = F.struct(
         F.min("key").alias("key"),
         F.min("name").alias("name"),
+        F.min("session").alias("session"),
         (F.min("rank") == _NAMELESS_RECORD).alias("is_nameless"),
     )
     owned = every.groupBy(*_PLACE).agg(
@@ -114,10 +125,11 @@ def _lists(claims: DataFrame) -> DataFrame:
     of_message = claims.groupBy(*_PLACE, "key").agg(
         F.min(F.struct(*_ORDER)).alias("order"),
         F.min("name").alias("name"),
+        F.min("session").alias("session"),
         (F.min("rank") == _NAMELESS_RECORD).alias("is_nameless"),
         F.collect_set(F.when(F.col("rank") < _NAMELESS_RECORD, F.col("payload_hash"))).alias("contents"),
     )
-    claim = F.struct("order", "key", "name", "is_nameless", "contents")
+    claim = F.struct("order", "key", "name", "session", "is_nameless", "contents")
     return of_message.groupBy(*_PLACE).agg(F.array_sort(F.collect_list(claim)).alias("claims"))
 
 
@@ -128,12 +140,14 @@ def with_owner(scope: Scope, rows: DataFrame, owners: DataFrame) -> DataFrame:
     (a record that shows no id and that nobody sent there), and what `owners_of` says of what lies there.
     """
     shown, content = F.col(scope.identity_column), F.col("payload_hash")
+    session = _session(scope, rows)
 
     def fits(claim: Column) -> Column:
-        return F.coalesce(claim["name"] == shown, F.lit(True))
+        is_same_id = F.coalesce(claim["name"] == shown, F.lit(True))
+        return is_same_id & F.coalesce(claim["session"] == session, F.lit(True))
 
     def chosen(claim: Column) -> Column:
-        return F.struct(*[claim[name].alias(name) for name in ("key", "name", "is_nameless")])
+        return F.struct(*[claim[name].alias(name) for name in ("key", "name", "session", "is_nameless")])
 
     fitting = F.filter("claims", fits)
     of_content = F.filter(fitting, lambda claim: F.array_contains(claim["contents"], content))

@@ -52,10 +52,12 @@ def classified(scope: Scope, messages: DataFrame) -> DataFrame:
 
 def _is_judged_here(scope: Scope) -> Column:
     """Return whether the class belongs to this window: by its earliest attempt, a phantom by its first effect."""
-    seen_here = scope.holds_message(F.col("first_seen_at"))
-    is_phantom = is_orphan() | is_aborted_effect()
     is_uncommitted = F.col("class") == BreakClass.PHANTOM_UNCOMMITTED.value
-    here = F.when(is_phantom, seen_here).when(is_uncommitted, scope.holds_message(F.col("open_seen_at")))
+    here = (
+        F.when(is_orphan(), scope.holds_message(F.col("first_seen_at")))
+        .when(is_aborted_effect(), scope.holds_message(F.col("effect_seen_at")))
+        .when(is_uncommitted, scope.holds_message(F.col("open_seen_at")))
+    )
     return here.otherwise(F.col("is_owned")) & F.col("class").isNotNull()
 
 

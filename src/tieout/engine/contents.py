@@ -58,18 +58,19 @@ def _with_states(rows: DataFrame, records: DataFrame) -> DataFrame:
 
 
 def _with_record_keys(scope: Scope, log: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return records with `key`, `named_id` (their payload, else their sender's) and `is_claimed`: by position.
+    """Return records with `key`, `named_id` (their payload, else their sender's), `is_claimed` and `has_identity`.
 
-    A record of another payload than the attempt that names its position is not that attempt's. Records that no attempt
-    names are, in the order of the log, those of the attempts of their payload without position; one more than these is
-    a copy of the payload's latest attempt, unless it may be somebody else's.
+    By position: a record of another payload than the attempt that names its position is not that attempt's. Records
+    that no attempt names are, in the order of the log, those of the attempts of their payload without position; one
+    more than these is a copy of the payload's latest attempt, unless it may be somebody else's. One without payload may
+    be any send's.
     """
     joined = log.join(_claims_of(log, rows), same(POSITION, "at_"), how="left")
     claimed = joined.drop(*(f"at_{name}" for name in POSITION))
     named_id = F.coalesce("payload_hash", "sent_hash")
-    named = claimed.withColumns({"is_claimed": F.col("key").isNotNull(), "named_id": named_id}).drop(
-        "sent_hash"
-    )
+    told = {"is_claimed": F.col("key").isNotNull(), "named_id": named_id}
+    told["has_identity"] = told["is_claimed"] | F.col("payload_hash").isNotNull()
+    named = claimed.withColumns(told).drop("sent_hash")
     free = named.filter(~F.col("is_claimed")).drop("key")
     return named.filter("is_claimed").unionByName(
         _with_payload_keys(scope, free, rows), allowMissingColumns=True

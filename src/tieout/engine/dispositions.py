@@ -35,9 +35,9 @@ def disposed(
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
     Position facts are worked out for messages without effect, by content for all: `is_passed`, `went_unread` (with a
-    topic that was deleted), `is_committed` (the commits cover it), `cover` (the first commit beyond a visible one),
-    `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`. `may_share_ids` says whether any id is used
-    for several messages.
+    topic that was deleted), `is_committed` (the commits cover it), `covers` (the first commit beyond each visible one),
+    `cover` (the first of these), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
+    `may_share_ids` says whether any id is used for several messages.
     """
     by_content = scope.contract.identity == Identity.CONTENT
     is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
@@ -61,12 +61,16 @@ def disposed(
 
 def _is_committed_ahead(scope: Scope) -> Column:
     """Return whether a commit covered a record without effect, the evidence being complete beyond what it may take."""
-    committed_at = F.col("cover.committed_at")
     is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
     if scope.contract.identity == Identity.CONTENT:
         is_open &= ~F.col("may_be_elsewhere")
-    is_complete = scope.is_accounted(committed_at + F.lit(scope.patience))
+    is_complete = F.exists("covers", lambda cover: is_accounted_after(scope, cover["committed_at"]))
     return F.coalesce(is_open & is_complete, F.lit(False))
+
+
+def is_accounted_after(scope: Scope, committed_at: Column) -> Column:
+    """Return whether what had no effect yet when it was committed would have shown one since."""
+    return F.coalesce(scope.is_accounted(committed_at + F.lit(scope.patience)), F.lit(False))
 
 
 def position_facts(
@@ -98,6 +102,10 @@ def position_facts(
     positions = positions.drop("f_topic", "f_partition")
     positions = _with_log_facts(scope, positions, bounds, records, progress)
     positions = _with_deletion(scope, positions)
+    cover = F.when(
+        F.col("cover").isNotNull() & F.col("is_visible"),
+        F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"),
+    )
     return positions.groupBy("key").agg(
         F.bool_and(_is_passed() | F.col("went_unread")).alias("is_passed"),
         F.bool_and("went_unread").alias("went_unread"),
@@ -106,12 +114,8 @@ def position_facts(
         F.bool_and(F.col("is_covered") | F.col("went_unread")).alias("is_covered_by_log"),
         F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
-        F.min(
-            F.when(
-                F.col("cover").isNotNull() & F.col("is_visible"),
-                F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"),
-            )
-        ).alias("cover"),
+        F.min(cover).alias("cover"),
+        F.collect_list(cover).alias("covers"),
     )
 
 
@@ -383,7 +387,8 @@ def _over_unknown_topics(by_topic: DataFrame) -> DataFrame:
 
 def is_unplaced() -> Column:
     """Return whether nothing shows where in the log the message is, and no effect that it arrived."""
-    return (F.size("asserted") == 0) & (F.col("effect_rows") == 0)
+    is_logged = F.col("written") + F.col("aborted") + F.col("open") > 0
+    return (F.size("asserted") == 0) & (F.col("effect_rows") == 0) & ~is_logged
 
 
 def _any(condition: Column) -> Column:

@@ -18,7 +18,7 @@ from tieout.model import Identity, Ledger
 
 
 def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
-    """Return the group's rows of `delivered` or `read`, with `effect_state` in {ok, again, unknown, none}.
+    """Return the group's rows of `delivered` or `read`, with `effect_state` in {ok, unknown, none}.
 
     Rows that name another group are somebody else's output and are set aside; rows that name none are the group's.
     """
@@ -33,12 +33,11 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
         .when((outcome == "unknown") | (sink_state == "open") | is_keyless, "unknown")
         .otherwise("ok")
     )
-    ours = (
+    return (
         _with_sink_states(scope, ledger, rows.filter(scope.is_ours()))
         .withColumns({"offset": placed_offset(F.col("offset")), "effect_state": state})
         .drop("sink_state")
     )
-    return _first_reads(ours) if ledger == scope.effect_ledger == Ledger.READ else ours
 
 
 def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFrame:
@@ -61,15 +60,23 @@ def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFram
     )
 
 
-def _first_reads(rows: DataFrame) -> DataFrame:
-    """Return reads with one effect a position: where only reads are known, reading again is no second effect."""
-    again = Window.partitionBy(*POSITION, "effect_state").orderBy(
-        F.col("processed_at").asc_nulls_last(), "delivery_sequence"
+def with_first_reads(scope: Scope, rows: DataFrame) -> DataFrame:
+    """Return keyed reads with `effect_state` `again` where a message had been read at the position before.
+
+    Where only reads are known, reading a position again is no second effect; what else was read there, as at a position
+    that was written over or that a mirror has, is another message's.
+    """
+    held = F.coalesce("payload_hash", F.max("payload_hash").over(Window.partitionBy(*POSITION)))
+    is_same = held if scope.contract.identity == Identity.CONTENT else F.col("key")
+    ties = [F.col(name) for name in ("delivery_sequence", "consumer_id", "generation")]
+    again = Window.partitionBy(*POSITION, "effect_state", "read_before").orderBy(
+        F.col("processed_at").asc_nulls_last(), *ties, "message_id", "payload_hash"
     )
     is_again = (
         F.col("offset").isNotNull() & (F.row_number().over(again) > 1) & (F.col("effect_state") == "ok")
     )
-    return rows.withColumn("effect_state", F.when(is_again, "again").otherwise(F.col("effect_state")))
+    state = F.when(is_again, "again").otherwise(F.col("effect_state"))
+    return rows.withColumn("read_before", is_same).withColumn("effect_state", state).drop("read_before")
 
 
 def reused_ids_of(scope: Scope, attempts: DataFrame, contested: DataFrame | None) -> DataFrame | None:
@@ -89,21 +96,25 @@ def reused_ids_of(scope: Scope, attempts: DataFrame, contested: DataFrame | None
     return materialised(reused.groupBy(F.col("message_id").alias("reused_id")).agg(candidates))
 
 
-def with_id_key(rows: DataFrame, reused: DataFrame | None) -> DataFrame:
-    """Return rows with `by_id`: the key of the message their id (and payload) names, null where that is not decided."""
+def with_id_key(scope: Scope, rows: DataFrame, reused: DataFrame | None) -> DataFrame:
+    """Return rows with `by_id`: the key of the message their id (and payload) names, null where that is not decided.
+
+    Where ids are a session's, one that its session did not send is nobody's.
+    """
     if reused is None:
         return rows.withColumn("by_id", id_key())
     joined = rows.join(reused, F.col("message_id") == F.col("reused_id"), how="left")
+    session, is_of_session = F.col("producer_session"), F.lit(scope.contract.id_scope == "session")
     named = F.filter(
         "candidates",
-        lambda c: F.col("producer_session").isNull() | (c["producer_session"] == F.col("producer_session")),
+        lambda c: ~is_of_session | session.isNull() | (c["producer_session"].eqNullSafe(session)),
     )
     fitting = F.filter(named, lambda c: c["payload_hash"] == F.col("payload_hash"))
     fitting_keys = F.array_distinct(F.transform(fitting, lambda c: c["key"]))
     keys = F.array_distinct(F.transform(named, lambda c: c["key"]))
     contents = F.array_compact(F.array_distinct(F.transform(named, lambda c: c["payload_hash"])))
     chosen = (
-        F.when(F.col("reused_id").isNull(), id_key())
+        F.when(F.col("reused_id").isNull() | (F.size(keys) == 0), id_key())
         .when(F.size(fitting_keys) == 1, fitting_keys[0])
         .when((F.size(keys) == 1) & (F.size(contents) <= 1), keys[0])
     )
@@ -120,7 +131,7 @@ def with_record_keys(
     if scope.contract.identity == Identity.POSITION:
         keyed = with_position_key(records, reused)
         return keyed.withColumns({"named_id": F.col("message_id"), "is_claimed": F.lit(True)})
-    by_id = with_id_key(_with_session(records), reused).drop("producer_session")
+    by_id = with_id_key(scope, _with_session(records), reused).drop("producer_session")
     is_claim = (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
     owners = owners_of(scope, [sent_claims(scope, attempts.filter(is_claim))])
     by_own_id = F.when(F.col("message_id").isNotNull(), F.col("by_id"))
@@ -160,7 +171,7 @@ def with_message_keys(
         by_id: Column = F.when(F.col("offset").isNotNull() & F.lit(by_position), F.col("key"))
         matched = own.withColumns({"by_id": by_id, "is_ambiguous": F.lit(False)}).drop("key")
     else:
-        matched = with_id_key(_with_session(placed), reused)
+        matched = with_id_key(scope, _with_session(placed), reused)
         has_id = F.col("message_id").isNotNull()
         is_ambiguous = has_id & F.col("by_id").isNull() & F.col("owner").isNull()
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})

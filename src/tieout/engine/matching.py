@@ -20,6 +20,7 @@ from tieout.engine.dispositions import disposed, with_first_records, with_log_co
 from tieout.engine.effects import (
     consumer_rows_of,
     reused_ids_of,
+    with_first_reads,
     with_message_keys,
     with_record_keys,
 )
@@ -124,6 +125,8 @@ def _others(
     for ledger in (Ledger.READ, Ledger.DELIVERED):
         if ledger in scope.evidence:
             rows = with_message_keys(scope, consumer_rows_of(scope, ledger), owners, reused)
+            if ledger == scope.effect_ledger == Ledger.READ:
+                rows = with_first_reads(scope, rows)
             keyed[ledger] = materialised(rows)
         if ledger == Ledger.READ and ledger in keyed:
             owners = owners_of(scope, [*claims, read_claims(scope, keyed[ledger], attempts)])

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import small_side
+from tieout.engine.keys import NEVER
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import FAN_OUT_COLUMNS, fan_out_facts, fans_out
 from tieout.engine.scope import Scope
@@ -33,7 +34,7 @@ _EVENT_COLUMNS: Final = (
     "held_state", "held_at", "open_until", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
-    "broker_producer_id", "is_log_append",
+    "broker_producer_id", "is_log_append", "says_failed", "is_contradicted",
 )  # fmt: skip
 
 
@@ -85,7 +86,7 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     """Return rows in the columns every event has; what a ledger does not know is null."""
     chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
     truths = ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered")
-    types = dict.fromkeys((*truths, "is_log_append"), "boolean")
+    types = dict.fromkeys((*truths, "is_log_append", "says_failed", "is_contradicted"), "boolean")
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
     types |= dict.fromkeys(("at", "done_at", "held_at", "open_until", "record_timestamp"), "timestamp")
@@ -177,6 +178,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
     attempt, inside = _is(ATTEMPT), scope.in_window(F.col("at"))
     outcome, placed = F.col("state"), F.col("offset").isNotNull()
     sent = F.struct("at", "sequence", "producer_id", "producer_session")
+    began = F.coalesce("at", F.lit(NEVER).cast("timestamp"))
     # A failed send may be the one that is in the log after all: where its record is, or where it knows no position.
     may_be_there = ~placed | F.coalesce(F.col("held_state").isin("none", "committed"), F.lit(False))
     failed_there = attempt & (outcome == "failed") & may_be_there
@@ -192,6 +194,7 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "last_attempt_at": F.max(_when(attempt, F.col("at"))),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
+        "is_contradicted": F.coalesce(F.bool_or(attempt & F.col("is_contradicted")), F.lit(False)),
         "failed_there": F.count_if(failed_there),
         "failed_there_in": F.count_if(failed_there & inside),
         "last_failed_there": F.max(_when(failed_there, F.struct("at", "done_at"))),
@@ -201,7 +204,9 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "unknown_place": F.min(
             _when(attempt & placed & (outcome == "unknown"), F.struct("at", _place().alias("place")))
         ),
-        "intended_partition": F.min(_when(attempt, F.col("intended_partition"))),
+        "intended_partition": F.min(_when(attempt, F.struct(began, "intended_partition")))[
+            "intended_partition"
+        ],
         "is_misrouted": F.coalesce(
             F.bool_or(attempt & (outcome != "failed") & (F.col("partition") != F.col("intended_partition"))),
             F.lit(False),
@@ -245,6 +250,7 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
             F.min(_when(is_possible & inside, at)),
             F.min(_when(is_possible, at)),
         ),
+        "effect_seen_at": F.coalesce(F.min(_when(effect & inside, at)), F.min(_when(effect, at))),
         "is_ambiguous": F.coalesce(
             F.bool_or(F.col("is_ambiguous") & (is_possible | F.col("kind").isin(FILTERED, DEAD_LETTER))),
             F.lit(False),
@@ -311,11 +317,12 @@ def _sets(scope: Scope) -> dict[str, Column]:
     attempt, record, state, placed = _is(ATTEMPT), _is(RECORD), F.col("state"), F.col("offset").isNotNull()
     asserts = placed & ((attempt & (state != "failed")) | _is_written() | (_is(READ) & (state != "none")))
     in_transaction = attempt & F.col("transaction_id").isNotNull()
+    is_doubtful = in_transaction & (state == "unknown") & ~F.col("says_failed")
     transaction = F.struct("producer_id", "producer_session", "transaction_id")
     effect = _is(_effect_kind(scope)) & (state == "ok")
     sets = {
         "transactions": _when(in_transaction & (state != "failed"), transaction),
-        "unknown_transactions": _when(in_transaction & (state == "unknown"), transaction),
+        "unknown_transactions": _when(is_doubtful, transaction),
         "failed_transactions": _when(in_transaction & (state == "failed"), transaction),
         "intended_partitions": _when(attempt, F.col("intended_partition")),
         "uncovered_copies": _when(asserts & ~F.col("is_log_covered"), _position()),

@@ -80,7 +80,7 @@ def bounds_of(scope: Scope) -> DataFrame:
         F.coalesce("log_end", F.col("last_offset") + 1).alias("log_end"),
         F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
         "observed_at",
-        "cleanup_policy",
+        F.lower("cleanup_policy").alias("cleanup_policy"),
         "has_epochs",
         lacks_markers.alias("lacks_markers"),
     )

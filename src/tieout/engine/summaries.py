@@ -92,10 +92,15 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     """Return the classes and flags of a message that the ledgers which show them do not cover.
 
     Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
-    against. That all attempts failed has its own question. Loss and unknown phantoms carry their own proof.
+    against. That all attempts failed has its own question. Loss carries its own proof, and of an unknown phantom one
+    effect is enough.
     """
     ledger = scope.effect_ledger
-    first, last = F.col("first_effect_at"), F.col("last_effect.at")
+    is_unknown = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_UNKNOWN.value))
+    first, last = (
+        F.when(is_unknown, F.col("first_seen_at")).otherwise(end)
+        for end in (F.col("first_effect_at"), F.col("last_effect.at"))
+    )
     is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
     effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | _have_all_failed(scope)))
@@ -104,7 +109,7 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     )
     compared = F.array(*[F.lit(name) for name in _COMPARED])
     return (
-        F.when(~effects_hold, held)
+        F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value))))
         .when(~attempts_hold, F.array_intersect(held, compared))
         .otherwise(F.array())
     )
@@ -113,14 +118,15 @@ def _doubtful(scope: Scope, held: Column) -> Column:
 def _have_all_failed(scope: Scope) -> Column:
     """Return whether an attempt that succeeded would be known: by `produced` up to the effects, and by the log.
 
-    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log.
+    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log. Of a
+    committed transaction it may have done so in any log.
     """
     first, last = F.col("first_attempt.at"), F.col("last_attempt_at")
     until = F.greatest(last, F.col("last_effect.at") + F.lit(scope.contract.clock_skew))
     is_told = scope.covered_from(Ledger.PRODUCED, F.least(first, F.col("first_effect_at")))
     is_told &= scope.covered_until(Ledger.PRODUCED, until)
     if Ledger.LOG not in scope.evidence:
-        return is_told
+        return is_told & ~F.col("is_contradicted")
     is_logged = scope.covered_from(Ledger.LOG, first) & scope.covered_until(Ledger.LOG, last)
     return is_told & ((F.col("aborted") > 0) | is_logged)
 

@@ -127,6 +127,23 @@ def test_outcome_of_another_word_is_counted(spark: SparkSession, tmp_path: Path)
     assert _evidence(spark, tmp_path, [{"outcome": "ok", "message_id": "1"}], "delivered").coverage.rows == 1
 
 
+@pytest.mark.parametrize("column", ["outcome", "transaction_state"])
+def test_words_in_capitals_or_with_blanks_are_counted(
+    spark: SparkSession, tmp_path: Path, column: str
+) -> None:
+    """A word is taken as it is written: whoever writes others says in `columns` what they mean."""
+    word = {"outcome": "acked", "transaction_state": "committed"}[column]
+    rows = [
+        {"message_id": str(n), column: w} for n, w in enumerate((word, word.upper(), f" {word}", f"{word} "))
+    ]
+
+    found = _evidence(spark, tmp_path, rows)
+    lowered = _evidence(spark, tmp_path, rows, columns={column: f"lower(trim({column}))"})
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 3)
+    assert rows_of(lowered, column) == [(word,)] * 4
+
+
 def test_canonical_schema_whatever_the_source_has(spark: SparkSession, tmp_path: Path) -> None:
     """Other columns are left behind, missing ones are null and not present."""
     found = _evidence(spark, tmp_path, [{"message_id": "1", "colour": "red"}])

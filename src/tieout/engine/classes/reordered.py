@@ -28,8 +28,11 @@ def _ordered(scope: Scope, messages: DataFrame) -> DataFrame:
     return keyed.filter(F.col("order_key").isNotNull()) if scope.contract.ordering == "key" else keyed
 
 
-def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> DataFrame:
-    """Return one break a pair in the wrong order, at its later row; both hold id, time and position."""
+def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, shown_by: Ledger) -> DataFrame:
+    """Return one break a pair in the wrong order, at its later row; both hold id, time and position.
+
+    It is shown where the ledger that has the rows covers the later one: before, an earlier one may be missing.
+    """
     clues = [name for name in ("is_plain_overlap",) if name in rows.columns]
     placed = rows.select(
         *clues,
@@ -43,7 +46,9 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus) -> 
             F.struct("topic", "partition", F.col("later.offset").alias("offset")),
         ).alias("positions"),
     )
-    found = placed.filter(scope.holds(F.col("at"), F.col("offset")))
+    at = F.col("at")
+    is_shown = scope.covered_from(shown_by, at) & scope.covered_until(shown_by, at)
+    found = placed.filter(scope.holds(at, F.col("offset"))).withColumn("is_shown", is_shown)
     subject = F.to_json(F.struct("positions"))
     return standing(found, name, "order", F.lit(locus.value), subject=subject, flags=F.array())
 
@@ -78,7 +83,7 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     clued = pairs.withColumn(
         "is_plain_overlap", is_overlap & F.col("later.is_plain") & F.col("earlier.is_plain")
     )
-    return _descents(clued, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER)
+    return _descents(clued, scope, BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER, Ledger.PRODUCED)
 
 
 def shows_turns(scope: Scope) -> bool:
@@ -97,13 +102,17 @@ def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return the pairs whose position rises and whose first delivery falls, per consumer, generation and partition.
 
     `rows` are the group's reads, or where none are known its output; with `order_key` only equal keys make a pair.
+    Which delivery of a position came first their `delivery_sequence` says where all have one, else their time.
     """
     keys = [name for name in ("order_key",) if name in rows.columns]
     reader = ("topic", "partition", "consumer_id", "generation", *keys)
     is_known = F.col("offset").isNotNull() & F.col("processed_at").isNotNull()
     for name in ("consumer_id", "generation"):
         is_known = is_known & F.col(name).isNotNull()
-    first = F.min(F.struct(F.col("processed_at").alias("at"), "delivery_sequence", "message_id"))
+    delivery = F.struct(F.col("processed_at").alias("at"), "delivery_sequence", "message_id")
+    has_turns = F.count("delivery_sequence") == F.count("*")
+    by_turn = F.min(F.struct("delivery_sequence", delivery.alias("delivery")))["delivery"]
+    first = F.when(has_turns, by_turn).otherwise(F.min(delivery))
     firsts = (
         rows.filter(is_known)
         .groupBy(*reader, "offset")
@@ -115,7 +124,7 @@ def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
         _came_before("upper", "lower")
     )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
-    return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER)
+    return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER, scope.reader_ledger)
 
 
 def _came_before(one: str, other: str) -> Column:
@@ -149,4 +158,4 @@ def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
         F.col("lower").isNotNull() & is_earlier
     )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
-    return _descents(named, scope, BreakClass.REORDER_OUTPUT, Locus.SINK)
+    return _descents(named, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, scope.effect_ledger)

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.dispositions import absent_positions
+from tieout.engine.dispositions import absent_positions, is_accounted_after
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.matching import Matched
@@ -77,13 +77,24 @@ def _commit_row(offset: str, at: str) -> Column:
     )
 
 
+def _is_shown(scope: Scope, first: str, last: str) -> Column:
+    """Return whether the ledger of commits covers these two."""
+    ledger = Ledger.COMMITTED
+    return scope.covered_from(ledger, F.col(first)) & scope.covered_until(ledger, F.col(last))
+
+
 def _at_place(*extra: str) -> Column:
     return F.to_json(F.struct(*PLACE, *extra))
 
 
 def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return one break a commit that covered accepted records in flight; a lost one is flagged, not repeated here."""
-    ahead = messages.filter(F.col("is_committed_ahead") & (F.col("disposition") == "in_flight"))
+    """Return one break a commit that covered accepted records in flight; a lost one is flagged, not repeated here.
+
+    A message at several positions was covered by a commit at each of them.
+    """
+    pending = messages.filter(F.col("is_committed_ahead") & (F.col("disposition") == "in_flight"))
+    covered = pending.select("message_id", F.explode("covers").alias("cover"))
+    ahead = covered.filter(is_accounted_after(scope, F.col("cover.committed_at")))
     position = F.struct("cover.topic", "cover.partition", "cover.offset")
     by_commit = (
         ahead.groupBy("cover.topic", "cover.partition", "cover.committed_at", "cover.committed_offset")
@@ -95,6 +106,7 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
         .filter(scope.holds(F.col("committed_at"), F.col("offset")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
         .withColumn("commit_rows", F.array(_commit_row("committed_offset", "committed_at")))
+        .withColumn("is_shown", _is_shown(scope, "committed_at", "committed_at"))
     )
     subject = _at_place("committed_at", "committed_offset")
     return standing(
@@ -130,13 +142,15 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
     ).filter((F.col("low") < F.col("before")) & scope.holds(F.col("committed_at"), F.col("low")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
     pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
-    rows = pairs.withColumns({"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair})
+    is_shown = _is_shown(scope, "before_at", "committed_at")
+    rows = pairs.withColumns(
+        {"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair, "is_shown": is_shown}
+    )
     is_annotated = F.lit(False)
     for note in scope.contract.annotations:
         if note.kind == "offset_reset" and note.group in (None, scope.contract.group):
-            is_between = (F.col("before_at") <= F.lit(note.at)) & (
-                F.col("committed_at") >= F.lit(note.at) - F.lit(scope.contract.clock_skew)
-            )
+            noted_at, skew = F.lit(note.at), F.lit(scope.contract.clock_skew)
+            is_between = (F.col("before_at") <= noted_at + skew) & (F.col("committed_at") >= noted_at - skew)
             is_annotated = is_annotated | is_between
     flags = F.array_compact(F.array(F.when(is_annotated, "annotated")))
     subject = _at_place("committed_at", "low")
