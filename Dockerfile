@@ -31,8 +31,9 @@ RUN mkdir --parents /usr/share/man/man1 \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /jars
 COPY requirements/jars requirements
-RUN mvn --quiet --batch-mode -f requirements/pom.xml dependency:copy-dependencies -DoutputDirectory=/jars/found \
- && cd found && sha256sum --check --strict ../requirements/checksums.txt
+RUN mvn --quiet --batch-mode -f requirements/pom.xml dependency:copy-dependencies -DoutputDirectory=/jars/found
+WORKDIR /jars/found
+RUN sha256sum --check --strict ../requirements/checksums.txt
 
 FROM ${BASE}
 # The slim image has no folder for manual pages, without which Java's package does not install.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from scripts.stack import demo, interrupts, services, state
 from scripts.stack.console import Steps, complain, say
-from scripts.stack.layout import DEFAULT_HOME, Layout
+from scripts.stack.layout import DEFAULT_HOME, ROOT, Layout
 
+from tieout import settings
 from tieout.errors import TieoutError
 from tieout.store import Store
 
@@ -44,7 +45,7 @@ def up(layout: Layout, only: Sequence[str]) -> int:
     started = state.recall(layout)
     if started is None or not services.is_running(started):
         try:
-            plan = demo.plan_of(demo.examples_of(layout, only, keep=True))
+            plan = demo.plan_of(demo.examples_of(layout, only, keep=True)).with_contracts(own_contracts())
             started = services.start(layout, plan, Steps(), is_fresh=False)
         except BaseException:
             services.stop(layout)
@@ -55,6 +56,11 @@ def up(layout: Layout, only: Sequence[str]) -> int:
     say(f"Airflow's command line: . {layout.environment}")
     say("stop it with: make down")
     return 0
+
+
+def own_contracts() -> tuple[Path, ...]:
+    """Return the folders of the user's contracts; relative ones start at the checkout, as the DAGs' file reads them."""
+    return tuple(ROOT / folder for folder in settings.contract_folders())
 
 
 def down(layout: Layout) -> int:

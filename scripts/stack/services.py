@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scripts.stack import database, processes, spark, state
@@ -46,6 +46,10 @@ class Plan:
     contracts: tuple[Path, ...]
     webhooks: tuple[str, ...]
     dags: frozenset[str]
+
+    def with_contracts(self, folders: Iterable[Path]) -> Plan:
+        """Return the same plan with more folders, whose DAGs nobody waits for."""
+        return replace(self, contracts=(*self.contracts, *folders))
 
 
 def start(layout: Layout, plan: Plan, steps: Steps, *, is_fresh: bool = True) -> Started:
