@@ -105,6 +105,15 @@ def test_the_example_can_have_every_fault() -> None:
     assert set(example.rates) == set(FAULTS)
 
 
+def test_the_day_to_backfill_lasts_a_day() -> None:
+    """It is backfilled from midnight to midnight, and its faults are so rare that each strikes once."""
+    day = load_description(REPOSITORY / "examples" / "simulated" / "day.yml")
+
+    assert day.messages / day.rate == 24 * 3600
+    assert len(day.rates) == 3
+    assert max(day.rates.values()) * day.rounds * day.partitions < 1
+
+
 def test_the_page_lists_every_fault() -> None:
     """Name and purpose as the code has them, and none that the code has not."""
     page = (REPOSITORY / "docs" / "reference" / "simulation.md").read_text()
