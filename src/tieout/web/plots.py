@@ -82,7 +82,8 @@ def plot(
         ),
         tuple(
             Mark(_x(number, buckets.count), HEIGHT - 6, f"{names[number]:{ticks.form}}")
-            for number in range(0, buckets.count, ticks.every)
+            for number in range(buckets.count)
+            if ticks.has(buckets.bounds(number))
         ),
         tuple(Mark(LEFT - 6, _y(top * part / 4, top), on_axis(top * part / 4, form)) for part in (0, 2, 4)),
         tuple(

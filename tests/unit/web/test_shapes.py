@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -69,6 +70,30 @@ def test_a_schedule_promises_the_time_in_which_it_is_active(
 ) -> None:
     """Without a schedule nothing is missing, and outside of the contract's active time neither."""
     assert expected_time(replace(HEAD, **changes), DAY, TEN + 100 * HOUR) == expected
+
+
+@pytest.mark.parametrize(
+    ("period", "first"),
+    [
+        (Period.DAY, datetime(2026, 11, 20, 12, tzinfo=UTC)),
+        (Period.WEEK, datetime(2026, 11, 17, tzinfo=UTC)),
+        (Period.MONTH, datetime(2026, 10, 26, tzinfo=UTC)),
+    ],
+)
+def test_a_day_is_named_where_it_begins(period: Period, first: datetime) -> None:
+    """Whenever one looks: hours by their threes, days at midnight, months at their Mondays."""
+    buckets = buckets_until(period, TEN + timedelta(days={Period.DAY: 1, Period.WEEK: 3}.get(period, 0)))
+
+    starts = [buckets.bounds(number).start for number in range(buckets.count)]
+    named = [
+        buckets.bounds(number).start
+        for number in range(buckets.count)
+        if TICKS[period].has(buckets.bounds(number))
+    ]
+
+    assert starts[0] < first
+    assert named[0] == first
+    assert len({later - earlier for earlier, later in pairwise(named)}) == 1
 
 
 @pytest.mark.parametrize("period", Period)
