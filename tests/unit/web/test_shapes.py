@@ -135,6 +135,21 @@ def test_one_lost_message_of_a_million_is_seen() -> None:
     assert offset_lines([{**_row(), "offsets": None}], []) == ()
 
 
+def test_no_name_below_a_plot_is_cut_off() -> None:
+    """A week whose last quarter begins a Monday does not name that Monday: there is no room right of it."""
+    week = buckets_until(Period.WEEK, datetime(2026, 11, 23, 1, tzinfo=UTC))
+    made = plot("t", [Series("one", (1.0,) * week.count)], week, TICKS[Period.WEEK], str)
+
+    assert [mark.text for mark in made.x_marks] == [
+        "Tue 17",
+        "Wed 18",
+        "Thu 19",
+        "Fri 20",
+        "Sat 21",
+        "Sun 22",
+    ]
+
+
 def test_a_line_is_broken_where_a_value_is_missing() -> None:
     """Nothing known is not drawn as zero."""
     values: tuple[float | None, ...] = (1.0, None, 2.0, 4.0)
