@@ -9,6 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from tieout.model import Window
 from tieout.store.views import Buckets
 
 _MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
@@ -36,10 +37,23 @@ _PARTS: Final[Mapping[Period, tuple[timedelta, int]]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Ticks:
-    """Which buckets are named above a heat map or below a plot, and how: every so many, as `strftime` writes it."""
+    """Which buckets are named above a heat map or below a plot, and how: every so many, as `strftime` writes it.
+
+    They are counted from a Monday's midnight and not from the first bucket shown: the name of a day stands where
+    the day begins.
+    """
 
     every: int
     form: str
+
+    def has(self, bucket: Window) -> bool:
+        """Tell whether the bucket is one that is named.
+
+        >>> morning = Window(datetime(2026, 11, 20, 6, tzinfo=UTC), datetime(2026, 11, 20, 12, tzinfo=UTC))
+        >>> TICKS[Period.WEEK].has(morning)
+        False
+        """
+        return not (bucket.start - _MONDAY) % ((bucket.end - bucket.start) * self.every)
 
 
 TICKS: Final[Mapping[Period, Ticks]] = MappingProxyType(

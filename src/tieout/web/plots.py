@@ -13,6 +13,8 @@ from tieout.web.periods import Ticks
 WIDTH: Final = 560
 HEIGHT: Final = 160
 LEFT: Final = 64
+NAME_HALF: Final = 20
+"""How much of a bucket's name stands to the right of its place; one without that room would be cut off."""
 BOTTOM: Final = 22
 TOP: Final = 8
 MOST_LINES: Final = 8
@@ -82,7 +84,8 @@ def plot(
         ),
         tuple(
             Mark(_x(number, buckets.count), HEIGHT - 6, f"{names[number]:{ticks.form}}")
-            for number in range(0, buckets.count, ticks.every)
+            for number in range(buckets.count)
+            if ticks.has(buckets.bounds(number)) and _x(number, buckets.count) + NAME_HALF <= WIDTH
         ),
         tuple(Mark(LEFT - 6, _y(top * part / 4, top), on_axis(top * part / 4, form)) for part in (0, 2, 4)),
         tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -71,6 +72,30 @@ def test_a_schedule_promises_the_time_in_which_it_is_active(
     assert expected_time(replace(HEAD, **changes), DAY, TEN + 100 * HOUR) == expected
 
 
+@pytest.mark.parametrize(
+    ("period", "first"),
+    [
+        (Period.DAY, datetime(2026, 11, 20, 12, tzinfo=UTC)),
+        (Period.WEEK, datetime(2026, 11, 17, tzinfo=UTC)),
+        (Period.MONTH, datetime(2026, 10, 26, tzinfo=UTC)),
+    ],
+)
+def test_a_day_is_named_where_it_begins(period: Period, first: datetime) -> None:
+    """Whenever one looks: hours by their threes, days at midnight, months at their Mondays."""
+    buckets = buckets_until(period, TEN + timedelta(days={Period.DAY: 1, Period.WEEK: 3}.get(period, 0)))
+
+    starts = [buckets.bounds(number).start for number in range(buckets.count)]
+    named = [
+        buckets.bounds(number).start
+        for number in range(buckets.count)
+        if TICKS[period].has(buckets.bounds(number))
+    ]
+
+    assert starts[0] < first
+    assert named[0] == first
+    assert len({later - earlier for earlier, later in pairwise(named)}) == 1
+
+
 @pytest.mark.parametrize("period", Period)
 def test_a_period_ends_with_the_moment_asked_for(period: Period) -> None:
     """The last bucket holds the moment before, and the same period is given for its own end."""
@@ -108,6 +133,21 @@ def test_one_lost_message_of_a_million_is_seen() -> None:
 
     assert (line.placed[0].width, line.placed[0].x) == (2, WIDTH - 2)
     assert offset_lines([{**_row(), "offsets": None}], []) == ()
+
+
+def test_no_name_below_a_plot_is_cut_off() -> None:
+    """A week whose last quarter begins a Monday does not name that Monday: there is no room right of it."""
+    week = buckets_until(Period.WEEK, datetime(2026, 11, 23, 1, tzinfo=UTC))
+    made = plot("t", [Series("one", (1.0,) * week.count)], week, TICKS[Period.WEEK], str)
+
+    assert [mark.text for mark in made.x_marks] == [
+        "Tue 17",
+        "Wed 18",
+        "Thu 19",
+        "Fri 20",
+        "Sat 21",
+        "Sun 22",
+    ]
 
 
 def test_a_line_is_broken_where_a_value_is_missing() -> None:
