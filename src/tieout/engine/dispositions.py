@@ -106,7 +106,7 @@ def position_facts(
         F.col("cover").isNotNull() & F.col("is_visible"),
         F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"),
     )
-    return positions.groupBy("key").agg(
+    facts = positions.groupBy("key").agg(
         F.bool_and(_is_passed() | F.col("went_unread")).alias("is_passed"),
         F.bool_and("went_unread").alias("went_unread"),
         F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
@@ -114,9 +114,9 @@ def position_facts(
         F.bool_and(F.col("is_covered") | F.col("went_unread")).alias("is_covered_by_log"),
         F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
-        F.min(cover).alias("cover"),
         F.collect_list(cover).alias("covers"),
     )
+    return facts.withColumn("cover", F.array_min("covers"))
 
 
 def _is_passed() -> Column:
@@ -399,9 +399,7 @@ def _any(condition: Column) -> Column:
 def _is_old_enough(scope: Scope) -> Column:
     """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
     sent_at = F.col("first_attempt.at")
-    is_sent_covered = scope.covered_from(Ledger.PRODUCED, sent_at) & scope.covered_until(
-        Ledger.PRODUCED, sent_at
-    )
+    is_sent_covered = scope.covered_between(Ledger.PRODUCED, sent_at, sent_at)
     return is_sent_covered & scope.is_accounted(F.col("deadline"), since=_began(scope))
 
 
@@ -432,10 +430,8 @@ def lacks_evidence(scope: Scope) -> Column:
     """Return whether what would decide on a message without effect is missing, rather than its time not having come."""
     horizon = scope.window.end + scope.contract.grace
     is_untold = ~scope.is_accounted(F.least(F.col("deadline"), F.lit(horizon)), since=_began(scope))
-    is_unattested = ~(
-        scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at"))
-        & scope.covered_until(Ledger.PRODUCED, F.col("first_attempt.at"))
-    )
+    sent_at = F.col("first_attempt.at")
+    is_unattested = ~scope.covered_between(Ledger.PRODUCED, sent_at, sent_at)
     return is_untold | is_unattested
 
 

@@ -119,7 +119,7 @@ def excess_is_told(scope: Scope, since: Column, until: Column) -> Column:
     """Return whether `produced` would show the origin of one row more than there are attempts, had it another one."""
     if not scope.evidence[Ledger.PRODUCED].coverage.names_all_producers:
         return F.lit(False)
-    return scope.covered_from(Ledger.PRODUCED, since) & scope.covered_until(Ledger.PRODUCED, until)
+    return scope.covered_between(Ledger.PRODUCED, since, until)
 
 
 def with_nameless_sends(rows: DataFrame, attempts: DataFrame) -> DataFrame:

@@ -151,6 +151,10 @@ class Scope:
             return F.lit(False)
         return F.coalesce(time <= F.lit(coverage.complete_until), F.lit(False))
 
+    def covered_between(self, ledger: Ledger, first: Column, last: Column) -> Column:
+        """Return whether the ledger's evidence reaches back to the first time, and is complete up to the last."""
+        return self.covered_from(ledger, first) & self.covered_until(ledger, last)
+
     def is_accounted(self, until: Column, since: Column | None = None) -> Column:
         """Return whether every accounting ledger is complete up to `until`, and reaches back to `since`."""
         covered = [self.covered_until(ledger, until) for ledger in self.accounting_ledgers]

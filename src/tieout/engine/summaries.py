@@ -101,11 +101,11 @@ def _doubtful(scope: Scope, held: Column) -> Column:
         F.when(is_unknown, F.col("first_seen_at")).otherwise(end)
         for end in (F.col("first_effect_at"), F.col("last_effect.at"))
     )
-    is_covered = scope.covered_from(ledger, first) & scope.covered_until(ledger, last)
+    is_covered = scope.covered_between(ledger, first, last)
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
     effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | _have_all_failed(scope)))
-    attempts_hold = scope.covered_from(Ledger.PRODUCED, F.col("first_attempt.at")) & scope.covered_until(
-        Ledger.PRODUCED, F.col("last_attempt_at")
+    attempts_hold = scope.covered_between(
+        Ledger.PRODUCED, F.col("first_attempt.at"), F.col("last_attempt_at")
     )
     compared = F.array(*[F.lit(name) for name in _COMPARED])
     return (
@@ -123,11 +123,10 @@ def _have_all_failed(scope: Scope) -> Column:
     """
     first, last = F.col("first_attempt.at"), F.col("last_attempt_at")
     until = F.greatest(last, F.col("last_effect.at") + F.lit(scope.contract.clock_skew))
-    is_told = scope.covered_from(Ledger.PRODUCED, F.least(first, F.col("first_effect_at")))
-    is_told &= scope.covered_until(Ledger.PRODUCED, until)
+    is_told = scope.covered_between(Ledger.PRODUCED, F.least(first, F.col("first_effect_at")), until)
     if Ledger.LOG not in scope.evidence:
         return is_told & ~F.col("is_contradicted")
-    is_logged = scope.covered_from(Ledger.LOG, first) & scope.covered_until(Ledger.LOG, last)
+    is_logged = scope.covered_between(Ledger.LOG, first, last)
     return is_told & ((F.col("aborted") > 0) | is_logged)
 
 

@@ -12,7 +12,6 @@ from typing import Final
 from tieout.contracts import Contract, FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
-_ELSEWHERE: Final = "connection://"
 _SET_ASIDE: Final = ("_", ".")
 
 
@@ -36,8 +35,9 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
 
 def local_bytes(contract: Contract) -> int | None:
     """Return how many bytes all the evidence has, or None where not all of it is in files of this machine."""
-    paths = [path for ledger in contract.ledgers.values() for path in _paths(ledger.source) or (_ELSEWHERE,)]
-    if any(_REMOTE.match(path) for path in paths):
+    named = [_paths(ledger.source) for ledger in contract.ledgers.values()]
+    paths = [path for some in named for path in some or ()]
+    if None in named or any(_REMOTE.match(path) for path in paths):
         return None
     return sum(_size(match) for path in paths for match in _matches(path, contract.base_dir))
 

@@ -36,9 +36,7 @@ def origin_is_covered(scope: Scope) -> Column:
     skew, seen_at = F.lit(scope.contract.clock_skew), F.col("first_seen_at")
     until = scope.covered_until(Ledger.PRODUCED, seen_at + skew)
     record_at = F.coalesce("from_record_at", "record_at")
-    recorded = scope.covered_from(Ledger.PRODUCED, record_at - skew) & scope.covered_until(
-        Ledger.PRODUCED, record_at + skew
-    )
+    recorded = scope.covered_between(Ledger.PRODUCED, record_at - skew, record_at + skew)
     reaches_back = scope.covered_from(Ledger.PRODUCED, seen_at - F.lit(scope.contract.look_back))
     starts_with_topic = F.coalesce("has_first_record", F.lit(False))
     by_position_only = F.col("message_id").isNull() | F.lit(scope.contract.identity == Identity.POSITION)

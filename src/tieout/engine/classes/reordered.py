@@ -47,7 +47,7 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, sho
         ).alias("positions"),
     )
     at = F.col("at")
-    is_shown = scope.covered_from(shown_by, at) & scope.covered_until(shown_by, at)
+    is_shown = scope.covered_between(shown_by, at, at)
     found = placed.filter(scope.holds(at, F.col("offset"))).withColumn("is_shown", is_shown)
     subject = F.to_json(F.struct("positions"))
     return standing(found, name, "order", F.lit(locus.value), subject=subject, flags=F.array())

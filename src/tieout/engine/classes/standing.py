@@ -77,12 +77,6 @@ def _commit_row(offset: str, at: str) -> Column:
     )
 
 
-def _is_shown(scope: Scope, first: str, last: str) -> Column:
-    """Return whether the ledger of commits covers these two."""
-    ledger = Ledger.COMMITTED
-    return scope.covered_from(ledger, F.col(first)) & scope.covered_until(ledger, F.col(last))
-
-
 def _at_place(*extra: str) -> Column:
     return F.to_json(F.struct(*PLACE, *extra))
 
@@ -95,7 +89,7 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
     pending = messages.filter(F.col("is_committed_ahead") & (F.col("disposition") == "in_flight"))
     covered = pending.select("message_id", F.explode("covers").alias("cover"))
     ahead = covered.filter(is_accounted_after(scope, F.col("cover.committed_at")))
-    position = F.struct("cover.topic", "cover.partition", "cover.offset")
+    position, committed_at = F.struct("cover.topic", "cover.partition", "cover.offset"), F.col("committed_at")
     by_commit = (
         ahead.groupBy("cover.topic", "cover.partition", "cover.committed_at", "cover.committed_offset")
         .agg(
@@ -103,10 +97,10 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
             F.min_by("message_id", "cover.offset").alias("message_id"),
             F.array_sort(F.collect_set(position)).alias("all_positions"),
         )
-        .filter(scope.holds(F.col("committed_at"), F.col("offset")))
+        .filter(scope.holds(committed_at, F.col("offset")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
         .withColumn("commit_rows", F.array(_commit_row("committed_offset", "committed_at")))
-        .withColumn("is_shown", _is_shown(scope, "committed_at", "committed_at"))
+        .withColumn("is_shown", scope.covered_between(Ledger.COMMITTED, committed_at, committed_at))
     )
     subject = _at_place("committed_at", "committed_offset")
     return standing(
@@ -142,7 +136,7 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
     ).filter((F.col("low") < F.col("before")) & scope.holds(F.col("committed_at"), F.col("low")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
     pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
-    is_shown = _is_shown(scope, "before_at", "committed_at")
+    is_shown = scope.covered_between(Ledger.COMMITTED, F.col("before_at"), F.col("committed_at"))
     rows = pairs.withColumns(
         {"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair, "is_shown": is_shown}
     )
@@ -193,9 +187,8 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
 
     `absent` holds the acked positions at which the log has no record at all (`dispositions.absent_positions`).
     """
-    is_sent_covered = scope.covered_from(Ledger.PRODUCED, F.col("sent_at")) & scope.covered_until(
-        Ledger.PRODUCED, F.col("sent_at")
-    )
+    sent_at = F.col("sent_at")
+    is_sent_covered = scope.covered_between(Ledger.PRODUCED, sent_at, sent_at)
     rows = absent.filter(
         F.col("is_covered") & ~F.col("is_superseded") & scope.holds(F.col("sent_at"), F.col("offset"))
     ).withColumns(
@@ -252,8 +245,7 @@ def log_identity_conflict(
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn(
             "is_shown",
-            scope.covered_from(Ledger.PRODUCED, F.col("sent_at"))
-            & scope.covered_until(Ledger.PRODUCED, F.col("at")),
+            scope.covered_between(Ledger.PRODUCED, F.col("sent_at"), F.col("at")),
         )
     )
     return standing(
