@@ -82,7 +82,7 @@ _NOTATION: Final = {
     for ledger, time in _TIME_OF.items()
 }
 """The columns of a ledger without rows: an empty source has columns, too."""
-_DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?")
+_DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?(?:(\d+)us)?")
 
 
 @dataclass(frozen=True)
@@ -176,13 +176,14 @@ def time_of(text: str) -> datetime:
     found = _DURATION.fullmatch(text)
     if found is None or not text.strip("-"):
         raise ValueError(f"not a time: {text!r}; expected a duration such as 5m, -1h30m or 250ms")
-    sign, days, hours, minutes, seconds, millis = found.groups()
+    sign, days, hours, minutes, seconds, millis, micros = found.groups()
     length = timedelta(
         days=int(days or 0),
         hours=int(hours or 0),
         minutes=int(minutes or 0),
         seconds=int(seconds or 0),
         milliseconds=int(millis or 0),
+        microseconds=int(micros or 0),
     )
     return START - length if sign else START + length
 

@@ -263,7 +263,10 @@ def _bounds(rows: list[Row]) -> Bounds:
         value = latest.get(column)
         return otherwise if value is None else value
 
-    end = stated("end_offset", max(offsets, default=-1) + 1)
+    seen_to = (
+        max(offsets) + 1 if offsets else max(stated("log_start_offset", 0), stated("last_stable_offset", 0))
+    )
+    end = stated("end_offset", seen_to)
     return Bounds(
         start=stated("log_start_offset", min(offsets, default=0)),
         stable=stated("last_stable_offset", min(opened, default=end)),

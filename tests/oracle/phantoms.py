@@ -104,10 +104,13 @@ def record_of(fates: Fates, row: Row) -> Row | None:
         record = fates.history.records[at]
         if not record.get("is_control") and not contradict(record.get("message_id"), row.get("message_id")):
             return record
-    if row.get("message_id") is None:
-        return None
-    same = [one for one in fates.matched.unattempted_records if one.get("message_id") == row["message_id"]]
-    return min(same, key=lambda one: (one["topic"], one["partition"], one["offset"]), default=None)
+    return min(_records_of_its_id(fates, row), key=lambda one: known([position(one)]), default=None)
+
+
+def _records_of_its_id(fates: Fates, row: Row) -> list[Row]:
+    """Return the records that nobody sent with the effect's id."""
+    name, records = row.get("message_id"), fates.matched.unattempted_records
+    return [one for one in records if name is not None and one.get("message_id") == name]
 
 
 def _earliest_of_payload(fates: Fates, row: Row) -> Row | None:
@@ -127,7 +130,7 @@ def _earliest_of_payload(fates: Fates, row: Row) -> Row | None:
     }
     shown = [same[at] for at in named & set(same) if same[at].get("record_timestamp") is not None]
     records = shown or list(same.values())
-    return min(records, key=lambda one: undated_last(one.get("record_timestamp")), default=None)
+    return min(records, key=lambda one: one.get("record_timestamp") or BEGINNING, default=None)
 
 
 def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
@@ -136,7 +139,7 @@ def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
     coverage = history.coverage.get(Ledger.PRODUCED)
     if coverage is None or not coverage.names_all_producers:
         return False
-    logged_at = record.get("record_timestamp") if record else None
+    logged_at = _logged_at(fates, row, record)
     if logged_at is not None:
         return history.covers(Ledger.PRODUCED, logged_at - history.skew, logged_at + history.skew)
     at = row.get("processed_at")
@@ -146,6 +149,16 @@ def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
     firsts = known([_first_of_the_topic(fates, row.get("topic")), _first_of_the_partition(fates, row)])
     from_there = max([reaches_back, *(first - history.skew for first in firsts)])
     return history.covers(Ledger.PRODUCED, min(from_there, at), at + history.skew)
+
+
+def _logged_at(fates: Fates, row: Row, record: Row | None) -> datetime | None:
+    """Return when the first of the records was written that the effect may come from, None where any has no time."""
+    if record is None:
+        return None
+    is_known = position(record) == position(row) or fates.history.contract.identity is Identity.CONTENT
+    records = [record] if is_known else _records_of_its_id(fates, row)
+    times = [one.get("record_timestamp") for one in records]
+    return min(known(times)) if None not in times else None
 
 
 def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:

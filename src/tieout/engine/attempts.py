@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.contested import contested_among, with_position_key
 from tieout.engine.joining import same
-from tieout.engine.keys import NEVER, POSITION, id_key, placed_offset
+from tieout.engine.keys import NEVER, POSITION, id_key, placed_offset, row_digest
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -59,9 +59,12 @@ def with_log_state(
         F.col("message_id").alias("held_id"),
     )
     joined = rows.join(held, same(POSITION, "held_") & F.col("offset").isNotNull(), how="left")
-    is_other = F.coalesce(F.col("held_id") != F.col("message_id"), F.lit(False))
-    own = joined.select(*rows.columns, F.when(~is_other, F.col("held_state")).alias("log_state"))
     is_by_id = scope.contract.identity == Identity.MESSAGE_ID and scope.has(Ledger.LOG, "message_id")
+    is_same = F.col("held_id") == F.col("message_id")
+    # A failed send asserts no position, so what lies there is its own only where it shows the send's id.
+    is_own = F.when(F.col("claimed") == "failed", is_same & F.lit(is_by_id)).otherwise(is_same)
+    is_nobodys = is_own.isNull() & (F.col("claimed") != "failed")
+    own = joined.select(*rows.columns, F.when(is_own | is_nobodys, F.col("held_state")).alias("log_state"))
     if not is_by_id or not scope.evidence[Ledger.PRODUCED].may_lack_position:
         return own
     return _with_state_by_id(own, held)
@@ -184,8 +187,7 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
 
 def own_messages(rows: DataFrame) -> DataFrame:
     """Return rows that are each a message by itself, with a key of its own that depends on its content alone."""
-    shown = [F.col(name) for name in sorted(rows.columns) if name not in _TOLD_OF_OUTCOMES]
-    content = F.sha2(F.to_json(F.struct(*shown)), 256)
+    content = row_digest(name for name in rows.columns if name not in _TOLD_OF_OUTCOMES)
     among_equals = Window.partitionBy("row_digest").orderBy("row_digest")
     number = F.row_number().over(among_equals).cast("string")
     keyed = rows.withColumn("row_digest", content)

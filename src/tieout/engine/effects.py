@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from tieout.engine.attempts import told_state
 from tieout.engine.claims import HELD, owners_of, sent_claims, with_owner
 from tieout.engine.contested import with_position_key
-from tieout.engine.keys import POSITION, id_key, placed_offset, position_key
+from tieout.engine.keys import POSITION, id_key, placed_offset, position_key, row_digest
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -132,7 +132,7 @@ def with_record_keys(
         keyed = with_position_key(records, reused)
         return keyed.withColumns({"named_id": F.col("message_id"), "is_claimed": F.lit(True)})
     by_id = with_id_key(scope, _with_session(records), reused).drop("producer_session")
-    is_claim = (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
+    is_claim = ~F.col("says_failed") & (F.col("outcome") != "failed") | (F.col("log_state") == "aborted")
     owners = owners_of(scope, [sent_claims(scope, attempts.filter(is_claim))])
     by_own_id = F.when(F.col("message_id").isNotNull(), F.col("by_id"))
     return (
@@ -173,15 +173,14 @@ def with_message_keys(
     else:
         matched = with_id_key(scope, _with_session(placed), reused)
         has_id = F.col("message_id").isNotNull()
-        is_ambiguous = has_id & F.col("by_id").isNull() & F.col("owner").isNull()
+        is_ambiguous = has_id & F.col("by_id").isNull() & (F.col("owner").isNull() | F.col("is_nameless"))
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
-    digest = F.sha2(F.to_json(F.struct(*[F.col(name) for name in sorted(rows.columns)])), 256)
     alone = F.coalesce(
         F.when(F.col("is_ambiguous"), F.concat(F.lit("a:"), "message_id")),
         F.when(F.col("offset").isNotNull(), position_key()),
-        F.concat(F.lit("r:"), digest),
+        F.concat(F.lit("r:"), row_digest(rows.columns)),
     )
-    owner_fits = F.col("owner").isNotNull()
+    owner_fits = F.col("owner").isNotNull() & ~F.col("is_ambiguous")
     if by_position:
         owner_fits &= F.col("owner") == F.col("by_id")
     # A record that shows no id and that nobody claims says less about a row than the row's own id does.

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import same
+from tieout.engine.keys import row_digest
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
@@ -68,7 +69,7 @@ def with_content_keys(scope: Scope, rows: DataFrame, attempts: DataFrame) -> Dat
     is_told_apart = F.col("paired_key").isNotNull() | is_copy | is_unsent
     keyed = known.withColumns({"key": key, "has_identity": is_told_apart}).select(*rows.columns)
     nameless = rows.filter(is_effect & ~is_known).withColumns(
-        {"key": F.concat(F.lit("r:"), _digest(rows)), "has_identity": F.lit(False)}
+        {"key": F.concat(F.lit("r:"), row_digest(rows.columns)), "has_identity": F.lit(False)}
     )
     return keyed.unionByName(nameless).unionByName(rows.filter(~is_effect))
 
@@ -161,7 +162,7 @@ def _paired(
         moment.alias("moment"),
         F.lit(True).alias("is_taker"),
         number.alias("number"),
-        _digest(rows).alias("tie"),
+        row_digest(rows.columns).alias("tie"),
         wanted.alias("wanted"),
         F.struct(*rows.columns).alias("row"),
     )
@@ -173,11 +174,6 @@ def _paired(
     takers = queued.filter("is_taker").select("row", *_PLACE, "latest_key")
     is_taken = F.col("place").isNotNull() & same(_PLACE, "at_")
     return takers.join(places, is_taken, how="left").select("row.*", "paired_key", "latest_key")
-
-
-def _digest(rows: DataFrame) -> Column:
-    """Return the digest of a whole row: what tells rows apart that nothing else does."""
-    return F.sha2(F.to_json(F.struct(*sorted(rows.columns))), 256)
 
 
 def _queued(lines: DataFrame) -> DataFrame:

@@ -46,9 +46,10 @@ def log_rows_of(scope: Scope) -> DataFrame | None:
 def bounds_of(scope: Scope) -> DataFrame:
     """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
 
-    Of several statements the latest observed holds; what none states comes from the rows. `first_unstable` is the last
-    stable offset, or the lowest open record's, null where nothing is unstable. `has_epochs`: its records are of
-    several leaders. `lacks_markers`: the topic has transactions, and its control records were not read.
+    Of several statements the latest observed holds; what none states comes from the rows, and where there are none
+    from the other bounds. `first_unstable` is the last stable offset, or the lowest open record's, null where nothing
+    is unstable. `has_epochs`: its records are of several leaders. `lacks_markers`: the topic has transactions, and its
+    control records were not read.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
@@ -77,7 +78,9 @@ def bounds_of(scope: Scope) -> DataFrame:
         "topic",
         "partition",
         F.coalesce("log_start", "lowest_offset").alias("log_start"),
-        F.coalesce("log_end", F.col("last_offset") + 1).alias("log_end"),
+        F.coalesce("log_end", F.col("last_offset") + 1, F.greatest("log_start", "stated_stable")).alias(
+            "log_end"
+        ),
         F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
         "observed_at",
         F.lower("cleanup_policy").alias("cleanup_policy"),

@@ -144,6 +144,21 @@ def test_words_in_capitals_or_with_blanks_are_counted(
     assert rows_of(lowered, column) == [(word,)] * 4
 
 
+def test_a_row_of_the_log_is_a_record_or_states_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    """What names neither an offset nor a bound shows nothing of the log: it is counted, and the log does not cover."""
+    place = {"topic": "orders", "partition": 0}
+    rows = [place | {"offset": 0}, place | {"end_offset": 1}, place | {"message_id": "m", "offset": None}]
+
+    found = _evidence(spark, tmp_path, rows, ledger="log")
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (2, 1)
+    assert not found.coverage.is_sound
+    assert any(
+        "p.jsonl:3: offset: expected a record's offset, or one of log_start_offset" in note
+        for note in found.coverage.notes
+    )
+
+
 def test_canonical_schema_whatever_the_source_has(spark: SparkSession, tmp_path: Path) -> None:
     """Other columns are left behind, missing ones are null and not present."""
     found = _evidence(spark, tmp_path, [{"message_id": "1", "colour": "red"}])

@@ -48,7 +48,10 @@ LOG_DUPLICATE = MessageRule(
     BreakClass.LOG_DUPLICATE,
     _logged_twice,
     at(Locus.PRODUCER_TO_BROKER),
-    needs=(Need(Ledger.LOG), Need(Ledger.PRODUCED, ("partition", "offset"))),
+    needs=(
+        Need(Ledger.LOG),
+        *[Need(shown, ("partition", "offset")) for shown in (Ledger.PRODUCED, Ledger.READ)],
+    ),
 )
 OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, has_further_effects, _output_locus)
 REDELIVERY = MessageRule(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 from pyspark.errors import AnalysisException
@@ -37,6 +38,8 @@ _NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
 _PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()")
 _BELONGS: Final = "_tieout_belongs"
 _VALUE: Final = "_tieout_value_"
+_OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
+"""What a row of the log states, one of them at least."""
 _SHOWN_COLUMNS: Final = 40
 _SHOWN_TEXT: Final = 80
 
@@ -78,7 +81,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     with lenient(source.sparkSession):
         valued = _with_values(source, ledger, spec, mapping, names)
         faults = [F.col(FAULT), *(_fault_of(valued, ledger, field, mapping) for field in schema.fields)]
-        fault = F.coalesce(*faults)
+        fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
         values = [_value_of(valued, field, mapping) for field in schema.fields]
         rows = valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull()).select(
             *values,
@@ -218,6 +221,15 @@ def _fault_of(valued: DataFrame, ledger: Ledger, field: StructField, mapping: Ma
         return F.when(~value.isin(*words), F.lit(f"{field.name}: expected {expected}"))
     expected = _described(field.dataType)
     return F.when(raw.isNotNull() & value.isNull(), F.lit(f"{field.name}: expected {expected}"))
+
+
+def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
+    """Return why the row says nothing whatever its columns hold: one of the log is a record, or states bounds."""
+    if ledger is not Ledger.LOG or not mapped:
+        return F.lit(None).cast(StringType())
+    stated = [F.col(_VALUE + name).isNotNull() for name in _OF_THE_LOG if name in mapped]
+    expected = f"offset: expected a record's offset, or one of {', '.join(_OF_THE_LOG[1:])}"
+    return F.when(~reduce(Column.__or__, stated, F.lit(False)), F.lit(expected))
 
 
 def _words(ledger: Ledger, column: str) -> frozenset[str]:
