@@ -249,11 +249,17 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
     own = {attempt.row.get("transaction_id") for attempt in message.attempts} - {None}
     found: list[tuple[Ledger, datetime | None]] = []
     rows = [(fates.history.output, row) for row in message.effects]
-    rows += [(Ledger.READ, row) for row in message.reads if fates.history.output is not Ledger.READ]
+    by_content = fates.history.contract.identity is Identity.CONTENT
+    # Where only the hash tells, a read without one is no message's effect; its position still says what it showed.
+    rows += [
+        (Ledger.READ, row)
+        for row in message.reads
+        if fates.history.output is not Ledger.READ or (by_content and row.get("payload_hash") is None)
+    ]
     for ledger, row in rows:
         at = position(row)
         candidates = [record for record in message.records if at is None or position(record) == at]
-        if fates.history.contract.identity is Identity.CONTENT and at is not None:
+        if by_content and at is not None:
             candidates = [fates.history.records[at]] if at in fates.history.records else []
         if at is None and not _is_from_the_log(fates, message):
             candidates = []  # nobody knows from which of its positions the row came

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from tieout.contracts.scalars import Instant, Model, Ratio, Text
+from tieout.contracts.scalars import Duration, Instant, Model, Ratio, Text
 from tieout.contracts.sources import Source
 
 
@@ -45,7 +45,8 @@ Coverage = Annotated[
 class LedgerSpec(Model):
     """One ledger: where its rows are, which of them belong to it, and how they become canonical.
 
-    `columns` maps canonical names to Spark SQL over the source's columns; equal names may be left out.
+    `columns` maps canonical names to Spark SQL over the source's columns; equal names may be left out. `reach` is how
+    far before a window the source is read; without it, it is read whole.
     """
 
     source: Source
@@ -53,5 +54,6 @@ class LedgerSpec(Model):
         default={}, json_schema_extra={"additionalProperties": {"type": "string"}}
     )
     where: Text | None = None
+    reach: Duration | None = None
     tolerance: Tolerance = Tolerance()
     coverage: Coverage | None = None

@@ -29,6 +29,7 @@ _IGNORED_BUDGETS: Final[dict[Guarantee, frozenset[str]]] = {
     Guarantee.AT_LEAST_ONCE: frozenset({"loss_ratio"}),
     Guarantee.EXACTLY_ONCE: frozenset({"loss_ratio", "duplicate_ratio"}),
 }
+_READ_WHOLE: Final = (Ledger.COMMITTED, Ledger.ASSIGNED)
 
 
 class Problem(NamedTuple):
@@ -124,6 +125,29 @@ def _coverage_problems(ledger: Ledger, coverage: CoverageSpec) -> Iterator[tuple
             yield (field,), f"only the ledger produced has {field}, {ledger} has none"
 
 
+def _reach(contract: Contract) -> Iterator[Problem]:
+    for ledger, spec in contract.ledgers.items():
+        if spec.reach is None:
+            continue
+        path, told = ("ledgers", ledger.value, "reach"), format_duration(spec.reach)
+        if contract.windows == "offsets":
+            yield Problem(path, "has no effect with windows: offsets: a range of offsets begins at no time")
+        elif ledger in _READ_WHOLE:
+            yield Problem(
+                path, f"{ledger} is read whole: its last row before a window counts, however old it is"
+            )
+        elif ledger is Ledger.LOG and spec.source.kind != "kafka":
+            yield Problem(
+                path,
+                f"of the ledger log only a kafka source finds where a time begins, {spec.source.kind} does not",
+            )
+        elif spec.reach < contract.margin:
+            margin = format_duration(contract.margin)
+            yield Problem(
+                path, f"{told} is shorter than margin = {margin}, which is read before every window"
+            )
+
+
 def _identity(contract: Contract) -> Iterator[Problem]:
     if contract.id_scope == "session" and contract.identity is not Identity.MESSAGE_ID:
         yield Problem(("id_scope",), f"session has no effect with identity: {contract.identity}")
@@ -195,6 +219,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _ledgers,
     _columns,
     _coverage,
+    _reach,
     _identity,
     _multiplicity,
     _active,

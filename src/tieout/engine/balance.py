@@ -86,7 +86,8 @@ def _states_of(messages: DataFrame, scope: Scope | None) -> DataFrame:
     """Return per message key what a position that is its first, or any other, counts as."""
     untold = F.lit("unattempted")
     if scope is not None:
-        untold = F.when(origin_is_covered(scope), "unattempted").otherwise("unverifiable")
+        record_at = F.coalesce("from_record_at", "record_at")
+        untold = F.when(origin_is_covered(scope, record_at), "unattempted").otherwise("unverifiable")
     state = F.when(F.col("attempts") == 0, untold).otherwise(F.coalesce("disposition", F.lit("in_flight")))
     return messages.select(
         F.col("key").alias("message_key"),

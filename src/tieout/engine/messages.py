@@ -225,9 +225,8 @@ def _record_facts() -> dict[str, Column]:
         "has_idempotent_record": F.bool_or(record & (F.col("broker_producer_id") >= 0)),
         "has_plain_record": F.bool_or(record & (F.col("broker_producer_id") < 0)),
         "is_log_append": F.coalesce(F.bool_or(_is_written() & F.col("is_log_append")), F.lit(False)),
-        "record_at": F.when(
-            F.count_if(record & F.col("at").isNull()) == 0, F.min(_when(record, F.col("at")))
-        ),
+        "record_at": F.min(_when(record, F.col("at"))),
+        "undated_records": F.count_if(record & F.col("at").isNull()),
         "record_topic": F.min(_when(record, F.col("topic"))),
     }
 

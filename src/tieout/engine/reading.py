@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
 from tieout.engine.session import SMALL_BYTES, suited_to
 from tieout.engine.sources import READERS
-from tieout.engine.sources.conforming import Conformed, conformed, text_columns
+from tieout.engine.sources.conforming import Conformed, conformed, plain_column, text_columns
 from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
@@ -29,6 +29,7 @@ from tieout.engine.sources.source import (
     FILE,
     ROW,
     TEXT,
+    Reach,
     Reading,
     Request,
     cluster_failure,
@@ -85,10 +86,28 @@ def _opened(
     spark: SparkSession, contract: Contract, window: Window, now: datetime, ledger: Ledger
 ) -> OpenLedger:
     spec = spec_of(contract, ledger)
-    request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns))
+    reach = None if spec.reach is None else _reach_of(window.start - spec.reach, ledger, spec)
+    request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns), reach)
     reading = READERS[spec.source.kind](spec.source, request)
-    found = None if reading.rows is None else conformed(reading.rows, ledger, spec)
+    found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)
+
+
+def _reach_of(begins_at: datetime, ledger: Ledger, spec: LedgerSpec) -> Reach:
+    return Reach(begins_at, plain_column(TIME_COLUMN[ledger], spec.columns))
+
+
+def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed:
+    """Return the source's rows in the ledger's schema, as far back as it reaches.
+
+    A log is left whole from its first offset on: a record with an older time between others is no hole.
+    """
+    ledger, reach = request.ledger, request.reach
+    if reach is None or ledger is Ledger.LOG:
+        return conformed(rows, ledger, spec)
+    found = conformed(rows, ledger, spec)
+    time = F.col(TIME_COLUMN[ledger])
+    return replace(found, rows=found.rows.where(time.isNull() | (time >= F.lit(reach.begins_at))))
 
 
 @dataclass(frozen=True)
@@ -141,7 +160,7 @@ class OpenLedger:
             ledger=ledger,
             rows=rows,
             present=found.present,
-            coverage=_coverage(rows, contract, self.window, ledger, reading, counts, samples),
+            coverage=_coverage(rows, contract, self.window, self.request, reading, counts, samples),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
@@ -155,7 +174,7 @@ class OpenLedger:
             ledger=ledger,
             rows=rows,
             present=frozenset(),
-            coverage=_coverage(rows, self.contract, self.window, ledger, self.reading, _Counts(), ()),
+            coverage=_coverage(rows, self.contract, self.window, self.request, self.reading, _Counts(), ()),
         )
 
 
@@ -185,7 +204,7 @@ def _kept(
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:
-                found = conformed(reading.rows, ledger, spec)
+                found = _conformed(reading.rows, spec, request)
     empty = request.spark.createDataFrame([], SCHEMAS[ledger])
     nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
     numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
@@ -261,12 +280,14 @@ def _coverage(
     rows: DataFrame,
     contract: Contract,
     window: Window,
-    ledger: Ledger,
+    request: Request,
     reading: Reading,
     counts: _Counts,
     samples: tuple[str, ...],
 ) -> LedgerCoverage:
+    ledger, reach = request.ledger, request.reach
     bounds = bounds_of(rows, ledger, contract, window, reading.read_at, reading.complete_until)
+    begins = (bounds.covers_from, None if reach is None else reach.begins_at)
     spec = contract.ledgers[ledger]
     time = TIME_COLUMN[ledger]
     dating = (
@@ -275,7 +296,7 @@ def _coverage(
     )
     return LedgerCoverage(
         is_present=reading.is_present,
-        covers_from=bounds.covers_from,
+        covers_from=max((time for time in begins if time is not None), default=None),
         complete_until=None if bounds.complete_until is None else bounds.complete_until.astimezone(UTC),
         names_all_producers=bounds.names_all_producers,
         is_within_tolerance=tolerance_holds(spec, counts.rows, counts.unparsed, reading.unparsed_inputs),

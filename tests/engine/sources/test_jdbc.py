@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import evidence_of, rows_of
+from tests.engine.sources.builders import NOW, evidence_of, rows_of
 
+from tieout.contracts import JdbcSource
 from tieout.engine.evidence import Evidence
 from tieout.engine.sampling import ROWS, sample
+from tieout.engine.sources import jdbc
+from tieout.engine.sources.source import Reach, Request
 from tieout.errors import ConnectionNotFoundError, SourceError
 from tieout.model import Ledger
 
@@ -39,6 +43,13 @@ def execute(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exec
     yield run
     run("DROP SCHEMA analytics CASCADE")
     server.close()
+
+
+_TIMES = {
+    "timestamptz": "'2026-11-20 {}+00'",
+    "timestamp": "'2026-11-20 {}'",
+    "bigint": "extract(epoch FROM timestamptz '2026-11-20 {}+00') * 1000",
+}
 
 
 def _evidence(spark: SparkSession, folder: Path, **spec: Any) -> Evidence:
@@ -98,6 +109,26 @@ def test_expressions_see_the_columns_types(spark: SparkSession, tmp_path: Path, 
 
     assert rows_of(found, "message_id", "effect_key") == [("o-1", "{A,B}")]
     assert found.rows.selectExpr("unix_millis(processed_at)").collect()[0][0] == 1763632800005
+
+
+@pytest.mark.parametrize("kind", ["timestamptz", "timestamp", "bigint"])
+def test_rows_beyond_reach_stay_on_the_server(
+    spark: SparkSession, tmp_path: Path, execute: Execute, kind: str
+) -> None:
+    """The server is asked for what may be needed, by the column that is the time; other columns are no time to it."""
+    execute(f"CREATE TABLE analytics.orders (message_id text, processed_at {kind})")
+    old, first = (_TIMES[kind].format(time) for time in ("07:59:59.999", "08:00:00"))
+    for name, processed_at in (("old", old), ("first", first), ("undated", "NULL")):
+        execute(f"INSERT INTO analytics.orders VALUES ('{name}', {processed_at})")  # noqa: S608 - our own
+    reach = Reach(datetime(2026, 11, 20, 8, tzinfo=UTC), "Processed_At")
+
+    handed = [
+        jdbc.read(JdbcSource(**_TABLE), Request(spark, Ledger.DELIVERED, tmp_path, NOW, reach=one)).rows
+        for one in (reach, replace(reach, column=None), replace(reach, column="message_id"))
+    ]
+
+    names = [{row["message_id"] for row in rows.collect()} for rows in handed if rows is not None]
+    assert names == [{"first", "undated"}, *[{"old", "first", "undated"}] * 2]
 
 
 def test_query_and_its_snapshot_time(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from tieout.contracts import (
 from tieout.engine.kafka import topics
 from tieout.engine.reading import open_ledgers
 from tieout.engine.sources import kafka, kafka_consumer_groups, kafka_offsets, kafka_segments
-from tieout.engine.sources.source import FAULT, Reading, Request
+from tieout.engine.sources.source import FAULT, Reach, Reading, Request
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.model import Ledger, Window
 
@@ -94,6 +95,51 @@ def test_states_tell_aborted_from_open_and_from_committed(
     told = [states.get(payload) for payload in PAYLOADS[:18]]
     committed, aborted, opened = ["committed"] * 4, ["aborted"] * 4, ["open"] * 2
     assert told == [*committed, *[None] * 4, *aborted, *committed, *opened]
+
+
+def test_a_log_is_read_from_the_first_record_within_reach(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """From there on every record is read, whatever its time; bounds and states are those of the whole topic."""
+    columns = (
+        "partition",
+        "offset",
+        "record_timestamp",
+        "transaction_state",
+        "log_start_offset",
+        "end_offset",
+    )
+    whole = rows_of(read(spark, now, connection="kafka_plain", topic="orders").rows, *columns)
+    times = sorted(row[2] for row in whole if row[1] is not None)
+    begins_at = times[len(times) // 2]
+    first = {
+        row[0]: min(
+            one[1] for one in whole if one[0] == row[0] and one[2] is not None and one[2] >= begins_at
+        )
+        for row in whole
+        if any(one[0] == row[0] and one[2] is not None and one[2] >= begins_at for one in whole)
+    }
+    reach = Reach(begins_at.astimezone(UTC))
+
+    found = kafka.read(
+        KafkaSource(connection="kafka_plain", topic="orders"),
+        Request(spark, Ledger.LOG, Path(), now, reach=reach),
+    )
+
+    expected = [row for row in whole if row[1] is not None and row[1] >= first.get(row[0], inf)]
+    handed = [row for row in rows_of(found.rows, *columns) if row[1] is not None]
+    assert handed == expected
+    assert 0 < len(handed) < len(whole)
+    assert {row[4] for row in handed} == {0}
+
+
+def test_nothing_of_a_log_is_within_reach(connected: Served, spark: SparkSession, now: datetime) -> None:
+    """A log whose records are all older states its bounds."""
+    reach = Reach(now + timedelta(days=1))
+    request = Request(spark, Ledger.LOG, Path(), now, reach=reach)
+    rows = kafka.read(KafkaSource(connection="kafka_plain", topic="plain"), request).rows
+    assert rows is not None
+    assert {(row["offset"], row["log_start_offset"]) for row in rows.collect()} == {(None, 0)}
 
 
 def test_a_topic_without_records_states_its_bounds(

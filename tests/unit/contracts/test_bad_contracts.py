@@ -87,6 +87,26 @@ WRONG_FIELDS = [
     ),
     ("grace: 15m", "budgets: {late_ratio: true}", "5: budgets.late_ratio: expected a number, found true"),
     (
+        "    coverage: declared",
+        "    reach: 14m\n    coverage: declared",
+        "11: ledgers.produced.reach: 14m is shorter than margin = 15m, which is read before every window",
+    ),
+    (
+        "table: orders}",
+        "table: orders}\n  committed:\n    source: {kind: jdbc, connection: warehouse, table: commits}\n    reach: 1d",
+        "16: ledgers.committed.reach: committed is read whole: its last row before a window counts, however old it is",
+    ),
+    (
+        "table: orders}",
+        "table: orders}\n  log:\n    source: {kind: jdbc, connection: warehouse, table: log}\n    reach: 1d",
+        "16: ledgers.log.reach: of the ledger log only a kafka source finds where a time begins, jdbc does not",
+    ),
+    (
+        "table: orders}",
+        "table: orders}\n    reach: 1d\n  log:\n    source: {kind: kafka, connection: k, topic: orders}\nwindows: offsets",
+        "14: ledgers.delivered.reach: has no effect with windows: offsets: a range of offsets begins at no time",
+    ),
+    (
         "grace: 15m",
         "active: {from: 2026-11-20 10:00}",
         "5: active.from: expected a time with its zone, found '2026-11-20 10:00'; add Z for UTC or an offset such as +01:00",

@@ -24,18 +24,17 @@ def is_aborted_effect() -> Column:
     return F.coalesce((F.col("acceptance") == "failed") & (F.col("effect_rows") > 0), F.lit(False))
 
 
-def origin_is_covered(scope: Scope) -> Column:
-    """Return whether the covered producers would have shown the effect's origin, had there been one.
+def origin_is_covered(scope: Scope, record_at: Column) -> Column:
+    """Return whether the covered producers would have shown the origin of an effect or record, had there been one.
 
-    They must be all producers of the topic, and cover its log record's time, or without one reach back as far as an
-    origin may lie: `look_back`, or the topic partition's first record.
+    They must be all producers of the topic, and cover `record_at`, the log record's time, or where that is null reach
+    back as far as an origin may lie: `look_back`, or the topic partition's first record.
     """
     coverage = scope.evidence[Ledger.PRODUCED].coverage
     if not coverage.names_all_producers:
         return F.lit(False)
     skew, seen_at = F.lit(scope.contract.clock_skew), F.col("first_seen_at")
     until = scope.covered_until(Ledger.PRODUCED, seen_at + skew)
-    record_at = F.coalesce("from_record_at", "record_at")
     recorded = scope.covered_between(Ledger.PRODUCED, record_at - skew, record_at + skew)
     reaches_back = scope.covered_from(Ledger.PRODUCED, seen_at - F.lit(scope.contract.look_back))
     starts_with_topic = F.coalesce("has_first_record", F.lit(False))
@@ -53,7 +52,9 @@ def origin_is_covered(scope: Scope) -> Column:
 
 def is_phantom(scope: Scope) -> Column:
     """Return whether an effect of the window certainly comes from no covered producer."""
-    is_covered = F.coalesce(origin_is_covered(scope), F.lit(False))
+    # An effect that does not say from which of the records it comes may be of any that shows no time.
+    of_any = F.when(F.col("undated_records") == 0, F.col("record_at"))
+    is_covered = F.coalesce(origin_is_covered(scope, F.coalesce("from_record_at", of_any)), F.lit(False))
     return is_orphan() & (F.col("effect_rows_in") > 0) & is_covered & ~F.col("may_be_copy")
 
 

@@ -30,10 +30,14 @@ _TO_CONFIGURE: Final = (
 
 @dataclass(frozen=True)
 class TopicPartition:
-    """One partition's bounds: its first offset, its last stable one, and the one that its next record gets."""
+    """One partition's bounds: its first offset, its last stable one, and the one that its next record gets.
+
+    `first` is where it is read from: its first offset, unless a later time was asked for.
+    """
 
     number: int
     start: int
+    first: int
     stable: int
     end: int
 
@@ -73,9 +77,12 @@ def require_connector(spark: SparkSession, place: str) -> None:
         )
 
 
-def described_topic(spark: SparkSession, settings: Mapping[str, str], topic: str, place: str) -> Topic | None:
+def described_topic(
+    spark: SparkSession, settings: Mapping[str, str], topic: str, place: str, since_millis: int | None = None
+) -> Topic | None:
     """Return what the cluster says of the topic now, or None where it has no topic of that name.
 
+    Each partition is to be read from its first record stamped at `since_millis` or later, or from its first offset.
     The last stable offsets are asked before the ends: a transaction that ends meanwhile counts as open.
 
     Raises:
@@ -93,16 +100,24 @@ def described_topic(spark: SparkSession, settings: Mapping[str, str], topic: str
                 return None
             raise
         numbers = sorted(partition.partition() for partition in found.partitions())
-        starts = _offsets(jvm, client, topic, numbers, "earliest", "READ_UNCOMMITTED")
-        stable = _offsets(jvm, client, topic, numbers, "latest", "READ_COMMITTED")
-        ends = _offsets(jvm, client, topic, numbers, "latest", "READ_UNCOMMITTED")
+        earliest, latest = _spec(jvm, "earliest"), _spec(jvm, "latest")
+        starts = _offsets(jvm, client, topic, numbers, earliest, "READ_UNCOMMITTED")
+        stable = _offsets(jvm, client, topic, numbers, latest, "READ_COMMITTED")
+        ends = _offsets(jvm, client, topic, numbers, latest, "READ_UNCOMMITTED")
+        firsts = starts
+        if since_millis is not None:
+            since = _spec(jvm, "forTimestamp", since_millis)
+            found_at = _offsets(jvm, client, topic, numbers, since, "READ_UNCOMMITTED")
+            # Where nothing is stamped so late, the offset is -1; the end is where such a record would be.
+            firsts = {n: min(found_at[n] if found_at[n] >= 0 else ends[n], ends[n]) for n in numbers}
         return Topic(
             name=topic,
             cluster_id=str(cluster),
             topic_id=str(found.topicId().toString()),
             cleanup_policy=_cleanup_policy(jvm, client, topic),
             partitions=tuple(
-                TopicPartition(number, starts[number], stable[number], ends[number]) for number in numbers
+                TopicPartition(number, starts[number], firsts[number], stable[number], ends[number])
+                for number in numbers
             ),
         )
 
@@ -124,7 +139,7 @@ def group_positions(
         for where, _ in held:
             numbers.setdefault(where.topic(), []).append(where.partition())
         ends = {
-            topic: _offsets(jvm, client, topic, known, "latest", "READ_UNCOMMITTED")
+            topic: _offsets(jvm, client, topic, known, _spec(jvm, "latest"), "READ_UNCOMMITTED")
             for topic, known in numbers.items()
         }
         return tuple(
@@ -153,15 +168,20 @@ def _administration(jvm: Any, settings: Mapping[str, str]) -> Iterator[Any]:
         client.close(jvm.java.time.Duration.ofSeconds(1))
 
 
+def _spec(jvm: Any, kind: str, *values: int) -> Any:
+    """Return which offset is asked for: the `earliest`, the `latest`, or the first one `forTimestamp`."""
+    return getattr(jvm.org.apache.kafka.clients.admin.OffsetSpec, kind)(*values)
+
+
 def _offsets(
-    jvm: Any, client: Any, topic: str, numbers: Sequence[int], end: str, isolation: str
+    jvm: Any, client: Any, topic: str, numbers: Sequence[int], spec: Any, isolation: str
 ) -> dict[int, int]:
-    """Return one end's offset of each partition, as a reader of that isolation sees it."""
+    """Return one offset of each partition, as a reader of that isolation sees it; -1 where there is none."""
     admin, common = jvm.org.apache.kafka.clients.admin, jvm.org.apache.kafka.common
     places = {number: common.TopicPartition(topic, number) for number in numbers}
     asked = jvm.java.util.HashMap()
     for place in places.values():
-        asked.put(place, getattr(admin.OffsetSpec, end)())
+        asked.put(place, spec)
     options = admin.ListOffsetsOptions(common.IsolationLevel.valueOf(isolation))
     answered = client.listOffsets(asked, options).all().get()
     return {number: int(answered.get(place).offset()) for number, place in places.items()}

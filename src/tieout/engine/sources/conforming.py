@@ -64,6 +64,16 @@ def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
     return frozenset(plain - used)
 
 
+def plain_column(name: str, columns: Mapping[str, str]) -> str | None:
+    """Return the source's column that becomes the canonical one as it is, None where an expression makes it.
+
+    >>> plain_column("at", {"at": "`when`"}), plain_column("at", {}), plain_column("at", {"at": "f(x)"})
+    ('when', 'at', None)
+    """
+    text = columns.get(name, name).strip()
+    return text.strip("`") if _is_path(text) and "." not in text else None
+
+
 def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     """Return the source's rows in the ledger's schema, beside them `FAULT` and the place of the faulty ones.
 

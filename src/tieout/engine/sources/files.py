@@ -30,6 +30,7 @@ from tieout.engine.sources.source import (
     Request,
     is_of_spark,
     unread,
+    within_reach,
 )
 from tieout.engine.sources.tables import CALLED, read_tables
 from tieout.engine.table_folders import table_format
@@ -145,7 +146,7 @@ def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFr
         return json_rows(request, files, options)
     if spec.format == "csv":
         return _csv_rows(request, files, options)
-    return _columnar_rows(request.spark, spec.format, files, options)
+    return _columnar_rows(request, spec.format, files, options)
 
 
 def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
@@ -235,12 +236,13 @@ def _header_line(spark: SparkSession, file: Input) -> str:
 
 
 def _columnar_rows(
-    spark: SparkSession, file_format: str, files: Sequence[Input], options: Mapping[str, str]
+    request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
     paths = [spark_path(file.path) for file in files]
-    source = spark.read.format(file_format).options(**{"mergeSchema": "true", **options}).load(paths)
+    merged = {"mergeSchema": "true", **options}
+    source = request.spark.read.format(file_format).options(**merged).load(paths)
     nothing: DataType = StringType()
-    return source.select(
+    return within_reach(source, request.reach).select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
         F.col("_metadata.file_path").alias(FILE),
         F.lit(None).cast(nothing).alias(TEXT),

@@ -38,21 +38,24 @@ from tieout.engine.sources.casting import strict
 from tieout.engine.sources.files import json_objects
 from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.lines import lines_of
-from tieout.engine.sources.source import FAULT, FILE, HIDDEN, TEXT, Reading, Request
+from tieout.engine.sources.source import FAULT, FILE, HIDDEN, TEXT, Reach, Reading, Request
 from tieout.errors import SourceError
 from tieout.warehouse import relation, snapshot
 
 _BYTEA: Final = 17
+_BIGINT: Final = 20
+_TIMESTAMP: Final = 1114
+_TIMESTAMPTZ: Final = 1184
 _TYPES: Final[dict[int, DataType]] = {
     16: BooleanType(),
-    20: LongType(),
+    _BIGINT: LongType(),
     21: LongType(),
     23: LongType(),
     700: DoubleType(),
     701: DoubleType(),
     1082: DateType(),
-    1114: TimestampType(),
-    1184: TimestampType(),
+    _TIMESTAMP: TimestampType(),
+    _TIMESTAMPTZ: TimestampType(),
 }
 """PostgreSQL's type numbers and what an expression sees; any other type is the text PostgreSQL prints."""
 _MODULUS: Final = 1 << 256
@@ -97,7 +100,7 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         columns = _columns(session, spec, request.place)
         staging = _Staging(file)
         with session.cursor() as cursor:
-            cursor.copy_expert(_copy(spec, columns).as_string(session), staging)
+            cursor.copy_expert(_copy(spec, columns, request.reach).as_string(session), staging)
     name = f"{spec.connection}:{spec.table or 'query'}"
     return Reading(
         rows=_rows(request, staged, columns),
@@ -138,8 +141,8 @@ def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Colu
     return columns
 
 
-def _copy(spec: JdbcSource, columns: Sequence[_Column]) -> sql.Composed:
-    """Return the statement that streams each row as one JSON object of texts.
+def _copy(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> sql.Composed:
+    """Return the statement that streams each row within reach as one JSON object of texts.
 
     JSON holds no bare control character, so with two of them as quote and delimiter CSV changes nothing in
     it.
@@ -148,9 +151,26 @@ def _copy(spec: JdbcSource, columns: Sequence[_Column]) -> sql.Composed:
         sql.SQL("{} AS {}").format(_as_text(column), sql.Identifier(column.name)) for column in columns
     )
     return sql.SQL(
-        "COPY (SELECT row_to_json(texts) FROM (SELECT {} FROM {} AS source) AS texts) "
+        "COPY (SELECT row_to_json(texts) FROM (SELECT {} FROM {} AS source{}) AS texts) "
         "TO STDOUT WITH (FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01')"
-    ).format(texts, relation(spec))
+    ).format(texts, relation(spec), _within(columns, reach))
+
+
+def _within(columns: Sequence[_Column], reach: Reach | None) -> sql.Composable:
+    """Return the condition that the server can hold rows against, nothing where it cannot tell how old they are."""
+    named = [
+        column for column in columns if reach and reach.column and column.name.lower() == reach.column.lower()
+    ]
+    if reach is None or not named or named[0].oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
+        return sql.SQL("")
+    begins_at: Any = reach.begins_at
+    if named[0].oid == _BIGINT:
+        begins_at = reach.begins_at_millis
+    elif named[0].oid == _TIMESTAMP:
+        begins_at = reach.begins_at.astimezone(UTC).replace(tzinfo=None)
+    return sql.SQL(" WHERE source.{0} >= {1} OR source.{0} IS NULL").format(
+        sql.Identifier(named[0].name), sql.Literal(begins_at)
+    )
 
 
 def _as_text(column: _Column) -> sql.Composed:

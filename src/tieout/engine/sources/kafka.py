@@ -1,10 +1,10 @@
 """The reader of the kind `kafka`: a topic as its cluster hands it out, through Spark's own connector.
 
-What is read is fixed once, when the run begins: from each partition's first offset to its end, or to the last stable
-offset for a reader of committed data. A consumer is shown neither markers nor the state of a transaction. They are
-inferred for the ledger `log`: a record that a reader of committed data is not handed is of an aborted transaction, or
-of an open one from the last stable offset on; and offsets that nobody is handed are markers, as a log has no others to
-leave out unless it is compacted.
+What is read is fixed once, when the run begins: from each partition's first offset, or from its first record that is
+stamped as late as the ledger's `reach`, to its end, or to the last stable offset for a reader of committed data. A
+consumer is shown neither markers nor the state of a transaction. They are inferred for the ledger `log`: a record that
+a reader of committed data is not handed is of an aborted transaction, or of an open one from the last stable offset on;
+and offsets that nobody is handed are markers, as a log has no others to leave out unless it is compacted.
 
 Source: Structured Streaming + Kafka Integration Guide of Apache Spark, "Creating a Kafka Source for Batch Queries".
 """
@@ -94,7 +94,7 @@ def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> 
         if topic is None:
             raise SourceError(f"{place}: the cluster of {spec.connection} has no topic {spec.topic}")
         each = limit // len(topic.partitions) + 1
-        newest = tuple(replace(part, start=max(part.start, part.stable - each)) for part in topic.partitions)
+        newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
         records = cluster.records(replace(topic, partitions=newest), COMMITTED)
         found = records.select(F.col("value").cast(StringType()).alias("value")).limit(limit).collect()
         return [row["value"] for row in found]
@@ -122,7 +122,9 @@ class Cluster:
 
     def topic(self, name: str) -> Topic | None:
         """Return what the cluster says of the topic now, None where it has none of that name."""
-        return described_topic(self.request.spark, self.settings, name, self.request.place)
+        reach = self.request.reach
+        since = None if reach is None else reach.begins_at_millis
+        return described_topic(self.request.spark, self.settings, name, self.request.place, since)
 
     def positions(self, group: str) -> tuple[Position, ...]:
         """Return where the group stands now."""
@@ -172,7 +174,7 @@ class Cluster:
 
     def reading(self, topic: Topic, rows: DataFrame, isolation: str) -> Reading:
         """Return the rows with what is known of them: how far they reach, and which offsets they are."""
-        spans = [(part.number, part.start, _end(part, isolation)) for part in topic.partitions]
+        spans = [(part.number, part.first, _end(part, isolation)) for part in topic.partitions]
         open_since = self._open_since(topic) if isolation == COMMITTED else None
         return Reading(
             rows=rows,
@@ -224,7 +226,7 @@ class Cluster:
 
     def _raw(self, topic: Topic, isolation: str) -> DataFrame:
         return self._load(
-            topic, {part.number: (part.start, _end(part, isolation)) for part in topic.partitions}, isolation
+            topic, {part.number: (part.first, _end(part, isolation)) for part in topic.partitions}, isolation
         )
 
     def _load(self, topic: Topic, spans: Mapping[int, tuple[int, int]], isolation: str) -> DataFrame:
@@ -272,7 +274,7 @@ def _may_have_transactions(topic: Topic, records: int) -> bool:
     """
     is_compacted = topic.cleanup_policy is None or "compact" in topic.cleanup_policy
     is_unstable = any(part.stable < part.end for part in topic.partitions)
-    return is_compacted or is_unstable or records < sum(part.end - part.start for part in topic.partitions)
+    return is_compacted or is_unstable or records < sum(part.end - part.first for part in topic.partitions)
 
 
 def _end(part: TopicPartition, isolation: str) -> int:

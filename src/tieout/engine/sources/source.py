@@ -11,6 +11,8 @@ from typing import Final, Protocol, TypeVar
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
 from tieout.engine.sources.inputs import Inputs
 from tieout.errors import SourceUnreachableError
@@ -31,11 +33,38 @@ HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
 
 
 @dataclass(frozen=True)
+class Reach:
+    """From which time on a ledger is read; rows that are not known to be older may be handed over all the same.
+
+    `column` is the source's own column that becomes the ledger's time as it is, None where an expression makes it.
+    """
+
+    begins_at: datetime
+    column: str | None = None
+
+    @property
+    def begins_at_millis(self) -> int:
+        """The time in milliseconds since 1970, rounded down."""
+        return int(self.begins_at.timestamp() * 1000)
+
+
+def within_reach(rows: DataFrame, reach: Reach | None) -> DataFrame:
+    """Return the rows without those that a column of times shows to be older; a format with statistics skips them."""
+    column = None if reach is None or reach.column is None else reach.column.lower()
+    times = {field.name.lower() for field in rows.schema if isinstance(field.dataType, TimestampType)}
+    if reach is None or column is None or column not in times:
+        return rows
+    time = F.col(f"`{column}`")
+    return rows.where(time.isNull() | (time >= F.lit(reach.begins_at)))
+
+
+@dataclass(frozen=True)
 class Request:
     """One ledger to be read: from where, for which ledger, and relative to which folder.
 
     `text_columns` names the source columns that become canonical ones without an expression. A reader of text
-    hands them over as the text they were, so that no guess at a type changes an id such as `00123`.
+    hands them over as the text they were, so that no guess at a type changes an id such as `00123`. A reader that can
+    leaves out what lies before `reach`.
     """
 
     spark: SparkSession
@@ -43,6 +72,7 @@ class Request:
     base_dir: Path
     now: datetime
     text_columns: frozenset[str] = frozenset()
+    reach: Reach | None = None
 
     @property
     def place(self) -> str:

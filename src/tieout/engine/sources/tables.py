@@ -26,7 +26,18 @@ from tieout import settings
 from tieout.contracts import FilesSource
 from tieout.engine.session import DELTA_EXTENSION, has_class, local_session
 from tieout.engine.sources.inputs import is_remote, name_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, is_of_spark
+from tieout.engine.sources.source import (
+    BLOCK,
+    FAULT,
+    FILE,
+    HIDDEN,
+    ROW,
+    TEXT,
+    Reading,
+    Request,
+    is_of_spark,
+    within_reach,
+)
 from tieout.engine.table_folders import LOGS, METADATA
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.model import Ledger
@@ -227,7 +238,7 @@ def _reading(
         (table, table.snapshot) for table in tables if table.fault is None and table.snapshot is not None
     ]
     try:
-        parts = [_rows(request.spark, table_format, *each) for each in readable]
+        parts = [_rows(request, table_format, *each) for each in readable]
         rows = (
             reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
             if parts
@@ -250,9 +261,9 @@ def _reading(
     )
 
 
-def _rows(spark: SparkSession, table_format: str, table: _Table, snapshot: _Snapshot) -> DataFrame:
+def _rows(request: Request, table_format: str, table: _Table, snapshot: _Snapshot) -> DataFrame:
     """Return the snapshot's rows with `HIDDEN`; of a table that has no snapshot yet, none."""
-    reader = spark.read.format(table_format)
+    reader = request.spark.read.format(table_format)
     if snapshot.version is not None:
         reader = reader.option("versionAsOf", snapshot.version)
     source = reader.load(table.path)
@@ -261,7 +272,7 @@ def _rows(spark: SparkSession, table_format: str, table: _Table, snapshot: _Snap
     file, block = F.col("_file"), F.lit(None)
     if table_format == DELTA:
         file, block = F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
-    return source.select(
+    return within_reach(source, request.reach).select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
         file.alias(FILE),
         F.lit(None).cast(StringType()).alias(TEXT),
@@ -278,7 +289,7 @@ def _checked(table_format: str, request: Request, tables: Sequence[_Table]) -> I
             yield table
             continue
         try:
-            rows = _rows(request.spark, table_format, table, table.snapshot)
+            rows = _rows(request, table_format, table, table.snapshot)
             rows.write.format("noop").mode("overwrite").save()
         except Exception as error:
             if not is_of_spark(error):
