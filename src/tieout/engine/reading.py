@@ -23,6 +23,7 @@ from tieout.engine.sources.conforming import Conformed, conformed, text_columns
 from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
+from tieout.engine.sources.nanoseconds import AS_NUMBERS
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -60,7 +61,8 @@ def read_evidence(
     """Return the evidence of every ledger that the contract declares, absent ones included.
 
     Each ledger is read once and cut from its source, so that every rule sees the same rows. Nothing is filtered by
-    consumer group or time here. The session is set to UTC and to strict parsing of times.
+    consumer group or time here. The session is set to UTC, to strict parsing of times, and to read those of
+    nanoseconds.
 
     Raises:
         SourceError: where a source cannot be read as the contract describes it.
@@ -78,6 +80,7 @@ def open_ledgers(
     """
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+    spark.conf.set(AS_NUMBERS, "true")
     return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
 
 

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
@@ -177,6 +179,29 @@ def test_parquet_types_are_held_strictly(spark: SparkSession, tmp_path: Path) ->
     assert [tuple(row) for row in times] == [(17, expected, "ab")]
     assert found.coverage.unparsed == 1
     assert any("offset: expected a whole number" in note for note in found.coverage.notes)
+
+
+def test_parquet_times_of_nanoseconds_are_times(spark: SparkSession, tmp_path: Path) -> None:
+    """What pandas and Arrow write by default is read, with a zone or without one, whatever lies beside it."""
+    at = datetime(2026, 11, 20, 10, 0, 0, 123456, tzinfo=UTC)
+    nanoseconds = int(at.timestamp()) * 1_000_000_000 + 123_456_789
+    columns = {
+        "a": pa.array([nanoseconds, None], pa.timestamp("ns", tz="Europe/Berlin")),
+        "b": pa.array([nanoseconds], pa.timestamp("ns")),
+        "c": pa.array([at], pa.timestamp("us", tz="UTC")),
+    }
+    for name, times in columns.items():
+        ids = [f"{name}{number}" for number in range(len(times))]
+        pq.write_table(pa.table({"message_id": ids, "attempted_at": times}), tmp_path / f"{name}.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "d.parquet").write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
+
+    found = evidence_of(spark, tmp_path, "produced", source=_parquet("*.parquet"))
+
+    micros = found.rows.selectExpr("message_id", "unix_micros(attempted_at)").collect()
+    expected = int(at.timestamp()) * 1_000_000 + 123_456
+    assert sorted(map(tuple, micros)) == [("a0", expected), ("a1", None), ("b0", expected), ("c0", expected)]
+    assert (found.coverage.unparsed, found.coverage.undated) == (1, 1)
 
 
 def test_csv_rows_with_another_number_of_columns(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from tieout.contracts import FilesSource
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of, spark_path
 from tieout.engine.sources.lines import first_line, json_fault, lines_of
+from tieout.engine.sources.nanoseconds import by_columns, in_microseconds
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -237,8 +238,28 @@ def _header_line(spark: SparkSession, file: Input) -> str:
 def _columnar_rows(
     spark: SparkSession, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
-    paths = [spark_path(file.path) for file in files]
-    source = spark.read.format(file_format).options(**{"mergeSchema": "true", **options}).load(paths)
+    if file_format != "parquet":
+        return _columnar_part(spark, file_format, files, options, None)
+    parts = [
+        in_microseconds(
+            _columnar_part(spark, file_format, members, options, columns.schema), columns.nanoseconds
+        )
+        for columns, members in by_columns(spark, files)
+    ]
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def _columnar_part(
+    spark: SparkSession,
+    file_format: str,
+    files: Sequence[Input],
+    options: Mapping[str, str],
+    schema: StructType | None,
+) -> DataFrame:
+    reader = spark.read.format(file_format).options(**{"mergeSchema": "true", **options})
+    source = (reader if schema is None else reader.schema(schema)).load(
+        [spark_path(file.path) for file in files]
+    )
     nothing: DataType = StringType()
     return source.select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
@@ -257,9 +278,9 @@ def _checked(spec: FilesSource, spark: SparkSession, inputs: Inputs) -> Inputs:
 
 
 def _read_through(spec: FilesSource, spark: SparkSession, file: Input) -> Input:
-    is_text = spec.format in ("jsonl", "csv")
+    path, is_text = spark_path(file.path), spec.format in ("jsonl", "csv")
     try:
-        rows = spark.read.format("text" if is_text else spec.format).load(spark_path(file.path))
+        rows = spark.read.text(path) if is_text else _columnar_rows(spark, spec.format, [file], {})
         rows.write.format("noop").mode("overwrite").save()
     except Exception as error:
         if not is_of_spark(error):
