@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, LedgerSpec
-from tieout.engine.evidence import COARSEST_CLOCK, Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
 from tieout.engine.session import SMALL_BYTES, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, text_columns
-from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
+from tieout.engine.sources.covering import LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.nanoseconds import AS_NUMBERS
@@ -49,6 +49,7 @@ class _Counts:
     unparsed: int = 0
     undated: int = 0
     implausible: int = 0
+    unset: int = 0
     reversed: int = 0
     without_id: int = 0
     without_identity: int = 0
@@ -220,7 +221,8 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
 def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column]:
     """Return the numbers of `_Counts` by name, which are taken while the rows are read."""
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
-    is_implausible = (time < F.lit(EARLIEST_PLAUSIBLE)) | (time > F.lit(now + LATEST_AHEAD))
+    is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
+    is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
     names = rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
@@ -232,6 +234,7 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
         "unparsed": ~is_good,
         "undated": is_good & time.isNull(),
         "implausible": is_good & is_implausible,
+        "unset": is_good & is_unset,
         "reversed": is_good & is_reversed,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,
@@ -287,6 +290,7 @@ def _coverage(
         unparsed=counts.unparsed + reading.unparsed_inputs,
         undated=counts.undated,
         reversed=counts.reversed,
+        unset=counts.unset if window.start >= EARLIEST_PLAUSIBLE else 0,
         digests=reading.digests,
         notes=(*reading.notes, *samples, *(note for note in dating if note), *bounds.notes),
     )
