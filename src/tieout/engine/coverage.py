@@ -62,6 +62,8 @@ def _unsoundness(coverage: LedgerCoverage) -> str | None:
         return f"{coverage.unparsed} unreadable rows or inputs, more than tolerated"
     if coverage.has_sequence_gaps:
         return "a producer session's sequence has gaps"
+    if coverage.doubled:
+        return f"the same evidence twice: {coverage.doubled[0]}"
     return None
 
 

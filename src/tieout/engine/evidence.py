@@ -25,6 +25,7 @@ class LedgerCoverage:
     conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
     what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
     were made, `unset` rows whose time is that of an unset clock, where the window's is not.
+    `doubled` names files that hold what another one holds, byte for byte.
     """
 
     is_present: bool
@@ -41,11 +42,13 @@ class LedgerCoverage:
     lacking: tuple[str, ...] = ()
     reversed: int = 0
     unset: int = 0
+    doubled: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
         """Whether absence from the covered time range can be trusted at all."""
-        return self.is_present and self.is_within_tolerance and not self.has_sequence_gaps
+        is_whole = self.is_within_tolerance and not self.has_sequence_gaps and not self.doubled
+        return self.is_present and is_whole
 
     def covers(self, start: datetime, end: datetime) -> bool:
         """Return whether the evidence is complete over `[start, end]`."""

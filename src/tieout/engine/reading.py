@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -39,6 +39,8 @@ from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
 _NAMED_ROWS: Final = 5
+_COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
+"""Ledgers in which a row that stands twice is two sends, effects or reads."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +143,12 @@ class OpenLedger:
         contract, ledger = self.contract, self.request.ledger
         rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+        coverage = _coverage(rows, contract, self.window, ledger, reading, counts, samples)
         return Evidence(
             ledger=ledger,
             rows=rows,
             present=found.present,
-            coverage=_coverage(rows, contract, self.window, ledger, reading, counts, samples),
+            coverage=replace(coverage, doubled=_doubled(found.rows, ledger, reading.copies)),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
@@ -241,6 +244,15 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
         "without_position": is_good & lacks_place,
     }
     return {name: F.count_if(condition) for name, condition in counted.items()}
+
+
+def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return in words which files give their ledger rows that another one, the same byte for byte, gives it as well."""
+    if not copies or ledger not in _COUNTED_SINGLY:
+        return ()
+    files = rows.where(F.col(FAULT).isNull() & F.col(FILE).isNotNull()).select(FILE).distinct().collect()
+    with_rows = {str(local_path(row[FILE])) for row in files}
+    return tuple(words for path, words in copies if path in with_rows)
 
 
 def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:

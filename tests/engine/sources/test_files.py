@@ -26,6 +26,23 @@ def _parquet(path: str) -> dict[str, Any]:
     return {"kind": "files", "format": "parquet", "path": path}
 
 
+def test_the_same_file_twice_is_no_evidence(spark: SparkSession, tmp_path: Path) -> None:
+    """Evidence that was handed over twice would double every effect; files without rows double nothing."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z","kind":"%s"}\n'
+    texts = {"a": row % "in", "b": row % "in", "c": row % "out", "d": row % "out", "e": "", "f": ""}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    spec: dict[str, Any] = {"source": jsonl("*.jsonl"), "where": "kind = 'in'", "coverage": "declared"}
+
+    found = evidence_of(spark, tmp_path, "delivered", **spec).coverage
+    harmless = evidence_of(spark, tmp_path, "dead_letters", **spec, columns={"at": "processed_at"}).coverage
+
+    assert found.rows == 2
+    assert found.doubled == ("b.jsonl holds what a.jsonl holds",)
+    assert not found.is_sound
+    assert harmless.is_sound
+
+
 def test_missing_files_are_an_absent_ledger(spark: SparkSession, tmp_path: Path) -> None:
     """A path without files is evidence that there is none, not an exception; expressions cannot be checked."""
     found = evidence_of(

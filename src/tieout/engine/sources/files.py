@@ -132,6 +132,9 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         notes=inputs.faults,
         reread=lambda: _reading(spec, request, _checked(spec, request.spark, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
+        copies=tuple(
+            (copy.path, f"{copy.name} holds what {first.name} holds") for copy, first in inputs.copies
+        ),
     )
 
 

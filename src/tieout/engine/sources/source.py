@@ -58,7 +58,8 @@ class Reading:
     that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
     itself says it is complete, `read_at` when its content was fixed. `size` counts the inputs' bytes. `reread`
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
-    `is_columnar`: the inputs are such that reading some columns of them again costs no parsing.
+    `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
+    paths of files that hold what another one holds, each with that in words.
     """
 
     rows: DataFrame | None
@@ -71,6 +72,7 @@ class Reading:
     complete_until: datetime | None = None
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
     is_columnar: bool = False
+    copies: tuple[tuple[str, str], ...] = ()
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:
