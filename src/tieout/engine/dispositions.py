@@ -88,7 +88,7 @@ def position_facts(
         "sent_at",
         "done_at",
         F.array_max("sent_key_hash").alias("key_hash"),
-        F.size("visible").alias("visible_count"),
+        (F.size("visible") + F.col("written") + F.col("open")).alias("held_count"),
         "visible",
         F.array_contains("uncovered_copies", F.col("position")).alias("is_uncovered"),
     ).select("*", "position.topic", "position.partition", "position.offset")
@@ -231,7 +231,7 @@ def absent_positions(
         "key_hash",
         F.col("attempted_at").alias("sent_at"),
         F.coalesce("completed_at", "attempted_at").alias("done_at"),
-        F.lit(0).alias("visible_count"),
+        F.lit(0).alias("held_count"),
         F.lit(False).alias("is_uncovered"),
     )
     return _with_log_facts(scope, absent, bounds, records, None)
@@ -293,7 +293,7 @@ def _with_superseding(positions: DataFrame, records: DataFrame) -> DataFrame:
         .filter(F.col("turn") == 1)
     )
     is_compacting = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
-    is_gone = F.col("is_covered") & (F.col("visible_count") == 0) & F.col("key_hash").isNotNull()
+    is_gone = F.col("is_covered") & (F.col("held_count") == 0) & F.col("key_hash").isNotNull()
     is_superseded = F.coalesce(is_gone & F.col("superseded_at").isNotNull() & is_compacting, F.lit(False))
     return together.withColumn("is_superseded", is_superseded).select(
         *names, "superseded_at", "is_superseded"
