@@ -22,7 +22,7 @@ from tieout.contracts import Budgets, Contract
 from tieout.engine.balance import balanced
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of
-from tieout.engine.evidence import COARSEST_CLOCK, Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
@@ -78,7 +78,12 @@ def batches(histories: Sequence[History]) -> list[Batch]:
     """
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
-        undated = tuple(sorted((ledger, _undated(ledger, rows) > 0) for ledger, rows in history.rows.items()))
+        undated = tuple(
+            sorted(
+                (ledger, _undated(ledger, rows) > 0, _unset(ledger, rows) > 0)
+                for ledger, rows in history.rows.items()
+            )
+        )
         alone = place if _may_uncover(history) else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
@@ -234,6 +239,11 @@ def _is_reversed(row: Mapping[str, Any]) -> bool:
     return sent is not None and done is not None and done + COARSEST_CLOCK < sent
 
 
+def _unset(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> int:
+    times = [row.get(TIME_COLUMN[ledger]) for row in rows]
+    return sum(time is not None and time < EARLIEST_PLAUSIBLE for time in times)
+
+
 def _undated(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> int:
     return sum(row.get(TIME_COLUMN[ledger]) is None for row in rows)
 
@@ -281,6 +291,7 @@ def _coverage(
         # A row that only states a log's bounds has no time and is no record.
         undated=_undated(ledger, [row for row in rows if ledger != Ledger.LOG]),
         reversed=sum(map(_is_reversed, rows)),
+        unset=_unset(ledger, rows),
         digests=(),
         notes=(),
     )

@@ -273,28 +273,46 @@ class Fates:
 
     def superseding(
         self, message: Message, at: Position, since: datetime | None, keys: set[Any] | None = None
-    ) -> Row | None:
-        """Return the first later committed record of the keys (else the message's), where compaction made the hole."""
+    ) -> datetime | None:
+        """Return since when a record or tombstone of the keys (else the message's) excuses the hole (28)."""
         keys = message.values("key_hash") if keys is None else keys
         if not self.history.log_covers(at, since) or at in self.history.records:
             return None
         if "compact" not in self.history.bounds[at[:2]].policy:
             return None
         later = [
-            record
-            for other, record in sorted(self.history.records.items(), key=lambda item: item[0])
+            (other[2], record.get("record_timestamp") or NEVER)
+            for other, record in self.history.records.items()
             if other[:2] == at[:2]
             and other[2] > at[2]
             and record.get("key_hash") in keys
             and self.history.is_written(record)
         ]
-        return later[0] if later else None
+        later += [
+            (other[2], NEVER if other == at else since_when)
+            for other, key, since_when in self.vanished_tombstones
+            if other[:2] == at[:2] and other[2] >= at[2] and key in keys
+        ]
+        return min(later)[1] if later else None
+
+    @cached_property
+    def vanished_tombstones(self) -> list[tuple[Position, Any, datetime]]:
+        """Return position, key and time of each acked send of a null payload whose record is gone (28)."""
+        attempts = [attempt for message in self.matched.messages for attempt in message.attempts]
+        told = {a.row.get("topic") for a in attempts if a.row.get("payload_hash") is not None}
+        found = []
+        for attempt in attempts:
+            at, key = position(attempt.row), attempt.row.get("key_hash")
+            is_empty = attempt.row.get("payload_hash") is None and attempt.row.get("topic") in told
+            is_gone = attempt.outcome == "acked" and at not in self.history.records
+            if at and key is not None and is_empty and is_gone:
+                found.append((at, key, attempt.done_at or NEVER))
+        return found
 
     def _was_compacted(self, message: Message, at: Position, since: datetime | None) -> bool:
-        record = self.superseding(message, at, since)
-        if record is None:
+        since_when = self.superseding(message, at, since)
+        if since_when is None:
             return False
-        since_when = record.get("record_timestamp") or NEVER
         return not any(
             where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
             for where, offset, when in self.progress

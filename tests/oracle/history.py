@@ -28,6 +28,7 @@ Position = tuple[str, int, int]
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 _OUR_ROWS_ONLY = (Ledger.DELIVERED, Ledger.READ, Ledger.COMMITTED, Ledger.ASSIGNED)
+_CLOCKS_ARE_SET = datetime(1971, 1, 1, tzinfo=UTC)
 _UNDATED_UNCOVERS = {
     Ledger.PRODUCED: "attempted_at",
     Ledger.DELIVERED: "processed_at",
@@ -114,7 +115,7 @@ class History:
     def covers_what_it_must(self, ledger: Ledger) -> bool:
         """Return whether a declared ledger covers the window, and the grace where it is the consumer's (1, 2)."""
         column = _UNDATED_UNCOVERS.get(ledger)
-        if column and any(row.get(column) is None for row in self.rows(ledger)):
+        if column and any(self._is_undated(row.get(column)) for row in self.rows(ledger)):
             return False
         if ledger is Ledger.LOG and not all(map(self._shows_range, self.window.offsets)):
             return False
@@ -122,6 +123,10 @@ class History:
             return False
         is_upstream = ledger in (Ledger.PRODUCED, Ledger.LOG)
         return self.covers(ledger, self.window.start, self.window.end if is_upstream else self.grace_end)
+
+    def _is_undated(self, time: datetime | None) -> bool:
+        """Return whether a row has no time, or one of a clock that was never set."""
+        return time is None or time < _CLOCKS_ARE_SET <= self.window.start
 
     def _shows_range(self, one: OffsetRange) -> bool:
         bounds = self.bounds.get((one.topic, one.partition))

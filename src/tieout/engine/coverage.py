@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
 from tieout.engine.classes.stretches import SKIPPED_NEEDS
-from tieout.engine.evidence import LedgerCoverage
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE, LedgerCoverage
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -43,7 +43,7 @@ def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:
     """
     coverage = scope.evidence[ledger].coverage
     end = scope.contract.needed_until(ledger, scope.window)
-    unsound = _unsoundness(ledger, coverage)
+    unsound = _unsoundness(coverage) or _untimeliness(ledger, coverage)
     if unsound is not None:
         return unsound
     if coverage.complete_until is None:
@@ -55,15 +55,25 @@ def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:
     return coverage.lacking[0] if coverage.lacking else None
 
 
-def _unsoundness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
+def _unsoundness(coverage: LedgerCoverage) -> str | None:
     if not coverage.is_present:
         return "absent: " + (coverage.notes[0] if coverage.notes else "no input was found")
     if not coverage.is_within_tolerance:
         return f"{coverage.unparsed} unreadable rows or inputs, more than tolerated"
     if coverage.has_sequence_gaps:
         return "a producer session's sequence has gaps"
+    if coverage.doubled:
+        return f"the same evidence twice: {coverage.doubled[0]}"
+    return None
+
+
+def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
     if ledger in _DATED and coverage.undated:
         return f"{coverage.undated} rows without a time"
+    if ledger in _DATED and coverage.unset:
+        return (
+            f"{coverage.unset} rows with a time before {EARLIEST_PLAUSIBLE.year}, which is an unset clock's"
+        )
     if coverage.reversed:
         return f"{coverage.reversed} rows with completed_at before attempted_at"
     return None

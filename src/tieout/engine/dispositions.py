@@ -26,7 +26,7 @@ def disposed(
     scope: Scope,
     messages: DataFrame,
     bounds: DataFrame | None,
-    records: DataFrame | None,
+    superseding: DataFrame | None,
     commits: DataFrame | None,
     progress: DataFrame,
     *,
@@ -37,12 +37,13 @@ def disposed(
     Position facts are worked out for messages without effect, by content for all: `is_passed`, `went_unread` (with a
     topic that was deleted), `is_committed` (the commits cover it), `covers` (the first commit beyond each visible one),
     `cover` (the first of these), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
+    `superseding` is what takes a key's records from a compacted log (`superseding_of`).
     `may_share_ids` says whether any id is used for several messages.
     """
     by_content = scope.contract.identity == Identity.CONTENT
     is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
     asked = messages.filter(is_asked)
-    facts = materialised(position_facts(scope, asked, bounds, records, commits, progress))
+    facts = materialised(position_facts(scope, asked, bounds, superseding, commits, progress))
     facts = (small_side(facts) if scope.is_large else facts).withColumnRenamed("key", "facts_key")
     together = messages.join(facts, F.col("key") == F.col("facts_key"), how="left")
     known = with_ambiguity(scope, together.drop("facts_key"), may_share_ids=may_share_ids)
@@ -77,7 +78,7 @@ def position_facts(
     scope: Scope,
     messages: DataFrame,
     bounds: DataFrame | None,
-    records: DataFrame | None,
+    superseding: DataFrame | None,
     commits: DataFrame | None,
     progress: DataFrame,
 ) -> DataFrame:
@@ -88,7 +89,7 @@ def position_facts(
         "sent_at",
         "done_at",
         F.array_max("sent_key_hash").alias("key_hash"),
-        F.size("visible").alias("visible_count"),
+        (F.size("visible") + F.col("written") + F.col("open")).alias("held_count"),
         "visible",
         F.array_contains("uncovered_copies", F.col("position")).alias("is_uncovered"),
     ).select("*", "position.topic", "position.partition", "position.offset")
@@ -100,7 +101,7 @@ def position_facts(
     )
     positions = positions.join(F.broadcast(reached), same(PLACE, "f_"), how="left")
     positions = positions.drop("f_topic", "f_partition")
-    positions = _with_log_facts(scope, positions, bounds, records, progress)
+    positions = _with_log_facts(scope, positions, bounds, superseding, progress)
     positions = _with_deletion(scope, positions)
     cover = F.when(
         F.col("cover").isNotNull() & F.col("is_visible"),
@@ -188,20 +189,20 @@ def _with_log_facts(
     scope: Scope,
     positions: DataFrame,
     bounds: DataFrame | None,
-    records: DataFrame | None,
+    superseding: DataFrame | None,
     progress: DataFrame | None,
 ) -> DataFrame:
     """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log.
 
     `is_uncovered` says of a position that its own attempt, which may be later than the message's first, is not covered.
     """
-    if bounds is None or records is None:
+    if bounds is None or superseding is None:
         return positions.withColumns(dict.fromkeys(_LOG_FACTS, F.lit(False)))
     covered = with_log_coverage(scope, positions, bounds)
     covered = covered.withColumn("is_covered", F.col("is_covered") & ~F.col("is_uncovered"))
     if not compacts(scope, bounds):
         return covered.withColumns(dict.fromkeys(("is_superseded", "is_compacted"), F.lit(False)))
-    superseded = _with_superseding(covered, records)
+    superseded = _with_superseding(covered, superseding)
     passed = superseded.withColumn("passed_at", F.lit(None).cast("timestamp"))
     if progress is not None:
         passed = with_first_passing(superseded, progress)
@@ -231,10 +232,10 @@ def absent_positions(
         "key_hash",
         F.col("attempted_at").alias("sent_at"),
         F.coalesce("completed_at", "attempted_at").alias("done_at"),
-        F.lit(0).alias("visible_count"),
+        F.lit(0).alias("held_count"),
         F.lit(False).alias("is_uncovered"),
     )
-    return _with_log_facts(scope, absent, bounds, records, None)
+    return _with_log_facts(scope, absent, bounds, superseding_of(scope, records, attempts), None)
 
 
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
@@ -273,27 +274,55 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     )
 
 
-def _with_superseding(positions: DataFrame, records: DataFrame) -> DataFrame:
-    """Return positions with `is_superseded`: gone, keyed, and a later committed record of the key in their partition.
+def superseding_of(scope: Scope, records: DataFrame, attempts: DataFrame) -> DataFrame:
+    """Return what takes a key's records from a compacted log: place, `key_hash`, `offset`, and `record`, since when.
 
-    `superseded_at` is that record's time, the end of time where it has none.
+    A committed record takes those before it (`turn` 0). So does an acked tombstone, a keyed send that shows no payload
+    where others of its topic do. It is gone itself in the end, nobody knows when (`turn` 2, before its own position).
     """
+    never = F.lit(NEVER).cast("timestamp")
     is_written = F.col("transaction_state").isin("none", "committed") & F.col("key_hash").isNotNull()
-    stamped = F.coalesce("record_timestamp", F.lit(NEVER).cast("timestamp"))
+    stamped = F.coalesce("record_timestamp", never)
     later = records.filter(is_written).select(
         *PLACE, "key_hash", "offset", stamped.alias("record"), F.lit(0).alias("turn")
     )
+    if not scope.has(Ledger.PRODUCED, "payload_hash"):
+        return later
+    held = records.select(*[F.col(name).alias(f"held_{name}") for name in (*PLACE, "offset")])
+    shown = (
+        attempts.filter(F.col("payload_hash").isNotNull())
+        .select(F.col("topic").alias("told_topic"))
+        .distinct()
+    )
+    is_tombstone = F.col("key_hash").isNotNull() & F.col("payload_hash").isNull()
+    is_acked = (F.col("outcome") == "acked") & F.col("offset").isNotNull()
+    gone = (
+        attempts.filter(is_acked & is_tombstone)
+        .join(shown, same(("topic",), "told_"), how="left_semi")
+        .join(held, same((*PLACE, "offset"), "held_"), how="left_anti")
+    )
+    sent_at = F.coalesce("completed_at", "attempted_at", never)
+    deleted = gone.groupBy(*PLACE, "key_hash", "offset").agg(F.min(sent_at).alias("record"))
+    itself = deleted.withColumns({"record": never, "turn": F.lit(2)})
+    return later.unionByName(deleted.withColumn("turn", F.lit(0))).unionByName(itself)
+
+
+def _with_superseding(positions: DataFrame, superseding: DataFrame) -> DataFrame:
+    """Return positions with `is_superseded`: gone, keyed, and something of `superseding` at or above them.
+
+    `superseded_at` is since when, the end of time where that is not known.
+    """
     names = positions.columns
     points = positions.withColumn("turn", F.lit(1))
     downwards = Window.partitionBy(*PLACE, "key_hash").orderBy(F.col("offset").desc(), F.col("turn").desc())
     nearest = F.last("record", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
     together = (
-        points.unionByName(later, allowMissingColumns=True)
+        points.unionByName(superseding, allowMissingColumns=True)
         .withColumn("superseded_at", nearest)
         .filter(F.col("turn") == 1)
     )
     is_compacting = F.coalesce(F.col("cleanup_policy").contains("compact"), F.lit(False))
-    is_gone = F.col("is_covered") & (F.col("visible_count") == 0) & F.col("key_hash").isNotNull()
+    is_gone = F.col("is_covered") & (F.col("held_count") == 0) & F.col("key_hash").isNotNull()
     is_superseded = F.coalesce(is_gone & F.col("superseded_at").isNotNull() & is_compacting, F.lit(False))
     return together.withColumn("is_superseded", is_superseded).select(
         *names, "superseded_at", "is_superseded"

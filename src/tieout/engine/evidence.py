@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -13,6 +13,9 @@ from tieout.model import Ledger
 COARSEST_CLOCK: Final = timedelta(seconds=1)
 """How far two times of one clock may be turned round by being kept with different precision."""
 
+EARLIEST_PLAUSIBLE: Final = datetime(1971, 1, 1, tzinfo=UTC)
+"""Before this a time is an unset clock, not a time."""
+
 
 @dataclass(frozen=True)
 class LedgerCoverage:
@@ -21,7 +24,8 @@ class LedgerCoverage:
     `covers_from` None means from the beginning, `complete_until` None means that nothing is covered. `rows` counts the
     conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
     what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
-    were made.
+    were made, `unset` rows whose time is that of an unset clock, where the window's is not.
+    `doubled` names files that hold what another one holds, byte for byte.
     """
 
     is_present: bool
@@ -37,11 +41,14 @@ class LedgerCoverage:
     notes: tuple[str, ...]
     lacking: tuple[str, ...] = ()
     reversed: int = 0
+    unset: int = 0
+    doubled: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
         """Whether absence from the covered time range can be trusted at all."""
-        return self.is_present and self.is_within_tolerance and not self.has_sequence_gaps
+        is_whole = self.is_within_tolerance and not self.has_sequence_gaps and not self.doubled
+        return self.is_present and is_whole
 
     def covers(self, start: datetime, end: datetime) -> bool:
         """Return whether the evidence is complete over `[start, end]`."""

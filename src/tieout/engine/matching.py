@@ -16,7 +16,7 @@ from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.claims import owners_of, read_claims, record_claims, sent_claims
 from tieout.engine.contents import sent_by_content
 from tieout.engine.contested import contested_positions_of
-from tieout.engine.dispositions import disposed, with_first_records, with_log_coverage
+from tieout.engine.dispositions import disposed, superseding_of, with_first_records, with_log_coverage
 from tieout.engine.effects import (
     consumer_rows_of,
     reused_ids_of,
@@ -82,7 +82,10 @@ def matched(scope: Scope) -> Matched:
     )
     if scope.beside is not None:
         progress = progress.unionByName(scope.beside.progress)
-    messages = disposed(scope, gathered, bounds, records, held, progress, may_share_ids=reused is not None)
+    superseding = None if records is None else superseding_of(scope, records, attempts)
+    messages = disposed(
+        scope, gathered, bounds, superseding, held, progress, may_share_ids=reused is not None
+    )
     messages = with_first_records(scope, messages, attempts, records, bounds)
     return Matched(messages, keyed, log, bounds, commits, progress)
 

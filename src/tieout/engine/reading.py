@@ -14,15 +14,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, LedgerSpec
-from tieout.engine.evidence import COARSEST_CLOCK, Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
 from tieout.engine.session import SMALL_BYTES, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, plain_column, text_columns
-from tieout.engine.sources.covering import EARLIEST_PLAUSIBLE, LATEST_AHEAD, bounds_of, tolerance_holds
+from tieout.engine.sources.covering import LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
+from tieout.engine.sources.nanoseconds import AS_NUMBERS
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -39,6 +40,8 @@ from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
 _NAMED_ROWS: Final = 5
+_COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
+"""Ledgers in which a row that stands twice is two sends, effects or reads."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class _Counts:
     unparsed: int = 0
     undated: int = 0
     implausible: int = 0
+    unset: int = 0
     reversed: int = 0
     without_id: int = 0
     without_identity: int = 0
@@ -61,7 +65,8 @@ def read_evidence(
     """Return the evidence of every ledger that the contract declares, absent ones included.
 
     Each ledger is read once and cut from its source, so that every rule sees the same rows. Nothing is filtered by
-    consumer group or time here. The session is set to UTC and to strict parsing of times.
+    consumer group or time here. The session is set to UTC, to strict parsing of times, and to read those of
+    nanoseconds.
 
     Raises:
         SourceError: where a source cannot be read as the contract describes it.
@@ -79,6 +84,7 @@ def open_ledgers(
     """
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+    spark.conf.set(AS_NUMBERS, "true")
     return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
 
 
@@ -106,8 +112,7 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
     if reach is None or ledger is Ledger.LOG:
         return conformed(rows, ledger, spec)
     found = conformed(rows, ledger, spec)
-    time = F.col(TIME_COLUMN[ledger])
-    return replace(found, rows=found.rows.where(time.isNull() | (time >= F.lit(reach.begins_at))))
+    return replace(found, rows=found.rows.where(reach.may_hold(F.col(TIME_COLUMN[ledger]))))
 
 
 @dataclass(frozen=True)
@@ -156,11 +161,12 @@ class OpenLedger:
         contract, ledger = self.contract, self.request.ledger
         rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
+        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, samples)
         return Evidence(
             ledger=ledger,
             rows=rows,
             present=found.present,
-            coverage=_coverage(rows, contract, self.window, self.request, reading, counts, samples),
+            coverage=replace(coverage, doubled=_doubled(found.rows, ledger, reading.copies)),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
@@ -236,7 +242,8 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
 def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column]:
     """Return the numbers of `_Counts` by name, which are taken while the rows are read."""
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
-    is_implausible = (time < F.lit(EARLIEST_PLAUSIBLE)) | (time > F.lit(now + LATEST_AHEAD))
+    is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
+    is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
     names = rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
@@ -248,12 +255,22 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
         "unparsed": ~is_good,
         "undated": is_good & time.isNull(),
         "implausible": is_good & is_implausible,
+        "unset": is_good & is_unset,
         "reversed": is_good & is_reversed,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
     }
     return {name: F.count_if(condition) for name, condition in counted.items()}
+
+
+def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Return in words which files give their ledger rows that another one, the same byte for byte, gives it as well."""
+    if not copies or ledger not in _COUNTED_SINGLY:
+        return ()
+    files = rows.where(F.col(FAULT).isNull() & F.col(FILE).isNotNull()).select(FILE).distinct().collect()
+    with_rows = {str(local_path(row[FILE])) for row in files}
+    return tuple(words for path, words in copies if path in with_rows)
 
 
 def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, ...]:
@@ -305,6 +322,7 @@ def _coverage(
         unparsed=counts.unparsed + reading.unparsed_inputs,
         undated=counts.undated,
         reversed=counts.reversed,
+        unset=counts.unset if window.start >= EARLIEST_PLAUSIBLE else 0,
         digests=reading.digests,
         notes=(*reading.notes, *samples, *(note for note in dating if note), *bounds.notes),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 SETTINGS: Final = {
@@ -29,6 +31,9 @@ _LOCAL: Final = {
 _JAVA: Final = "-XX:+UseSerialGC"
 _QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1"
 """Java's quick compiler alone: the other one takes two fifths of a small window's processor time, and pays later."""
+
+_TELLING_TWICE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers of PySpark that print an error in an expression, with the whole stack of Java, while it is being raised."""
 
 DELTA_EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA: Final = {
@@ -60,9 +65,12 @@ def local_session(app_name: str, jars: Sequence[Path] = (), *, is_small: bool = 
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
-    return _session(
+    session = _session(
         SparkSession.builder.appName(app_name).master("local[2]"), _LOCAL | java | taken_along | tables
     )
+    # Executors log a stack of Java for each task that fails, as over a corrupt file; what failed is told by the error.
+    session.sparkContext.setLogLevel("FATAL")
+    return session
 
 
 def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
@@ -90,9 +98,16 @@ def _session(builder: SparkSession.Builder, extra: Mapping[str, str]) -> SparkSe
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    tell_errors_once()
     _remember_classes(session)
     _use_this_python(session)
     return session
+
+
+def tell_errors_once() -> None:
+    """Keep PySpark from printing what it raises: a wrong column in a contract is one line, and no stack."""
+    for name in _TELLING_TWICE:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _use_this_python(spark: SparkSession) -> None:

@@ -115,6 +115,7 @@ def test_time_of_2099_does_not_cover_until_then(spark: SparkSession, tmp_path: P
     assert found.complete_until == _minute(5)
     assert found.undated == 1
     assert "1 rows without attempted_at" in found.notes
+    assert found.unset == 1
     assert "2 rows with attempted_at before 1971 or in the future" in found.notes
 
 

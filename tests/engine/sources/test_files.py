@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
@@ -22,6 +24,39 @@ def _csv(path: str, **options: Any) -> dict[str, Any]:
 
 def _parquet(path: str) -> dict[str, Any]:
     return {"kind": "files", "format": "parquet", "path": path}
+
+
+def test_the_same_file_twice_is_no_evidence(spark: SparkSession, tmp_path: Path) -> None:
+    """Evidence that was handed over twice would double every effect; files without rows double nothing."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z","kind":"%s"}\n'
+    texts = {"a": row % "in", "b": row % "in", "c": row % "out", "d": row % "out", "e": "", "f": ""}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    spec: dict[str, Any] = {"source": jsonl("*.jsonl"), "where": "kind = 'in'", "coverage": "declared"}
+
+    found = evidence_of(spark, tmp_path, "delivered", **spec).coverage
+    harmless = evidence_of(spark, tmp_path, "dead_letters", **spec, columns={"at": "processed_at"}).coverage
+
+    assert found.rows == 2
+    assert found.doubled == ("b.jsonl holds what a.jsonl holds",)
+    assert not found.is_sound
+    assert harmless.is_sound
+
+
+def test_equal_parts_of_one_job_are_no_copies(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark gives every row to one part, so equal ones are rows that stand twice; of two jobs they may be a copy."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
+    job = "4f0cbf1e-6f5b-4cb4-8f6a-0d2f1f8d7a11-c000.json"
+    for name in (f"part-00000-{job}", f"part-00001-{job}"):
+        (tmp_path / name).write_text(row)
+    spec: dict[str, Any] = {"source": jsonl("*.json"), "coverage": "declared"}
+
+    of_one = evidence_of(spark, tmp_path, "delivered", **spec).coverage
+    (tmp_path / f"part-00000-5{job[1:]}").write_text(row)
+    of_two = evidence_of(spark, tmp_path, "delivered", **spec).coverage
+
+    assert (of_one.rows, of_one.doubled) == (2, ())
+    assert len(of_two.doubled) == 1
 
 
 def test_missing_files_are_an_absent_ledger(spark: SparkSession, tmp_path: Path) -> None:
@@ -177,6 +212,29 @@ def test_parquet_types_are_held_strictly(spark: SparkSession, tmp_path: Path) ->
     assert [tuple(row) for row in times] == [(17, expected, "ab")]
     assert found.coverage.unparsed == 1
     assert any("offset: expected a whole number" in note for note in found.coverage.notes)
+
+
+def test_parquet_times_of_nanoseconds_are_times(spark: SparkSession, tmp_path: Path) -> None:
+    """What pandas and Arrow write by default is read, with a zone or without one, whatever lies beside it."""
+    at = datetime(2026, 11, 20, 10, 0, 0, 123456, tzinfo=UTC)
+    nanoseconds = int(at.timestamp()) * 1_000_000_000 + 123_456_789
+    columns = {
+        "a": pa.array([nanoseconds, None], pa.timestamp("ns", tz="Europe/Berlin")),
+        "b": pa.array([nanoseconds], pa.timestamp("ns")),
+        "c": pa.array([at], pa.timestamp("us", tz="UTC")),
+    }
+    for name, times in columns.items():
+        ids = [f"{name}{number}" for number in range(len(times))]
+        pq.write_table(pa.table({"message_id": ids, "attempted_at": times}), tmp_path / f"{name}.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "d.parquet").write_bytes(whole[:4] + b"\xff" * 40 + whole[44:])
+
+    found = evidence_of(spark, tmp_path, "produced", source=_parquet("*.parquet"))
+
+    micros = found.rows.selectExpr("message_id", "unix_micros(attempted_at)").collect()
+    expected = int(at.timestamp()) * 1_000_000 + 123_456
+    assert sorted(map(tuple, micros)) == [("a0", expected), ("a1", None), ("b0", expected), ("c0", expected)]
+    assert (found.coverage.unparsed, found.coverage.undated) == (1, 1)
 
 
 def test_csv_rows_with_another_number_of_columns(spark: SparkSession, tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def execute(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exec
 
 
 _TIMES = {
-    "timestamptz": "'2026-11-20 {}+00'",
-    "timestamp": "'2026-11-20 {}'",
-    "bigint": "extract(epoch FROM timestamptz '2026-11-20 {}+00') * 1000",
+    "timestamptz": "'{}+00'",
+    "timestamp": "'{}'",
+    "bigint": "extract(epoch FROM timestamptz '{}+00') * 1000",
 }
 
 
@@ -117,8 +117,9 @@ def test_rows_beyond_reach_stay_on_the_server(
 ) -> None:
     """The server is asked for what may be needed, by the column that is the time; other columns are no time to it."""
     execute(f"CREATE TABLE analytics.orders (message_id text, processed_at {kind})")
-    old, first = (_TIMES[kind].format(time) for time in ("07:59:59.999", "08:00:00"))
-    for name, processed_at in (("old", old), ("first", first), ("undated", "NULL")):
+    old, first = (_TIMES[kind].format(time) for time in ("2026-11-20 07:59:59.999", "2026-11-20 08:00:00"))
+    unset = _TIMES[kind].format("1970-12-31 23:59:59")
+    for name, processed_at in (("old", old), ("first", first), ("undated", "NULL"), ("unset", unset)):
         execute(f"INSERT INTO analytics.orders VALUES ('{name}', {processed_at})")  # noqa: S608 - our own
     reach = Reach(datetime(2026, 11, 20, 8, tzinfo=UTC), "Processed_At")
 
@@ -128,7 +129,7 @@ def test_rows_beyond_reach_stay_on_the_server(
     ]
 
     names = [{row["message_id"] for row in rows.collect()} for rows in handed if rows is not None]
-    assert names == [{"first", "undated"}, *[{"old", "first", "undated"}] * 2]
+    assert names == [{"first", "undated", "unset"}, *[{"old", "first", "undated", "unset"}] * 2]
 
 
 def test_query_and_its_snapshot_time(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:

@@ -20,6 +20,7 @@ TIMES = {
     "first": BEGINS_AT,
     "within": WINDOW.start,
     "undated": None,
+    "unset": datetime(1970, 1, 21, tzinfo=UTC),
 }
 
 
@@ -31,7 +32,7 @@ TIMES = {
 def test_rows_that_are_older_are_left_out(
     spark: SparkSession, tmp_path: Path, columns: dict[str, str]
 ) -> None:
-    """To the microsecond; what has no time stays, and the ledger covers from there."""
+    """To the microsecond; what has no time, or an unset clock's, stays: it keeps the ledger from covering."""
     rows = [{"id": name, "sent": time and time.isoformat()} for name, time in TIMES.items()]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -39,8 +40,8 @@ def test_rows_that_are_older_are_left_out(
         spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns, reach="2h", coverage="declared"
     )
 
-    assert {row["message_id"] for row in found.rows.collect()} == {"first", "within", "undated"}
-    assert found.coverage.rows == 3
+    assert {row["message_id"] for row in found.rows.collect()} == {"first", "within", "undated", "unset"}
+    assert (found.coverage.rows, found.coverage.undated, found.coverage.unset) == (4, 1, 1)
     assert found.coverage.covers_from == WINDOW.start - timedelta(minutes=15)  # what is declared begins later
 
 
@@ -74,5 +75,10 @@ def test_the_time_reaches_files_of_columns(spark: SparkSession, tmp_path: Path) 
 
     assert opened.found is not None
     plan = opened.found.rows._jdf.queryExecution().toString()
-    assert "GreaterThanOrEqual(attempted_at,2026-11-20 08:00:00.0)" in plan
-    assert {row["message_id"] for row in opened.kept().rows.collect()} == {"first", "within", "undated"}
+    assert "PushedFilters: [Or(Or(IsNull(attempted_at)" in plan
+    assert {row["message_id"] for row in opened.kept().rows.collect()} == {
+        "first",
+        "within",
+        "undated",
+        "unset",
+    }

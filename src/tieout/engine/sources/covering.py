@@ -16,14 +16,13 @@ from pyspark.sql.types import TimestampType
 
 from tieout.contracts import Contract, CoverageSpec, LedgerSpec
 from tieout.contracts.times import format_time, parse_time
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.conforming import reason_of
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
-EARLIEST_PLAUSIBLE: Final = datetime(1971, 1, 1, tzinfo=UTC)
-"""Before this a time is an unset clock, not a time."""
 LATEST_AHEAD: Final = timedelta(days=1)
 """How far ahead of the run's own clock a time may be before it is no time either."""
 _NOW: Final = re.compile(r"\b(?:now|current_timestamp)\s*\(\s*\)", re.IGNORECASE)

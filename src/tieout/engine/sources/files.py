@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from tieout.contracts import FilesSource
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of, spark_path
 from tieout.engine.sources.lines import first_line, json_fault, lines_of
+from tieout.engine.sources.nanoseconds import by_columns, in_microseconds
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -116,7 +117,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        checked = _checked(spec, request.spark, inputs)
+        checked = _checked(spec, request, inputs)
         if len(checked.readable) == len(readable):
             raise SourceError(
                 f"{request.place}: the files cannot be read together: {_reason(error)}"
@@ -130,8 +131,11 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
         notes=inputs.faults,
-        reread=lambda: _reading(spec, request, _checked(spec, request.spark, inputs)),
+        reread=lambda: _reading(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
+        copies=tuple(
+            (copy.path, f"{copy.name} holds what {first.name} holds") for copy, first in inputs.copies
+        ),
     )
 
 
@@ -238,9 +242,28 @@ def _header_line(spark: SparkSession, file: Input) -> str:
 def _columnar_rows(
     request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
-    paths = [spark_path(file.path) for file in files]
-    merged = {"mergeSchema": "true", **options}
-    source = request.spark.read.format(file_format).options(**merged).load(paths)
+    if file_format != "parquet":
+        return _columnar_part(request, file_format, files, options, None)
+    parts = [
+        in_microseconds(
+            _columnar_part(request, file_format, members, options, columns.schema), columns.nanoseconds
+        )
+        for columns, members in by_columns(request.spark, files)
+    ]
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def _columnar_part(
+    request: Request,
+    file_format: str,
+    files: Sequence[Input],
+    options: Mapping[str, str],
+    schema: StructType | None,
+) -> DataFrame:
+    reader = request.spark.read.format(file_format).options(**{"mergeSchema": "true", **options})
+    source = (reader if schema is None else reader.schema(schema)).load(
+        [spark_path(file.path) for file in files]
+    )
     nothing: DataType = StringType()
     return within_reach(source, request.reach).select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
@@ -252,16 +275,17 @@ def _columnar_rows(
     )
 
 
-def _checked(spec: FilesSource, spark: SparkSession, inputs: Inputs) -> Inputs:
+def _checked(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
     """Return the inputs after each was read through by itself; those that Spark gives up on carry a fault."""
-    files = tuple(file if file.fault else _read_through(spec, spark, file) for file in inputs.files)
+    files = tuple(file if file.fault else _read_through(spec, request, file) for file in inputs.files)
     return Inputs(files, inputs.missing)
 
 
-def _read_through(spec: FilesSource, spark: SparkSession, file: Input) -> Input:
-    is_text = spec.format in ("jsonl", "csv")
+def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
+    path, is_text = spark_path(file.path), spec.format in ("jsonl", "csv")
     try:
-        rows = spark.read.format("text" if is_text else spec.format).load(spark_path(file.path))
+        whole = replace(request, reach=None)
+        rows = request.spark.read.text(path) if is_text else _columnar_rows(whole, spec.format, [file], {})
         rows.write.format("noop").mode("overwrite").save()
     except Exception as error:
         if not is_of_spark(error):

@@ -28,6 +28,8 @@ _GZIP_WINDOW: Final = 31
 _BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 """How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
 _UNCHECKED: Final = (".lz4", ".snappy")
+_OF_CONTENT: Final = "sha256:"
+_PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _LEFT_OUT: Final = (
     "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
 )
@@ -64,6 +66,21 @@ class Inputs:
         """One line for each file that cannot be read and each path without a file."""
         broken = tuple(f"{file.name}: {file.fault}" for file in self.files if file.fault is not None)
         return broken + tuple(f"{path}: no such file" for path in self.missing)
+
+    @property
+    def copies(self) -> tuple[tuple[Input, Input], ...]:
+        """The files that hold what an earlier one holds, byte for byte, each with that one; local ones only.
+
+        Parts that one job of Spark's wrote are no copies of each other: it gives every row to one of them.
+        """
+        first: dict[str, Input] = {}
+        told = [file for file in self.readable if file.size and file.digest.startswith(_OF_CONTENT)]
+        pairs = [(file, first.setdefault(file.digest, file)) for file in told]
+        return tuple(
+            (file, original)
+            for file, original in pairs
+            if file is not original and (_job_of(file) is None or _job_of(file) != _job_of(original))
+        )
 
     @property
     def size(self) -> int:
@@ -152,6 +169,12 @@ def is_left_out(name: str) -> bool:
     return name.startswith(".") or name.endswith("._COPYING_") or (name.startswith("_") and "=" not in name)
 
 
+def _job_of(file: Input) -> str | None:
+    """Return the id of the job of Spark's that wrote the file, None where its name tells none."""
+    found = _PART.search(file.name)
+    return None if found is None else found[1]
+
+
 def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
     name = name_of(path, base_dir)
     digest = hashlib.sha256()
@@ -172,7 +195,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
         fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
-    return Input(str(path), name, f"sha256:{digest.hexdigest()}", fault, size)
+    return Input(str(path), name, f"{_OF_CONTENT}{digest.hexdigest()}", fault, size)
 
 
 def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:

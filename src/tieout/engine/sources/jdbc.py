@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 )
 
 from tieout.contracts import JdbcSource
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.files import json_objects
 from tieout.engine.sources.inputs import Input
@@ -163,14 +164,17 @@ def _within(columns: Sequence[_Column], reach: Reach | None) -> sql.Composable:
     ]
     if reach is None or not named or named[0].oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
         return sql.SQL("")
-    begins_at: Any = reach.begins_at
-    if named[0].oid == _BIGINT:
-        begins_at = reach.begins_at_millis
-    elif named[0].oid == _TIMESTAMP:
-        begins_at = reach.begins_at.astimezone(UTC).replace(tzinfo=None)
-    return sql.SQL(" WHERE source.{0} >= {1} OR source.{0} IS NULL").format(
-        sql.Identifier(named[0].name), sql.Literal(begins_at)
+    begins_at, earliest = (_literal(time, named[0].oid) for time in (reach.begins_at, EARLIEST_PLAUSIBLE))
+    return sql.SQL(" WHERE source.{0} >= {1} OR source.{0} < {2} OR source.{0} IS NULL").format(
+        sql.Identifier(named[0].name), begins_at, earliest
     )
+
+
+def _literal(time: datetime, oid: int) -> sql.Composable:
+    """Return the time as a column of that type has it: with its zone, in UTC, or in milliseconds since 1970."""
+    if oid == _BIGINT:
+        return sql.Literal(int(time.timestamp() * 1000))
+    return sql.Literal(time if oid == _TIMESTAMPTZ else time.astimezone(UTC).replace(tzinfo=None))
 
 
 def _as_text(column: _Column) -> sql.Composed:

@@ -10,10 +10,11 @@ from typing import Final, Protocol, TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.inputs import Inputs
 from tieout.errors import SourceUnreachableError
 from tieout.model import Ledger
@@ -36,11 +37,18 @@ HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
 class Reach:
     """From which time on a ledger is read; rows that are not known to be older may be handed over all the same.
 
+    What has no time, or an unset clock's, is always read: it keeps the ledger from covering.
+
     `column` is the source's own column that becomes the ledger's time as it is, None where an expression makes it.
     """
 
     begins_at: datetime
     column: str | None = None
+
+    def may_hold(self, time: Column) -> Column:
+        """Return whether a row of that time is read: not where it is older, unless it is an unset clock's."""
+        is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
+        return time.isNull() | is_unset | (time >= F.lit(self.begins_at))
 
     @property
     def begins_at_millis(self) -> int:
@@ -54,8 +62,7 @@ def within_reach(rows: DataFrame, reach: Reach | None) -> DataFrame:
     times = {field.name.lower() for field in rows.schema if isinstance(field.dataType, TimestampType)}
     if reach is None or column is None or column not in times:
         return rows
-    time = F.col(f"`{column}`")
-    return rows.where(time.isNull() | (time >= F.lit(reach.begins_at)))
+    return rows.where(reach.may_hold(F.col(f"`{column}`")))
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,8 @@ class Reading:
     that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
     itself says it is complete, `read_at` when its content was fixed. `size` counts the inputs' bytes. `reread`
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
-    `is_columnar`: the inputs are such that reading some columns of them again costs no parsing.
+    `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
+    paths of files that hold what another one holds, each with that in words.
     """
 
     rows: DataFrame | None
@@ -101,6 +109,7 @@ class Reading:
     complete_until: datetime | None = None
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
     is_columnar: bool = False
+    copies: tuple[tuple[str, str], ...] = ()
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:
