@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from tieout.brokers.librdkafka import library_settings
 from tieout.brokers.secrets import without_secrets
+from tieout.contracts.times import epoch_millis
 from tieout.errors import SourceError, SourceUnreachableError
 
 PATIENCE: Final = 20.0
@@ -93,9 +94,8 @@ class Cluster:
             SourceUnreachableError: where no broker answers.
             SourceError: where the brokers refuse.
         """
-        found = self._offsets(
-            topic, numbers, OffsetSpec.for_timestamp(int(when.timestamp() * 1000)), is_stable=False
-        )
+        since = OffsetSpec.for_timestamp(epoch_millis(when))
+        found = self._offsets(topic, numbers, since, is_stable=False)
         return {number: None if offset < 0 else offset for number, offset in found.items()}
 
     def topic_settings(self, topic: str) -> dict[str, str]:

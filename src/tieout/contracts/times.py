@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 def parse_time(text: str) -> datetime:
@@ -35,3 +35,12 @@ def format_time(moment: datetime) -> str:
     '2026-11-20T10:00:00Z'
     """
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def epoch_millis(moment: datetime) -> int:
+    """Return an aware time in whole milliseconds since 1970, rounded down.
+
+    >>> epoch_millis(datetime(1970, 1, 1, 0, 0, 1, 999, tzinfo=UTC))
+    1000
+    """
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

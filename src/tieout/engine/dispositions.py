@@ -37,7 +37,7 @@ def disposed(
     Position facts are worked out for messages without effect, by content for all: `is_passed`, `went_unread` (with a
     topic that was deleted), `is_committed` (the commits cover it), `covers` (the first commit beyond each visible one),
     `cover` (the first of these), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
-    `superseding` is what takes a key's records from a compacted log (`superseding_of`).
+    `superseding` is what takes a key's records from a compacted log (`superseding_of`), or None.
     `may_share_ids` says whether any id is used for several messages.
     """
     by_content = scope.contract.identity == Identity.CONTENT
@@ -196,11 +196,11 @@ def _with_log_facts(
 
     `is_uncovered` says of a position that its own attempt, which may be later than the message's first, is not covered.
     """
-    if bounds is None or superseding is None:
+    if bounds is None:
         return positions.withColumns(dict.fromkeys(_LOG_FACTS, F.lit(False)))
     covered = with_log_coverage(scope, positions, bounds)
     covered = covered.withColumn("is_covered", F.col("is_covered") & ~F.col("is_uncovered"))
-    if not compacts(scope, bounds):
+    if superseding is None:
         return covered.withColumns(dict.fromkeys(("is_superseded", "is_compacted"), F.lit(False)))
     superseded = _with_superseding(covered, superseding)
     passed = superseded.withColumn("passed_at", F.lit(None).cast("timestamp"))
@@ -235,7 +235,7 @@ def absent_positions(
         F.lit(0).alias("held_count"),
         F.lit(False).alias("is_uncovered"),
     )
-    return _with_log_facts(scope, absent, bounds, superseding_of(scope, records, attempts), None)
+    return _with_log_facts(scope, absent, bounds, superseding_of(scope, records, attempts, bounds), None)
 
 
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
@@ -274,12 +274,17 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     )
 
 
-def superseding_of(scope: Scope, records: DataFrame, attempts: DataFrame) -> DataFrame:
+def superseding_of(
+    scope: Scope, records: DataFrame, attempts: DataFrame, bounds: DataFrame
+) -> DataFrame | None:
     """Return what takes a key's records from a compacted log: place, `key_hash`, `offset`, and `record`, since when.
 
+    None where no partition may be compacted.
     A committed record takes those before it (`turn` 0). So does an acked tombstone, a keyed send that shows no payload
     where others of its topic do. It is gone itself in the end, nobody knows when (`turn` 2, before its own position).
     """
+    if not compacts(scope, bounds):
+        return None
     never = F.lit(NEVER).cast("timestamp")
     is_written = F.col("transaction_state").isin("none", "committed") & F.col("key_hash").isNotNull()
     stamped = F.coalesce("record_timestamp", never)

@@ -82,7 +82,9 @@ def matched(scope: Scope) -> Matched:
     )
     if scope.beside is not None:
         progress = progress.unionByName(scope.beside.progress)
-    superseding = None if records is None else superseding_of(scope, records, attempts)
+    superseding = None
+    if records is not None and bounds is not None:
+        superseding = superseding_of(scope, records, attempts, bounds)
     messages = disposed(
         scope, gathered, bounds, superseding, held, progress, may_share_ids=reused is not None
     )

@@ -92,15 +92,17 @@ def _opened(
     spark: SparkSession, contract: Contract, window: Window, now: datetime, ledger: Ledger
 ) -> OpenLedger:
     spec = spec_of(contract, ledger)
-    reach = None if spec.reach is None else _reach_of(window.start - spec.reach, ledger, spec)
+    reach = _reach_of(window, ledger, spec)
     request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns), reach)
     reading = READERS[spec.source.kind](spec.source, request)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)
 
 
-def _reach_of(begins_at: datetime, ledger: Ledger, spec: LedgerSpec) -> Reach:
-    return Reach(begins_at, plain_column(TIME_COLUMN[ledger], spec.columns))
+def _reach_of(window: Window, ledger: Ledger, spec: LedgerSpec) -> Reach | None:
+    if spec.reach is None:
+        return None
+    return Reach(window.start - spec.reach, plain_column(TIME_COLUMN[ledger], spec.columns))
 
 
 def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed:
@@ -109,9 +111,9 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
     A log is left whole from its first offset on: a record with an older time between others is no hole.
     """
     ledger, reach = request.ledger, request.reach
-    if reach is None or ledger is Ledger.LOG:
-        return conformed(rows, ledger, spec)
     found = conformed(rows, ledger, spec)
+    if reach is None or ledger is Ledger.LOG:
+        return found
     return replace(found, rows=found.rows.where(reach.may_hold(F.col(TIME_COLUMN[ledger]))))
 
 

@@ -65,12 +65,9 @@ def local_session(app_name: str, jars: Sequence[Path] = (), *, is_small: bool = 
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
-    session = _session(
-        SparkSession.builder.appName(app_name).master("local[2]"), _LOCAL | java | taken_along | tables
-    )
+    builder = SparkSession.builder.appName(app_name).master("local[2]")
     # Executors log a stack of Java for each task that fails, as over a corrupt file; what failed is told by the error.
-    session.sparkContext.setLogLevel("FATAL")
-    return session
+    return _session(builder, _LOCAL | java | taken_along | tables, log_level="FATAL")
 
 
 def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
@@ -93,11 +90,13 @@ def has_class(spark: SparkSession, name: str) -> bool:
     return True
 
 
-def _session(builder: SparkSession.Builder, extra: Mapping[str, str]) -> SparkSession:
+def _session(
+    builder: SparkSession.Builder, extra: Mapping[str, str], *, log_level: str = "ERROR"
+) -> SparkSession:
     for name, value in {**SETTINGS, **extra}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel(log_level)
     tell_errors_once()
     _remember_classes(session)
     _use_this_python(session)

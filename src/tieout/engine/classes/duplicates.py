@@ -50,7 +50,8 @@ LOG_DUPLICATE = MessageRule(
     at(Locus.PRODUCER_TO_BROKER),
     needs=(
         Need(Ledger.LOG),
-        *[Need(shown, ("partition", "offset")) for shown in (Ledger.PRODUCED, Ledger.READ)],
+        Need(Ledger.PRODUCED, ("partition", "offset")),
+        Need(Ledger.READ, ("partition", "offset")),
     ),
 )
 OUTPUT_DUPLICATE = MessageRule(BreakClass.OUTPUT_DUPLICATE, has_further_effects, _output_locus)

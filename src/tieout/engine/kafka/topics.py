@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from tieout.brokers import without_secrets
+from tieout.contracts.times import epoch_millis
 from tieout.engine.session import has_class
 from tieout.errors import SourceError, SourceUnreachableError
 
@@ -78,11 +80,11 @@ def require_connector(spark: SparkSession, place: str) -> None:
 
 
 def described_topic(
-    spark: SparkSession, settings: Mapping[str, str], topic: str, place: str, since_millis: int | None = None
+    spark: SparkSession, settings: Mapping[str, str], topic: str, place: str, since: datetime | None = None
 ) -> Topic | None:
     """Return what the cluster says of the topic now, or None where it has no topic of that name.
 
-    Each partition is to be read from its first record stamped at `since_millis` or later, or from its first offset.
+    Each partition is to be read from its first record stamped at `since` or later, or from its first offset.
     The last stable offsets are asked before the ends: a transaction that ends meanwhile counts as open.
 
     Raises:
@@ -105,9 +107,9 @@ def described_topic(
         stable = _offsets(jvm, client, topic, numbers, latest, "READ_COMMITTED")
         ends = _offsets(jvm, client, topic, numbers, latest, "READ_UNCOMMITTED")
         firsts = starts
-        if since_millis is not None:
-            since = _spec(jvm, "forTimestamp", since_millis)
-            found_at = _offsets(jvm, client, topic, numbers, since, "READ_UNCOMMITTED")
+        if since is not None:
+            stamped = _spec(jvm, "forTimestamp", epoch_millis(since))
+            found_at = _offsets(jvm, client, topic, numbers, stamped, "READ_UNCOMMITTED")
             # Where nothing is stamped so late, the offset is -1; the end is where such a record would be.
             firsts = {n: min(found_at[n] if found_at[n] >= 0 else ends[n], ends[n]) for n in numbers}
         return Topic(

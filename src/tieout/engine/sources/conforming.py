@@ -56,12 +56,11 @@ def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
     """Return the source columns that become canonical ones as they are.
 
     >>> sorted(text_columns(Ledger.FILTERED, {"message_id": "id", "at": "to_timestamp(t)"}))
-    ['id', 'offset', 'partition', 'reason', 'topic', 'topic_id']
+    ['id', 'offset', 'partition', 'payload_hash', 'reason', 'topic', 'topic_id']
     """
-    mapped = {name: columns.get(name, name) for name in SCHEMAS[ledger].names}
     used = {path for text in columns.values() if not _is_path(text) for path in _heads(text)}
-    plain = {text.strip().strip("`") for text in mapped.values() if _is_path(text) and "." not in text}
-    return frozenset(plain - used)
+    plain = {plain_column(name, columns) for name in SCHEMAS[ledger].names}
+    return frozenset(name for name in plain if name is not None and name not in used)
 
 
 def plain_column(name: str, columns: Mapping[str, str]) -> str | None:

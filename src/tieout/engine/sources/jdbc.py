@@ -34,6 +34,7 @@ from pyspark.sql.types import (
 )
 
 from tieout.contracts import JdbcSource
+from tieout.contracts.times import epoch_millis
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.files import json_objects
@@ -159,21 +160,22 @@ def _copy(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> 
 
 def _within(columns: Sequence[_Column], reach: Reach | None) -> sql.Composable:
     """Return the condition that the server can hold rows against, nothing where it cannot tell how old they are."""
-    named = [
-        column for column in columns if reach and reach.column and column.name.lower() == reach.column.lower()
-    ]
-    if reach is None or not named or named[0].oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
+    if reach is None or reach.column is None:
         return sql.SQL("")
-    begins_at, earliest = (_literal(time, named[0].oid) for time in (reach.begins_at, EARLIEST_PLAUSIBLE))
+    name = reach.column.lower()
+    found = next((column for column in columns if column.name.lower() == name), None)
+    if found is None or found.oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
+        return sql.SQL("")
+    begins_at, earliest = (_literal(time, found.oid) for time in (reach.begins_at, EARLIEST_PLAUSIBLE))
     return sql.SQL(" WHERE source.{0} >= {1} OR source.{0} < {2} OR source.{0} IS NULL").format(
-        sql.Identifier(named[0].name), begins_at, earliest
+        sql.Identifier(found.name), begins_at, earliest
     )
 
 
 def _literal(time: datetime, oid: int) -> sql.Composable:
     """Return the time as a column of that type has it: with its zone, in UTC, or in milliseconds since 1970."""
     if oid == _BIGINT:
-        return sql.Literal(int(time.timestamp() * 1000))
+        return sql.Literal(epoch_millis(time))
     return sql.Literal(time if oid == _TIMESTAMPTZ else time.astimezone(UTC).replace(tzinfo=None))
 
 

@@ -123,7 +123,7 @@ class Cluster:
     def topic(self, name: str) -> Topic | None:
         """Return what the cluster says of the topic now, None where it has none of that name."""
         reach = self.request.reach
-        since = None if reach is None else reach.begins_at_millis
+        since = None if reach is None else reach.begins_at
         return described_topic(self.request.spark, self.settings, name, self.request.place, since)
 
     def positions(self, group: str) -> tuple[Position, ...]:

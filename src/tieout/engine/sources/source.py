@@ -50,11 +50,6 @@ class Reach:
         is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
         return time.isNull() | is_unset | (time >= F.lit(self.begins_at))
 
-    @property
-    def begins_at_millis(self) -> int:
-        """The time in milliseconds since 1970, rounded down."""
-        return int(self.begins_at.timestamp() * 1000)
-
 
 def within_reach(rows: DataFrame, reach: Reach | None) -> DataFrame:
     """Return the rows without those that a column of times shows to be older; a format with statistics skips them."""
