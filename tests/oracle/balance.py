@@ -13,7 +13,7 @@ from tests.oracle.phantoms import (
     is_phantom,
     origin_is_covered,
     record_of,
-    window_position,
+    units_of,
 )
 
 from tieout.model import BreakClass, Identity, Ledger
@@ -100,12 +100,13 @@ def _count_message(fates: Fates, message: Message, numbers: Counter[str]) -> Non
 def _count_unmatched(
     fates: Fates, counts: dict[tuple[Any, Any], Counter[str]], judged: frozenset[BreakClass]
 ) -> None:
-    for row, why in fates.matched.unmatched_effects:
-        if fates.history.holds(row.get("processed_at"), window_position(fates, row)):
+    for unit in units_of(fates, fates.matched.unmatched_effects).values():
+        is_certain = any(is_phantom(fates, row, why) for row, why in unit)
+        kind = "phantom" if BreakClass.PHANTOM_UNKNOWN in judged and is_certain else "unverifiable"
+        for row, _ in unit:
             numbers = counts.setdefault((row.get("topic"), row.get("partition")), Counter())
-            certain = BreakClass.PHANTOM_UNKNOWN in judged and is_phantom(fates, row, why)
             numbers["effects"] += 1
-            numbers["phantom_effects" if certain else "unverifiable_effects"] += 1
+            numbers[f"{kind}_effects"] += 1
 
 
 def offset_balance(fates: Fates, place: Place) -> dict[str, int]:

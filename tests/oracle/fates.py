@@ -329,7 +329,7 @@ class Fates:
         if self.history.contract.identity is Identity.CONTENT:
             return any(
                 None in (payload_of(message), row.get("payload_hash"))
-                and not contradict(message.attempts[0].row.get("topic"), row.get("topic"))
+                and any(not contradict(message.attempts[0].row.get("topic"), one) for one in self._topics(row))
                 for row, _ in self.matched.unmatched_effects
             )
         if not self.is_unplaced(message):
@@ -342,6 +342,16 @@ class Fates:
             )
             for row, _ in self.matched.unmatched_effects
         )
+
+    def _topics(self, effect: Row) -> set[Any]:
+        """Return where the log has the effect's payload, else the topic that the effect itself shows (68)."""
+        payload = effect.get("payload_hash")
+        logged = {
+            record["topic"]
+            for record in self.matched.unattempted_records
+            if payload is not None and record.get("payload_hash") == payload
+        }
+        return logged or {effect.get("topic")}
 
     def _name_of(self, row: Row) -> Any:
         """Return the id that the row, or the record at its position, shows."""

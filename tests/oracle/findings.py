@@ -68,7 +68,6 @@ class Finding:
     offset: int | None
     locus: Locus
     shown_by: dict[str, list[tuple[Ledger, datetime | None]]] = field(default_factory=dict)
-    is_annotated: bool = False
     window_at: Position | None = None
     possible_effects: int = 0
 
@@ -240,8 +239,13 @@ def _has_aborted_effect(fates: Fates, message: Message) -> bool:
     """Return whether an accepted message's effect came from a position whose record was aborted."""
     if not message.is_accepted:
         return False
-    taken_from = (fates.history.records.get(at) for at in known(map(position, message.effects)))
-    return any(record is not None and state_of(record) == "aborted" for record in taken_from)
+    taken_from = ((row, fates.history.records.get(at)) for row in message.effects if (at := position(row)))
+    return any(
+        record is not None
+        and state_of(record) == "aborted"
+        and not contradict(row.get("message_id"), record.get("message_id"))
+        for row, record in taken_from
+    )
 
 
 def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:

@@ -16,13 +16,15 @@ from tieout.model import BreakClass, Identity, Ledger, Locus
 
 def phantom_findings(fates: Fates) -> list[Finding]:
     """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
-    units = _units(fates, fates.matched.unmatched_effects)
-    doubtful = _units(fates, fates.matched.unmatched_uncertain)
+    units = units_of(fates, fates.matched.unmatched_effects)
+    doubtful = units_of(fates, fates.matched.unmatched_uncertain)
     found = [_phantom(fates, effects) for effects in units.values()]
     return found + [_unverifiable(fates, rows[0][0]) for unit, rows in doubtful.items() if unit not in units]
 
 
-def _units(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tuple[Row, Unmatched]]]:
+def units_of(
+    fates: Fates, rows: list[tuple[Row, Unmatched]]
+) -> dict[Any, list[tuple[Row, Unmatched]]]:
     """Return the rows of the window by what they show: their identity, else all of it."""
     by_content = fates.history.contract.identity is Identity.CONTENT
     units: dict[Any, list[tuple[Row, Unmatched]]] = {}

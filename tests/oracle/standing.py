@@ -103,17 +103,16 @@ def _jumped(
         if fates.may_be_elsewhere(message):
             continue
         for at in fates.positions(message):
-            if at[:2] == place and start <= at[2] < end and _counts(fates, at):
+            if at[:2] == place and start <= at[2] < end and _counts(fates, message, at):
                 found.append((at, message))
     return sorted(found, key=lambda item: item[0])
 
 
-def _counts(fates: Fates, at: Position) -> bool:
-    """Return whether the record is visible, or asserted where there is no log."""
+def _counts(fates: Fates, message: Message, at: Position) -> bool:
+    """Return whether the message's record there is visible, or asserted where there is no log."""
     if not fates.history.has(Ledger.LOG):
         return True
-    record = fates.history.records.get(at)
-    return record is not None and fates.history.is_visible(record)
+    return any(position(record) == at and fates.history.is_visible(record) for record in message.records)
 
 
 # -- COMMIT_REGRESSION, COMMIT_OUT_OF_RANGE, COMMIT_STALE --------------------------------------------------------
@@ -129,7 +128,8 @@ def commit_regressions(fates: Fates) -> list[Finding]:
                 shown = [(Ledger.COMMITTED, before), (Ledger.COMMITTED, after)]
                 at = (*place, min(new))
                 finding = standing_finding(BreakClass.COMMIT_REGRESSION, at, Locus.OFFSET_STORE, after, shown)
-                finding.is_annotated = _is_annotated(fates, before, after)
+                if _is_annotated(fates, before, after):
+                    finding.also.add("annotated")
                 found.append(finding)
     return found
 

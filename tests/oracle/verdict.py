@@ -83,7 +83,7 @@ def _failing(history: History, findings: list[Finding]) -> list[tuple[str, bool]
         (name, _is_confirmed(history, finding.shown_by.get(name, [])))
         for finding in findings
         for name in finding.names & breaking
-        if not (name == "COMMIT_REGRESSION" and finding.is_annotated)
+        if not (name == "COMMIT_REGRESSION" and "annotated" in finding.also)
     ]
 
 

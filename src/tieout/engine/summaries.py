@@ -103,15 +103,15 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     )
     is_covered = scope.covered_between(ledger, first, last)
     is_aborted = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_ABORTED.value))
-    effects_hold = (F.col("effect_rows") == 0) | (is_covered & (~is_aborted | _have_all_failed(scope)))
+    effects_hold = (F.col("effect_rows") == 0) | is_covered
+    may_have_succeeded = is_aborted & ~_have_all_failed(scope)
     attempts_hold = scope.covered_between(
         Ledger.PRODUCED, F.col("first_attempt.at"), F.col("last_attempt_at")
     )
-    compared = F.array(*[F.lit(name) for name in _COMPARED])
-    return (
-        F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value))))
-        .when(~attempts_hold, F.array_intersect(held, compared))
-        .otherwise(F.array())
+    compared = F.array(*[F.when(~attempts_hold, name) for name in _COMPARED])
+    aborted = F.when(may_have_succeeded, BreakClass.PHANTOM_ABORTED.value)
+    return F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value)))).otherwise(
+        F.array_intersect(held, F.array_append(compared, aborted))
     )
 
 
