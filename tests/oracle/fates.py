@@ -329,7 +329,9 @@ class Fates:
         if self.history.contract.identity is Identity.CONTENT:
             return any(
                 None in (payload_of(message), row.get("payload_hash"))
-                and any(not contradict(message.attempts[0].row.get("topic"), one) for one in self._topics(row))
+                and any(
+                    not contradict(message.attempts[0].row.get("topic"), one) for one in self._topics(row)
+                )
                 for row, _ in self.matched.unmatched_effects
             )
         if not self.is_unplaced(message):

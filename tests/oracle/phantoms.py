@@ -22,9 +22,7 @@ def phantom_findings(fates: Fates) -> list[Finding]:
     return found + [_unverifiable(fates, rows[0][0]) for unit, rows in doubtful.items() if unit not in units]
 
 
-def units_of(
-    fates: Fates, rows: list[tuple[Row, Unmatched]]
-) -> dict[Any, list[tuple[Row, Unmatched]]]:
+def units_of(fates: Fates, rows: list[tuple[Row, Unmatched]]) -> dict[Any, list[tuple[Row, Unmatched]]]:
     """Return the rows of the window by what they show: their identity, else all of it."""
     by_content = fates.history.contract.identity is Identity.CONTENT
     units: dict[Any, list[tuple[Row, Unmatched]]] = {}
