@@ -28,6 +28,8 @@ _COMPARED: Final = (
     BreakClass.MISROUTED.value,
 )
 """Classes that show only where what was sent is known."""
+_ISOLATION: Final = (BreakClass.PHANTOM_ABORTED.value, BreakClass.PHANTOM_UNCOMMITTED.value)
+"""Classes that show only where the ends of transactions are known."""
 
 
 def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> DataFrame:
@@ -92,8 +94,8 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     """Return the classes and flags of a message that the ledgers which show them do not cover.
 
     Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
-    against. That all attempts failed has its own question. Loss carries its own proof, and of an unknown phantom one
-    effect is enough.
+    against; the log must be sound that shows a transaction open or aborted. That all attempts failed has its own
+    question. Loss carries its own proof, and of an unknown phantom one effect is enough.
     """
     ledger = scope.effect_ledger
     is_unknown = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_UNKNOWN.value))
@@ -107,12 +109,21 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     attempts_hold = scope.covered_between(
         Ledger.PRODUCED, F.col("first_attempt.at"), F.col("last_attempt_at")
     )
-    compared = F.array(*[F.lit(name) for name in _COMPARED])
+    undecided = _ISOLATION if _is_log_unsound(scope) else ()
     return (
-        F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value))))
-        .when(~attempts_hold, F.array_intersect(held, compared))
-        .otherwise(F.array())
+        F.when(~effects_hold, F.array_except(held, _names(BreakClass.LOST.value)))
+        .when(~attempts_hold, F.array_intersect(held, _names(*_COMPARED, *undecided)))
+        .otherwise(F.array_intersect(held, _names(*undecided)))
     )
+
+
+def _names(*names: str) -> Column:
+    return F.array(*map(F.lit, names)).cast("array<string>")
+
+
+def _is_log_unsound(scope: Scope) -> bool:
+    """Return whether the log may lack the marker that decided a transaction otherwise."""
+    return Ledger.LOG in scope.evidence and not scope.evidence[Ledger.LOG].coverage.is_sound
 
 
 def _have_all_failed(scope: Scope) -> Column:
