@@ -144,26 +144,23 @@ def _silent(events: Events) -> tuple[str, ...]:
 def _missing(events: Events) -> dict[str, int]:
     """Return by file how many records its polls had of which no line is there; none where they had no more.
 
-    A poll's summary follows its records. It leaves out what is beyond `--max-messages`, as the lines do.
+    Summaries follow their records, so up to no line do they tell of more than was printed. What is beyond
+    `--max-messages` they leave out, as the lines do.
     """
     is_summary = F.col("name") == "records_consumed"
     counts = F.from_json("partitions", _SUMMARIES)["count"]
     listed = F.aggregate(
         F.coalesce(counts, F.array().cast("array<bigint>")), F.lit(0).cast("bigint"), lambda a, b: a + b
     )
-    polls = (
-        _with_run(events.rows)
-        .groupBy(FILE, (F.col("poll") - is_summary.cast("bigint")).alias("poll"))
-        .agg(
-            F.sum(F.when(is_summary, listed)).alias("listed"),
-            F.count_if(F.col("name") == "record_data").alias("printed"),
-        )
+    so_far = (
+        Window.partitionBy(FILE).orderBy(BLOCK, ROW).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    more = F.col("listed") - F.col("printed")
-    return {
-        row[FILE]: row["missing"]
-        for row in polls.where(more > 0).groupBy(FILE).agg(F.sum(more).alias("missing")).collect()
-    }
+    printed = F.count_if(F.col("name") == "record_data").over(so_far)
+    behind = F.sum(F.when(is_summary, listed)).over(so_far) - printed
+    worst = (
+        events.rows.select(FILE, behind.alias("behind")).groupBy(FILE).agg(F.max("behind").alias("missing"))
+    )
+    return {row[FILE]: row["missing"] for row in worst.where(F.col("missing") > 0).collect()}
 
 
 def _hidden() -> tuple[Column, ...]:
