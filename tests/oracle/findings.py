@@ -113,7 +113,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
         offset=first[2] if first else None,
         locus=locus_of(primary, fates, message),
         shown_by={
-            str(BreakClass.PHANTOM_ABORTED): _effects_and_attempts(fates, message),
+            str(BreakClass.PHANTOM_ABORTED): _effects_and_attempts(fates, message) + _a_sound_log(fates),
             **{str(name): rows for name, rows in shown.items()},
         },
         window_at=fates.window_position(message),
@@ -133,13 +133,18 @@ def _up_to_the_effects(fates: Fates, message: Message) -> list[tuple[Ledger, dat
     return [(Ledger.PRODUCED, moment) for moment in moments]
 
 
+def _a_sound_log(fates: Fates) -> list[tuple[Ledger, datetime | None]]:
+    """Return that the log must be sound: what it does not show whole may have decided a transaction otherwise (45)."""
+    return [(Ledger.LOG, None)] if Ledger.LOG in fates.history.contract.ledgers else []
+
+
 def _in_the_log(fates: Fates, message: Message) -> list[tuple[Ledger, datetime | None]]:
     """Return where a failed send's record may lie; none where the log shows the aborted one, or none is declared (45).
 
     What a committed transaction failed to send only a log can show not to be there (87).
     """
     if any(state_of(record) == "aborted" for record in message.records):
-        return []
+        return _a_sound_log(fates)
     if Ledger.LOG not in fates.history.contract.ledgers:
         return [(Ledger.LOG, None)] if any(one.is_contradicted for one in message.attempts) else []
     return [(Ledger.LOG, attempt.at) for attempt in message.attempts]
@@ -170,7 +175,7 @@ def _holding(fates: Fates, message: Message) -> Shown:
         holding[BreakClass.PHANTOM_ABORTED] = shown
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
-        holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted
+        holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted + _a_sound_log(fates)
     for name in _corruptions(fates, message):
         holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:

@@ -28,6 +28,8 @@ _COMPARED: Final = (
     BreakClass.MISROUTED.value,
 )
 """Classes that show only where what was sent is known."""
+_ISOLATION: Final = (BreakClass.PHANTOM_ABORTED.value, BreakClass.PHANTOM_UNCOMMITTED.value)
+"""Classes that show only where the ends of transactions are known."""
 
 
 def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> DataFrame:
@@ -92,8 +94,8 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     """Return the classes and flags of a message that the ledgers which show them do not cover.
 
     Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
-    against. That all attempts failed has its own question. Loss carries its own proof, and of an unknown phantom one
-    effect is enough.
+    against; the log must be sound that shows a transaction open or aborted. That all attempts failed has its own
+    question. Loss carries its own proof, and of an unknown phantom one effect is enough.
     """
     ledger = scope.effect_ledger
     is_unknown = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_UNKNOWN.value))
@@ -108,11 +110,17 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     attempts_hold = scope.covered_between(
         Ledger.PRODUCED, F.col("first_attempt.at"), F.col("last_attempt_at")
     )
-    compared = F.array(*[F.when(~attempts_hold, name) for name in _COMPARED])
-    aborted = F.when(may_have_succeeded, BreakClass.PHANTOM_ABORTED.value)
+    undecided = _ISOLATION if _is_log_unsound(scope) else ()
+    doubted = [F.when(~attempts_hold, name) for name in _COMPARED]
+    doubted += [F.when(may_have_succeeded, BreakClass.PHANTOM_ABORTED.value), *map(F.lit, undecided)]
     return F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value)))).otherwise(
-        F.array_intersect(held, F.array_append(compared, aborted))
+        F.array_intersect(held, F.array(*doubted))
     )
+
+
+def _is_log_unsound(scope: Scope) -> bool:
+    """Return whether the log may lack the marker that decided a transaction otherwise."""
+    return Ledger.LOG in scope.evidence and not scope.evidence[Ledger.LOG].coverage.is_sound
 
 
 def _have_all_failed(scope: Scope) -> Column:

@@ -196,6 +196,23 @@ def test_a_table_of_several_groups_is_read_by_its_headers(spark: SparkSession, t
     assert found.coverage.unparsed == 0
 
 
+def test_a_member_without_partitions_has_no_position(spark: SparkSession, tmp_path: Path) -> None:
+    """More consumers than partitions: the tool prints a row of its own for each that has nothing to do."""
+    text = (
+        "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        "busy  orders 0  18  20  2  c-1-aa  /10.0.0.1  c-1\n"
+        "busy  -      -  -   -   -  c-2-bb  /10.0.0.2  c-2\n"
+        "busy  orders -  -   -   -  c-3-cc  /10.0.0.3  c-3\n"
+    )
+    (tmp_path / "members.txt").write_text(text)
+
+    found = _committed(spark, tmp_path, path="members.txt")
+
+    assert rows_of(found, "consumer_group", "partition", "committed_offset") == [("busy", 0, 18)]
+    assert [note.split(": ")[0] for note in found.coverage.notes[:1]] == ["members.txt:4"]
+    assert found.coverage.unparsed == 1
+
+
 def test_lines_that_are_no_positions_are_named(spark: SparkSession, tmp_path: Path) -> None:
     """An error of the tool and a torn row are unreadable rows with file and line."""
     shutil.copy(TEXT / "describe.txt", tmp_path / "torn.txt")

@@ -23,6 +23,14 @@ def _record(offset: int, value: str) -> dict[str, Any]:
 
 
 _PLACE = {"topic": "t", "partition": 1}
+
+
+def _poll(first: int, last: int) -> dict[str, Any]:
+    count = last - first + 1
+    summary = {**_PLACE, "count": count, "minOffset": first, "maxOffset": last}
+    return {"timestamp": _START + last, "name": "records_consumed", "count": count, "partitions": [summary]}
+
+
 _EVENTS: list[dict[str, Any]] = [
     {"timestamp": _START, "name": "startup_complete"},
     {
@@ -128,6 +136,35 @@ def test_records_that_were_not_printed_are_noted(spark: SparkSession, tmp_path: 
         in found.coverage.notes
     )
     assert not found.coverage.is_within_tolerance
+
+
+def test_a_record_that_a_poll_counted_and_no_line_shows_is_missed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A log line amid a record's leaves no event; what the poll had is more than what was printed of it."""
+    polls = [_poll(17, 18), _record(19, "c"), _poll(19, 19), _record(20, "d")]
+
+    found = _evidence(spark, tmp_path, "read", [_record(17, "a"), *polls])
+
+    assert "reader-1.log: 1 records of its polls have no line: paste the output whole" in found.coverage.notes
+    assert not found.coverage.is_within_tolerance
+
+
+def test_an_event_that_is_not_alone_on_its_line_is_an_unreadable_row(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Behind a prefix, or half of a line of a log, it is not passed over as a line of a log is."""
+    event = json.dumps(_record(17, "a"))
+    (tmp_path / "reader-1.log").write_text(
+        f"INFO at {{x}}\nreader-1  | {event}\n{json.dumps(_record(18, 'b'))}\n"
+    )
+
+    source = {"kind": "verifiable_consumer", "path": "reader-1.log"}
+    found = evidence_of(spark, tmp_path, "read", source=source)
+
+    assert rows_of(found, "message_id") == [("b",)]
+    assert found.coverage.unparsed == 1
+    assert any(note.startswith("reader-1.log:2: an event ") for note in found.coverage.notes)
 
 
 def test_other_ledgers_are_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -143,6 +143,16 @@ def test_lines_that_are_no_event_are_noted_not_unparsed(spark: SparkSession, tmp
     assert "a.out: the last line is torn" in found.coverage.notes
 
 
+def test_an_answer_behind_a_prefix_is_an_unreadable_row(spark: SparkSession, tmp_path: Path) -> None:
+    """An output in which every line has a prefix is not that of a producer that sent nothing."""
+    _write(tmp_path / "a.out", [f"web-1  | {json.dumps(_success('0'))}"])
+
+    found = _evidence(spark, tmp_path)
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (0, 1)
+    assert not found.coverage.is_within_tolerance
+
+
 def test_absurd_gap_is_not_filled(spark: SparkSession, tmp_path: Path) -> None:
     """A value of another kind of number does not become a billion inferred sends, and the file is not believed."""
     _write(tmp_path / "a.out", [_success("0"), _success("1234567890")])

@@ -18,9 +18,16 @@ _BATCH = (
     "CreateTime: 5 size: 90 magic: 2 compresscodec: none crc: 1 isvalid: true"
 )
 
+_COMMIT = _BATCH.replace("isTransactional: false isControl: false", "isTransactional: true isControl: true")
+_CUT_MARKER = "a control record without what it decides: the line is cut off or wrapped; paste it whole"
+
 
 def _record(sizes: str, rest: str) -> str:
     return f"| offset: 0 CreateTime: 5 {sizes} sequence: -1 headerKeys: [a,b]{rest}"
+
+
+def _marker(rest: str) -> str:
+    return _record("keySize: 4 valueSize: 6", rest)
 
 
 def _read(*lines: str) -> list[Batch | Damage]:
@@ -88,6 +95,21 @@ def test_keys_and_values_are_cut_by_their_sizes(sizes: str, rest: str, content: 
             "a record as an old kafka-dump-log prints it; print it with that of Kafka 3 or newer",
         ),
         (
+            (
+                _BATCH,
+                _record("keySize: -1 valueSize: 1", " payload: v"),
+                "Found 23 invalid bytes at the end of 0.log",
+            ),
+            "Found 23 invalid bytes at the end of 0.log: a batch that is cut off, or a stretch that is none",
+        ),
+        ((_COMMIT, _marker("")), _CUT_MARKER),
+        ((_COMMIT, _marker(" endTxnMarker: COMM")), _CUT_MARKER),
+        ((_COMMIT, _marker(" endTxnMarker: COMMIT coordinatorEp")), _CUT_MARKER),
+        (
+            (_BATCH, _record("keySize: 1 valueSize: 1", ""), " key: k payload: v"),
+            "or paste the line whole that it is a part of",
+        ),
+        (
             ("anything else",),
             "expected a line of kafka-dump-log, `baseOffset: …` or `| offset: …`, found another; remove it, "
             "or paste the line whole that it is a part of",
@@ -100,6 +122,31 @@ def test_a_line_that_does_not_add_up_is_damage_with_its_text(lines: tuple[str, .
 
     assert [reason in entry.reason for entry in damage] == [True]
     assert damage[0].text in lines
+
+
+def test_a_dump_of_kafka_2_is_read() -> None:
+    """It says where a segment starts, how batches are packed and how long keys are in other words."""
+    record = _record("keysize: 1 valuesize: 1", " key: k payload: v")
+    lines = ["Dumping /d/t-0/00000000000000000000.log", "Starting offset: 0", _BATCH, record]
+    old = [line.replace("deleteHorizonMs: OptionalLong.empty ", "").replace("none", "NONE") for line in lines]
+
+    (batch,) = batches(old, PLACE, None)
+
+    assert isinstance(batch, Batch)
+    assert [(entry.offset, entry.key, entry.value) for entry in batch.records()] == [(0, b"k", b"v")]
+
+
+def test_markers_are_read_and_other_control_records_decide_nothing() -> None:
+    """A commit, an abort, and a type of control record that no dumper has a word for."""
+    told = [" endTxnMarker: COMMIT coordinatorEpoch: 0", " endTxnMarker: ABORT coordinatorEpoch: 7"]
+    found = [_read(_COMMIT, _marker(rest)) for rest in (*told, " controlType: UNKNOWN(9)")]
+
+    assert [[type(entry) for entry in entries] for entries in found] == [[Batch]] * 3
+    assert [entries[0].marker() for entries in found if isinstance(entries[0], Batch)] == [
+        "committed",
+        "aborted",
+        None,
+    ]
 
 
 def test_parts_about_indexes_and_other_partitions_are_passed_over() -> None:

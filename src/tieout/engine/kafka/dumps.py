@@ -29,15 +29,18 @@ _BATCH: Final = re.compile(r"^\s*baseOffset: ")
 _LIKE_A_RECORD: Final = re.compile(r"^\s*\|?\s*offset: \d")
 _OLD_RECORD: Final = re.compile(r"^\s*offset: \d+ position: \d+ ")
 _PASSED_OVER: Final = re.compile(
-    r"^(Log starting offset: |Non-consecutive offsets in |Found \d+ invalid |\s|$)"
+    r"^(Log starting offset: |Starting offset: |Non-consecutive offsets in |\s|$)"
 )
+_INVALID: Final = re.compile(r"^\s*(?P<found>Found \d+ invalid bytes at the end of .*?)\s*$")
+_CONTENT: Final = re.compile(r"^\s*(key|payload): ")
 _FIELD: Final = re.compile(r"(\w+): (\S+)")
 _RECORD: Final = re.compile(
     r"^\s*\|?\s*offset: (?P<offset>\d+) (?:isValid: \w+ )?(?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d+) "
     r"key[sS]ize: (?P<key>-?\d+) value[sS]ize: (?P<value>-?\d+) sequence: (?P<sequence>-?\d+) "
     r"headerKeys: \[.*?\](?:\s(?P<rest>.*))?$"
 )
-_MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>\d+)\s*$")
+_MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>-?\d+)\s*$")
+_OTHER_CONTROL: Final = re.compile(r"^(?!endTxnMarker)\w+: ")
 _NEEDED: Final = frozenset(
     {
         "baseOffset",
@@ -68,6 +71,12 @@ class _Open:
     records: list[Record] = field(default_factory=list)
     malformed: int = 0
     is_followed: bool = False
+    is_bare: bool = False
+
+    @property
+    def is_control(self) -> bool:
+        """Whether its records are the broker's own."""
+        return self.fields["isControl"] == _TRUE
 
     def entries(self) -> Iterator[Entry]:
         """Give the batch, and damage where it has not as many records as it says."""
@@ -87,7 +96,7 @@ class _Open:
             producer_id=int(fields["producerId"]),
             producer_epoch=int(fields["producerEpoch"]),
             is_transactional=fields["isTransactional"] == _TRUE,
-            is_control=fields["isControl"] == _TRUE,
+            is_control=self.is_control,
             is_log_append_time="LogAppendTime" in fields,
             count=len(self.records),
             read=self.records.copy,
@@ -147,7 +156,7 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
         if section:
             is_nameless = _NAMELESS.search(section["path"]) is not None
             current = _place_in(section["path"]) or (default if is_nameless else None)
-        elif current != place or _is_passed_over(line):
+        elif current != place or _is_passed_over(line, batch):
             continue
         elif is_batch:
             opened = _opened(number, line)
@@ -160,9 +169,13 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
     yield from batch.entries() if batch else ()
 
 
-def _is_passed_over(line: str) -> bool:
-    """Return whether the tool prints such a line beside batches and records."""
-    is_told = _BATCH.match(line) is not None or _LIKE_A_RECORD.match(line) is not None
+def _is_passed_over(line: str, batch: _Open | None) -> bool:
+    """Return whether the tool prints such a line beside batches and records.
+
+    What a record without content lacks is none of them: the record's line was wrapped.
+    """
+    is_content = batch is not None and batch.is_bare and _CONTENT.match(line) is not None
+    is_told = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
     return not is_told and _PASSED_OVER.match(line) is not None
 
 
@@ -205,26 +218,42 @@ def _added(batch: _Open | None, number: int, line: str) -> Iterator[Damage]:
     content = None
     if batch is not None:
         batch.is_followed = True
-        content = None if found is None else _content(found, is_control=batch.fields["isControl"] == _TRUE)
+        content = None if found is None else _content(found, is_control=batch.is_control)
         batch.malformed += is_like_one and content is None
     if batch is None or found is None or content is None:
-        yield Damage(number, _reason(line, found, is_like_one=is_like_one), text=line)
+        yield Damage(number, _reason(line, found, batch), text=line)
         return
     key, value = content
+    batch.is_bare = content == (None, None)
     offset, time, sequence = int(found["offset"]), int(found["time"]), int(found["sequence"])
     batch.records.append(Record(offset, time, sequence, key, value))
 
 
-def _reason(line: str, found: re.Match[str] | None, *, is_like_one: bool) -> str:
+def _reason(line: str, found: re.Match[str] | None, batch: _Open | None) -> str:
     """Return what is wrong with a line that adds no record to its batch."""
+    if found is None:
+        return _unlike(line)
+    if batch is None:
+        return "a record without the line of its batch, `baseOffset: …`, above it; paste the dump whole"
+    if batch.is_control:
+        return "a control record without what it decides: the line is cut off or wrapped; paste it whole"
+    return _missized(found)
+
+
+def _unlike(line: str) -> str:
+    """Return what a line is that is not a record's from its beginning to its end."""
+    invalid = _INVALID.match(line)
+    if invalid is not None:
+        return f"{invalid['found']}: a batch that is cut off, or a stretch that is none"
     if _OLD_RECORD.match(line):
         return "a record as an old kafka-dump-log prints it; print it with that of Kafka 3 or newer"
-    if not is_like_one:
-        return _STRAY
-    if found is None:
+    if _LIKE_A_RECORD.match(line):
         return "the line of a record is cut off or wrapped; paste it whole"
-    if _content(found, is_control="endTxnMarker" in (found["rest"] or "")) is not None:
-        return "a record without the line of its batch, `baseOffset: …`, above it; paste the dump whole"
+    return _STRAY
+
+
+def _missized(found: re.Match[str]) -> str:
+    """Return what is wrong with a record whose key and value are not as long as its line says."""
     sizes = [max(0, int(found[name])) for name in ("key", "value")]
     expected = f"key and value: expected {sizes[0]} and {sizes[1]} bytes, found"
     names = (b"key: " if int(found["key"]) >= 0 else b"", b"payload: " if int(found["value"]) >= 0 else b"")
@@ -266,9 +295,12 @@ def _taken(name: bytes, rest: bytes, size: int) -> tuple[bytes | None, bytes]:
     return rest[start : start + size], rest[start + size :]
 
 
-def _marker(rest: str) -> tuple[bytes, bytes | None]:
-    """Return a control record's key and value as the log holds them; a type that ends no transaction is -1."""
+def _marker(rest: str) -> tuple[bytes, bytes | None] | None:
+    """Return a control record's key and value as the log holds them, or None where its line is not whole.
+
+    A type that ends no transaction is -1.
+    """
     found = _MARKER.match(rest)
     if found is None:
-        return struct.pack(">hh", 0, -1), None
+        return (struct.pack(">hh", 0, -1), None) if _OTHER_CONTROL.match(rest) else None
     return struct.pack(">hh", 0, found["kind"] == "COMMIT"), struct.pack(">hi", 0, int(found["epoch"]))

@@ -2,7 +2,8 @@
 
 Of the tool two forms are read: the table of `--describe`, and the CSV of `--reset-offsets --to-current --dry-run
 --export`. Neither these nor a cluster say when a position was committed, so the rows are current positions without a
-time: what compares commits is not judged. A partition whose position is `-` has none, and no row.
+time: what compares commits is not judged. A partition whose position is `-` has none, and no row; neither has a member
+without partitions, of which the table says `-` for topic and partition as well.
 
 Source: `ConsumerGroupCommand` of Apache Kafka 4.3; Kafka documentation, "Managing Consumer Groups" (Basic Operations).
 """
@@ -96,7 +97,8 @@ def _positions(lines: DataFrame, group: str | None) -> DataFrame:
         & F.col("partition").rlike(_WHOLE)
         & (F.col("committed_offset").rlike(_WHOLE) | (F.col("committed_offset") == "-"))
     )
-    fault = F.when(~F.coalesce(is_row, F.lit(False)), _NO_ROW)
+    is_idle = F.array("topic", "partition", "committed_offset") == F.array(*[F.lit("-")] * 3)
+    fault = F.when(~F.coalesce(is_row | is_idle, F.lit(False)), _NO_ROW)
     is_kept = F.col(FAULT).isNotNull() | (F.col("committed_offset") != "-")
     return placed.withColumn(FAULT, fault).where(is_kept)
 

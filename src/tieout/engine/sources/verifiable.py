@@ -1,8 +1,8 @@
 """What Kafka's verifiable clients print: one JSON event a line, between lines that are none by design.
 
 The tools are org.apache.kafka.tools.VerifiableProducer and VerifiableConsumer. Their logs may share the
-output, so a line that is no JSON object is noted and passed over; it is no unparsed row. Third-party clients
-leave `timestamp` out.
+output, so a line that is no JSON object is noted and passed over; it is no unparsed row, unless it holds an event and
+something else. Third-party clients leave `timestamp` out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from tieout.engine.sources.inputs import Inputs, local_path, name_of
 from tieout.engine.sources.lines import json_fault, lines_of
-from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Request
 
 _FIELDS: Final = (
     *("timestamp", "name", "key", "value", "topic", "partition", "offset", "exception", "sent", "acked"),
@@ -26,6 +26,13 @@ _FIELDS: Final = (
 _VALUE: Final = r"^(?:(.*)\.)?([0-9]{1,18})$"
 ANSWERS: Final = ("producer_send_success", "producer_send_error")
 """The events that answer one send."""
+_HELD_EVENT: Final = (
+    r'"name"\s*:\s*"(startup_complete|shutdown_complete|producer_send_success|producer_send_error|tool_data|record_data|'
+    r'records_consumed|offsets_committed|partitions_assigned|partitions_revoked)".*\}\s*$'
+)
+_NOT_ALONE: Final = (
+    "an event with something else on its line; take away what stands before each line, and paste lines whole"
+)
 _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS])
 
 
@@ -76,9 +83,13 @@ class Session:
 
 @dataclass(frozen=True)
 class Events:
-    """All events of the files, each with its place, and one session a file."""
+    """All events of the files, each with its place, and one session a file.
+
+    `mixed` are the lines that hold an event and something else, such as the name that a prefix gives each line.
+    """
 
     rows: DataFrame
+    mixed: DataFrame
     sessions: tuple[Session, ...]
     inputs: Inputs
 
@@ -109,7 +120,9 @@ def events_of(request: Request, inputs: Inputs) -> Events:
     sessions = _sessions(parsed, request)
     places = [F.col(name) for name in (FILE, BLOCK, ROW, TEXT)]
     rows = parsed.where(F.col("event").isNotNull()).select(*places, "event.*")
-    return Events(rows, sessions, inputs)
+    is_mixed = F.col("event").isNull() & F.col(TEXT).rlike(_HELD_EVENT)
+    mixed = parsed.where(is_mixed).select(*places, F.lit(_NOT_ALONE).alias(FAULT))
+    return Events(rows, mixed, sessions, inputs)
 
 
 def event_time(column: str = "timestamp") -> Column:

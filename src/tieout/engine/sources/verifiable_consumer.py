@@ -21,6 +21,7 @@ from tieout.errors import SourceError
 from tieout.model import Ledger
 
 _LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, Ledger.COMMITTED, Ledger.ASSIGNED)
+_SUMMARIES: Final = "array<struct<count: bigint>>"
 _OFFSETS: Final = "array<struct<topic: string, partition: string, offset: string, error: string>>"
 
 
@@ -39,7 +40,7 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
     events = events_of(request, inputs)
     silent = _silent(events) if request.ledger in (Ledger.READ, Ledger.DELIVERED) else ()
     return Reading(
-        rows=_rows(events, request.ledger),
+        rows=_rows(events, request.ledger).unionByName(events.mixed, allowMissingColumns=True),
         is_present=True,
         read_at=request.now,
         size=events.inputs.size,
@@ -125,12 +126,41 @@ def _set_aside(events: Events, ledger: Ledger) -> tuple[str, ...]:
 
 
 def _silent(events: Events) -> tuple[str, ...]:
-    """Return one line for each file whose consumer read records but printed none."""
-    return tuple(
+    """Return one line for each file whose consumer read records but printed none, or not all of them."""
+    missing = _missing(events) if any(session.records for session in events.sessions) else {}
+    unprinted = tuple(
         f"{session.name}: {session.consumed} records were consumed but none printed: --verbose prints them"
         for session in events.sessions
         if session.consumed and not session.records
     )
+    incomplete = tuple(
+        f"{session.name}: {missing[session.uri]} records of its polls have no line: paste the output whole"
+        for session in events.sessions
+        if session.records and session.uri in missing
+    )
+    return unprinted + incomplete
+
+
+def _missing(events: Events) -> dict[str, int]:
+    """Return by file how many records its polls had of which no line is there; none where they had no more.
+
+    Summaries follow their records, so up to no line do they tell of more than was printed. What is beyond
+    `--max-messages` they leave out, as the lines do.
+    """
+    is_summary = F.col("name") == "records_consumed"
+    counts = F.from_json("partitions", _SUMMARIES)["count"]
+    listed = F.aggregate(
+        F.coalesce(counts, F.array().cast("array<bigint>")), F.lit(0).cast("bigint"), lambda a, b: a + b
+    )
+    so_far = (
+        Window.partitionBy(FILE).orderBy(BLOCK, ROW).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    printed = F.count_if(F.col("name") == "record_data").over(so_far)
+    behind = F.sum(F.when(is_summary, listed)).over(so_far) - printed
+    worst = (
+        events.rows.select(FILE, behind.alias("behind")).groupBy(FILE).agg(F.max("behind").alias("missing"))
+    )
+    return {row[FILE]: row["missing"] for row in worst.where(F.col("missing") > 0).collect()}
 
 
 def _hidden() -> tuple[Column, ...]:

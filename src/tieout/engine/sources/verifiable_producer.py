@@ -68,7 +68,7 @@ def read(spec: VerifiableProducerSource, request: Request) -> Reading:
     inferred, notes, unbelievable = _inferred(numbered, events)
     rows = _answered(numbered, spec).unionByName(_attempts(inferred, spec))
     return Reading(
-        rows=rows,
+        rows=rows.unionByName(events.mixed, allowMissingColumns=True),
         is_present=True,
         read_at=request.now,
         size=events.inputs.size,
