@@ -95,3 +95,20 @@ def test_a_file_with_a_key_that_stands_twice_is_named(spark: SparkSession, tmp_p
     assert found.coverage.unparsed == 1
     assert not found.coverage.is_within_tolerance
     assert found.coverage.notes[0] == "a.jsonl: a key stands twice in one of its objects"
+
+
+def test_a_whole_number_may_be_a_float_however_large(spark: SparkSession, tmp_path: Path) -> None:
+    """Pandas writes 12345678.0 where a column has nulls; above 2^53 that need not be the number that was meant."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"message_id": "1", "offset": 12345678.0, "processed_at": 1795168801000.0}\n'
+        '{"message_id": "2", "offset": 9007199254740994.0}\n'
+        '{"message_id": "3", "offset": 12345678.5}\n'
+        '{"message_id": "4", "offset": 17.0}\n'
+    )
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*.jsonl"))
+
+    assert rows_of(found, "message_id", "offset") == [("1", 12345678), ("4", 17)]
+    assert found.coverage.undated == 1
+    assert found.coverage.unset == 0
+    assert found.coverage.unparsed == 2
