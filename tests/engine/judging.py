@@ -21,7 +21,7 @@ from tests.oracle import OracleCoverage
 from tieout.contracts import Budgets, Contract
 from tieout.engine.balance import balanced
 from tieout.engine.classifying import classified
-from tieout.engine.coverage import coverage_of, not_judged_of
+from tieout.engine.coverage import coverage_of, not_judged_of, with_partitions_shown
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
@@ -143,7 +143,7 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     for number, history in enumerate(histories):
         own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = _narrowed(scope, history, number)
+        own_scope = with_partitions_shown(_narrowed(scope, history, number), own)
         statement: dict[str, Any] = {
             "partitions": own,
             "classes": classes,

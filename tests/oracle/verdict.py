@@ -58,12 +58,35 @@ def verdict_of(
         return Verdict.BROKEN, broken
     doubts = sorted({f"unconfirmed:{name}" for name, is_confirmed in failing if not is_confirmed})
     doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
+    if Ledger.LOG not in history.uncovered and not _log_shows_each(history, partitions):
+        doubts.append(f"coverage:{Ledger.LOG}")
     doubts += _doubts(history, findings, partitions, totals)
     if doubts:
         return Verdict.UNKNOWN, doubts
     if totals["in_flight"] or any("IN_FLIGHT" in finding.names for finding in findings):
         return Verdict.PENDING, ["in_flight"]
     return Verdict.KEPT, []
+
+
+def _log_shows_each(history: History, partitions: list[dict[str, Any]]) -> bool:
+    """Return whether a declared log shows something of each partition that may hold messages of the window (89)."""
+    if not history.has(Ledger.LOG) or history.window.offsets:
+        return True
+    rows = history.rows(Ledger.LOG)
+    if rows and not all(history.has_column(Ledger.LOG, name) for name in ("topic", "partition")):
+        return True
+    shown = set(history.bounds)
+    anew = {topic.partition("@")[0] for topic, _ in shown if "@" in topic}
+    for numbers in partitions:
+        topic, partition = numbers["topic"], numbers["partition"]
+        if not numbers["accepted"] + numbers["unproven"] or (topic, partition) in shown:
+            continue
+        if topic is None or partition is None:
+            if not rows:
+                return False
+        elif topic.partition("@")[0] not in anew:
+            return False
+    return True
 
 
 def breaking_classes(history: History) -> set[str]:

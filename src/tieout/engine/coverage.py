@@ -6,11 +6,14 @@ Docs: docs/reference/taxonomy.md, section 1 (Coverage).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
 from tieout.engine.classes.stretches import SKIPPED_NEEDS
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, LedgerCoverage
+from tieout.engine.incarnations import name_of
+from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -34,6 +37,32 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
             "notes": list(coverage.notes),
         }
     return told
+
+
+def with_partitions_shown(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
+    """Return the scope with the partitions that the log lacks in its coverage; mostly the scope itself.
+
+    `partitions` are the statement's. One of which the log has neither record nor bounds it does not cover, so messages
+    that were accepted there, or may have been, are not covered. What a topic held that was created anew, the new one's log need not show.
+    """
+    found = scope.evidence.get(Ledger.LOG)
+    if found is None or scope.window.offsets or (found.coverage.rows and not scope.has(Ledger.LOG, *PLACE)):
+        return scope
+    topics = {row["topic"] for row in partitions if row["offsets"] is not None and row["topic"] is not None}
+    anew = {name_of(topic) for topic in topics if name_of(topic) != topic}
+    unshown = [row for row in partitions if row["accepted"] + row["unproven"] and row["offsets"] is None]
+    named = [row for row in unshown if row["topic"] is not None and row["partition"] is not None]
+    lacking = [
+        f"{row['topic']}-{row['partition']}: the log shows nothing of this partition"
+        for row in named
+        if name_of(row["topic"]) not in anew
+    ]
+    if unshown and not found.coverage.rows:
+        lacking.append("the log shows nothing")
+    if not lacking:
+        return scope
+    coverage = replace(found.coverage, lacking=(*found.coverage.lacking, *lacking))
+    return replace(scope, evidence={**scope.evidence, Ledger.LOG: replace(found, coverage=coverage)})
 
 
 def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:

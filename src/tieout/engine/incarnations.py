@@ -102,6 +102,15 @@ def _is_beside(other: Column) -> Column:
     return is_another & F.arrays_overlap(other["kept_in"], F.col("one.kept_in"))
 
 
+def name_of(topic: str) -> str:
+    """Return the name that a topic shares with those before and after it.
+
+    >>> name_of("orders@T1"), name_of("orders")
+    ('orders', 'orders')
+    """
+    return topic.partition("@")[0]
+
+
 def _own_name(topic: Column, topic_id: Column) -> Column:
     return F.concat(topic, F.lit("@"), topic_id)
 

@@ -29,7 +29,13 @@ from tieout.engine.classes.reordered import (
 from tieout.engine.classes.standing import standing_breaks
 from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
-from tieout.engine.coverage import coverage_of, limits_of, missing_for, not_judged_of
+from tieout.engine.coverage import (
+    coverage_of,
+    limits_of,
+    missing_for,
+    not_judged_of,
+    with_partitions_shown,
+)
 from tieout.engine.incarnations import told_apart
 from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
@@ -207,9 +213,10 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
     balance = None
     if found.log is not None and found.bounds is not None:
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
+    partitions = partition_rows(partition_counts(scope, messages), balance)
     classes, flags, unconfirmed = counts_of(tallied(scope, messages, breaks).collect())
     numbers = Numbers(
-        partitions=partition_rows(partition_counts(scope, messages), balance),
+        partitions=partitions,
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
@@ -218,7 +225,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         else sampled_latency(scope.beside.sums, messages),
         incidents=incidents_of(breaks),
     )
-    return assembled(scope, numbers)
+    return assembled(with_partitions_shown(scope, partitions), numbers)
 
 
 @dataclass(frozen=True)

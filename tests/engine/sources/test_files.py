@@ -281,6 +281,16 @@ def test_csv_files_with_columns_in_another_order(spark: SparkSession, tmp_path: 
     assert found.coverage.unparsed == 0
 
 
+def test_a_csv_column_in_two_spellings_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Columns that differ in capital letters only are one, so it stands twice; nobody knows which of both counts."""
+    (tmp_path / "a.csv").write_text("message_id,outcome,Outcome\n1,ok,failed\n")
+
+    with pytest.raises(
+        SourceError, match=r"a\.csv:1: a column name stands twice: message_id, outcome, Outcome"
+    ):
+        evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"))
+
+
 def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: Path) -> None:
     """The header is the first line that is not blank; the file is not passed over for the others' sake."""
     (tmp_path / "a.csv").write_text("message_id,offset\n1,7\n")

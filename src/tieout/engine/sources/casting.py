@@ -30,6 +30,10 @@ from pyspark.sql.types import (
 
 _LONG: Final = LongType()
 _WHOLE: Final = r"^\s*[+-]?[0-9]+(\.0*)?\s*$"
+_LARGE: Final = r"^-?[0-9]\.[0-9]+E([0-9]|1[0-5])$"
+"""How a JSON number with a point reaches us from ten million on; up to 2^53 that is the very number."""
+_EXACT: Final = 9007199254740992
+"""Up to 2^53 a double is the whole number that was meant."""
 _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
@@ -74,11 +78,17 @@ def _whole(value: Column, source: DataType, target: DataType) -> Column:
         return value.try_cast(target)
     if isinstance(source, StringType):
         digits = F.regexp_replace(F.trim(value), r"\.0*$", "")
-        return F.when(value.rlike(_WHOLE), digits.try_cast(target))
+        return F.coalesce(F.when(value.rlike(_WHOLE), digits.try_cast(target)), _large(value, target))
     if isinstance(source, NumericType):
         whole = value.try_cast("decimal(38,0)")
         return F.when(value == F.floor(value), whole.try_cast(target))
     return F.lit(None).cast(target)
+
+
+def _large(value: Column, target: DataType) -> Column:
+    """Return the whole number that a text such as `1.2345678E7` is, null for any other text."""
+    number = F.when(value.rlike(_LARGE), value.try_cast("double"))
+    return F.when((number == F.floor(number)) & (F.abs(number) <= _EXACT), number.try_cast(target))
 
 
 def _time(value: Column, source: DataType) -> Column:

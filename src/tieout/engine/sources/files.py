@@ -18,7 +18,8 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from tieout.contracts import FilesSource
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of, spark_path
-from tieout.engine.sources.lines import first_line, json_fault, lines_of
+from tieout.engine.sources.json_lines import CORRUPT, RECORD, inferred, json_rows
+from tieout.engine.sources.lines import first_line, lines_of
 from tieout.engine.sources.nanoseconds import by_columns, in_microseconds
 from tieout.engine.sources.source import (
     BLOCK,
@@ -37,8 +38,6 @@ from tieout.engine.sources.tables import CALLED, read_tables
 from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
 
-_CORRUPT: Final = "_tieout_corrupt"
-_RECORD: Final = "_tieout_record"
 _OURS: Final = frozenset(
     name.lower()
     for name in (
@@ -66,6 +65,8 @@ _OURS: Final = frozenset(
 _LINE_BREAK: Final = (
     "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
 )
+_SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
+_TWICE: Final = "a key stands twice in one of its objects"
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
 
 
@@ -73,8 +74,8 @@ def read(spec: FilesSource, request: Request) -> Reading:
     """Return the rows of all files behind the paths; what cannot be read is counted and named.
 
     JSON lines and CSV are read line by line, so a quoted line break in CSV is a malformed row, and told as what
-    it is. CSV values are text; a quote within quotes is doubled unless `options.escape` says otherwise. Of a key
-    that stands twice in a JSON object the last one counts.
+    it is. CSV values are text; a quote within quotes is doubled unless `options.escape` says otherwise. A key
+    that stands twice in a JSON object says two things: its file does not read.
 
     Raises:
         SourceError: for an option that the reader sets itself, for files whose columns contradict each other or that
@@ -153,32 +154,6 @@ def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFr
     return _columnar_rows(request, spec.format, files, options)
 
 
-def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
-    """Return the objects of JSON lines, with the fields that any of the lines has."""
-    paths = [spark_path(file.path) for file in files]
-    reader = request.spark.read.options(**options)
-    inferred = reader.json(paths, mode="PERMISSIVE", columnNameOfCorruptRecord=_CORRUPT).schema
-    text = {name.lower() for name in request.text_columns}
-    fields = [
-        StructField(field.name, StringType() if field.name.lower() in text else field.dataType)
-        for field in inferred.fields
-        if field.name != _CORRUPT
-    ]
-    return json_objects(lines_of(request.spark, files), StructType(fields), options)
-
-
-def json_objects(lines: DataFrame, schema: StructType, options: Mapping[str, str]) -> DataFrame:
-    """Return the lines as the fields of the schema, and `HIDDEN`; what is not one object has a fault."""
-    if not schema.fields:
-        return lines.select(*(HIDDEN[:-1]), json_fault().alias(FAULT))
-    with_corrupt = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
-    settings = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = lines.withColumn(_RECORD, F.from_json(TEXT, with_corrupt, settings))
-    broken = F.when(F.col(f"{_RECORD}.{_CORRUPT}").isNotNull(), "the line does not parse as JSON")
-    fields = [F.col(_RECORD).getField(field.name).alias(field.name) for field in schema.fields]
-    return parsed.select(*fields, *HIDDEN[:-1], F.coalesce(json_fault(), broken).alias(FAULT))
-
-
 def _csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
     """Return the rows of CSV files, each read by its own header, whatever the order of its columns."""
     by_header: dict[str, list[Input]] = defaultdict(list)
@@ -195,24 +170,24 @@ def _csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
 def _csv_part(request: Request, files: Sequence[Input], header: str, options: Mapping[str, str]) -> DataFrame:
     lines = lines_of(request.spark, files)
     names = _csv_names(header, options)
-    if len(set(names)) < len(names):
+    if len({name.lower() for name in names}) < len(names):
         raise SourceError(
             f"{request.place}: {files[0].name}:1: a column name stands twice: {', '.join(names)}"
         )
     if not names:
         return lines.select(*HIDDEN[:-1], F.lit(None).cast(StringType()).alias(FAULT))
     fields = [StructField(name, StringType()) for name in names]
-    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
-    settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    schema = StructType([*fields, StructField(CORRUPT, StringType())])
+    settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     data = lines.where(F.col(TEXT) != header)
     ddl = ", ".join(f"`{field.name.replace('`', '``')}` STRING" for field in schema.fields)
-    parsed = data.withColumn(_RECORD, F.from_csv(TEXT, ddl, settings))
+    parsed = data.withColumn(RECORD, F.from_csv(TEXT, ddl, settings))
     fault = (
         F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8")
         .when(_is_left_open(settings), _LINE_BREAK)
-        .when(F.col(f"{_RECORD}.{_CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
+        .when(F.col(f"{RECORD}.{CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
     )
-    columns = [F.col(_RECORD).getField(name).alias(name) for name in names]
+    columns = [F.col(RECORD).getField(name).alias(name) for name in names]
     return parsed.select(*columns, *HIDDEN[:-1], fault.alias(FAULT))
 
 
@@ -287,8 +262,14 @@ def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
         whole = replace(request, reach=None)
         rows = request.spark.read.text(path) if is_text else _columnar_rows(whole, spec.format, [file], {})
         rows.write.format("noop").mode("overwrite").save()
+        if spec.format == "jsonl":
+            inferred(request.spark, [file], {})
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return replace(file, fault=_DOES_NOT_READ)
+        return replace(file, fault=_TWICE if _condition(error) == _SAME_NAME else _DOES_NOT_READ)
     return file
+
+
+def _condition(error: Exception) -> str | None:
+    return error.getCondition() if isinstance(error, PySparkException) else None

@@ -37,8 +37,8 @@ from tieout.contracts import JdbcSource
 from tieout.contracts.times import epoch_millis
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.files import json_objects
 from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.json_lines import json_objects
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, FILE, HIDDEN, TEXT, Reach, Reading, Request
 from tieout.errors import SourceError
