@@ -42,8 +42,8 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
 def with_partitions_shown(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
     """Return the scope with the partitions that the log lacks in its coverage; mostly the scope itself.
 
-    `partitions` are the statement's. One of which the log has neither record nor bounds it does not cover, so messages
-    that were accepted there, or may have been, are not covered. What a topic held that was created anew, the new one's log need not show.
+    `partitions` are the statement's. One of which the log has neither record nor bounds it does not cover, nor what was
+    or may have been accepted there. What a topic held that was created anew, the new one's log need not show.
     """
     found = scope.evidence.get(Ledger.LOG)
     if found is None or scope.window.offsets or (found.coverage.rows and not scope.has(Ledger.LOG, *PLACE)):
