@@ -40,17 +40,20 @@ def match(history: History) -> Matched:
     return matched
 
 
-def _attempt_owners(messages: list[Message]) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
-    """Return who claims each position by an attempt that did not fail, the latest claim first."""
+def _attempt_owners(
+    history: History, messages: list[Message]
+) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
+    """Return who claims each position, the latest claim first: by an attempt that did not fail, or is the position."""
+    by_position = history.contract.identity is Identity.POSITION
     claims: dict[Position, list[tuple[Any, Message]]] = {}
     for message in messages:
         for attempt in message.attempts:
             at = position(attempt.row)
-            if at is not None and attempt.outcome != "failed":
+            if at is not None and (attempt.outcome != "failed" or by_position):
                 # Of claims that are alike in both, the least id comes first: the order of rows decides nothing.
                 ago = -undated_last(attempt.done_at).timestamp()
                 order = (
-                    attempt.outcome != "acked",
+                    ("acked", "unknown", "failed").index(attempt.outcome),
                     ago,
                     message.message_id is None,
                     message.message_id or "",
@@ -64,7 +67,7 @@ def _attempt_owners(messages: list[Message]) -> dict[Position, list[Message | tu
 
 
 def _match_log(matched: Matched) -> None:
-    matcher = Matcher(matched.history, matched.messages, _attempt_owners(matched.messages))
+    matcher = Matcher(matched.history, matched.messages, _attempt_owners(matched.history, matched.messages))
     for record in (record for _, record in sorted(matched.history.records.items(), key=lambda item: item[0])):
         if record.get("is_control"):
             continue
@@ -138,7 +141,7 @@ def _resolve(history: History, matched: Matched, message: Message) -> None:
 
 def _owners(matched: Matched) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
     """Return who a position speaks of: its record in the log, else who was read there, else who claims it."""
-    owners = _attempt_owners(matched.messages)
+    owners = _attempt_owners(matched.history, matched.messages)
     for message in matched.messages:
         for row in message.reads:
             at = position(row)

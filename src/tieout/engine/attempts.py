@@ -51,7 +51,7 @@ def with_log_state(
     """Return the attempts with `log_state`, the transaction state of their own record in the log."""
     if log is None:
         return rows.withColumn("log_state", F.lit(None).cast("string"))
-    if scope.contract.identity == Identity.POSITION and contested is not None:
+    if scope.contract.identity == Identity.POSITION:
         return _with_state_by_content(rows, log, contested)
     held = log.select(
         *[F.col(name).alias(f"held_{name}") for name in POSITION],
@@ -70,8 +70,8 @@ def with_log_state(
     return _with_state_by_id(own, held)
 
 
-def _with_state_by_content(rows: DataFrame, log: DataFrame, contested: DataFrame) -> DataFrame:
-    """Return the attempts with the state of the record at their position, where that holds their content."""
+def _with_state_by_content(rows: DataFrame, log: DataFrame, contested: DataFrame | None) -> DataFrame:
+    """Return the attempts with the state of the record at their position, of several contents where it holds theirs."""
     held = with_position_key(log, contested).select(
         F.col("key").alias("held_key"), F.col("transaction_state").alias("log_state")
     )
