@@ -247,6 +247,7 @@ def _has_aborted_effect(fates: Fates, message: Message) -> bool:
     taken_from = ((row, fates.history.records.get(at)) for row in message.effects if (at := position(row)))
     return any(
         record is not None
+        and not record.get("is_control")
         and state_of(record) == "aborted"
         and not contradict(row.get("message_id"), record.get("message_id"))
         for row, record in taken_from

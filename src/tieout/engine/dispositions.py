@@ -34,9 +34,10 @@ def disposed(
 ) -> DataFrame:
     """Return the messages with `disposition` (null unless accepted), `is_due`, and the facts about their positions.
 
-    Position facts are worked out for messages without effect, by content for all: `is_passed`, `went_unread` (with a
-    topic that was deleted), `is_committed` (the commits cover it), `covers` (the first commit beyond each visible one),
-    `cover` (the first of these), `is_expired`, `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
+    Position facts are worked out for messages without effect, by content for all: `is_passed`, `was_jumped` (the
+    group is known beyond each visible one), `went_unread` (with a topic that was deleted), `is_committed` (the commits
+    cover it), `covers` (the first commit beyond each visible one), `cover` (the first of these), `is_expired`,
+    `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
     `superseding` is what takes a key's records from a compacted log (`superseding_of`), or None.
     `may_share_ids` says whether any id is used for several messages.
     """
@@ -109,6 +110,7 @@ def position_facts(
     )
     facts = positions.groupBy("key").agg(
         F.bool_and(_is_passed() | F.col("went_unread")).alias("is_passed"),
+        F.bool_and(F.when(F.col("is_visible"), F.col("offset") < F.col("passed"))).alias("was_jumped"),
         F.bool_and("went_unread").alias("went_unread"),
         F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
         F.bool_and("is_expired").alias("is_expired"),

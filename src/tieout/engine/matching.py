@@ -73,7 +73,7 @@ def matched(scope: Scope) -> Matched:
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         gathered = materialised(gathered)
     gathered = materialised(placed(scope, gathered))
-    commits, epochs = commits_of(scope), epochs_of(log, bounds)
+    commits, epochs = commits_of(scope), epochs_of(scope, log, bounds)
     held = None if commits is None else held_back(commits, "committed_offset", epochs, last=0)
     reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)
     may_lack_position = scope.evidence[scope.effect_ledger].may_lack_position

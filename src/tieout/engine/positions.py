@@ -6,6 +6,7 @@ Docs: docs/reference/taxonomy.md, section 2 (due, frontier) and section 3 (COMMI
 from __future__ import annotations
 
 from functools import reduce
+from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -14,6 +15,9 @@ from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
+
+_OF_THE_GROUP: Final = (Ledger.COMMITTED, Ledger.READ, Ledger.DELIVERED)
+"""The ledgers that say how far the group came."""
 
 
 def commits_of(scope: Scope) -> DataFrame | None:
@@ -28,14 +32,15 @@ def commits_of(scope: Scope) -> DataFrame | None:
     )
 
 
-def epochs_of(log: DataFrame | None, bounds: DataFrame | None) -> DataFrame | None:
-    """Return where each leader's records begin, of the partitions whose log shows several; None where none does.
+def epochs_of(scope: Scope, log: DataFrame | None, bounds: DataFrame | None) -> DataFrame | None:
+    """Return where each leader's records begin; None where the log shows the first one's alone, or nobody names any.
 
     | e_topic | e_partition | epochs           |
     |---------|-------------|------------------|
     | orders  | 0           | [(0, 0), (1, 5)] |
     """
-    if log is None or bounds is None or bounds.filter("has_epochs").isEmpty():
+    is_named = any(scope.has(ledger, "leader_epoch") for ledger in _OF_THE_GROUP)
+    if log is None or bounds is None or not is_named or bounds.filter("has_epochs").isEmpty():
         return None
     firsts = log.groupBy(*PLACE, "leader_epoch").agg(F.min("offset").alias("first"))
     epochs = F.collect_list(F.struct("leader_epoch", "first")).alias("epochs")

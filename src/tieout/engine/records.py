@@ -48,7 +48,7 @@ def bounds_of(scope: Scope) -> DataFrame:
 
     Of several statements the latest observed holds; what none states comes from the rows, and where there are none
     from the other bounds. `first_unstable` is the last stable offset, or the lowest open record's, null where nothing
-    is unstable. `has_epochs`: its records are of several leaders. `lacks_markers`: the topic has transactions, and its
+    is unstable. `has_epochs`: some of its records are not of the first leader. `lacks_markers`: the topic has transactions, and its
     control records were not read.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
@@ -64,7 +64,7 @@ def bounds_of(scope: Scope) -> DataFrame:
         .agg(
             *[column.alias(name) for name, column in latest.items()],
             F.max("observed_at").alias("observed_at"),
-            F.coalesce(F.min("leader_epoch") < F.max("leader_epoch"), F.lit(False)).alias("has_epochs"),
+            F.coalesce(F.max("leader_epoch") > 0, F.lit(False)).alias("has_epochs"),
             F.min("offset").alias("lowest_offset"),
             F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
             F.max("offset").alias("last_offset"),
