@@ -147,7 +147,19 @@ def _in_the_log(fates: Fates, message: Message) -> list[tuple[Ledger, datetime |
         return _a_sound_log(fates)
     if Ledger.LOG not in fates.history.contract.ledgers:
         return [(Ledger.LOG, None)] if any(one.is_contradicted for one in message.attempts) else []
+    if any(_may_be_its_record(fates, row) for row in message.effects):
+        return [(Ledger.LOG, NEVER)]
     return [(Ledger.LOG, attempt.at) for attempt in message.attempts]
+
+
+def _may_be_its_record(fates: Fates, effect: Row) -> bool:
+    """Return whether an effect names a record of the log that nobody sent and that does not show another id (45)."""
+    return any(
+        position(record) == position(effect)
+        and fates.history.is_written(record)
+        and not contradict(record.get("message_id"), effect.get("message_id"))
+        for record in fates.matched.unattempted_records
+    )
 
 
 def _phantom_times(fates: Fates, rows: list[tuple[Ledger, datetime | None]]) -> set[datetime]:

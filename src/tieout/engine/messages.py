@@ -274,6 +274,9 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         ),
         "is_from_record": F.coalesce(F.bool_or(effect & F.col("held_state").isNotNull()), F.lit(False)),
         "from_record_at": F.min(_when(effect, F.col("held_at"))),
+        "is_from_written": F.coalesce(
+            F.bool_or(effect & F.col("held_state").isin("none", "committed")), F.lit(False)
+        ),
         "is_from_aborted": F.coalesce(F.bool_or(effect & (F.col("held_state") == "aborted")), F.lit(False)),
         "open_seen_at": _open_seen_at(scope, effect),
         "reads": F.count_if(_was_given() & F.col("offset").isNotNull()),

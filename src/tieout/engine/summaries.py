@@ -126,8 +126,8 @@ def _is_log_unsound(scope: Scope) -> bool:
 def _have_all_failed(scope: Scope) -> Column:
     """Return whether an attempt that succeeded would be known: by `produced` up to the effects, and by the log.
 
-    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log. Of a
-    committed transaction it may have done so in any log.
+    A later attempt may have been acknowledged, and a failed one may have left its record in a declared log, as one that
+    an effect names and nobody sent. Of a committed transaction it may have done so in any log.
     """
     first, last = F.col("first_attempt.at"), F.col("last_attempt_at")
     until = F.greatest(last, F.col("last_effect.at") + F.lit(scope.contract.clock_skew))
@@ -135,7 +135,7 @@ def _have_all_failed(scope: Scope) -> Column:
     if Ledger.LOG not in scope.evidence:
         return is_told & ~F.col("is_contradicted")
     is_logged = scope.covered_between(Ledger.LOG, first, last)
-    return is_told & ((F.col("aborted") > 0) | is_logged)
+    return is_told & ((F.col("aborted") > 0) | (is_logged & ~F.col("is_from_written")))
 
 
 def latency_of(messages: DataFrame) -> dict[str, Any]:
