@@ -51,6 +51,7 @@ class Bounds:
     """What the log said of one partition: its offsets are `[start, end)`, stable below `stable`."""
 
     start: int
+    is_start_stated: bool
     stable: int
     end: int
     observed_at: datetime | None
@@ -202,9 +203,10 @@ class History:
         return asserted_at is not None and (bounds.observed_at or until) >= asserted_at + self.skew
 
     def is_expired(self, at: Position) -> bool:
-        """Return whether the position lies below the log's start."""
+        """Return whether the position lies below the start that the log states (3)."""
         bounds = self.bounds.get(at[:2])
-        return self.is_sound(Ledger.LOG) and bounds is not None and at[2] < bounds.start
+        is_below = bounds is not None and bounds.is_start_stated and at[2] < bounds.start
+        return self.is_sound(Ledger.LOG) and is_below
 
     def is_gone(self, topic: str) -> bool:
         """Return whether the topic was deleted, as the log shows that has another of its name (86)."""
@@ -274,6 +276,7 @@ def _bounds(rows: list[Row]) -> Bounds:
     end = stated("end_offset", seen_to)
     return Bounds(
         start=stated("log_start_offset", min(offsets, default=0)),
+        is_start_stated=latest.get("log_start_offset") is not None,
         stable=stated("last_stable_offset", min(opened, default=end)),
         end=end,
         observed_at=latest.get("observed_at"),

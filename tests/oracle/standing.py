@@ -151,7 +151,8 @@ def commits_out_of_range(fates: Fates) -> list[Finding]:
         bounds, latest = fates.history.bounds.get(place), rows[-1]
         if bounds is None or bounds.observed_at is None or bounds.observed_at < latest["committed_at"]:
             continue
-        if not bounds.start <= latest["committed_offset"] <= bounds.end:
+        is_below = bounds.is_start_stated and latest["committed_offset"] < bounds.start
+        if is_below or latest["committed_offset"] > bounds.end:
             at = (*place, latest["committed_offset"])
             shown = [(Ledger.COMMITTED, latest["committed_at"]), (Ledger.LOG, None)]
             found.append(

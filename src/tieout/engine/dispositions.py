@@ -20,6 +20,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 _LOG_FACTS: Final = ("is_expired", "is_covered", "is_superseded", "is_compacted")
+_LIMITS: Final = ("log_start", "has_stated_start", "log_end", "observed_at")
 
 
 def disposed(
@@ -243,7 +244,7 @@ def absent_positions(
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
 
-    The log covers a position from its start on: below its end as far as its records are complete, from there on where
+    What lies below a start that the log states has expired. The log covers a position from its start on: below its end as far as its records are complete, from there on where
     the end was observed after the acknowledgement. An older observation cannot miss a younger record, and a partition
     of which the log shows nothing is none of its.
     """
@@ -252,10 +253,7 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
         return positions.withColumns(
             {"is_expired": F.lit(False), "is_covered": F.lit(False), "cleanup_policy": none}
         )
-    limits = bounds.select(
-        *[F.col(name).alias(f"b_{name}") for name in (*PLACE, "log_start", "log_end", "observed_at")],
-        "cleanup_policy",
-    )
+    limits = bounds.select(*[F.col(name).alias(f"b_{name}") for name in (*PLACE, *_LIMITS)], "cleanup_policy")
     known = positions.join(F.broadcast(limits), same(PLACE, "b_"), how="left")
     settled_at = F.col("done_at") + F.lit(scope.contract.clock_skew)
     was_observed = F.when(F.col("b_observed_at").isNotNull(), F.col("b_observed_at") >= settled_at).otherwise(
@@ -263,17 +261,18 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     )
     coverage = scope.evidence[Ledger.LOG].coverage
     is_told = F.lit(coverage.is_sound and coverage.complete_until is not None)
-    is_expired = is_told & F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
+    is_below = F.coalesce(F.col("offset") < F.col("b_log_start"), F.lit(False))
     is_inside = F.coalesce(F.col("offset") < F.col("b_log_end"), F.lit(False))
     is_complete = F.col("done_at").isNull() | scope.covered_until(Ledger.LOG, F.col("done_at"))
     is_held = F.when(is_inside, is_complete).otherwise(F.coalesce(was_observed, F.lit(False)))
     is_reached = F.col("done_at").isNull() | scope.covered_from(Ledger.LOG, F.col("done_at"))
     is_sound = F.lit(coverage.is_sound) & is_reached
     is_shown = F.col("b_log_end").isNotNull()
-    is_covered = is_sound & is_shown & ~is_expired & is_held
-    return known.withColumns({"is_expired": is_expired, "is_covered": is_covered}).drop(
-        *[f"b_{name}" for name in (*PLACE, "log_start", "log_end", "observed_at")]
-    )
+    told = {
+        "is_expired": is_told & is_below & F.col("b_has_stated_start"),
+        "is_covered": is_sound & is_shown & ~is_below & is_held,
+    }
+    return known.withColumns(told).drop(*[f"b_{name}" for name in (*PLACE, *_LIMITS)])
 
 
 def superseding_of(
