@@ -244,9 +244,9 @@ def absent_positions(
 def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | None) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and `cleanup_policy`, given their `offset` and `done_at`.
 
-    What lies below a start that the log states has expired. The log covers a position from its start on: below its end as far as its records are complete, from there on where
-    the end was observed after the acknowledgement. An older observation cannot miss a younger record, and a partition
-    of which the log shows nothing is none of its.
+    What lies below a start that the log states has expired. The log covers a position from its start on: below its end
+    as far as its records are complete, from there on where the end was observed after the acknowledgement. An older
+    observation cannot miss a younger record, and a partition of which the log shows nothing is none of its.
     """
     none = F.lit(None).cast("string")
     if bounds is None:

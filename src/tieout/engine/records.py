@@ -48,9 +48,9 @@ def bounds_of(scope: Scope) -> DataFrame:
 
     Of several statements the latest observed holds; what none states comes from the rows, and where there are none
     from the other bounds. Only a start that is stated (`has_stated_start`) says that what lies below it was there once:
-    the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null where nothing
-    is unstable. `has_epochs`: some of its records are not of the first leader. `lacks_markers`: the topic has
-    transactions, and its control records were not read.
+    the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null
+    where nothing is unstable. `has_epochs`: some of its records are not of the first leader. `lacks_markers`: the topic
+    has transactions, and its control records were not read.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
