@@ -16,13 +16,7 @@ def judged(made: Run) -> Score:
     """Return the score of the oracle, which tells no causes."""
     statement = judge_history(made.contract, made.window, made.dated(), made.coverage())
     breaks = [row | {"cause": None, "admissible": []} for row in statement["breaks"]]
-    flags = {name: count for name, count in made.summary["flags"].items() if name != _ANNOTATED}
-    truth = [row | {"flags": [flag for flag in row["flags"] if flag != _ANNOTATED]} for row in made.truth]
-    return score(truth, breaks, made.summary | {"flags": flags}, statement)
-
-
-_ANNOTATED = "annotated"
-"""The oracle knows it, and does not call it a flag."""
+    return score(made.truth, breaks, made.summary, statement)
 
 
 def test_there_are_faults() -> None:
