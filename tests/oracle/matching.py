@@ -40,13 +40,11 @@ def match(history: History) -> Matched:
     return matched
 
 
-def _attempt_owners(
-    history: History, messages: list[Message]
-) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
+def _attempt_owners(matched: Matched) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
     """Return who claims each position, the latest claim first: by an attempt that did not fail, or is the position."""
-    by_position = history.contract.identity is Identity.POSITION
+    by_position = matched.history.contract.identity is Identity.POSITION
     claims: dict[Position, list[tuple[Any, Message]]] = {}
-    for message in messages:
+    for message in matched.messages:
         for attempt in message.attempts:
             at = position(attempt.row)
             if at is not None and (attempt.outcome != "failed" or by_position):
@@ -67,7 +65,7 @@ def _attempt_owners(
 
 
 def _match_log(matched: Matched) -> None:
-    matcher = Matcher(matched.history, matched.messages, _attempt_owners(matched.history, matched.messages))
+    matcher = Matcher(matched.history, matched.messages, _attempt_owners(matched))
     for record in (record for _, record in sorted(matched.history.records.items(), key=lambda item: item[0])):
         if record.get("is_control"):
             continue
@@ -141,7 +139,7 @@ def _resolve(history: History, matched: Matched, message: Message) -> None:
 
 def _owners(matched: Matched) -> dict[Position, list[Message | tuple[Unmatched, Row]]]:
     """Return who a position speaks of: its record in the log, else who was read there, else who claims it."""
-    owners = _attempt_owners(matched.history, matched.messages)
+    owners = _attempt_owners(matched)
     for message in matched.messages:
         for row in message.reads:
             at = position(row)

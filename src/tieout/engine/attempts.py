@@ -52,7 +52,7 @@ def with_log_state(
     if log is None:
         return rows.withColumn("log_state", F.lit(None).cast("string"))
     if scope.contract.identity == Identity.POSITION:
-        return _with_state_by_content(rows, log, contested)
+        return _with_state_by_position(rows, log, contested)
     held = log.select(
         *[F.col(name).alias(f"held_{name}") for name in POSITION],
         F.col("transaction_state").alias("held_state"),
@@ -70,7 +70,7 @@ def with_log_state(
     return _with_state_by_id(own, held)
 
 
-def _with_state_by_content(rows: DataFrame, log: DataFrame, contested: DataFrame | None) -> DataFrame:
+def _with_state_by_position(rows: DataFrame, log: DataFrame, contested: DataFrame | None) -> DataFrame:
     """Return the attempts with the state of the record at their position, of several contents where it holds theirs."""
     held = with_position_key(log, contested).select(
         F.col("key").alias("held_key"), F.col("transaction_state").alias("log_state")

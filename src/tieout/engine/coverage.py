@@ -6,7 +6,6 @@ Docs: docs/reference/taxonomy.md, section 1 (Coverage).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
@@ -59,10 +58,7 @@ def with_partitions_shown(scope: Scope, partitions: Sequence[dict[str, Any]]) ->
     ]
     if unshown and not found.coverage.rows:
         lacking.append("the log shows nothing")
-    if not lacking:
-        return scope
-    coverage = replace(found.coverage, lacking=(*found.coverage.lacking, *lacking))
-    return replace(scope, evidence={**scope.evidence, Ledger.LOG: replace(found, coverage=coverage)})
+    return scope.with_lacking(Ledger.LOG, lacking)
 
 
 def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:

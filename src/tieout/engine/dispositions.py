@@ -20,7 +20,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 _LOG_FACTS: Final = ("is_expired", "is_covered", "is_superseded", "is_compacted")
-_LIMITS: Final = ("log_start", "has_stated_start", "log_end", "observed_at")
+_LIMITS: Final = ("log_start", "stated_start", "log_end", "observed_at")
 
 
 def disposed(
@@ -269,7 +269,7 @@ def with_log_coverage(scope: Scope, positions: DataFrame, bounds: DataFrame | No
     is_sound = F.lit(coverage.is_sound) & is_reached
     is_shown = F.col("b_log_end").isNotNull()
     told = {
-        "is_expired": is_told & is_below & F.col("b_has_stated_start"),
+        "is_expired": is_told & F.coalesce(F.col("offset") < F.col("b_stated_start"), F.lit(False)),
         "is_covered": is_sound & is_shown & ~is_below & is_held,
     }
     return known.withColumns(told).drop(*[f"b_{name}" for name in (*PLACE, *_LIMITS)])

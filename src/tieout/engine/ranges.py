@@ -6,7 +6,6 @@ belongs by its time. Docs: docs/reference/taxonomy.md, section 2, and docs/refer
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -67,11 +66,7 @@ def with_range_coverage(scope: Scope) -> Scope:
             lacking.append(f"{one}: the log shows nothing of this partition")
         elif not start <= one.start <= one.end <= end:
             lacking.append(f"{one}: the log shows the offsets {start}-{end} of this partition")
-    if not lacking:
-        return scope
-    found = scope.evidence[Ledger.LOG]
-    coverage = replace(found.coverage, lacking=tuple(lacking))
-    return replace(scope, evidence={**scope.evidence, Ledger.LOG: replace(found, coverage=coverage)})
+    return scope.with_lacking(Ledger.LOG, lacking)
 
 
 def ranges_frame(scope: Scope, like: DataFrame) -> DataFrame:

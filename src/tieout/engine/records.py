@@ -47,7 +47,7 @@ def bounds_of(scope: Scope) -> DataFrame:
     """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
 
     Of several statements the latest observed holds; what none states comes from the rows, and where there are none
-    from the other bounds. Only a start that is stated (`has_stated_start`) says that what lies below it was there once:
+    from the other bounds. Only a start that is stated (`stated_start`) says that what lies below it was there once:
     the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null
     where nothing is unstable. `has_epochs`: some of its records are not of the first leader. `lacks_markers`: the topic
     has transactions, and its control records were not read.
@@ -79,7 +79,7 @@ def bounds_of(scope: Scope) -> DataFrame:
         "topic",
         "partition",
         F.coalesce("log_start", "lowest_offset").alias("log_start"),
-        F.col("log_start").isNotNull().alias("has_stated_start"),
+        F.col("log_start").alias("stated_start"),
         F.coalesce("log_end", F.col("last_offset") + 1, F.greatest("log_start", "stated_stable")).alias(
             "log_end"
         ),

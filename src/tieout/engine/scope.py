@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
 from operator import and_
@@ -46,6 +46,14 @@ class Scope:
             KeyError: where the contract does not declare the ledger.
         """
         return self.evidence[ledger].rows
+
+    def with_lacking(self, ledger: Ledger, lacking: Sequence[str]) -> Scope:
+        """Return the scope with what a declared ledger lacks in its coverage; without anything the scope itself."""
+        if not lacking:
+            return self
+        found = self.evidence[ledger]
+        coverage = replace(found.coverage, lacking=(*found.coverage.lacking, *lacking))
+        return replace(self, evidence={**self.evidence, ledger: replace(found, coverage=coverage)})
 
     @property
     def is_large(self) -> bool:

@@ -163,10 +163,9 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
     last = F.max(F.struct("committed_at", "committed_offset", "leader_epoch"))
     latest = commits.groupBy(*PLACE).agg(last.alias("latest"))
     place = [F.col(name).alias(f"b_{name}") for name in PLACE]
-    stated_start = F.when(F.col("has_stated_start"), F.col("log_start")).alias("log_start")
-    limits = bounds.select(*place, stated_start, "log_end", "observed_at")
+    limits = bounds.select(*place, "stated_start", "log_end", "observed_at")
     committed, committed_at = F.col("latest.committed_offset"), F.col("latest.committed_at")
-    is_outside = (committed > F.col("log_end")) | F.coalesce(committed < F.col("log_start"), F.lit(False))
+    is_outside = (committed > F.col("log_end")) | F.coalesce(committed < F.col("stated_start"), F.lit(False))
     rows = (
         latest.join(F.broadcast(limits), same(PLACE, "b_"), how="inner")
         .filter(is_outside & (F.col("observed_at") >= committed_at) & scope.in_window(committed_at))
