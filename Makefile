@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo up down fire jars test mutate check requirements record faults score bench pages install install-dev
 
+# An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 STACK := $(BIN)/python -m scripts.stack
