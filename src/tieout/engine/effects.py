@@ -177,7 +177,8 @@ def with_message_keys(
         matched = matched.withColumns({"by_id": F.when(has_id, F.col("by_id")), "is_ambiguous": is_ambiguous})
     alone = F.coalesce(
         F.when(F.col("is_ambiguous"), F.concat(F.lit("a:"), "message_id")),
-        F.when(F.col("offset").isNotNull(), position_key()),
+        # Not the key of the position itself: a failed send that names it has that, and does not claim the position.
+        F.when(F.col("offset").isNotNull(), F.concat(F.lit("u:"), position_key())),
         F.concat(F.lit("r:"), row_digest(rows.columns)),
     )
     owner_fits = F.col("owner").isNotNull() & ~F.col("is_ambiguous")

@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from tieout.engine.session import has_one_partition
+
 
 def materialised(rows: DataFrame) -> DataFrame:
-    """Return the same rows, computed now and kept, with a plan that begins here."""
-    return rows.localCheckpoint(eager=True)
+    """Return the same rows, computed now and kept, with a plan that begins here.
+
+    Of little evidence they become one partition, and Spark knows it: later steps then need no exchange.
+    """
+    whole = rows.coalesce(1) if has_one_partition(rows.sparkSession) else rows
+    return whole.localCheckpoint(eager=True)

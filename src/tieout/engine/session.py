@@ -48,8 +48,13 @@ SMALL_ROWS: Final = 100_000
 SMALL_BYTES: Final = 32 * 1024 * 1024
 """Up to so many rows of evidence, or bytes of one ledger, planning and compiling cost more than the work itself."""
 
+_SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _SMALL: Final = {
-    "spark.sql.shuffle.partitions": "1",
+    _SHUFFLE_PARTITIONS: "1",
+    # In one partition a join needs no exchange, however large Spark guesses it; a broadcast would be a job of its own.
+    "spark.sql.maxSinglePartitionBytes": f"{2**62}b",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.disableHints": "true",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -136,6 +141,11 @@ def suited_to(spark: SparkSession, *, is_small: bool) -> Iterator[None]:
     """Set the session up for much or little evidence while the block runs; results do not depend on it."""
     with set_to(spark, _SMALL if is_small else {}):
         yield
+
+
+def has_one_partition(spark: SparkSession) -> bool:
+    """Return whether the session is set up for little evidence, which lies in one partition."""
+    return spark.conf.get(_SHUFFLE_PARTITIONS) == _SMALL[_SHUFFLE_PARTITIONS]
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
