@@ -6,7 +6,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from tieout.engine.session import tell_errors_once
+from tieout.engine.materialising import materialised
+from tieout.engine.session import suited_to, tell_errors_once
 
 
 def test_an_error_in_an_expression_is_raised_and_not_printed(
@@ -19,3 +20,25 @@ def test_an_error_in_an_expression_is_raised_and_not_printed(
         spark.range(1).selectExpr("nothing").collect()
 
     assert capfd.readouterr().err == ""
+
+
+def test_little_evidence_is_joined_and_grouped_where_it_lies(spark: SparkSession) -> None:
+    """Of a few thousand rows each exchange, and each broadcast, costs more than the work on them."""
+    with suited_to(spark, is_small=True):
+        left = materialised(spark.range(9).repartition(3).withColumnRenamed("id", "key"))
+        right = materialised(spark.range(9).repartition(3))
+
+        joined = (
+            left.join(right.hint("broadcast"), left["key"] == right["id"], how="left").groupBy("key").count()
+        )
+        plan = joined._jdf.queryExecution().executedPlan().toString()
+
+        assert "Join" in plan
+        assert "Exchange" not in plan
+        assert joined.count() == 9
+
+
+def test_much_evidence_stays_spread_out(spark: SparkSession) -> None:
+    """The cores, and the executors, share the work."""
+    with suited_to(spark, is_small=False):
+        assert materialised(spark.range(9).repartition(3)).rdd.getNumPartitions() == 3
