@@ -7,7 +7,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from tieout.engine.materialising import materialised
-from tieout.engine.session import suited_to, tell_errors_once
+from tieout.engine.session import set_to, suited_to, tell_errors_once
 
 
 def test_an_error_in_an_expression_is_raised_and_not_printed(
@@ -38,7 +38,8 @@ def test_little_evidence_is_joined_and_grouped_where_it_lies(spark: SparkSession
         assert joined.count() == 9
 
 
-def test_much_evidence_stays_spread_out(spark: SparkSession) -> None:
-    """The cores, and the executors, share the work."""
-    with suited_to(spark, is_small=False):
+@pytest.mark.parametrize("partitions", ["1", "2"])
+def test_much_evidence_stays_spread_out(spark: SparkSession, partitions: str) -> None:
+    """The cores, and the executors, share the work, into however many partitions the session shuffles by itself."""
+    with set_to(spark, {"spark.sql.shuffle.partitions": partitions}), suited_to(spark, is_small=False):
         assert materialised(spark.range(9).repartition(3)).rdd.getNumPartitions() == 3

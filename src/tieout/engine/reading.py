@@ -202,10 +202,9 @@ def _kept(
     while reading.rows is not None:
         seen = Observation()
         try:
-            rows = found.rows.coalesce(1) if reading.size <= SMALL_BYTES else found.rows
             counted = _counted(found.rows, ledger, request.now)
             totals = [count.alias(name) for name, count in counted.items()]
-            kept = materialised(rows.observe(seen, *totals))
+            kept = materialised(found.rows.observe(seen, *totals))
             # Spark Connect tells nothing of what it observed on the way to a checkpoint.
             counts = seen.get or kept.agg(*totals).collect()[0].asDict()
             return reading, Conformed(kept, found.present), _Counts(**counts)

@@ -48,11 +48,11 @@ SMALL_ROWS: Final = 100_000
 SMALL_BYTES: Final = 32 * 1024 * 1024
 """Up to so many rows of evidence, or bytes of one ledger, planning and compiling cost more than the work itself."""
 
-_SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_SINGLE_PARTITION: Final = "spark.sql.maxSinglePartitionBytes"
 _SMALL: Final = {
-    _SHUFFLE_PARTITIONS: "1",
+    "spark.sql.shuffle.partitions": "1",
     # In one partition a join needs no exchange, however large Spark guesses it; a broadcast would be a job of its own.
-    "spark.sql.maxSinglePartitionBytes": f"{2**62}b",
+    _SINGLE_PARTITION: f"{2**62}b",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.disableHints": "true",
     "spark.sql.adaptive.enabled": "false",
@@ -144,8 +144,11 @@ def suited_to(spark: SparkSession, *, is_small: bool) -> Iterator[None]:
 
 
 def has_one_partition(spark: SparkSession) -> bool:
-    """Return whether the session is set up for little evidence, which lies in one partition."""
-    return spark.conf.get(_SHUFFLE_PARTITIONS) == _SMALL[_SHUFFLE_PARTITIONS]
+    """Return whether `suited_to` set the session up for little evidence, which lies in one partition.
+
+    A session that shuffles into one partition by itself may have much of it.
+    """
+    return spark.conf.get(_SINGLE_PARTITION) == _SMALL[_SINGLE_PARTITION]
 
 
 def settings_of(spark: SparkSession) -> dict[str, str]:
