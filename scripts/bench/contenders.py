@@ -143,9 +143,7 @@ _HASHED: Final = (
 def _tieout(match: str) -> Callable[[], Any]:
     @contextmanager
     def contender() -> Iterator[Run]:
-        from datetime import UTC, datetime  # noqa: PLC0415
-
-        from scripts.bench.data import WINDOW  # noqa: PLC0415
+        from scripts.bench.data import JUDGED_AT, WINDOW  # noqa: PLC0415
 
         from tieout.contracts import load_contract  # noqa: PLC0415
         from tieout.engine.reconciling import reconcile  # noqa: PLC0415
@@ -158,9 +156,7 @@ def _tieout(match: str) -> Callable[[], Any]:
         def run(_produced: Path, folder: Path) -> Answer:
             contract = load_contract(folder / f"{match}-contract.yml")
             with TemporaryDirectory() as output:
-                found = reconcile(
-                    spark, contract, WINDOW, run_id="bench", now=datetime.now(UTC), progress=_told
-                )
+                found = reconcile(spark, contract, WINDOW, run_id="bench", now=JUDGED_AT, progress=_told)
                 write_output(found, Path(output) / "statement", render_html)
             flags = found.statement["flags"]
             return {kind: flags.get(name, 0) for kind, name in _CLASSES.items()}

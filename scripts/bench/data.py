@@ -19,6 +19,8 @@ from tieout.model import Window
 
 START: Final = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WINDOW: Final = Window(START, START + timedelta(hours=1))
+JUDGED_AT: Final = WINDOW.end + timedelta(hours=1)
+"""The same in each run, so that each has the same plans, and from the second on the same compiled code."""
 KINDS: Final = ("lost", "duplicated", "corrupted", "phantom", "late")
 PARTITIONS: Final = 8
 ROWS_PER_FILE: Final = 1_250_000
@@ -30,6 +32,7 @@ pipeline: bench
 guarantee: exactly_once
 group: loader
 clock_skew: 1s
+look_back: 15m
 match: {match}
 ledgers:
   produced:

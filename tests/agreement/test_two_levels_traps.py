@@ -82,10 +82,8 @@ def _turned() -> Rows:
     return rows
 
 
-def _capitals() -> Rows:
+def _fallen_back() -> Rows:
     rows = _messages()
-    for row in rows[P]:
-        row["outcome"] = "ACKED"
     rows[C] = [
         {
             "topic": "t",
@@ -103,9 +101,9 @@ def _capitals() -> Rows:
     [
         (_history(_turns_of_some(), BY_KEY), ["REORDER_CONSUMER"]),
         (_history(_turned(), BY_KEY, {P: {"key_hash"}}), []),
-        (_history(_capitals(), {}), ["COMMIT_REGRESSION"]),
+        (_history(_fallen_back(), {}), ["COMMIT_REGRESSION"]),
     ],
-    ids=["turns of some", "keys of the output alone", "capitals"],
+    ids=["turns of some", "keys of the output alone", "a commit that fell back"],
 )
 def test_what_quiet_messages_show_together(
     spark: SparkSession, history: RandomHistory, classes: list[str]

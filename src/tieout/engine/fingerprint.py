@@ -73,7 +73,7 @@ def is_plain_attempt(contract: Contract) -> Column:
     """Return whether a send is an acknowledged one that knows its position, outside of any transaction."""
     is_named = F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
     return _sure(
-        (F.lower("outcome") == "acked")
+        (F.col("outcome") == "acked")
         & is_named
         & _is_placed()
         & _is_untransacted()
@@ -84,7 +84,7 @@ def is_plain_attempt(contract: Contract) -> Column:
 
 def is_plain_effect() -> Column:
     """Return whether a row of the output is a certain effect that knows its position and its time."""
-    is_ok = F.coalesce(F.lower("outcome"), F.lit("ok")) == "ok"
+    is_ok = F.coalesce(F.col("outcome"), F.lit("ok")) == "ok"
     return _sure(is_ok & _is_placed() & _is_untransacted() & F.col("processed_at").isNotNull())
 
 
@@ -179,7 +179,7 @@ def _is_placed() -> Column:
 
 
 def _is_untransacted() -> Column:
-    state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    state = F.coalesce(F.col("transaction_state"), F.lit("none"))
     return F.col("transaction_id").isNull() & state.isin("none", "committed")
 
 

@@ -70,17 +70,15 @@ class Quiet:
             return materialised(rows)
 
     def keyed_at(self, positions: DataFrame, identity: Identity) -> dict[Ledger, DataFrame]:
-        """Return the rows at the positions with the `key` of their message, and the outcome of each send."""
+        """Return the rows at the positions with the `key` of their message."""
         key = position_key() if identity is Identity.POSITION else id_key()
         wanted = small_side(positions.select(*[F.col(name).alias(f"w_{name}") for name in POSITION]))
-        found = {
+        return {
             ledger: self.computed(
                 rows.join(wanted, same(POSITION, "w_"), how="left_semi").withColumn("key", key)
             )
             for ledger, rows in self.rows.items()
         }
-        sent = found[Ledger.PRODUCED].withColumn("outcome", F.lit("acked"))
-        return found | {Ledger.PRODUCED: sent}
 
 
 def by_key(rows: DataFrame) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -250,7 +250,9 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
     is_reversed = F.lit(False)
     if ledger == Ledger.PRODUCED:
-        is_reversed = F.coalesce(F.col("completed_at") + F.lit(COARSEST_CLOCK) < time, F.lit(False))
+        # As numbers: Spark adds an interval to a time by way of the calendar.
+        ahead = F.unix_micros(time) - F.unix_micros("completed_at")
+        is_reversed = F.coalesce(ahead > F.lit(COARSEST_CLOCK // timedelta(microseconds=1)), F.lit(False))
     counted = {
         "rows": is_good,
         "unparsed": ~is_good,

@@ -21,10 +21,15 @@ from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
+from tieout.engine.session import set_to
 from tieout.model import Identity, Ledger
 
 MOST: Final = 1 / 3
 """Where a larger share of the messages is left, all are matched: to take the others out costs more than it saves."""
+SHARE: Final = 250_000
+_FEWEST_SHARES: Final = 16
+_LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
+"""With more lists than this in one task, Spark sorts the rows instead."""
 FEW_BUCKETS: Final = 1 / 4
 """Where a larger share of the buckets has to be looked into, all are."""
 
@@ -189,28 +194,37 @@ def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None
     """Return the quiet positions whose id stands elsewhere as well, None where there are none.
 
     By a hash, so that now and then one is among them whose id does not: to leave a quiet message to the rules is right.
-    This look costs a shuffle of one side's hashes, about as much as both scans.
     """
-
-    def hashes(rows: DataFrame, weight: int, *, is_left: bool) -> DataFrame:
-        named = rows.filter(F.col("message_id").isNotNull())
-        return named.select(
-            id_hash(compared.widths).alias("hash"),
-            F.lit(weight).alias("weight"),
-            F.lit(is_left).alias("is_left"),
-        )
-
-    produced = scope.rows(Ledger.PRODUCED)
-    parts = [hashes(produced, 1, is_left=False)]
+    produced, count = scope.rows(Ledger.PRODUCED), scope.evidence[Ledger.PRODUCED].coverage.rows
+    hashes = _hashes(without(produced, rest.positions), compared)
     if rest.rows is not None:
-        parts.append(hashes(rest.rows[Ledger.PRODUCED], -1, is_left=True))
-        parts.append(hashes(rest.rows[Ledger.DELIVERED], 0, is_left=True))
-    counted = reduce(DataFrame.unionByName, parts).groupBy("hash")
-    several = counted.agg(F.sum("weight").alias("quiet"), F.bool_or("is_left").alias("is_left"))
-    suspected = materialised(several.filter("quiet > 1 OR (quiet > 0 AND is_left)").select("hash"))
+        left = reduce(DataFrame.unionByName, (_hashes(rows, compared) for rows in rest.rows.values()))
+        hashes = hashes.unionByName(left.distinct())
+    suspected = repeated(hashes, count)
     if suspected.isEmpty():
         return None
     is_suspected = F.col("own_hash") == F.col("hash")
     again = produced.withColumn("own_hash", id_hash(compared.widths))
     found = again.join(small_side(suspected), is_suspected, how="left_semi")
     return materialised(without(found, rest.positions).select(*POSITION).distinct())
+
+
+def _hashes(rows: DataFrame, compared: Compared) -> DataFrame:
+    return rows.filter(F.col("message_id").isNotNull()).select(id_hash(compared.widths).alias("hash"))
+
+
+def repeated(hashes: DataFrame, count: int) -> DataFrame:
+    """Return each `hash` that stands in more than one of about `count` rows, kept.
+
+    Hashes are shuffled as lists, one a task and share of them: as rows of a hash table they would cost three times as
+    much. A share has about `SHARE` hashes, however many there are.
+    """
+    shares = 1 << max(_FEWEST_SHARES, count // SHARE).bit_length()
+    spark = hashes.sparkSession
+    with set_to(spark, {_LISTS_AT_ONCE: str(2 * shares)}):
+        share = F.col("hash").bitwiseAND(shares - 1).alias("share")
+        lists = hashes.groupBy(share).agg(F.collect_list("hash").alias("list"))
+        uneven = lists.filter(F.size(F.array_distinct("list")) < F.size("list"))
+        in_order = uneven.select(F.sort_array("list").alias("list"))
+        again = F.filter("list", lambda value, place: (place > 0) & (F.get("list", place - 1) == value))
+        return materialised(in_order.select(F.explode(F.array_distinct(again)).alias("hash")))

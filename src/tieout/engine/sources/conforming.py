@@ -222,12 +222,14 @@ def _fault_of(valued: DataFrame, ledger: Ledger, field: StructField, mapping: Ma
     """Return why the column's value is not one of its type or of its words; null where it is, or is null."""
     if field.name not in mapping:
         return F.lit(None).cast(StringType())
-    raw = F.col(_VALUE + field.name)
-    value = strict(raw, valued.schema[_VALUE + field.name].dataType, field.dataType)
+    raw, source = F.col(_VALUE + field.name), valued.schema[_VALUE + field.name].dataType
+    value = strict(raw, source, field.dataType)
     words = _words(ledger, field.name)
     if words:
         expected = f"one of {', '.join(sorted(words))}"
         return F.when(~value.isin(*words), F.lit(f"{field.name}: expected {expected}"))
+    if source == field.dataType:
+        return F.lit(None).cast(StringType())
     expected = _described(field.dataType)
     return F.when(raw.isNotNull() & value.isNull(), F.lit(f"{field.name}: expected {expected}"))
 
