@@ -19,6 +19,7 @@ from scripts.bench.report import Results, agreement_of, page, table
 HOME: Final = bootstrap.STATE / "bench"
 VENV: Final = HOME / "venv"
 PAGE: Final = bootstrap.ROOT / "docs" / "reference" / "performance.md"
+RESULTS: Final = PAGE.with_suffix(".json")
 MILLION: Final = 1_000_000
 SIZES: Final = (1, 10, 20)
 RATES: Final = (0.0, 0.0001, 0.01, 1.0)
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = os.environ | {"SPARK_DRIVER_MEMORY": asked.memory, "SPARK_LOCAL_IP": "127.0.0.1"}
     if OF_OWN_ENVIRONMENT & set(asked.only):
         _install()
-    results = Results.load(HOME / "results.json")
+    results = Results.load(RESULTS) if asked.report else Results()
     for millions in asked.sizes:
         for rate in asked.rates:
             wanted = Dataset(int(millions * MILLION), rate, tuple(asked.kinds), HOME / "data")
@@ -41,15 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in asked.only:
                 found = _measured(name, wanted, asked.repeats, asked.limit, environment)
                 results.add(wanted, name, found)
-                results.save(HOME / "results.json")
                 print(f"  {name:14} {_told(found)}", flush=True)
+                if asked.report:
+                    results.save(RESULTS)
+                    PAGE.write_text(page(results, asked.memory, asked.note), encoding="utf-8")
             if not asked.keep:
                 shutil.rmtree(wanted.folder)
         if not asked.keep:
             shutil.rmtree(HOME / "data" / str(int(millions * MILLION)), ignore_errors=True)
     print(table(results))
     if asked.report:
-        PAGE.write_text(page(results, asked.memory, asked.note), encoding="utf-8")
         print(f"written: {PAGE.relative_to(bootstrap.ROOT)}")
     disagreements = agreement_of(results)
     for told in disagreements:
@@ -81,7 +83,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--note", default="", help="a sentence for the page, such as what else the machine did"
     )
-    parser.add_argument("--no-report", dest="report", action="store_false", help="leave the page as it is")
+    parser.add_argument("--no-report", dest="report", action="store_false", help="leave page and results as they are")
     asked = parser.parse_args(arguments)
     if asked.largest:
         asked.sizes = [*asked.sizes, float(LARGEST)]

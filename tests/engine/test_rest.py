@@ -14,7 +14,7 @@ from tieout.engine.rest import SHARE, repeated
 @pytest.mark.parametrize("count", [0, 200 * SHARE], ids=["few lists", "more lists than Spark hashes by itself"])
 def test_hashes_that_stand_more_than_once_are_found(spark: SparkSession, count: int) -> None:
     """Each is told once, however often it stands; negative ones, zero and the widest too."""
-    draw = Random(5)
+    draw = Random(5)  # noqa: S311
     hashes = [0, 0, -1, -1, -1, -(2**63), 2**63 - 1, *(draw.randint(-3000, 3000) for _ in range(4000))]
     rows = spark.createDataFrame([(value,) for value in hashes], "hash long").repartition(3)
     found = [row["hash"] for row in repeated(rows, count).collect()]

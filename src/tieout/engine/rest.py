@@ -159,8 +159,10 @@ def _marks(scope: Scope, rows: Sequence[DataFrame], forced: DataFrame | None) ->
     is_sent = F.col("is_sent")
     one_each = (F.count_if(is_sent) == 1) & (F.count_if(~is_sent) == 1)
     is_equal = (F.min("first") == F.max("first")) & (F.min("second") == F.max("second"))
+    # Hardly any position has two rows in one task: to add up before the shuffle would be to add up twice.
     positions = (
         reduce(DataFrame.unionByName, rows)
+        .repartition(*POSITION)
         .groupBy(*POSITION)
         .agg(
             (one_each & is_equal & F.bool_and("is_plain")).alias("is_matched"),
