@@ -83,7 +83,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--note", default="", help="a sentence for the page, such as what else the machine did"
     )
-    parser.add_argument("--no-report", dest="report", action="store_false", help="leave page and results as they are")
+    parser.add_argument(
+        "--no-report", dest="report", action="store_false", help="leave page and results as they are"
+    )
     asked = parser.parse_args(arguments)
     if asked.largest:
         asked.sizes = [*asked.sizes, float(LARGEST)]

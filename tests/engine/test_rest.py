@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 from tieout.engine.rest import SHARE, repeated
 
 
-@pytest.mark.parametrize("count", [0, 200 * SHARE], ids=["few lists", "more lists than Spark hashes by itself"])
+@pytest.mark.parametrize(
+    "count", [0, 200 * SHARE], ids=["few lists", "more lists than Spark hashes by itself"]
+)
 def test_hashes_that_stand_more_than_once_are_found(spark: SparkSession, count: int) -> None:
     """Each is told once, however often it stands; negative ones, zero and the widest too."""
     draw = Random(5)  # noqa: S311
