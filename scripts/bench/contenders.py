@@ -157,6 +157,7 @@ def _tieout(match: str) -> Callable[[], Any]:
             contract = load_contract(folder / f"{match}-contract.yml")
             with TemporaryDirectory() as output:
                 found = reconcile(spark, contract, WINDOW, run_id="bench", now=JUDGED_AT, progress=_told)
+                _told("writing")
                 write_output(found, Path(output) / "statement", render_html)
             flags = found.statement["flags"]
             return {kind: flags.get(name, 0) for kind, name in _CLASSES.items()}
@@ -205,6 +206,7 @@ def main() -> None:
             cpu, started = cpu_seconds(), time.monotonic()
             answer = run(asked.produced, asked.folder)
             seconds = time.monotonic() - started
+            _told("end")
             told = {"seconds": seconds, "cpu": cpu_seconds() - cpu, "memory": peak_memory(), "answer": answer}
             print(json.dumps(told), flush=True)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from threading import Timer
@@ -61,7 +63,10 @@ def _peak(pid: int) -> int:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one contender took on one dataset; without `seconds` it did not finish, and `failure` says why."""
+    """What one contender took on one dataset; without `seconds` it did not finish, and `failure` says why.
+
+    `steps` are the seconds of the parts of a run, as far as the contender tells its steps.
+    """
 
     seconds: float | None
     cpu: float | None
@@ -69,6 +74,7 @@ class Measured:
     answer: dict[str, int]
     repeats: int
     failure: str | None = None
+    steps: dict[str, float] = field(default_factory=dict)
 
 
 def measured(command: Sequence[str], environment: dict[str, str], limit: float, log: Path) -> Measured:
@@ -104,4 +110,18 @@ def measured(command: Sequence[str], environment: dict[str, str], limit: float, 
         memory=max(run["memory"] for run in runs),
         answer=runs[-1]["answer"],
         repeats=len(counted),
+        steps=_steps(lines, len(runs) - len(counted)),
     )
+
+
+def _steps(lines: Sequence[dict[str, Any]], left_out: int) -> dict[str, float]:
+    """Return the medians of each step's seconds, numbers in its name aside, over all but the first runs."""
+    found: dict[str, list[float]] = {}
+    told = [line for line in lines if "step" in line]
+    ends = [place for place, line in enumerate(told) if line["step"] == "end"]
+    counted = told[ends[left_out - 1] if left_out else 0 : ends[-1] + 1] if ends else []
+    for step, following in pairwise(counted):
+        if step["step"] != "end":
+            name = re.sub(r"[0-9]+", "…", step["step"])
+            found.setdefault(name, []).append(following["at"] - step["at"])
+    return {name: median(seconds) for name, seconds in found.items()}

@@ -125,6 +125,17 @@ def _reached(results: Results) -> Iterator[str]:
         yield f"| {target.words} | {target.most:.3g} | " + " | ".join(cells) + " |"
 
 
+def _steps(results: Results) -> Iterator[str]:
+    """Yield the table of Tieout's steps, a column for each size and share."""
+    known = {at: results.of(*at, TIEOUT).get("steps") or {} for at in results.datasets()}
+    known = {at: steps for at, steps in known.items() if steps}
+    yield "| step | " + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in known) + " |"
+    yield "|---" * (1 + len(known)) + "|"
+    for name in dict.fromkeys(name for steps in known.values() for name in steps if name != "start"):
+        cells = [f"{steps[name]:.1f}" if name in steps else "" for steps in known.values()]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
 def _cell(results: Results, rows: int, target: Target) -> str:
     ours = results.of(rows, target.rate, TIEOUT).get("seconds")
     theirs = results.of(rows, target.rate, target.other).get("seconds")
@@ -156,6 +167,12 @@ def page(results: Results, memory: str, note: str = "") -> str:
             "Ratios of Tieout's seconds to another contender's in the same run.",
             "",
             *_reached(results),
+            "",
+            "## Where Tieout's seconds go",
+            "",
+            "Seconds from one step to the next, by million messages a side and share of broken ones.",
+            "",
+            *_steps(results),
             "",
             "## Results",
             table(results),

@@ -248,7 +248,7 @@ def _left(
         return None
     sides = [Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, D)]
     compared = compare(scope.contract, WINDOW, *sides, widths)
-    found = rest.rest_of(scope, compared, most=float("inf"))
+    found = rest.rest_of(scope, compared, lambda _step: None, most=float("inf"))
     assert found is not None
     return levels.left_over(scope, found, quiet_of(scope, compared, found)), found
 

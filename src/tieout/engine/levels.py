@@ -91,7 +91,8 @@ def settled_window(
             ledger: opened[ledger].told(compared.counts[ledger]) for ledger in SIDES if ledger not in evidence
         }
         read = evidence | told
-        found = settled(Scope(contract, window, {ledger: read[ledger] for ledger in opened}), compared)
+        scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
+        found = settled(scope, compared, progress)
         if isinstance(found, Scope):
             progress(f"leaving out all but {found.size} rows, which are matched")
     except Exception as error:
@@ -112,11 +113,12 @@ def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
     return Side(opened.found.rows, opened.found.present, opened.counted)
 
 
-def settled(scope: Scope, compared: Compared) -> Settled | Scope | None:
+def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Settled | Scope | None:
     """Return the window settled where nothing speaks against it, else what is left of it; None where that is much."""
-    rest = rest_of(scope, compared)
+    rest = rest_of(scope, compared, progress)
     if rest is None:
         return None
+    progress("adding up the quiet messages")
     if rest.rows is None and not has_doubts(scope):
         return Settled(scope, sums_of(compared, rest))
     return left_over(scope, rest, quiet_of(scope, compared, rest))

@@ -7,7 +7,7 @@ run of breaks ends; and the first position of a partition. Docs: docs/explanatio
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -59,12 +59,16 @@ class Rest:
     rows: Mapping[Ledger, DataFrame] | None
 
 
-def rest_of(scope: Scope, compared: Compared, most: float = MOST) -> Rest | None:
+def rest_of(
+    scope: Scope, compared: Compared, progress: Callable[[str], None], most: float = MOST
+) -> Rest | None:
     """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
     limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
+    progress("looking into the buckets that differ")
     rest = _rest(scope, compared, None, limit)
     if rest is None or scope.contract.identity is not Identity.MESSAGE_ID:
         return rest
+    progress("looking for ids that stand elsewhere")
     elsewhere = _elsewhere(scope, compared, rest)
     return rest if elsewhere is None else _rest(scope, compared, elsewhere, limit)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,20 @@ def test_a_ratio_is_reached_missed_or_not_measured(results: Results) -> None:
     assert "| all broken, to the full outer join | 1.3 | not measured |" in told
 
 
+def test_the_page_says_where_the_seconds_go(results: Results, tmp_path: Path) -> None:
+    """A column a dataset; a step that one of them has not is empty there."""
+    for rate, steps in ((0.0, {"start": 0.0, "matching": 2.25}), (0.0001, {"matching": 7.0, "looking": 1.0})):
+        results.add(
+            Dataset(1_000_000, rate, ("lost",), tmp_path),
+            "tieout",
+            replace(result(9.0, ANSWER), steps=steps),
+        )
+    told = page(results, "6g").splitlines()
+
+    head = told.index("| step | 1 million, 0 % | 1 million, 0.01 % |")
+    assert told[head + 2 : head + 4] == ["| matching | 2.2 | 7.0 |", "| looking |  | 1.0 |"]
+
+
 def test_the_table_has_ratios_to_the_scan_and_who_did_not_finish(results: Results) -> None:
     """The fastest comes first; what did not finish says so."""
     rows = [line for line in table(results).splitlines() if line.startswith("| ")]
@@ -80,6 +95,21 @@ def test_the_first_of_several_runs_is_not_counted(tmp_path: Path) -> None:
     found = measured([sys.executable, "-c", f"print('{lines}')"], dict(os.environ), 60, tmp_path / "log")
 
     assert (found.seconds, found.memory, found.repeats) == (2, 5, 2)
+
+
+def test_steps_are_those_of_whole_runs_after_the_first(tmp_path: Path) -> None:
+    """A step has the median of its seconds, whatever number stands in its name; a run that was cut off has none."""
+    names = ("start", "leaving out 5", "end", "start", "leaving out 7", "end", "start", "leaving out 9")
+    told = [
+        {"step": name, "at": at} for name, at in zip(names, (0, 1, 50, 100, 101, 104, 105, 900), strict=True)
+    ]
+    for place in (6, 3):
+        told.insert(place, {"seconds": 4, "cpu": 1, "memory": 5, "answer": {}})
+    lines = "\\n".join(map(json.dumps, told))
+
+    found = measured([sys.executable, "-c", f"print('{lines}')"], dict(os.environ), 60, tmp_path / "log")
+
+    assert found.steps == {"start": 1, "leaving out …": 3}
 
 
 def test_a_contender_that_hangs_is_stopped(tmp_path: Path) -> None:
