@@ -120,7 +120,8 @@ def _with_sets_of_few(events: DataFrame, facts: list[Column], sets: Mapping[str,
     """
     least = [F.min(value).alias(f"least_{name}") for name, value in sets.items()]
     greatest = [F.max(value).alias(f"greatest_{name}") for name, value in sets.items()]
-    once = materialised(events.groupBy("key").agg(*facts, *least, *greatest))
+    # Few messages have two events in one task: to gather before the shuffle would be to sort and gather twice.
+    once = materialised(events.repartition("key").groupBy("key").agg(*facts, *least, *greatest))
     has_several = [F.col(f"least_{name}") != F.col(f"greatest_{name}") for name in sets]
     several = once.filter(F.coalesce(reduce(or_, has_several), F.lit(False))).select("key")
     single = {name: _set_of(F.col(f"least_{name}")) for name in sets}
