@@ -219,7 +219,10 @@ def _value_of(valued: DataFrame, field: StructField, mapping: Mapping[str, str])
 
 
 def _fault_of(valued: DataFrame, ledger: Ledger, field: StructField, mapping: Mapping[str, str]) -> Column:
-    """Return why the column's value is not one of its type or of its words; null where it is, or is null."""
+    """Return why the column's value is not one of its type or of its words; null where it is, or is null.
+
+    What has the very type is not asked: `strict` leaves it as it is.
+    """
     if field.name not in mapping:
         return F.lit(None).cast(StringType())
     raw, source = F.col(_VALUE + field.name), valued.schema[_VALUE + field.name].dataType
