@@ -250,9 +250,9 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
     is_reversed = F.lit(False)
     if ledger == Ledger.PRODUCED:
-        # As numbers: Spark adds an interval to a time by way of the calendar.
-        ahead = F.unix_micros(time) - F.unix_micros("completed_at")
-        is_reversed = F.coalesce(ahead > F.lit(COARSEST_CLOCK // timedelta(microseconds=1)), F.lit(False))
+        # As numbers, for Spark adds to a time by way of the calendar; the lowest number that is a time has none below.
+        earliest = F.try_subtract(F.unix_micros(time), F.lit(COARSEST_CLOCK // timedelta(microseconds=1)))
+        is_reversed = F.coalesce(F.unix_micros("completed_at") < earliest, F.lit(False))
     counted = {
         "rows": is_good,
         "unparsed": ~is_good,

@@ -26,12 +26,13 @@ from tieout.model import Identity, Ledger
 
 MOST: Final = 1 / 3
 """Where a larger share of the messages is left, all are matched: to take the others out costs more than it saves."""
+FEW_BUCKETS: Final = 1 / 4
+"""Where a larger share of the buckets has to be looked into, all are."""
 SHARE: Final = 250_000
+"""So many hashes, a few megabytes, are searched at a time for such as stand twice."""
 _FEWEST_SHARES: Final = 16
 _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 """With more lists than this in one task, Spark sorts the rows instead."""
-FEW_BUCKETS: Final = 1 / 4
-"""Where a larger share of the buckets has to be looked into, all are."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def repeated(hashes: DataFrame, count: int) -> DataFrame:
     """Return each `hash` that stands in more than one of about `count` rows, kept.
 
     Hashes are shuffled as lists, one a task and share of them: as rows of a hash table they would cost three times as
-    much. A share has about `SHARE` hashes, however many there are.
+    much. However many there are, a share has about `SHARE`.
     """
     shares = 1 << max(_FEWEST_SHARES, count // SHARE).bit_length()
     spark = hashes.sparkSession
