@@ -127,8 +127,7 @@ def _reached(results: Results) -> Iterator[str]:
 
 def _steps(results: Results) -> Iterator[str]:
     """Yield the table of Tieout's steps, a column for each size and share."""
-    known = {at: results.of(*at, TIEOUT).get("steps") or {} for at in results.datasets()}
-    known = {at: steps for at, steps in known.items() if steps}
+    known = {at: steps for at in results.datasets() if (steps := results.of(*at, TIEOUT).get("steps"))}
     yield "| step | " + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in known) + " |"
     yield "|---" * (1 + len(known)) + "|"
     for name in dict.fromkeys(name for steps in known.values() for name in steps if name != "start"):

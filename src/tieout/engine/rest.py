@@ -203,9 +203,9 @@ def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None
     By a hash, so that now and then one is among them whose id does not: to leave a quiet message to the rules is right.
     """
     produced, count = scope.rows(Ledger.PRODUCED), scope.evidence[Ledger.PRODUCED].coverage.rows
-    hashes = _hashes(without(produced, rest.positions), compared)
+    hashes = _id_hashes(without(produced, rest.positions), compared)
     if rest.rows is not None:
-        left = reduce(DataFrame.unionByName, (_hashes(rows, compared) for rows in rest.rows.values()))
+        left = reduce(DataFrame.unionByName, (_id_hashes(rows, compared) for rows in rest.rows.values()))
         hashes = hashes.unionByName(left.distinct())
     suspected = repeated(hashes, count)
     if suspected.isEmpty():
@@ -216,7 +216,7 @@ def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None
     return materialised(without(found, rest.positions).select(*POSITION).distinct())
 
 
-def _hashes(rows: DataFrame, compared: Compared) -> DataFrame:
+def _id_hashes(rows: DataFrame, compared: Compared) -> DataFrame:
     return rows.filter(F.col("message_id").isNotNull()).select(id_hash(compared.widths).alias("hash"))
 
 
@@ -227,8 +227,7 @@ def repeated(hashes: DataFrame, count: int) -> DataFrame:
     much. However many there are, a share has about `SHARE`.
     """
     shares = 1 << max(_FEWEST_SHARES, count // SHARE).bit_length()
-    spark = hashes.sparkSession
-    with set_to(spark, {_LISTS_AT_ONCE: str(2 * shares)}):
+    with set_to(hashes.sparkSession, {_LISTS_AT_ONCE: str(2 * shares)}):
         share = F.col("hash").bitwiseAND(shares - 1).alias("share")
         lists = hashes.groupBy(share).agg(F.collect_list("hash").alias("list"))
         uneven = lists.filter(F.size(F.array_distinct("list")) < F.size("list"))

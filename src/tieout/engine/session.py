@@ -33,6 +33,7 @@ _LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _JAVA: Final = "-XX:+UseParallelGC"
+"""Of Java's collectors the one that takes least from the work, where nobody waits for a pause."""
 _QUICK_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Java's quick compiler alone: the other one takes two fifths of a small window's processor time, and pays later."""
 
