@@ -28,7 +28,7 @@ _LOW: Final = 0xFFFFFFFF
 def _spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - a contender loads its own library alone
 
-    builder = SparkSession.builder.appName("bench").master("local[2]")
+    builder = SparkSession.builder.appName("bench").master("local[*]")
     for name, value in _SPARK.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ CONTRACTS = "TIEOUT_CONTRACTS"
 HOME = "TIEOUT_HOME"
 JARS = "TIEOUT_JARS"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
+DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
 KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
@@ -79,6 +81,11 @@ VARIABLES: Final = (
         "for ever",
         "days, 35 or more, that the folders of statements are kept under the home",
     ),
+    Variable(
+        DRIVER_MEMORY,
+        "a quarter of the machine's or container's memory",
+        "Java's heap where Spark works on this machine, such as `6g`; Spark's own configuration goes before it",
+    ),
     Variable("JAVA_HOME", "`java` on the path", "which Java Spark runs on: 17 or newer"),
     Variable(
         "AIRFLOW_CONN_<NAME>",
@@ -89,6 +96,12 @@ VARIABLES: Final = (
 )
 
 _TABLE_FORMATS: Final = ("delta", "iceberg")
+_CONTAINER_LIMITS: Final = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+"""Where Linux says how much memory a container may take: control groups, version 2 ("max" is no limit) and 1."""
+_LEAST_HEAP: Final = 1 << 30
 _DEFAULT_CONTRACTS: Final = Path("dags") / "contracts"
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -177,6 +190,28 @@ def result_path() -> Path | None:
     """Return where a Spark job writes its small result for the task that started it, or None."""
     named = os.environ.get(RESULT_PATH)
     return Path(named) if named else None
+
+
+def driver_memory() -> str:
+    """Return how large the heap of a Spark on this machine may grow, as Spark writes it.
+
+    Where nobody says it is a quarter of the memory, as Java by itself would take; Spark would give it 1 GiB.
+    """
+    return os.environ.get(DRIVER_MEMORY) or f"{max(_memory() // 4, _LEAST_HEAP) >> 20}m"
+
+
+def define_driver_memory() -> None:
+    """Let a Spark that this process starts have `driver_memory`, unless Spark's own configuration says otherwise."""
+    os.environ[DRIVER_MEMORY] = driver_memory()
+
+
+def _memory() -> int:
+    """Return the bytes of memory that this process may use: the machine's, or fewer in a container."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for file in _CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):
+            limits.append(int(file.read_text(encoding="ascii")))
+    return min(limits)
 
 
 def java_home() -> Path | None:

@@ -45,6 +45,8 @@ P, D, C = Ledger.PRODUCED, Ledger.DELIVERED, Ledger.COMMITTED
 Rows = dict[Ledger, list[Row]]
 Twist = Callable[[Random, Rows], None]
 NO_TWIST = "no twist"
+OWN_TERMS = frozenset({"hidden", "transactional", "messages"})
+"""What is said of a history beside its contract: columns that no source has, transactions, how many messages."""
 NO_FAULTS = Faults(**dict.fromkeys(Faults.__dataclass_fields__, 0.0))
 
 
@@ -129,6 +131,41 @@ def _later(ledger: Ledger, name: str, seconds: int) -> Twist:
     return twist
 
 
+def _contradict(ledger: Ledger, name: str, value: Any) -> Twist:
+    """One row of a transaction of several says otherwise than the rest."""
+
+    def twist(rng: Random, rows: Rows) -> None:
+        told = [row["transaction_id"] for row in rows[ledger]]
+        several = [
+            row for row in rows[ledger] if row["transaction_id"] and told.count(row["transaction_id"]) > 1
+        ]
+        for row in rng.sample(several, min(1, len(several))):
+            row[name] = value
+
+    return twist
+
+
+def _weave(rng: Random, rows: Rows) -> None:
+    """Three transactions go on side by side, so that their messages are no neighbours."""
+    for place, row in enumerate(rows[P]):
+        if row["transaction_id"]:
+            row["transaction_id"] = f"t{place % 3}"
+
+
+def _commit_in_sink(rng: Random, rows: Rows) -> None:
+    """Write the output in transactions of the sink, of which some rows leave the state to the others."""
+    for place, row in enumerate(rows[D]):
+        row |= {
+            "transaction_id": f"x{place % 3}",
+            "transaction_state": rng.choice(("committed", "committed", None)),
+        }
+
+
+def _commit_all_in_sink(rng: Random, rows: Rows) -> None:
+    for place, row in enumerate(rows[D]):
+        row |= {"transaction_id": f"x{place % 3}", "transaction_state": "committed"}
+
+
 def _reorder(name: str) -> Twist:
     def twist(rng: Random, rows: Rows) -> None:
         ledger = D if name == "processed_at" else P
@@ -166,30 +203,52 @@ TWISTS: tuple[Twist, ...] = (
 )  # fmt: skip
 
 
+OF_TRANSACTIONS: tuple[Twist, ...] = (
+    _lose, _lose, _double, _commit_in_sink, _commit_all_in_sink, _set(D, "payload_hash", "other"),
+    *(_contradict(P, "transaction_state", state) for state in (None, "none", "open", "aborted", "committed")),
+    *(_contradict(P, "outcome", outcome) for outcome in ("failed", "unknown")),
+    *(_set(D, "transaction_state", state) for state in ("none", "open", "aborted", "committed")),
+)  # fmt: skip
+
+
 TRAPS: tuple[Twist, ...] = (
     _lose, _double, _lose_one_and_double_another, _double_both, _resend_both, _share_position, _move_null,
     _set(D, "payload_hash", "other"), _set(D, "payload_hash", None), _set(D, "message_id", "other"),
     _set(D, "offset", 99), _set(D, "partition", 5), _set(D, "topic", "other"),
     _set(D, "outcome", "unknown"), _set(D, "outcome", "failed"),
     _set(P, "outcome", "unknown"), _set(P, "outcome", "failed"),
-    _set(D, "consumer_group", "other"), _set(D, "transaction_id", "t"), _set(P, "transaction_id", "t"),
+    _set(D, "consumer_group", "other"), _set(D, "transaction_id", "t"),
     _set(P, "intended_partition", 7), _set(D, "processed_at", None), _set(P, "attempted_at", None),
     _later(D, "processed_at", 1200), _set(P, "offset", -1), _set(D, "offset", None),
 )  # fmt: skip
 """Twists each of which always leaves something that must be looked at."""
+UNRESOLVED: tuple[Twist, ...] = (_set(P, "transaction_id", "t"),)
+UNDECIDED = tuple(_set(P, "transaction_state", state) for state in (None, "none", "open", "aborted"))
+"""Such twists where there are no transactions, and where all is written in them."""
 
 
-def _some_twists(rng: Random) -> list[Twist]:
+def _some_twists(rng: Random, *, is_transactional: bool) -> list[Twist]:
     """Return one or two twists; half of them tell the history otherwise, before anything is taken from it."""
     varied: list[Variation] = [rng.choice(VARIATIONS) for _ in range(rng.choice((0, 1, 1, 2)))]
-    return [*varied, *(rng.choice(TWISTS) for _ in range(rng.choice((0, 1, 1) if varied else (1, 1, 2))))]
+    of_transactions: list[Twist] = []
+    if is_transactional:
+        of_transactions = [
+            rng.choice((_weave, _nothing)),
+            *rng.choices(OF_TRANSACTIONS, k=rng.choice((1, 2))),
+        ]
+    others = [
+        rng.choice(TWISTS) for _ in range(rng.choice((0, 1, 1) if varied or of_transactions else (1, 1, 2)))
+    ]
+    return [*varied, *of_transactions, *others]
 
 
 def _twisted(
     rng: Random, twists: Sequence[Twist], ledgers: tuple[Ledger, ...], terms: dict[str, Any], name: str
 ) -> RandomHistory:
-    simulation = Simulation(rng, NO_FAULTS, rng.randint(1, 2), is_transactional=False, is_compacted=False)
-    simulation.run(rng.randint(3, 7))
+    simulation = Simulation(
+        rng, NO_FAULTS, rng.randint(1, 2), is_transactional="transactional" in terms, is_compacted=False
+    )
+    simulation.run(rng.randint(*terms.get("messages", (3, 7))))
     made: Rows = {P: simulation.produced, D: simulation.delivered, C: simulation.committed}
     rows = {ledger: [dict(row) for row in made[ledger]] for ledger in ledgers}
     for twist in twists:
@@ -202,22 +261,25 @@ def _twisted(
         ledger: [{n: v for n, v in row.items() if n not in hidden} for row in rows[ledger]]
         for ledger in ledgers
     }
-    contract = contract_for([*ledgers], {n: v for n, v in terms.items() if n != "hidden"})
+    contract = contract_for([*ledgers], {n: v for n, v in terms.items() if n not in OWN_TERMS})
     coverage = dict.fromkeys(ledgers, OracleCoverage(None, GRACE_END, True, True))
     return RandomHistory(name, contract, WINDOW, shown, coverage, present)
 
 
 def _histories() -> Iterator[RandomHistory]:
     quiet = frozenset({"sequence", "key_hash", "consumer_id", "generation"})
+    of_transactions = {"transactional": True, "messages": (6, 12)}
     settings = (
         ((P, D), {"identity": "position", "hidden": quiet, "clock_skew": "1s"}),
         ((P, D, C), {"ordering": "partition"}),
+        ((P, D, C), of_transactions),
+        ((P, D), of_transactions | {"hidden": quiet | {"transaction_state"}}),
     )
     for number, (ledgers, terms) in enumerate(settings):
         for member in range(SIZE + PLAIN):
             name = f"{SEED}/{number}/{member}" if member < SIZE else f"{SEED}/{number}/{member}/{NO_TWIST}"
             rng = Random(name)  # noqa: S311 - repeatable, not secret
-            twists = _some_twists(rng) if member < SIZE else []
+            twists = _some_twists(rng, is_transactional="transactional" in terms) if member < SIZE else []
             yield _twisted(rng, twists, ledgers, terms, name)
 
 
@@ -275,12 +337,17 @@ def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Wi
 
 
 @pytest.mark.timeout(600)
-def test_no_trap_is_settled(spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("terms", "more"),
+    [({}, UNRESOLVED), ({"transactional": True}, UNDECIDED)],
+    ids=["plain", "transactional"],
+)
+def test_no_trap_is_settled(spark: SparkSession, terms: dict[str, Any], more: tuple[Twist, ...]) -> None:
     """What a single twist leaves is doubted wherever it happens; without a twist most is settled."""
-    plain = [_twisted(Random(f"plain/{n}"), [], (P, D, C), {}, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
+    plain = [_twisted(Random(f"plain/{n}"), [], (P, D, C), terms, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
     traps = [
-        _twisted(Random(f"{place}/{n}"), [trap], (P, D, C), {}, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311
-        for place, trap in enumerate(TRAPS)
+        _twisted(Random(f"{place}/{n}"), [trap], (P, D, C), terms, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311
+        for place, trap in enumerate((*TRAPS, *more))
         for n in range(2)
     ]
 

@@ -103,6 +103,20 @@ def test_the_result_of_the_job_is_the_tasks(
     }
 
 
+@pytest.mark.parametrize(("host", "heap"), [("local[2]", "3g"), ("spark://master", None)])
+def test_a_spark_on_the_worker_gets_memory(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, host: str, heap: str | None
+) -> None:
+    """What a driver needs that leaves the work to a cluster is told by whoever runs the cluster."""
+    monkeypatch.setattr("tieout.settings.driver_memory", lambda: "3g")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": host}))
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert job.environment.get("SPARK_DRIVER_MEMORY") == heap
+
+
 def test_connections_of_the_evidence_go_along_as_variables(
     operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,41 @@ def test_a_retention_that_would_delete_what_is_still_needed_is_refused(
         settings.retention()
 
 
+@pytest.mark.parametrize(
+    ("limits", "heap"),
+    [
+        (["16777216000", None], "4000m"),
+        (["max", None], "6000m"),
+        ([None, "8388608000"], "2000m"),
+        ([None, "9223372036854771712"], "6000m"),
+        (["1048576000", None], "1024m"),
+        ([None, None], "6000m"),
+    ],
+    ids=["container", "no limit", "older container", "older, no limit", "little", "no container"],
+)
+def test_java_gets_a_quarter_of_the_memory_there_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limits: list[str | None], heap: str
+) -> None:
+    """A million messages in Spark's own 1 GiB would be written to disk again and again."""
+    files = [tmp_path / "v2", tmp_path / "v1"]
+    for file, limit in zip(files, limits, strict=True):
+        if limit is not None:
+            file.write_text(f"{limit}\n")
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 24_000 * 256}
+    monkeypatch.setattr(settings, "_CONTAINER_LIMITS", tuple(files))
+    monkeypatch.setattr("os.sysconf", pages.__getitem__)
+    monkeypatch.delenv("SPARK_DRIVER_MEMORY", raising=False)
+
+    assert settings.driver_memory() == heap
+
+
+def test_who_says_how_much_memory_spark_gets_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is Spark's own variable."""
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "3g")
+
+    assert settings.driver_memory() == "3g"
+
+
 def test_every_variable_is_in_the_reference() -> None:
     """What settings reads is what docs/reference/environment.md lists, in the same words."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "environment.md").read_text()

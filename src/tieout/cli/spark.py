@@ -64,6 +64,7 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     progress("starting Spark")
     size = local_bytes(contract)
     is_small = size is not None and size <= SMALL_BYTES
+    settings.define_driver_memory()
     spark = local_session("tieout", settings.jars(contract.connectors), is_small=is_small)
     _heed_interrupts()
     try:

@@ -69,23 +69,23 @@ def compared_columns(produced: frozenset[str], delivered: frozenset[str]) -> tup
     return tuple(name for name in COMPARED if name in produced and name in delivered)
 
 
-def is_plain_attempt(contract: Contract) -> Column:
-    """Return whether a send is an acknowledged one that knows its position, outside of any transaction."""
+def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
+    """Return whether a send is an acknowledged one that knows its position, in no transaction or a committed one."""
     is_named = F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
     return _sure(
         (F.col("outcome") == "acked")
         & is_named
         & _is_placed()
-        & _is_untransacted()
+        & _is_committed(present)
         & F.col("attempted_at").isNotNull()
         & (F.col("intended_partition").isNull() | (F.col("intended_partition") == F.col("partition")))
     )
 
 
-def is_plain_effect() -> Column:
+def is_plain_effect(present: frozenset[str]) -> Column:
     """Return whether a row of the output is a certain effect that knows its position and its time."""
     is_ok = F.coalesce(F.col("outcome"), F.lit("ok")) == "ok"
-    return _sure(is_ok & _is_placed() & _is_untransacted() & F.col("processed_at").isNotNull())
+    return _sure(is_ok & _is_placed() & _is_committed(present) & F.col("processed_at").isNotNull())
 
 
 def done_at() -> Column:
@@ -106,7 +106,7 @@ def buckets_of(
     the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the least
     hash. Rows of other groups are left out; of rows that could not be read only `counted` tells.
     """
-    known = hashed(side.rows, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
+    known = hashed(side, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
     micros = F.unix_micros("time") - F.lit(_micros(window))
     facts = {
         "rows": F.count("*"),
@@ -131,16 +131,16 @@ def buckets_of(
     )
 
 
-def hashed(rows: DataFrame, ledger: Ledger, contract: Contract, compared: tuple[str, ...]) -> DataFrame:
+def hashed(side: Side, ledger: Ledger, contract: Contract, compared: tuple[str, ...]) -> DataFrame:
     """Return one side's rows with `first` and `second`, their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
 
     `time` is that of the acknowledgement, `own_time` that of the attempt; both are the effect's on the other side.
     Rows of other groups, and such as could not be read, are neither plain nor rough.
     """
-    is_sent = ledger is Ledger.PRODUCED
+    rows, is_sent = side.rows, ledger is Ledger.PRODUCED
     is_ours = F.lit(True) if is_sent else _is_ours(contract)
     is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
-    plain = is_plain_attempt(contract) if is_sent else is_plain_effect()
+    plain = is_plain_attempt(contract, side.present) if is_sent else is_plain_effect(side.present)
     first, second = _hashes(compared)
     time, own_time = (done_at(), F.col("attempted_at")) if is_sent else (F.col("processed_at"),) * 2
     return rows.select(
@@ -178,9 +178,15 @@ def _is_placed() -> Column:
     )
 
 
-def _is_untransacted() -> Column:
+def _is_committed(present: frozenset[str]) -> Column:
+    """Return whether a row belongs to no transaction, or to one of which nothing but its commit is told by this row.
+
+    What other rows say of the transaction may hold against that: `rest` leaves them all to the rules if any is left.
+    """
+    if "transaction_state" not in present:
+        return F.lit(True)
     state = F.coalesce(F.col("transaction_state"), F.lit("none"))
-    return F.col("transaction_id").isNull() & state.isin("none", "committed")
+    return (state == "committed") | ((state == "none") & F.col("transaction_id").isNull())
 
 
 def _is_ours(contract: Contract) -> Column:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.comparing import SIDES, Compared
-from tieout.engine.fingerprint import BUCKET, bucket_of, hashed, id_hash
+from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, id_hash
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.materialising import materialised
@@ -33,6 +33,13 @@ SHARE: Final = 250_000
 _FEWEST_SHARES: Final = 16
 _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 """With more lists than this in one task, Spark sorts the rows instead."""
+
+
+TRANSACTIONS: Final[Mapping[Ledger, tuple[str, ...]]] = {
+    Ledger.PRODUCED: ("producer_id", "producer_session", "transaction_id"),
+    Ledger.DELIVERED: ("transaction_id",),
+}
+"""What names a transaction of a side."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,18 @@ def rest_of(
     limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     progress("looking into the buckets that differ")
     rest = _rest(scope, compared, None, limit)
-    if rest is None or scope.contract.identity is not Identity.MESSAGE_ID:
+    if rest is None:
+        return None
+    forced = None
+    if scope.contract.identity is Identity.MESSAGE_ID:
+        progress("looking for ids that stand elsewhere")
+        forced = _elsewhere(scope, compared, rest)
+        rest = rest if forced is None else _rest(scope, compared, forced, limit)
+    members = None if rest is None else _of_same_transactions(scope, rest)
+    if members is None:
         return rest
-    progress("looking for ids that stand elsewhere")
-    elsewhere = _elsewhere(scope, compared, rest)
-    return rest if elsewhere is None else _rest(scope, compared, elsewhere, limit)
+    forced = members if forced is None else forced.unionByName(members).distinct()
+    return _rest(scope, compared, forced, limit)
 
 
 def without(rows: DataFrame, positions: DataFrame | None) -> DataFrame:
@@ -152,7 +166,8 @@ def _with_neighbours(buckets: DataFrame, *, is_whole: bool) -> DataFrame:
 
 def _hashed(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
     """Return what `_marks` asks of one side's rows."""
-    return hashed(rows, ledger, scope.contract, compared.columns).select(
+    side = Side(rows, scope.evidence[ledger].present, {})
+    return hashed(side, ledger, scope.contract, compared.columns).select(
         *POSITION,
         *("first", "second", "time", "own_time", "is_plain"),
         F.lit(ledger is Ledger.PRODUCED).alias("is_sent"),
@@ -214,6 +229,26 @@ def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None
     again = produced.withColumn("own_hash", id_hash(compared.widths))
     found = again.join(small_side(suspected), is_suspected, how="left_semi")
     return materialised(without(found, rest.positions).select(*POSITION).distinct())
+
+
+def _of_same_transactions(scope: Scope, rest: Rest) -> DataFrame | None:
+    """Return all positions of the transactions that have a message which is not quiet, None where there are none."""
+    if rest.look is None or rest.rows is None:
+        return None
+    odd = _named(materialised(rest.look.marks.filter("NOT is_quiet").select(*POSITION)))
+    of_some, found = F.col("transaction_id").isNotNull(), []
+    for ledger, names in TRANSACTIONS.items():
+        if not scope.has(ledger, "transaction_id"):
+            continue
+        named = [F.col(name).alias(f"t_{name}") for name in names]
+        left = rest.rows[ledger].filter(of_some).join(odd, same(POSITION, "n_"), how="left_semi")
+        transactions = materialised(left.select(*named).distinct())
+        if not transactions.isEmpty():
+            members = ours(scope, ledger).filter(of_some)
+            found.append(members.join(small_side(transactions), same(names, "t_"), how="left_semi"))
+    if not found:
+        return None
+    return materialised(reduce(DataFrame.unionByName, (rows.select(*POSITION) for rows in found)).distinct())
 
 
 def _id_hashes(rows: DataFrame, compared: Compared) -> DataFrame:

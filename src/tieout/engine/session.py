@@ -47,7 +47,7 @@ _DELTA: Final = {
 }
 """What Delta refuses to read without: its rules leave out rows that a deletion vector marks. Iceberg needs none."""
 _DELTA_LOCAL: Final = {"spark.databricks.delta.snapshotPartitions": "2"}
-"""As many tasks as there are cores read a table's log, instead of 50."""
+"""Two tasks read the log of a table, instead of 50."""
 
 SMALL_ROWS: Final = 100_000
 SMALL_BYTES: Final = 32 * 1024 * 1024
@@ -75,7 +75,7 @@ def local_session(app_name: str, jars: Sequence[Path] = (), *, is_small: bool = 
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
-    builder = SparkSession.builder.appName(app_name).master("local[2]")
+    builder = SparkSession.builder.appName(app_name).master("local[*]")
     # Executors log a stack of Java for each task that fails, as over a corrupt file; what failed is told by the error.
     return _session(builder, _LOCAL | java | taken_along | tables, log_level="FATAL")
 

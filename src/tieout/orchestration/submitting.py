@@ -54,7 +54,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             contract_json: The contract, canonical JSON.
             words: Gives the application's command line, given the file that holds the contract.
         """
-        self._refuse_unknown_master()
+        works_here = self._known_master().startswith("local")
         with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
             contract, result = Path(folder) / "contract.json", Path(folder) / "result.json"
             contract.write_text(contract_json)
@@ -63,6 +63,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             self.env_vars = {
                 settings.DATABASE_URL: settings.required_database_url(),
                 settings.RESULT_PATH: str(result),
+                **({settings.DRIVER_MEMORY: settings.driver_memory()} if works_here else {}),
                 **connection_variables(evidence.connections),
             }
             if evidence.connectors:
@@ -78,7 +79,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             emit([seconds])
             return outcome(result)
 
-    def _refuse_unknown_master(self) -> None:
+    def _known_master(self) -> str:
         try:
             connection = BaseHook.get_connection(self._conn_id)
         except Exception:
@@ -87,12 +88,13 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
                 f"the Spark connection {self._conn_id!r} is not defined or unreadable: define it in "
                 f"Airflow, or as the environment variable AIRFLOW_CONN_{self._conn_id.upper()}; {_UNREADABLE}"
             ) from None
-        master = self._get_hook()._connection["master"]
+        master: str = self._get_hook()._connection["master"]
         means_yarn = "yarn" in (connection.host or "") or connection.conn_type == "yarn"
         if master == "://" or not connection.host or (master == "yarn" and not means_yarn):
             raise AirflowFailException(
                 f"the Spark connection {self._conn_id!r} names no master (found {master!r}); {_UNREADABLE}"
             )
+        return master
 
 
 def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, Any]) -> list[str]:
