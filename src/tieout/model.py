@@ -11,6 +11,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+SMALL_BYTES: Final = 32 * 1024 * 1024
+"""Up to so much evidence, or so much of one ledger, planning and compiling cost more than the work itself."""
+
 
 class Ledger(StrEnum):
     """A kind of evidence; one row of it is described in docs/reference/taxonomy.md, section 1."""

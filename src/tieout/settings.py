@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ HOME = "TIEOUT_HOME"
 JARS = "TIEOUT_JARS"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
 DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
+SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
 KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
@@ -200,9 +201,27 @@ def driver_memory() -> str:
     return os.environ.get(DRIVER_MEMORY) or f"{max(_memory() // 4, _LEAST_HEAP) >> 20}m"
 
 
-def define_driver_memory() -> None:
-    """Let a Spark that this process starts have `driver_memory`, unless Spark's own configuration says otherwise."""
-    os.environ[DRIVER_MEMORY] = driver_memory()
+def submit_options(more: str) -> str:
+    """Return what Java is started with where spark-submit starts it: more options, and after them those that are given.
+
+    Java heeds the last of several that contradict each other.
+    """
+    return f"{more} {os.environ.get(SUBMIT_OPTIONS) or ''}".strip()
+
+
+@contextmanager
+def defined(variables: Mapping[str, str]) -> Iterator[None]:
+    """Let this process, and those that it starts, have these environment variables while the block runs."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _memory() -> int:

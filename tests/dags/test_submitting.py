@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,8 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseHook, Connection
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from tieout.contracts import Contract
+from tieout.model import SMALL_BYTES
 from tieout.orchestration.submitting import TieoutSparkSubmit
 
 URL = "postgresql://tieout:secret@127.0.0.1:5432/tieout"
@@ -64,7 +67,7 @@ class Job:
     def run(self, operator: Any, _context: Any) -> None:
         """Do what the job does."""
         self.command = operator._get_hook()._build_spark_submit_command("reconcile.py")
-        self.environment = operator.env_vars
+        self.environment = dict(os.environ)
         words = operator.application_args
         self.contract = Path(words[words.index("--contract-json") + 1]).read_text()
         if self.result is not None:
@@ -86,7 +89,7 @@ def test_the_result_of_the_job_is_the_tasks(
     job = Job({"run_id": "r1", "verdict": "KEPT"})
 
     assert run_with(job, operator, context, monkeypatch) == {"run_id": "r1", "verdict": "KEPT"}
-    assert job.contract == GIVEN["contract"]
+    assert Contract.from_json(job.contract, Path()) == Contract.from_json(CONTRACT, Path())
     assert all(isinstance(word, str) for word in job.command)
     assert "secret" not in " ".join(job.command)
     assert job.environment["TIEOUT_DATABASE_URL"] == URL
@@ -109,12 +112,59 @@ def test_a_spark_on_the_worker_gets_memory(
 ) -> None:
     """What a driver needs that leaves the work to a cluster is told by whoever runs the cluster."""
     monkeypatch.setattr("tieout.settings.driver_memory", lambda: "3g")
+    monkeypatch.delenv("SPARK_DRIVER_MEMORY", raising=False)
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": host}))
     job = Job({"run_id": "r1"})
 
     run_with(job, operator, context, monkeypatch)
 
     assert job.environment.get("SPARK_DRIVER_MEMORY") == heap
+
+
+@pytest.mark.parametrize(
+    ("rows", "options"), [(10, "-XX:TieredStopAtLevel=1 -Xss2m"), (SMALL_BYTES + 1, "-Xss2m")]
+)
+def test_java_compiles_quickly_where_there_is_little_evidence(
+    operator: TieoutSparkSubmit,
+    context: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    rows: int,
+    options: str,
+) -> None:
+    """What the deployment says to Java comes last, and so counts."""
+    (tmp_path / "sent.jsonl").touch()
+    os.truncate(tmp_path / "sent.jsonl", rows)
+    ledgers = {name: {"source": LEDGERS["produced"]["source"]} for name in LEDGERS}
+    contract = json.dumps(json.loads(CONTRACT) | {"ledgers": ledgers})
+    context["ti"].xcom_pull = lambda **_: GIVEN | {"contract": contract, "base_dir": str(tmp_path)}
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Xss2m")
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert job.environment["SPARK_SUBMIT_OPTS"] == options
+    assert os.environ["SPARK_SUBMIT_OPTS"] == "-Xss2m"
+
+
+@pytest.mark.parametrize("host", ["yarn", "k8s://https://cluster"])
+def test_secrets_are_on_no_command_line_whatever_the_master(
+    operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """The provider writes variables that it is given into the arguments of spark-submit there."""
+    hook = "airflow.providers.apache.spark.hooks.spark_submit.kube_client"
+    monkeypatch.setattr(hook, object(), raising=False)  # Stands for the package `kubernetes`, which submits nothing.
+    extra = {"deploy-mode": "client", "namespace": "tieout"}
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": host, "extra": extra})
+    )
+    job = Job({"run_id": "r1"})
+
+    run_with(job, operator, context, monkeypatch)
+
+    assert host in job.command
+    assert URL not in " ".join(job.command)
+    assert job.environment["TIEOUT_DATABASE_URL"] == URL
 
 
 def test_connections_of_the_evidence_go_along_as_variables(
@@ -131,9 +181,10 @@ def test_connections_of_the_evidence_go_along_as_variables(
 
     assert "geheim" in job.environment["AIRFLOW_CONN_WAREHOUSE"]
     assert "geheim" not in " ".join(job.command)
+    assert "AIRFLOW_CONN_WAREHOUSE" not in os.environ
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://db")
     run_with(job, operator, context, monkeypatch)
-    assert "AIRFLOW_CONN_WAREHOUSE" not in job.environment
+    assert job.environment["AIRFLOW_CONN_WAREHOUSE"] == "postgresql://db"
 
 
 def test_a_connection_that_is_not_defined_is_the_jobs_to_name(

@@ -19,11 +19,11 @@ from tieout.cli.engine import Order, Progress, RenderHtml
 from tieout.cli.java import require_java
 from tieout.contracts import Contract
 from tieout.engine.reconciling import reconcile
-from tieout.engine.session import SMALL_BYTES, local_session
+from tieout.engine.session import local_session
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
-from tieout.readiness.files import local_bytes
+from tieout.readiness.files import is_small
 from tieout.reporting.trace import Asked
 
 
@@ -62,10 +62,9 @@ class SparkEngine:
 def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     require_java()
     progress("starting Spark")
-    size = local_bytes(contract)
-    is_small = size is not None and size <= SMALL_BYTES
-    settings.define_driver_memory()
-    spark = local_session("tieout", settings.jars(contract.connectors), is_small=is_small)
+    memory = {settings.DRIVER_MEMORY: settings.driver_memory()}
+    with settings.defined(memory):
+        spark = local_session("tieout", settings.jars(contract.connectors), is_small=is_small(contract))
     _heed_interrupts()
     try:
         yield spark

@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.added_partitions import with_added_partitions
-from tieout.engine.dispositions import with_first_passing
 from tieout.engine.epochs import (
     is_after_election,
     is_of_former_topic,
@@ -22,6 +21,7 @@ from tieout.engine.epochs import (
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.matching import Matched
+from tieout.engine.positions import with_first_passing
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Cause, Ledger, Locus
 

@@ -22,10 +22,9 @@ from tieout.engine.quiet import Quiet, Sums
 from tieout.engine.reading import OpenLedger
 from tieout.engine.rest import Rest, rest_of
 from tieout.engine.scope import Scope
-from tieout.engine.session import SMALL_BYTES
 from tieout.engine.settled import has_doubts, quiet_of, sums_of
 from tieout.engine.sources.source import is_of_spark
-from tieout.model import Identity, Ledger, Window
+from tieout.model import SMALL_BYTES, Identity, Ledger, Window
 
 JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.COMMITTED})
 """The ledgers that the first level understands; with any other declared, windows are matched in full."""

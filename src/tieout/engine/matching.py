@@ -16,7 +16,7 @@ from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.claims import owners_of, read_claims, record_claims, sent_claims
 from tieout.engine.contents import sent_by_content
 from tieout.engine.contested import contested_positions_of
-from tieout.engine.dispositions import disposed, superseding_of, with_first_records, with_log_coverage
+from tieout.engine.dispositions import disposed, with_first_records
 from tieout.engine.effects import (
     consumer_rows_of,
     reused_ids_of,
@@ -24,6 +24,7 @@ from tieout.engine.effects import (
     with_message_keys,
     with_record_keys,
 )
+from tieout.engine.log_facts import superseding_of, with_log_coverage
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
 from tieout.engine.pairing import with_content_keys, with_set_aside_keys

@@ -140,3 +140,17 @@ def with_first_cover(positions: DataFrame, commits: DataFrame | None) -> DataFra
     nearest = F.last("mark", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
     together = points.unionByName(marks, allowMissingColumns=True).withColumn("cover", nearest)
     return together.filter(F.col("turn") == 1).select(*names, "cover")
+
+
+def with_first_passing(positions: DataFrame, progress: DataFrame) -> DataFrame:
+    """Return positions with `passed_at`, when a commit, a read or an effect first showed the group at or beyond them.
+
+    What had been passed before compaction could take it was there to be read: compaction excuses nothing.
+    """
+    names = positions.columns
+    marks = progress.select(*PLACE, "offset", F.col("at").alias("mark"), F.lit(0).alias("turn"))
+    points = positions.withColumn("turn", F.lit(1))
+    downwards = Window.partitionBy(*PLACE).orderBy(F.col("offset").desc(), F.col("turn"))
+    first = F.min("mark").over(downwards.rowsBetween(Window.unboundedPreceding, 0))
+    together = points.unionByName(marks, allowMissingColumns=True).withColumn("passed_at", first)
+    return together.filter(F.col("turn") == 1).select(*names, "passed_at")

@@ -17,7 +17,7 @@ from tieout.contracts import Contract, LedgerSpec
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
-from tieout.engine.session import SMALL_BYTES, suited_to
+from tieout.engine.session import suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, plain_column, text_columns
 from tieout.engine.sources.covering import LATEST_AHEAD, bounds_of, tolerance_holds
@@ -37,7 +37,7 @@ from tieout.engine.sources.source import (
     is_of_spark,
 )
 from tieout.errors import SourceError
-from tieout.model import Ledger, Window
+from tieout.model import SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)

@@ -81,7 +81,10 @@ def rest_of(
         progress("looking for ids that stand elsewhere")
         forced = _elsewhere(scope, compared, rest)
         rest = rest if forced is None else _rest(scope, compared, forced, limit)
-    members = None if rest is None else _of_same_transactions(scope, rest)
+    if rest is None or rest.rows is None or not any(scope.has(ledger, "transaction_id") for ledger in SIDES):
+        return rest
+    progress("looking for what shares a transaction")
+    members = _of_same_transactions(scope, rest)
     if members is None:
         return rest
     forced = members if forced is None else forced.unionByName(members).distinct()

@@ -50,8 +50,7 @@ _DELTA_LOCAL: Final = {"spark.databricks.delta.snapshotPartitions": "2"}
 """Two tasks read the log of a table, instead of 50."""
 
 SMALL_ROWS: Final = 100_000
-SMALL_BYTES: Final = 32 * 1024 * 1024
-"""Up to so many rows of evidence, or bytes of one ledger, planning and compiling cost more than the work itself."""
+"""Up to so many rows of all ledgers, as up to `SMALL_BYTES`, planning and compiling cost more than the work itself."""
 
 _SINGLE_PARTITION: Final = "spark.sql.maxSinglePartitionBytes"
 _SMALL: Final = {

@@ -58,7 +58,7 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
         }
         planned = self.submitted(
             context,
-            contract.to_json(),
+            contract,
             lambda file: [str(w) for pair in {"--contract-json": file, **words}.items() for w in pair],
         )
         _refuse_empty(planned)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tieout.contracts import Contract, FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
+from tieout.model import SMALL_BYTES
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SET_ASIDE: Final = ("_", ".")
@@ -33,13 +34,13 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
         yield from _missing_partitions(source, found)
 
 
-def local_bytes(contract: Contract) -> int | None:
-    """Return how many bytes all the evidence has, or None where not all of it is in files of this machine."""
+def is_small(contract: Contract) -> bool:
+    """Return whether all the evidence is in files of this machine, and little."""
     named = [_paths(ledger.source) for ledger in contract.ledgers.values()]
     paths = [path for some in named for path in some or ()]
     if None in named or any(_REMOTE.match(path) for path in paths):
-        return None
-    return sum(_size(match) for path in paths for match in _matches(path, contract.base_dir))
+        return False
+    return sum(_size(match) for path in paths for match in _matches(path, contract.base_dir)) <= SMALL_BYTES
 
 
 def _paths(source: Source) -> tuple[str, ...] | None:

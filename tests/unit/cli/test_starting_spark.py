@@ -11,7 +11,7 @@ import pytest
 
 from tieout.cli import spark as under_test
 from tieout.contracts import load_contract
-from tieout.engine.session import SMALL_BYTES
+from tieout.model import SMALL_BYTES
 
 CONTRACT = """\
 version: 1
@@ -56,10 +56,12 @@ def test_java_is_started_for_as_much_as_there_is(
     started: list[Any] = []
 
     def session(*_: Any, **said: Any) -> SimpleNamespace:
+        assert os.environ["SPARK_DRIVER_MEMORY"] == "3g"
         started.append(said["is_small"])
         return SimpleNamespace(stop=lambda: None)
 
     monkeypatch.setattr(under_test, "local_session", session)
+    monkeypatch.setattr("tieout.settings.driver_memory", lambda: "3g")
 
     with under_test._session(load_contract(tmp_path / "orders.yml"), lambda _: None):
         assert started == [is_small]

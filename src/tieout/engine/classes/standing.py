@@ -11,9 +11,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.dispositions import absent_positions, is_accounted_after
+from tieout.engine.dispositions import is_accounted_after
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
+from tieout.engine.log_facts import absent_positions
 from tieout.engine.matching import Matched
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
@@ -185,7 +186,7 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
 def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     """Return one break an acked position that a covering log lacks, neither expired nor compacted.
 
-    `absent` holds the acked positions at which the log has no record at all (`dispositions.absent_positions`).
+    `absent` holds the acked positions at which the log has no record at all (`log_facts.absent_positions`).
     """
     sent_at = F.col("sent_at")
     is_sent_covered = scope.covered_between(Ledger.PRODUCED, sent_at, sent_at)

@@ -36,11 +36,11 @@ from tieout.engine.kafka.topics import (
     group_positions,
     require_connector,
 )
-from tieout.engine.session import SMALL_BYTES, SMALL_ROWS, local_session
+from tieout.engine.session import SMALL_ROWS, local_session
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import SMALL_BYTES, Ledger
 
 COMMITTED: Final = "read_committed"
 UNCOMMITTED: Final = "read_uncommitted"

@@ -14,11 +14,10 @@ from pyspark.sql import functions as F
 from tieout.engine.kafka.log_source import PIECES, RECORDS, SURVEYS, RecordSource, SurveySource
 from tieout.engine.kafka.pieces import Piece, Survey, surveyed, to_option
 from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
-from tieout.engine.session import SMALL_BYTES
 from tieout.engine.sources.inputs import name_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import SMALL_BYTES, Ledger
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
