@@ -152,10 +152,9 @@ def test_secrets_are_on_no_command_line_whatever_the_master(
     operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     """The provider writes variables that it is given into the arguments of spark-submit there."""
-    hook = "airflow.providers.apache.spark.hooks.spark_submit.kube_client"
-    monkeypatch.setattr(
-        hook, object(), raising=False
-    )  # Stands for the package `kubernetes`, which submits nothing.
+    # Stands for the package `kubernetes`, which submits nothing.
+    client = "airflow.providers.apache.spark.hooks.spark_submit.kube_client"
+    monkeypatch.setattr(client, object(), raising=False)
     extra = {"deploy-mode": "client", "namespace": "tieout"}
     monkeypatch.setenv(
         "AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": host, "extra": extra})

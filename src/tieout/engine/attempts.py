@@ -12,13 +12,12 @@ from pyspark.sql import functions as F
 
 from tieout.engine.contested import contested_among, with_position_key
 from tieout.engine.joining import same
-from tieout.engine.keys import NEVER, POSITION, id_key, placed_offset, row_digest
+from tieout.engine.keys import NEVER, POSITION, TRANSACTION, id_key, placed_offset, row_digest
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
-_TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
 _ID_SESSION: Final = ("message_id", "producer_id", "producer_session")
 _TOLD_OF_OUTCOMES: Final = ("says_failed", "is_contradicted")
 """What follows from an attempt's other columns, so is no part of what tells it apart."""
@@ -112,11 +111,11 @@ def with_outcomes(scope: Scope, rows: DataFrame) -> DataFrame:
     own_state = F.coalesce("log_state", F.when(stated != "none", stated))
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
         return _resolved(rows, own_state)
-    is_member = same(_TRANSACTION, "of_") & F.col("transaction_id").isNotNull()
+    is_member = same(TRANSACTION, "of_") & F.col("transaction_id").isNotNull()
     joined = rows.join(_told_states(scope), is_member, how="left")
     told = F.coalesce("log_state", "told_state")
     state = F.when(F.col("transaction_id").isNotNull(), told).otherwise(own_state)
-    return _resolved(joined, state).drop("told_state", *(f"of_{name}" for name in _TRANSACTION))
+    return _resolved(joined, state).drop("told_state", *(f"of_{name}" for name in TRANSACTION))
 
 
 def _told_states(scope: Scope) -> DataFrame:
@@ -125,7 +124,7 @@ def _told_states(scope: Scope) -> DataFrame:
     by_transaction = (
         scope.rows(Ledger.PRODUCED)
         .filter(F.col("transaction_id").isNotNull())
-        .groupBy(*[F.col(name).alias(f"of_{name}") for name in _TRANSACTION])
+        .groupBy(*[F.col(name).alias(f"of_{name}") for name in TRANSACTION])
     )
     if scope.has(Ledger.PRODUCED, "transaction_state"):
         return by_transaction.agg(told_state(stated).alias("told_state"))

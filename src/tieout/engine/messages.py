@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import small_side
-from tieout.engine.keys import NEVER
+from tieout.engine.keys import NEVER, TRANSACTION
 from tieout.engine.materialising import materialised
 from tieout.engine.multiplicity import FAN_OUT_COLUMNS, fan_out_facts, fans_out
 from tieout.engine.scope import Scope
@@ -323,7 +323,7 @@ def _sets(scope: Scope) -> dict[str, Column]:
     asserts = placed & ((attempt & (state != "failed")) | _is_written() | (_is(READ) & (state != "none")))
     in_transaction = attempt & F.col("transaction_id").isNotNull()
     is_doubtful = in_transaction & (state == "unknown") & ~F.col("says_failed")
-    transaction = F.struct("producer_id", "producer_session", "transaction_id")
+    transaction = F.struct(*TRANSACTION)
     effect = _is(_effect_kind(scope)) & (state == "ok")
     sets = {
         "transactions": _when(in_transaction & (state != "failed"), transaction),

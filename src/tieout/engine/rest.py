@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from tieout.engine.comparing import SIDES, Compared
 from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, id_hash
 from tieout.engine.joining import same, small_side
-from tieout.engine.keys import PLACE, POSITION
+from tieout.engine.keys import PLACE, POSITION, TRANSACTION
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.engine.session import set_to
@@ -33,13 +33,6 @@ SHARE: Final = 250_000
 _FEWEST_SHARES: Final = 16
 _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 """With more lists than this in one task, Spark sorts the rows instead."""
-
-
-TRANSACTIONS: Final[Mapping[Ledger, tuple[str, ...]]] = {
-    Ledger.PRODUCED: ("producer_id", "producer_session", "transaction_id"),
-    Ledger.DELIVERED: ("transaction_id",),
-}
-"""What names a transaction of a side."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +74,7 @@ def rest_of(
         progress("looking for ids that stand elsewhere")
         forced = _elsewhere(scope, compared, rest)
         rest = rest if forced is None else _rest(scope, compared, forced, limit)
-    if rest is None or rest.rows is None or not any(scope.has(ledger, "transaction_id") for ledger in SIDES):
-        return rest
-    progress("looking for what shares a transaction")
-    members = _of_same_transactions(scope, rest)
+    members = None if rest is None else _of_same_transactions(scope, rest, progress)
     if members is None:
         return rest
     forced = members if forced is None else forced.unionByName(members).distinct()
@@ -234,15 +224,16 @@ def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None
     return materialised(without(found, rest.positions).select(*POSITION).distinct())
 
 
-def _of_same_transactions(scope: Scope, rest: Rest) -> DataFrame | None:
+def _of_same_transactions(scope: Scope, rest: Rest, progress: Callable[[str], None]) -> DataFrame | None:
     """Return all positions of the transactions that have a message which is not quiet, None where there are none."""
-    if rest.look is None or rest.rows is None:
+    sides = [ledger for ledger in SIDES if scope.has(ledger, "transaction_id")]
+    if rest.look is None or rest.rows is None or not sides:
         return None
+    progress("looking for what shares a transaction")
     odd = _named(materialised(rest.look.marks.filter("NOT is_quiet").select(*POSITION)))
     of_some, found = F.col("transaction_id").isNotNull(), []
-    for ledger, names in TRANSACTIONS.items():
-        if not scope.has(ledger, "transaction_id"):
-            continue
+    for ledger in sides:
+        names = TRANSACTION if ledger is Ledger.PRODUCED else ("transaction_id",)
         named = [F.col(name).alias(f"t_{name}") for name in names]
         left = rest.rows[ledger].filter(of_some).join(odd, same(POSITION, "n_"), how="left_semi")
         transactions = materialised(left.select(*named).distinct())
