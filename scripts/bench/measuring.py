@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any, Final
 
@@ -80,12 +81,17 @@ class Measured:
 def measured(command: Sequence[str], environment: dict[str, str], limit: float, log: Path) -> Measured:
     """Return the medians of a contender's runs; of several, the first, in which Java warms up, is left out.
 
-    After `limit` seconds in all it is stopped, and the runs that ended by then count.
+    After `limit` seconds in all it is stopped, and the runs that ended by then count. What it left is removed.
     """
     lines: list[dict[str, Any]] = []
-    with log.open("a", encoding="utf-8") as told:
+    with log.open("a", encoding="utf-8") as told, TemporaryDirectory(dir=log.parent) as scratch:
         process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=told, text=True, start_new_session=True
+            command,
+            env={**environment, "TMPDIR": scratch, "SPARK_LOCAL_DIRS": scratch},
+            stdout=subprocess.PIPE,
+            stderr=told,
+            text=True,
+            start_new_session=True,
         )
         watch = Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
         watch.start()

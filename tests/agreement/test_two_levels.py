@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
 from tests.engine.judging import batches, numbered, scope_together, statements_of
 from tests.oracle.faults import Faults
@@ -26,27 +26,34 @@ from tests.oracle.varying import VARIATIONS, Variation
 from tieout.engine import levels, rest
 from tieout.engine.comparing import compare
 from tieout.engine.fingerprint import Side, Widths
+from tieout.engine.records import bounds_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
-from tieout.engine.settled import doubtful_commits, quiet_of, reorders
+from tieout.engine.settled import doubtful_commits, reorders
 from tieout.model import Ledger
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "1")
 SIZE = 70
 PLAIN = 15
 """How many histories have twists, and how many none, for each of the contracts."""
-FAMILIES, FAMILY = 6, 40
+FAMILIES, FAMILY = 8, 30
 WIDE, NARROW = (Widths(), rest.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
 """Widths of buckets and hashes, and up to which share of the buckets no more is looked into than has to be."""
-NEEDED = frozenset({"topic", "partition", "offset", "attempted_at", "processed_at", "outcome"})
+NEEDED = frozenset(
+    {"topic", "partition", "offset", "attempted_at", "processed_at", "outcome", "record_timestamp"}
+)
+EPOCH = frozenset({"leader_epoch"})
+"""An output that names its leaders is not for the first level where a log may tell that one was replaced."""
+STAMP = frozenset({"record_timestamp"})
 TOO_RICH = frozenset({"identity", "id_scope", "multiplicity"})
 IDENTITIES: tuple[dict[str, Any], ...] = ({}, {"identity": "position"}, {})
-P, D, C = Ledger.PRODUCED, Ledger.DELIVERED, Ledger.COMMITTED
+P, L, D, C = Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED
 Rows = dict[Ledger, list[Row]]
 Twist = Callable[[Random, Rows], None]
 NO_TWIST = "no twist"
-OWN_TERMS = frozenset({"hidden", "transactional", "messages"})
-"""What is said of a history beside its contract: columns that no source has, transactions, how many messages."""
+OWN_TERMS = frozenset({"hidden", "transactional", "messages", "unstamped"})
+"""What is said of a history beside its contract: columns that no source has, transactions, how many messages, and which
+sides do not say when a record was stamped, if its log does."""
 NO_FAULTS = Faults(**dict.fromkeys(Faults.__dataclass_fields__, 0.0))
 
 
@@ -175,11 +182,84 @@ def _reorder(name: str) -> Twist:
     return twist
 
 
+def _records(rows: Rows) -> list[Row]:
+    """Return the log's rows that are records; others state the bounds of an empty partition."""
+    return [row for row in rows[L] if row.get("offset") is not None]
+
+
+def _stamp(rows: Rows) -> None:
+    """Let both sides say when the log's record of their message was stamped."""
+    stamps = {(row["partition"], row["offset"]): row["record_timestamp"] for row in _records(rows)}
+    for row in (*rows[P], *rows[D]):
+        row["record_timestamp"] = stamps.get((row["partition"], row["offset"]))
+
+
+def _lose_record(rng: Random, rows: Rows) -> None:
+    """The log lacks what was acknowledged and delivered."""
+    rows[L].remove(rng.choice(_records(rows)))
+
+
+def _retry_in_log(rng: Random, rows: Rows) -> None:
+    """A record stands a second time at the end of its partition, which nobody was told."""
+    record = rng.choice(_records(rows))
+    last = max(row["offset"] for row in _records(rows) if row["partition"] == record["partition"])
+    rows[L].append(record | {"offset": last + 1})
+
+
+def _write_over(rng: Random, rows: Rows) -> None:
+    """The log shows two records at one position, of two leaders."""
+    record = rng.choice(_records(rows))
+    rows[L].append(record | {"leader_epoch": 3, "message_id": "x"})
+
+
+def _elect(rng: Random, rows: Rows) -> None:
+    """From some record on the leader is another one."""
+    since = rng.choice(_records(rows))
+    for row in _records(rows):
+        is_later = row["partition"] == since["partition"] and row["offset"] >= since["offset"]
+        row["leader_epoch"] = 1 if is_later else 0
+
+
+def _state_apart(rng: Random, rows: Rows) -> None:
+    """The bounds stand in rows of their own, the records have none."""
+    stated = ("log_start_offset", "last_stable_offset", "end_offset", "observed_at", "cleanup_policy")
+    bounds = [{name: row.get(name) for name in ("topic", "partition", *stated)} for row in rows[L]]
+    for row in rows[L]:
+        row.update(dict.fromkeys(stated))
+    rows[L] += [row for number, row in enumerate(bounds) if row not in bounds[:number]]
+
+
+def _age(rng: Random, rows: Rows) -> None:
+    """The log's first records are gone; its start says so, or nobody does."""
+    first = rng.choice(_records(rows))
+    start, stated = first["offset"], rng.choice((None, first["offset"]))
+    gone = [row for row in _records(rows) if row["partition"] == first["partition"] and row["offset"] < start]
+    rows[L][:] = [row for row in rows[L] if row not in gone]
+    for row in rows[L]:
+        if row["partition"] == first["partition"]:
+            row["log_start_offset"] = stated
+
+
+def _shift_log(rng: Random, rows: Rows) -> None:
+    """The broker's clock moves its records to the window's edge or beyond."""
+    by = timedelta(seconds=rng.choice((-3600, -1800, 1800, 3000, 3600)))
+    records = [row for row in _records(rows) if row["record_timestamp"] is not None]
+    for row in rng.sample(records, rng.randint(0, len(records))):
+        row["record_timestamp"] += by
+
+
 def _commit_back(rng: Random, rows: Rows) -> None:
     for row in rows.get(C, [])[-1:]:
         rows[C].append(
             row | {"committed_offset": 0, "committed_at": row["committed_at"] + timedelta(seconds=1)}
         )
+
+
+def _commit_beyond(rng: Random, rows: Rows) -> None:
+    """The last commit lies above the log's end."""
+    row = {"topic": rows[P][0]["topic"], "partition": 0, "consumer_group": None, "leader_epoch": None}
+    rows[C] = [one for one in rows.get(C, []) if one["partition"] != 0]
+    rows[C].append(row | {"committed_offset": 70, "committed_at": WINDOW.end - timedelta(seconds=1)})
 
 
 def _nothing(rng: Random, rows: Rows) -> None:
@@ -203,6 +283,17 @@ TWISTS: tuple[Twist, ...] = (
 )  # fmt: skip
 
 
+OF_LOG: tuple[Twist, ...] = (
+    _nothing, _lose, _lose, _lose_record, _retry_in_log, _write_over, _elect, _state_apart, _age, _shift_log,
+    _set(L, "payload_hash", "other"), _set(L, "payload_hash", None), _set(L, "key_hash", "other"),
+    _set(L, "message_id", "other"), _set(L, "message_id", None), _set(L, "record_timestamp", None),
+    _set(L, "transaction_state", "committed"), _set(L, "transaction_state", "aborted"), _set(L, "is_control", True),
+    _set(L, "offset", 99), _set(L, "partition", 5), _set(L, "end_offset", 2), _set(L, "log_start_offset", 3),
+    _set(L, "observed_at", None), _commit_beyond, *(_later(ledger, "record_timestamp", 5) for ledger in (P, L, D)),
+ _set(L, "broker_producer_id", 7), _set(L, "topic", "other"),
+)  # fmt: skip
+
+
 OF_TRANSACTIONS: tuple[Twist, ...] = (
     _lose, _lose, _double, _commit_in_sink, _commit_all_in_sink, _set(D, "payload_hash", "other"),
     *(_contradict(P, "transaction_state", state) for state in (None, "none", "open", "aborted", "committed")),
@@ -222,13 +313,21 @@ TRAPS: tuple[Twist, ...] = (
     _later(D, "processed_at", 1200), _set(P, "offset", -1), _set(D, "offset", None),
 )  # fmt: skip
 """Twists each of which always leaves something that must be looked at."""
+TRAPS_OF_LOG: tuple[Twist, ...] = (
+    _lose_record, _retry_in_log, _write_over, _commit_beyond,
+    *(_set(L, "payload_hash", value) for value in ("other", None)), _set(L, "message_id", "other"),
+    _set(L, "transaction_state", "aborted"), _set(L, "is_control", True), _set(L, "record_timestamp", None),
+    _set(L, "offset", 99), _set(L, "partition", 5), _set(L, "topic", "other"),
+)  # fmt: skip
+"""The same of a log between the sides."""
 UNRESOLVED: tuple[Twist, ...] = (_set(P, "transaction_id", "t"),)
 UNDECIDED = tuple(_set(P, "transaction_state", state) for state in (None, "none", "open", "aborted"))
 """Such twists where there are no transactions, and where all is written in them."""
 
 
-def _some_twists(rng: Random, *, is_transactional: bool) -> list[Twist]:
+def _some_twists(rng: Random, *, is_transactional: bool, has_log: bool) -> list[Twist]:
     """Return one or two twists; half of them tell the history otherwise, before anything is taken from it."""
+    of_log = rng.choices(OF_LOG, k=rng.choice((1, 2))) if has_log else []
     varied: list[Variation] = [rng.choice(VARIATIONS) for _ in range(rng.choice((0, 1, 1, 2)))]
     of_transactions: list[Twist] = []
     if is_transactional:
@@ -237,9 +336,10 @@ def _some_twists(rng: Random, *, is_transactional: bool) -> list[Twist]:
             *rng.choices(OF_TRANSACTIONS, k=rng.choice((1, 2))),
         ]
     others = [
-        rng.choice(TWISTS) for _ in range(rng.choice((0, 1, 1) if varied or of_transactions else (1, 1, 2)))
+        rng.choice(TWISTS)
+        for _ in range(rng.choice((0, 1, 1) if varied or of_transactions or of_log else (1, 1, 2)))
     ]
-    return [*varied, *of_transactions, *others]
+    return [*varied, *of_transactions, *of_log, *others]
 
 
 def _twisted(
@@ -249,16 +349,29 @@ def _twisted(
         rng, NO_FAULTS, rng.randint(1, 2), is_transactional="transactional" in terms, is_compacted=False
     )
     simulation.run(rng.randint(*terms.get("messages", (3, 7))))
-    made: Rows = {P: simulation.produced, D: simulation.delivered, C: simulation.committed}
+    made: Rows = {
+        P: simulation.produced,
+        L: simulation.log_rows(has_ids=True),
+        D: simulation.delivered,
+        C: simulation.committed,
+    }
     rows = {ledger: [dict(row) for row in made[ledger]] for ledger in ledgers}
+    if L in ledgers:
+        _stamp(rows)
     for twist in twists:
-        if rows[P] and rows[D]:
+        if rows[P] and rows[D] and (L not in rows or _records(rows)):
             twist(rng, rows)
     # Columns that ask for a sort of everything are there in half of the runs only.
     hidden = terms.get("hidden", frozenset())
-    present = {ledger: COLUMNS[ledger] - hidden for ledger in ledgers}
+    present = {
+        ledger: COLUMNS[ledger]
+        - hidden
+        - (EPOCH if ledger is D and L in ledgers else frozenset())
+        - (STAMP if ledger in terms.get("unstamped", ()) else frozenset())
+        for ledger in ledgers
+    }
     shown = {
-        ledger: [{n: v for n, v in row.items() if n not in hidden} for row in rows[ledger]]
+        ledger: [{n: v for n, v in row.items() if n in present[ledger]} for row in rows[ledger]]
         for ledger in ledgers
     }
     contract = contract_for([*ledgers], {n: v for n, v in terms.items() if n not in OWN_TERMS})
@@ -269,18 +382,44 @@ def _twisted(
 def _histories() -> Iterator[RandomHistory]:
     quiet = frozenset({"sequence", "key_hash", "consumer_id", "generation"})
     of_transactions = {"transactional": True, "messages": (6, 12)}
+    # So many that some are neither at an end of the log nor beside one.
+    with_log = {"messages": (16, 28)}
     settings = (
         ((P, D), {"identity": "position", "hidden": quiet, "clock_skew": "1s"}),
         ((P, D, C), {"ordering": "partition"}),
         ((P, D, C), of_transactions),
         ((P, D), of_transactions | {"hidden": quiet | {"transaction_state"}}),
+        ((P, L, D), with_log | {"identity": "position", "hidden": quiet, "unstamped": (P, D)}),
+        ((P, L, D, C), with_log | {"clock_skew": "1s", "unstamped": (P,)}),
+        ((P, L, D), with_log),
     )
     for number, (ledgers, terms) in enumerate(settings):
         for member in range(SIZE + PLAIN):
             name = f"{SEED}/{number}/{member}" if member < SIZE else f"{SEED}/{number}/{member}/{NO_TWIST}"
             rng = Random(name)  # noqa: S311 - repeatable, not secret
-            twists = _some_twists(rng, is_transactional="transactional" in terms) if member < SIZE else []
-            yield _twisted(rng, twists, ledgers, terms, name)
+            twists: list[Twist] = []
+            if member < SIZE:
+                is_transactional = "transactional" in terms
+                twists = _some_twists(rng, is_transactional=is_transactional, has_log=L in ledgers)
+            history = _twisted(rng, twists, ledgers, terms, name)
+            if _is_lasting(history):
+                yield history
+
+
+def _is_lasting(history: RandomHistory) -> bool:
+    """Return whether the history's log, if it has one, is neither compacted nor cut: such windows are matched whole."""
+    ends: dict[Any, int] = {}
+    for row in history.rows.get(L, ()):
+        place, offset = (row.get("topic"), row.get("partition")), row.get("offset")
+        if "compact" in (row.get("cleanup_policy") or ""):
+            return False
+        ends[place] = max(ends.get(place, -1), -1 if offset is None else offset)
+    for row in history.rows.get(L, ()):
+        is_open = row.get("transaction_state") == "open"
+        first = row.get("offset") if is_open else row.get("last_stable_offset")
+        if first is not None and first <= ends[row.get("topic"), row.get("partition")]:
+            return False
+    return True
 
 
 def _eligible() -> Iterator[RandomHistory]:
@@ -288,16 +427,20 @@ def _eligible() -> Iterator[RandomHistory]:
     for number in range(FAMILIES):
         rng = Random(f"{SEED}/eligible/{number}")  # noqa: S311 - repeatable, not secret
         drawn = draw_setting(rng, is_wild=number % 3 == 2)
-        ledgers = ((P, D, C), (P, D))[number % 2]
+        ledgers = ((P, D, C), (P, D), (P, L, D, C), (P, L, D))[number % 4]
         terms = {name: value for name, value in drawn.terms.items() if name not in TOO_RICH} | IDENTITIES[
             number % 3
         ]
         everything = OracleCoverage(None, GRACE_END, True, True)
         coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in ledgers}
         lacking = {ledger: names - NEEDED for ledger, names in drawn.lacking.items()}
+        if L in ledgers:
+            lacking[D] = lacking.get(D, frozenset()) | EPOCH
         setting = replace(drawn, terms=terms, ledgers=ledgers, coverage=coverage, absent=(), lacking=lacking)
         for member in range(FAMILY):
-            yield history_in(setting, rng, f"{SEED}/eligible/{number}/{member}")
+            history = history_in(setting, rng, f"{SEED}/eligible/{number}/{member}")
+            if _is_lasting(history):
+                yield history
 
 
 def _left(
@@ -308,17 +451,27 @@ def _left(
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
     if not levels.is_eligible(scope.contract, present):
         return None
-    sides = [Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, D)]
-    compared = compare(scope.contract, WINDOW, *sides, widths)
+    sides = {
+        ledger: Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, L, D) if ledger in present
+    }
+    compared = compare(scope.contract, WINDOW, sides, widths)
     found = rest.rest_of(scope, compared, lambda _step: None, most=float("inf"))
     assert found is not None
-    return levels.left_over(scope, found, quiet_of(scope, compared, found)), found
+    return levels.left_over(scope, compared, found, _bounds(scope)), found
+
+
+def _bounds(scope: Scope) -> DataFrame | None:
+    return bounds_of(scope) if L in scope.evidence else None
 
 
 def _doubted(found: rest.Rest, whole: Scope) -> set[int]:
     """Return the numbers of the histories that are not all quiet, or in which an order or a commit is broken."""
     assert found.look is not None
-    told = [found.look.marks.filter("NOT is_quiet"), *doubtful_commits(whole), *reorders(whole)]
+    told = [
+        found.look.marks.filter("NOT is_quiet"),
+        *doubtful_commits(whole, _bounds(whole)),
+        *reorders(whole),
+    ]
     return {
         int(row["number"]) for rows in told for row in numbered(rows).select("number").distinct().collect()
     }
@@ -338,16 +491,22 @@ def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Wi
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("terms", "more"),
-    [({}, UNRESOLVED), ({"transactional": True}, UNDECIDED)],
-    ids=["plain", "transactional"],
+    ("terms", "ledgers", "twists"),
+    [
+        ({}, (P, D, C), (*TRAPS, *UNRESOLVED)),
+        ({"transactional": True}, (P, D, C), (*TRAPS, *UNDECIDED)),
+        ({}, (P, L, D, C), (*TRAPS, *TRAPS_OF_LOG)),
+    ],
+    ids=["plain", "transactional", "with a log"],
 )
-def test_no_trap_is_settled(spark: SparkSession, terms: dict[str, Any], more: tuple[Twist, ...]) -> None:
+def test_no_trap_is_settled(
+    spark: SparkSession, terms: dict[str, Any], ledgers: tuple[Ledger, ...], twists: tuple[Twist, ...]
+) -> None:
     """What a single twist leaves is doubted wherever it happens; without a twist most is settled."""
-    plain = [_twisted(Random(f"plain/{n}"), [], (P, D, C), terms, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
+    plain = [_twisted(Random(f"plain/{n}"), [], ledgers, terms, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
     traps = [
-        _twisted(Random(f"{place}/{n}"), [trap], (P, D, C), terms, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311
-        for place, trap in enumerate((*TRAPS, *more))
+        _twisted(Random(f"{place}/{n}"), [trap], ledgers, terms, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311
+        for place, trap in enumerate(twists)
         for n in range(2)
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.agreement.test_two_levels import C, D, P, Rows, _left
+from tests.agreement.test_two_levels import EPOCH, STAMP, C, D, L, P, Rows, _bounds, _left
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
 from tests.engine.judging import scope_together, statements_of
 from tests.oracle.history import OracleCoverage
@@ -18,6 +18,7 @@ from tieout.engine.levels import has_doubts, is_eligible
 from tieout.engine.session import suited_to
 from tieout.model import Ledger
 
+UNSTAMPED = {P: STAMP, D: STAMP | EPOCH}
 BY_KEY = {"ordering": "key"}
 
 
@@ -44,11 +45,11 @@ def _messages() -> Rows:
 
 
 def _history(
-    rows: Rows, terms: dict[str, Any], lacking: dict[Ledger, set[str]] | None = None
+    rows: Rows, terms: dict[str, Any], lacking: dict[Ledger, frozenset[str]] | None = None
 ) -> RandomHistory:
     more = {D: {"delivery_sequence"}}
     present = {
-        ledger: (COLUMNS[ledger] | more.get(ledger, set())) - (lacking or {}).get(ledger, set())
+        ledger: (COLUMNS[ledger] | more.get(ledger, set())) - (lacking or {}).get(ledger, frozenset())
         for ledger in rows
     }
     shown = {
@@ -96,14 +97,59 @@ def _fallen_back() -> Rows:
     return rows
 
 
+def _logged() -> Rows:
+    """Return the six messages with their records, and the log's bounds in a row of their own."""
+    rows = _messages()
+    rows[L] = [
+        {name: value for name, value in row.items() if name not in ("attempted_at", "outcome")}
+        | {"record_timestamp": row["attempted_at"], "broker_producer_id": -1}
+        for row in rows[P]
+    ]
+    bounds = {"log_start_offset": 0, "end_offset": 6, "observed_at": GRACE_END}
+    rows[L].append({"topic": "t", "partition": 0} | bounds)
+    return rows
+
+
+def _sent_at_once() -> Rows:
+    """A producer without idempotence had two batches in flight, and the later one was written first."""
+    rows = _logged()
+    for number, row in enumerate(rows[P]):
+        row |= {"producer_id": "p", "producer_session": "s", "sequence": (0, 1, 3, 2, 4, 5)[number]}
+        row["completed_at"] = row["attempted_at"] + timedelta(seconds=2)
+    return rows
+
+
+def _committed_beyond() -> Rows:
+    rows = _logged()
+    rows[C] = [
+        {
+            "topic": "t",
+            "partition": 0,
+            "committed_offset": 9,
+            "committed_at": WINDOW.start + timedelta(minutes=1),
+        }
+    ]
+    return rows
+
+
 @pytest.mark.parametrize(
     ("history", "classes"),
     [
         (_history(_turns_of_some(), BY_KEY), ["REORDER_CONSUMER"]),
-        (_history(_turned(), BY_KEY, {P: {"key_hash"}}), []),
+        (_history(_turned(), BY_KEY, {P: frozenset({"key_hash"})}), []),
         (_history(_fallen_back(), {}), ["COMMIT_REGRESSION"]),
+        (_history(_sent_at_once(), {}, UNSTAMPED), ["REORDER_PRODUCER"]),
+        (_history(_committed_beyond(), {}, UNSTAMPED), ["COMMIT_OUT_OF_RANGE"]),
+        (_history(_logged(), {}, UNSTAMPED), []),
     ],
-    ids=["turns of some", "keys of the output alone", "a commit that fell back"],
+    ids=[
+        "turns of some",
+        "keys of the output alone",
+        "a commit that fell back",
+        "two batches in flight",
+        "a commit beyond the end",
+        "a log in order",
+    ],
 )
 def test_what_quiet_messages_show_together(
     spark: SparkSession, history: RandomHistory, classes: list[str]
@@ -112,11 +158,11 @@ def test_what_quiet_messages_show_together(
     with suited_to(spark, is_small=True):
         left = _left(spark, [history], Widths())
         assert left is not None
-        assert left[1].rows is None
+        assert left[1].rows is None, "nothing but the whole is out of order"
         found = statements_of(left[0], [history])
         whole = scope_together(spark, [history])
         assert found == statements_of(whole, [history])
-        assert has_doubts(whole) == bool(classes)
+        assert has_doubts(whole, _bounds(whole)) == bool(classes)
 
     assert [one["class"] for one in found[0]["breaks"]] == classes
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.engine.histories import GRACE_END, WINDOW
 
 from tieout.contracts import load_contract
-from tieout.engine.reconciling import BREAK_COLUMNS, reconcile
+from tieout.engine.reconciling import BREAK_COLUMNS, Reconciliation, reconcile
 from tieout.engine.staging import break_lines
 
 CONTRACT = """\
@@ -26,24 +26,34 @@ ledgers:
 """
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "with breaks"])
-def test_a_window_of_two_levels_has_the_same_statement(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_clean: bool
-) -> None:
-    """All but percentiles and maximum of the latency, which come from a sample: breaks and proof as well."""
-    _write(spark, tmp_path, is_clean=is_clean)
+LOG = "  log: {{source: {{kind: files, format: parquet, path: log}}, coverage: declared}}\n"
+
+
+def _both_ways(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> tuple[Reconciliation, Reconciliation, list[str]]:
+    """Return what two levels find, what matching everything finds, and what the former left out, as it told it."""
     monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
     monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
-    found, steps = {}, []
+    found, steps = [], []
     for match in ("auto", "full"):
-        (tmp_path / f"{match}.yml").write_text(CONTRACT.format(match=match))
-        contract = load_contract(tmp_path / f"{match}.yml")
-        found[match] = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END, progress=steps.append)
+        (folder / f"{match}.yml").write_text(text.format(match=match))
+        contract = load_contract(folder / f"{match}.yml")
+        judged = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END, progress=steps.append)
+        found.append(replace(judged, statement=dict(judged.statement)))
+    return found[0], found[1], [step for step in steps if step.startswith("leaving out")]
 
-    quick, full = (
-        replace(found[match], statement=dict(found[match].statement)) for match in ("auto", "full")
-    )
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("has_log", [False, True], ids=["without a log", "with a log"])
+@pytest.mark.parametrize("is_clean", [True, False], ids=["clean", "with breaks"])
+def test_a_window_of_two_levels_has_the_same_statement(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_clean: bool, has_log: bool
+) -> None:
+    """All but percentiles and maximum of the latency, which come from a sample: breaks and proof as well."""
+    _write(spark, tmp_path, is_clean=is_clean, has_log=has_log)
+
+    quick, full, left = _both_ways(spark, tmp_path, monkeypatch, CONTRACT + LOG * has_log)
 
     latency, exact = quick.statement.pop("latency"), full.statement.pop("latency")
     assert latency.keys() == exact.keys() | {"sample"}
@@ -53,8 +63,28 @@ def test_a_window_of_two_levels_has_the_same_statement(
     assert latency["mean_s"] == exact["mean_s"]
     assert quick.breaks.select(*BREAK_COLUMNS).dtypes == full.breaks.select(*BREAK_COLUMNS).dtypes
     assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)]
-    left = [step for step in steps if step.startswith("leaving out")]
-    assert left == ([] if is_clean else ["leaving out all but 28 rows, which are matched"])
+    rows = 93 if has_log else 28
+    assert left == ([] if is_clean else [f"leaving out all but {rows} rows, which are matched"])
+    balances = [row["offsets"] for row in full.statement["partitions"]]
+    assert [row and row["delivered"] for row in balances] == (
+        [150, 150 if is_clean else 148] if has_log else [None] * 2
+    )
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "column", ["'compact' AS cleanup_policy", "190L AS last_stable_offset", "string(offset % 2) AS topic_id"]
+)
+def test_a_log_that_does_not_last_is_matched_whole(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    """Where records may be gone, not yet be given to readers, or be another topic's, a position proves too little."""
+    _write(spark, tmp_path, is_clean=False, has_log=True, column=column)
+
+    quick, full, left = _both_ways(spark, tmp_path, monkeypatch, CONTRACT + LOG)
+
+    assert quick.statement == full.statement
+    assert left == []
 
 
 @pytest.mark.timeout(600)
@@ -94,20 +124,29 @@ def test_commits_that_are_many_are_judged_too(
     assert found["auto"]["latency"]["mean_s"] == found["full"]["latency"]["mean_s"]
 
 
-def _write(spark: SparkSession, folder: Path, *, is_clean: bool) -> None:
+def _write(
+    spark: SparkSession,
+    folder: Path,
+    *,
+    is_clean: bool,
+    has_log: bool = False,
+    column: str = "'T' AS topic_id",
+) -> None:
     """Write 400 messages, one in twelve seconds, so that some lie outside the window, and buckets on its edges.
 
-    Unless it is clean two are lost, side by side, one is changed and one sent again at another position.
+    Unless it is clean two are lost, side by side, one is changed and one sent again at another position. A log, with
+    one more `column`, has no holes.
     """
     columns = "message_id string, topic string, partition int, offset bigint, payload_hash string"
+    apart = 1 if has_log else 16
     produced, delivered = [], []
     for number in range(400):
         sent_at = WINDOW.start + timedelta(seconds=12 * (number - 50), milliseconds=7)
-        same = (f"m{number}", "orders", number % 2, number // 2 * 16, f"h{number}")
+        same = (f"m{number}", "orders", number % 2, number // 2 * apart, f"h{number}")
         produced.append((*same, sent_at, "acked"))
         delivered.append((*same, _seen(sent_at, number)))
     if not is_clean:
-        again = ("m30", "orders", 0, 150 * 16 + 1, "h30")
+        again = ("m30", "orders", 0, 200 if has_log else 150 * 16 + 1, "h30")
         produced.append((*again, produced[300][5], "acked"))
         delivered.append((*again, delivered[300][5]))
         delivered[200] = (*delivered[200][:4], "other", delivered[200][5])
@@ -118,6 +157,18 @@ def _write(spark: SparkSession, folder: Path, *, is_clean: bool) -> None:
     spark.createDataFrame(delivered, f"{columns}, processed_at timestamp").write.parquet(
         str(folder / "delivered")
     )
+    if has_log:
+        log = spark.createDataFrame([row[:6] for row in produced], f"{columns}, record_timestamp timestamp")
+        bounds = (
+            "0L AS log_start_offset",
+            f"IF(partition = 0 AND {not is_clean}, 201L, 200L) AS end_offset",
+        )
+        writer = (
+            "offset % 3 AS broker_producer_id",
+            "0 AS leader_epoch",
+            f"timestamp'{GRACE_END}' AS observed_at",
+        )
+        log.selectExpr("*", *bounds, *writer, column).write.parquet(str(folder / "log"))
 
 
 def _seen(sent_at: datetime, number: int) -> datetime:

@@ -47,21 +47,29 @@ def balanced(
     """Return per topic partition its range, the count of positions in each state, and `unexplained`."""
     ranges = ranges_of(scope, log, bounds)
     present = _present_states(scope, log, keyed, messages, ranges)
-    absent = _absent_states(log, messages, ranges)
-    counted = (
-        present.unionByName(absent)
-        .groupBy(*PLACE)
-        .agg(
-            F.sum(F.when(F.col("is_present"), F.col("positions")).otherwise(0)).alias("present"),
-            F.sum("positions").alias("stated"),
-            F.sum(F.when(F.col("is_below_start"), F.col("positions")).otherwise(0)).alias(
-                "stated_below_start"
-            ),
-            *[
-                F.sum(F.when(F.col("state") == name, F.col("positions")).otherwise(0)).alias(name)
-                for name in OFFSET_STATES
-            ],
-        )
+    states = present.unionByName(_absent_states(log, messages, ranges))
+    if scope.beside is not None and scope.beside.positions is not None:
+        states = states.unionByName(scope.beside.positions)
+    return balance_of(ranges, states)
+
+
+def quiet_positions(rows: DataFrame, ranges: DataFrame) -> DataFrame:
+    """Return counts of the positions in range at which quiet messages are: each is its message's first, delivered."""
+    inside = _in_range(rows.select(*PLACE, "offset"), ranges)
+    counted = inside.groupBy(*PLACE, "is_below_start").agg(F.count("*").alias("positions"))
+    return counted.withColumns({"state": F.lit("delivered"), "is_present": F.lit(True)})
+
+
+def balance_of(ranges: DataFrame, states: DataFrame) -> DataFrame:
+    """Return the balance of these ranges, given the counts of positions that are accounted for, by state."""
+    counted = states.groupBy(*PLACE).agg(
+        F.sum(F.when(F.col("is_present"), F.col("positions")).otherwise(0)).alias("present"),
+        F.sum("positions").alias("stated"),
+        F.sum(F.when(F.col("is_below_start"), F.col("positions")).otherwise(0)).alias("stated_below_start"),
+        *[
+            F.sum(F.when(F.col("state") == name, F.col("positions")).otherwise(0)).alias(name)
+            for name in OFFSET_STATES
+        ],
     )
     return _with_rest(_at_place(ranges, counted))
 

@@ -1,26 +1,38 @@
-"""Both sides of a window, read once and held against each other bucket by bucket.
+"""Both sides of a window, and the log between them, read once and held against each other bucket by bucket.
 
 Docs: docs/explanation/two-levels.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
 from operator import add
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.fingerprint import BUCKET, STANDARD, SUMS, Side, Widths, buckets_of, compared_columns
+from tieout.engine.fingerprint import (
+    BUCKET,
+    PAIRS,
+    STANDARD,
+    SUMS,
+    Shared,
+    Side,
+    Widths,
+    buckets_of,
+    compared_columns,
+)
 from tieout.engine.materialising import materialised
 from tieout.model import Ledger, Window
 
 SIDES: Final = (Ledger.PRODUCED, Ledger.DELIVERED)
+COMPARED_LEDGERS: Final = (*SIDES, Ledger.LOG)
+"""Both sides, and what lies between them where it is declared."""
 
 
 @dataclass(frozen=True)
@@ -29,59 +41,56 @@ class Compared:
 
     `together` has one row a bucket: `is_dirty` where the sides differ, a position stands twice or a row is not plain;
     `is_unclear` where only times are in question: a message may be late, or belong to another window. `columns` are
-    those that were compared.
+    those that were compared, per pair of ledgers.
     """
 
     sent: DataFrame
     arrived: DataFrame
     together: DataFrame
     counts: Mapping[Ledger, Mapping[str, int]]
-    columns: tuple[str, ...]
+    columns: Shared
     widths: Widths
 
 
 def compare(
-    contract: Contract, window: Window, produced: Side, delivered: Side, widths: Widths = STANDARD
+    contract: Contract, window: Window, sides: Mapping[Ledger, Side], widths: Widths = STANDARD
 ) -> Compared:
-    """Read each side once, and return their buckets; the rows are not kept."""
-    columns = compared_columns(produced.present, delivered.present)
+    """Read both sides, and the log where it is declared, once, and return their buckets; the rows are not kept."""
+    columns = compared_columns({ledger: side.present for ledger, side in sides.items()})
     buckets, counts = {}, {}
-    for ledger, side in zip(SIDES, (produced, delivered), strict=True):
+    for ledger, side in sides.items():
         rows = buckets_of(side, ledger, contract, window, columns, widths)
         buckets[ledger] = materialised(rows)
         totals = [F.coalesce(F.sum(f"counted_{name}"), F.lit(0)).alias(name) for name in side.counted]
         counts[ledger] = buckets[ledger].agg(*totals).collect()[0].asDict() if totals else {}
     sent, arrived = (buckets[ledger] for ledger in SIDES)
     patience = contract.max_latency + contract.clock_skew
-    return Compared(sent, arrived, materialised(_together(sent, arrived, patience)), counts, columns, widths)
+    together = materialised(_together(buckets, list(columns), patience))
+    return Compared(sent, arrived, together, counts, columns, widths)
 
 
-def _together(sent: DataFrame, arrived: DataFrame, patience: timedelta) -> DataFrame:
-    """Return one row a bucket of both sides: what is left of it when one side is taken from the other."""
-    is_sent, is_plain = F.col("sign") == 1, F.col("is_plain")
-    words = [name for name in sent.columns if name.startswith("word_")]
+def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], patience: timedelta) -> DataFrame:
+    """Return one row a bucket: what is left of one ledger of each pair when the other is taken from it."""
+    is_plain = F.col("is_plain")
+    of_sent, of_seen = (is_plain & (F.col("of") == ledger.value) for ledger in SIDES)
+    words = [name for name in buckets[Ledger.PRODUCED].columns if name.startswith("word_")]
     positions = reduce(add, (F.bit_count(name) for name in words))
-    left = {
-        name: F.sum(F.when(is_plain, F.col("sign") * F.col(name)).otherwise(0)) for name in ("rows", *SUMS)
-    }
+    every = [rows.withColumn("of", F.lit(ledger.value)) for ledger, rows in buckets.items()]
     merged = (
-        sent.withColumns({"sign": F.lit(1), "done_at": F.col("earliest")})
-        .unionByName(
-            arrived.withColumns({"sign": F.lit(-1), "seen_at": F.col("latest")}), allowMissingColumns=True
-        )
+        reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
         .groupBy(*BUCKET)
         .agg(
-            F.array(*left.values()).alias("left"),
+            F.array(*[left for prefix in pairs for left in _left(prefix)]).alias("left"),
             F.sum("rough").alias("rough"),
             F.bool_or(is_plain & (F.col("rows") != positions)).alias("is_repeated"),
-            F.coalesce(F.sum(F.when(is_sent & is_plain, F.col("rows"))), F.lit(0)).alias("sent"),
-            F.coalesce(F.sum(F.when(is_sent & is_plain, F.col("inside"))), F.lit(0)).alias("owned"),
-            F.min(F.when(is_plain, F.col("done_at"))).alias("done_at"),
-            F.max(F.when(is_plain, F.col("seen_at"))).alias("seen_at"),
-            F.sum(F.when(is_plain & is_sent, F.col("micros"))).alias("done_micros"),
-            F.sum(F.when(is_plain & ~is_sent, F.col("micros"))).alias("seen_micros"),
-            F.max(F.when(is_plain & is_sent, F.col("sample"))).alias("done_sample"),
-            F.max(F.when(is_plain & ~is_sent, F.col("sample"))).alias("seen_sample"),
+            F.coalesce(F.sum(F.when(of_sent, F.col("rows"))), F.lit(0)).alias("sent"),
+            F.coalesce(F.sum(F.when(of_sent, F.col("inside"))), F.lit(0)).alias("owned"),
+            F.min(F.when(of_sent, F.col("earliest"))).alias("done_at"),
+            F.max(F.when(of_seen, F.col("latest"))).alias("seen_at"),
+            F.sum(F.when(of_sent, F.col("micros"))).alias("done_micros"),
+            F.sum(F.when(of_seen, F.col("micros"))).alias("seen_micros"),
+            F.max(F.when(of_sent, F.col("sample"))).alias("done_sample"),
+            F.max(F.when(of_seen, F.col("sample"))).alias("seen_sample"),
         )
     )
     is_left = F.exists("left", lambda difference: difference != 0)
@@ -93,3 +102,11 @@ def _together(sent: DataFrame, arrived: DataFrame, patience: timedelta) -> DataF
             "is_unclear": ((F.col("sent") > 0) & ~is_in_time) | is_split,
         }
     )
+
+
+def _left(prefix: str) -> list[Column]:
+    """Return what is left of the rows and of each sum over a pair's plain rows, one side taken from the other."""
+    one, other = PAIRS[prefix]
+    sign = F.when(F.col("of") == one.value, 1).when(F.col("of") == other.value, -1)
+    values = (F.col("rows"), *[F.col(f"{prefix}{name}") for name in SUMS])
+    return [F.coalesce(F.sum(F.when(F.col("is_plain"), sign * value)), F.lit(0)) for value in values]

@@ -13,9 +13,9 @@ Docs: docs/explanation/two-levels.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,6 +30,15 @@ COMPARED: Final = (
 """What a message carries on both sides, as far as their sources have it."""
 BUCKET: Final = ("topic", "partition", "bucket")
 SUMS: Final = ("first_low", "first_high", "second_low", "second_high")
+PAIRS: Final = {
+    "": (Ledger.PRODUCED, Ledger.DELIVERED),
+    "log_": (Ledger.PRODUCED, Ledger.LOG),
+    "read_": (Ledger.LOG, Ledger.DELIVERED),
+}
+"""Which ledgers are held against each other, and what the names of their hashes begin with."""
+Shared: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Per pair, by what its names begin with, the columns that both ledgers have of a message."""
+HASHES: Final = ("first", "second")
 _BITS_OF_WORD: Final = 6
 _ID_BITS: Final = 64
 _LOW_HALF: Final = 0xFFFFFFFF
@@ -64,9 +73,18 @@ class Side:
     counted: Mapping[str, Column]
 
 
-def compared_columns(produced: frozenset[str], delivered: frozenset[str]) -> tuple[str, ...]:
-    """Return the columns that both sources have and that a message must not change."""
-    return tuple(name for name in COMPARED if name in produced and name in delivered)
+def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
+    """Return per pair of `PAIRS` the columns that both sources have and that a message must not change on its way.
+
+    What senders know is held against them alone: log and output have only what senders lack to agree on.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for prefix, (one, other) in PAIRS.items():
+        if {one, other} <= set(present):
+            known = present[Ledger.PRODUCED] if Ledger.PRODUCED not in (one, other) else frozenset()
+            shared = present[one] & present[other] - known
+            found[prefix] = tuple(name for name in COMPARED if name in shared)
+    return found
 
 
 def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
@@ -88,13 +106,26 @@ def is_plain_effect(present: frozenset[str]) -> Column:
     return _sure(is_ok & _is_placed() & _is_committed(present) & F.col("processed_at").isNotNull())
 
 
+def is_plain_record(contract: Contract) -> Column:
+    """Return whether a row of the log is a dated record of a message, in no transaction."""
+    is_named = F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
+    is_data = ~F.coalesce("is_control", F.lit(False))
+    in_none = F.coalesce(F.lower("transaction_state"), F.lit("none")) == "none"
+    return _sure(is_named & _is_placed() & is_data & in_none & F.col("record_timestamp").isNotNull())
+
+
 def done_at() -> Column:
     """Return the time from which a send's deadline runs."""
     return F.coalesce("completed_at", "attempted_at")
 
 
 def buckets_of(
-    side: Side, ledger: Ledger, contract: Contract, window: Window, compared: tuple[str, ...], widths: Widths
+    side: Side,
+    ledger: Ledger,
+    contract: Contract,
+    window: Window,
+    compared: Shared,
+    widths: Widths,
 ) -> DataFrame:
     """Return one row a bucket of the side, with what its plain rows add up to, and how many rows are not plain.
 
@@ -104,16 +135,14 @@ def buckets_of(
 
     `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`; `inside` counts rows of
     the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the least
-    hash. Rows of other groups are left out; of rows that could not be read only `counted` tells.
+    hash. There are sums for each pair that the ledger is of. Rows of other groups are left out; of rows that could not
+    be read only `counted` tells.
     """
     known = hashed(side, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
     micros = F.unix_micros("time") - F.lit(_micros(window))
     facts = {
         "rows": F.count("*"),
-        "first_low": F.sum(F.col("first").bitwiseAND(_LOW_HALF)),
-        "first_high": F.sum(F.shiftrightunsigned("first", 32)),
-        "second_low": F.sum(F.col("second").bitwiseAND(_LOW_HALF)),
-        "second_high": F.sum(F.shiftrightunsigned("second", 32)),
+        **_sums(hashes_of(compared, ledger)),
         "last": F.max("offset"),
         "earliest": F.min("time"),
         "latest": F.max("time"),
@@ -121,7 +150,7 @@ def buckets_of(
             (F.col("own_time") >= F.lit(window.start)) & (F.col("own_time") < F.lit(window.end))
         ),
         "micros": F.sum(micros),
-        "sample": F.min(_sampled(window)),
+        "sample": F.min(_sampled(window, hashes_of(compared, ledger)[0])),
         **_words(widths),
     }
     return known.groupBy(*BUCKET, "is_plain").agg(
@@ -131,27 +160,49 @@ def buckets_of(
     )
 
 
-def hashed(side: Side, ledger: Ledger, contract: Contract, compared: tuple[str, ...]) -> DataFrame:
-    """Return one side's rows with `first` and `second`, their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
+def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> DataFrame:
+    """Return a ledger's rows with their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
 
-    `time` is that of the acknowledgement, `own_time` that of the attempt; both are the effect's on the other side.
-    Rows of other groups, and such as could not be read, are neither plain nor rough.
+    Of each pair that the ledger is of there are two hashes, as `hashes_of` names them. `time` is that of the
+    acknowledgement, `own_time` that of the attempt; both are the effect's on the other side, and null in the log. Rows
+    of other groups, such as could not be read, and what states the bounds of a log, are neither plain nor rough.
     """
-    rows, is_sent = side.rows, ledger is Ledger.PRODUCED
-    is_ours = F.lit(True) if is_sent else _is_ours(contract)
+    rows = side.rows
+    is_ours, plain, time, own_time = _told_of(side, ledger, contract)
     is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
-    plain = is_plain_attempt(contract, side.present) if is_sent else is_plain_effect(side.present)
-    first, second = _hashes(compared)
-    time, own_time = (done_at(), F.col("attempted_at")) if is_sent else (F.col("processed_at"),) * 2
+    hashes = {
+        f"{prefix}{name}": value
+        for prefix, columns in compared.items()
+        if ledger in PAIRS[prefix]
+        for name, value in zip(HASHES, _hashes(columns), strict=True)
+    }
     return rows.select(
         "*",
-        first.alias("first"),
-        second.alias("second"),
+        *[value.alias(name) for name, value in hashes.items()],
         time.alias("time"),
         own_time.alias("own_time"),
         (is_good & plain).alias("is_plain"),
         (is_good & ~plain).alias("is_rough"),
     )
+
+
+def hashes_of(compared: Shared, *ledgers: Ledger) -> list[str]:
+    """Return the names of the hashes of all pairs, or of those that one of the ledgers is of."""
+    return [
+        f"{prefix}{name}"
+        for prefix in compared
+        if not ledgers or set(ledgers) & set(PAIRS[prefix])
+        for name in HASHES
+    ]
+
+
+def _told_of(side: Side, ledger: Ledger, contract: Contract) -> tuple[Column, Column, Column, Column]:
+    """Return of a ledger's rows whether they count, whether they are plain, and the times that `hashed` tells."""
+    if ledger is Ledger.PRODUCED:
+        return F.lit(True), is_plain_attempt(contract, side.present), done_at(), F.col("attempted_at")
+    if ledger is Ledger.DELIVERED:
+        return _is_ours(contract), is_plain_effect(side.present), *(F.col("processed_at"),) * 2
+    return F.col("offset").isNotNull(), is_plain_record(contract), *(F.lit(None).cast("timestamp"),) * 2
 
 
 def bucket_of(widths: Widths) -> Column:
@@ -165,17 +216,24 @@ def id_hash(widths: Widths) -> Column:
     return whole if widths.id_bits == _ID_BITS else F.shiftrightunsigned(whole, _ID_BITS - widths.id_bits)
 
 
+def _sums(hashes: Sequence[str]) -> dict[str, Column]:
+    """Return the sums of hashes, whose names end as `SUMS` do."""
+    return {
+        f"{name}_{half}": F.sum(value)
+        for name in hashes
+        for half, value in (
+            ("low", F.col(name).bitwiseAND(_LOW_HALF)),
+            ("high", F.shiftrightunsigned(name, 32)),
+        )
+    }
+
+
 def _sure(condition: Column) -> Column:
     return F.coalesce(condition, F.lit(False))
 
 
 def _is_placed() -> Column:
-    return (
-        F.col("topic").isNotNull()
-        & F.col("partition").isNotNull()
-        & (F.col("offset") >= 0)
-        & F.col("topic_id").isNull()
-    )
+    return F.col("topic").isNotNull() & F.col("partition").isNotNull() & (F.col("offset") >= 0)
 
 
 def _is_committed(present: frozenset[str]) -> Column:
@@ -222,12 +280,12 @@ def _micros(window: Window) -> int:
     return int(window.start.timestamp()) * 1_000_000 + window.start.microsecond
 
 
-def _sampled(window: Window) -> Column:
+def _sampled(window: Window, lot_of: str) -> Column:
     """Return a row's hash with its time in milliseconds behind it, so that the least tells one message's time."""
     base = _micros(window) // 1000 - 365 * _DAY_MILLIS
     limit = (1 << _SAMPLE_TIME_BITS) - 1
     millis = F.greatest(F.lit(0), F.least(F.lit(limit), F.unix_millis("time") - F.lit(base)))
-    lot = F.shiftleft(F.shiftrightunsigned("first", _SAMPLE_TIME_BITS + 1), _SAMPLE_TIME_BITS)
+    lot = F.shiftleft(F.shiftrightunsigned(lot_of, _SAMPLE_TIME_BITS + 1), _SAMPLE_TIME_BITS)
     return lot.bitwiseOR(millis)
 
 

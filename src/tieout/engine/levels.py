@@ -12,37 +12,49 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 from tieout.contracts import Contract
-from tieout.engine.comparing import SIDES, Compared, compare
+from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared, compare
 from tieout.engine.evidence import Evidence
 from tieout.engine.fingerprint import Side
+from tieout.engine.incarnations import told_apart
 from tieout.engine.keys import POSITION
 from tieout.engine.ledger import SCHEMAS
-from tieout.engine.quiet import Quiet, Sums
+from tieout.engine.log_facts import compacts
+from tieout.engine.materialising import materialised
+from tieout.engine.quiet import Sums
 from tieout.engine.reading import OpenLedger
-from tieout.engine.rest import Rest, rest_of
+from tieout.engine.records import bounds_of, statements_of
+from tieout.engine.rest import Rest, rest_of, with_ends
 from tieout.engine.scope import Scope
-from tieout.engine.settled import has_doubts, quiet_of, sums_of
+from tieout.engine.settled import has_doubts, quiet_balance, quiet_of, sums_of
 from tieout.engine.sources.source import is_of_spark
 from tieout.model import SMALL_BYTES, Identity, Ledger, Window
 
-JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.COMMITTED})
+JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED})
 """The ledgers that the first level understands; with any other declared, windows are matched in full."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """A window in which every message was delivered once and in order, and what they add up to."""
+    """A window in which every message was delivered once and in order, and what they add up to.
+
+    `balance` is that of the log's offsets, None where no log is declared.
+    """
 
     scope: Scope
     sums: Sums
+    balance: DataFrame | None
 
 
 def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
     """Return whether the first level can judge the contract's windows, given the columns that each source has.
 
     Both sides must show positions: they make buckets that are close in time, and tell whether anything stands twice.
-    Where keys have an order, a row of the output must show the key and the id of its message.
+    Where keys have an order, a row of the output must show the key and the id of its message. A log must show what
+    messages are known by; and an output beside it may not name leaders, for what they lost was not passed for good.
     """
     if not set(contract.ledgers) <= JUDGED or not {Ledger.PRODUCED, Ledger.DELIVERED} <= set(present):
         return False
@@ -55,8 +67,15 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
         and shows_order
         and {*POSITION, "attempted_at", "outcome"} <= sent
         and {*POSITION, "processed_at"} <= arrived
-        and not any("topic_id" in columns for columns in present.values())
+        and (Ledger.LOG not in present or _is_eligible_log(contract, present))
     )
+
+
+def _is_eligible_log(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
+    logged = present[Ledger.LOG]
+    shows_ids = contract.identity is Identity.POSITION or "message_id" in logged & present[Ledger.PRODUCED]
+    is_of_any_leader = "leader_epoch" not in present[Ledger.DELIVERED]
+    return {*POSITION, "record_timestamp"} <= logged and shows_ids and is_of_any_leader
 
 
 def settled_window(
@@ -72,22 +91,24 @@ def settled_window(
     they have to be; what had to be parsed is parsed once and kept.
     """
     present = {ledger: known.found.present for ledger, known in opened.items() if known.found is not None}
-    if set(present) != set(contract.ledgers) or not is_eligible(contract, present):
+    if window.offsets or set(present) != set(contract.ledgers) or not is_eligible(contract, present):
         return None
     if sum(opened[ledger].reading.size for ledger in SIDES) <= SMALL_BYTES:
         return None
     evidence = {
         ledger: known.kept()
         for ledger, known in opened.items()
-        if ledger not in SIDES or not known.is_left_alone
+        if ledger not in COMPARED_LEDGERS or not known.is_left_alone
     }
     progress("comparing the sides' fingerprints")
-    produced, delivered = (_side(opened[ledger], evidence.get(ledger)) for ledger in SIDES)
+    sides = {
+        ledger: _side(opened[ledger], evidence.get(ledger)) for ledger in COMPARED_LEDGERS if ledger in opened
+    }
     found = None
     try:
-        compared = compare(contract, window, produced, delivered)
+        compared = compare(contract, window, sides)
         told = {
-            ledger: opened[ledger].told(compared.counts[ledger]) for ledger in SIDES if ledger not in evidence
+            ledger: opened[ledger].told(compared.counts[ledger]) for ledger in sides if ledger not in evidence
         }
         read = evidence | told
         scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
@@ -113,20 +134,39 @@ def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
 
 
 def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Settled | Scope | None:
-    """Return the window settled where nothing speaks against it, else what is left of it; None where that is much."""
+    """Return the window settled where nothing speaks against it, else what is left of it.
+
+    None where that is much, and where a position is not one message's for good: where a topic was created anew, or the
+    log is compacted or has records that not every reader is given.
+    """
+    bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
+    if told_apart(scope) is not scope or (bounds is not None and not _is_lasting(scope, bounds)):
+        return None
     rest = rest_of(scope, compared, progress)
     if rest is None:
         return None
     progress("adding up the quiet messages")
-    if rest.rows is None and not has_doubts(scope):
-        return Settled(scope, sums_of(compared, rest))
-    return left_over(scope, rest, quiet_of(scope, compared, rest))
+    if rest.rows is None and not has_doubts(scope, bounds):
+        return Settled(
+            scope, sums_of(compared, rest), None if bounds is None else quiet_balance(scope, bounds)
+        )
+    return left_over(scope, compared, rest, bounds)
 
 
-def left_over(scope: Scope, rest: Rest, quiet: Quiet) -> Scope:
+def _is_lasting(scope: Scope, bounds: DataFrame) -> bool:
+    """Return whether all that the log was given stays there, for every reader to see."""
+    is_cut = F.col("first_unstable") <= F.col("last_offset")
+    return not compacts(scope, bounds) and bounds.filter(is_cut).isEmpty()
+
+
+def left_over(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | None) -> Scope:
     """Return the scope of what is left of a window, with its quiet messages beside it."""
+    rest = with_ends(scope, compared, rest)
+    quiet = quiet_of(scope, compared, rest, bounds)
     spark = scope.rows(Ledger.PRODUCED).sparkSession
-    rows = rest.rows or {ledger: spark.createDataFrame([], SCHEMAS[ledger]) for ledger in SIDES}
+    rows = dict(rest.rows or {ledger: spark.createDataFrame([], SCHEMAS[ledger]) for ledger in SIDES})
+    if Ledger.LOG in rows:
+        rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
     evidence = {
         ledger: replace(found, rows=rows[ledger]) if ledger in rows else found
         for ledger, found in scope.evidence.items()

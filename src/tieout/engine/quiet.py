@@ -37,8 +37,10 @@ class Sums:
 class Quiet:
     """The quiet messages of a window, which are not among the rows that the rules are put to.
 
-    `rows` are theirs in `produced` and in `delivered`, not kept. `progress` shows how far the group came with them, as
-    `positions.progress_of`; `contents` which topics and payloads of theirs others show as well, None where nobody can.
+    `rows` are theirs in each ledger, not kept. `progress` shows how far the group came with them, as
+    `positions.progress_of`; `contents` which topics and payloads of theirs others show as well, None where nobody can;
+    `writers` are their rows in a log that names who wrote them, and `positions` how many of theirs a log has, as
+    `balance.quiet_positions`; None without one.
     `roomy` are the settings for a pass over all rows.
     """
 
@@ -46,11 +48,23 @@ class Quiet:
     rows: Mapping[Ledger, DataFrame]
     progress: DataFrame
     contents: DataFrame | None
+    writers: DataFrame | None
+    positions: DataFrame | None
     roomy: Mapping[str, str]
 
     def sent(self) -> DataFrame:
-        """Return the messages as their sends show them."""
-        return as_messages(self.rows[Ledger.PRODUCED], Ledger.PRODUCED)
+        """Return the messages as their sends show them, with what their records say of who wrote them."""
+        sent = as_messages(self.rows[Ledger.PRODUCED], Ledger.PRODUCED)
+        if self.writers is None:
+            return sent
+        by, named = F.col("broker_producer_id"), [F.col(name).alias(f"w_{name}") for name in PLACE]
+        writers = self.writers.select(*named, F.col("offset").alias("w_offset"), by)
+        is_there = same(PLACE, "w_") & (F.col("first_offset") == F.col("w_offset"))
+        facts = {
+            "has_plain_record": F.coalesce(by < 0, F.lit(False)),
+            "has_idempotent_record": F.coalesce(by >= 0, F.lit(False)),
+        }
+        return sent.join(writers, is_there, how="left").withColumns(facts).select(*sent.columns)
 
     def arrived(self) -> DataFrame:
         """Return the messages as their effects show them."""

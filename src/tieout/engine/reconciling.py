@@ -102,15 +102,17 @@ def reconcile(
 def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:
     """Return the reconciliation of a window that the first level settled: every message delivered, no break."""
     latency = sampled_latency(found.sums, None)
+    partitions = partition_rows(found.sums.counts, found.balance)
     numbers = Numbers(
-        partitions=partition_rows(found.sums.counts, None),
+        partitions=partitions,
         classes={BreakClass.DELIVERED.value: latency["count"]} if latency["count"] else {},
         flags={},
         unconfirmed={},
         latency=latency,
         incidents=[],
     )
-    statement = assembled(found.scope, numbers) | {"run_id": run_id, "generated_at": _iso(now)}
+    scope = with_partitions_shown(found.scope, partitions)
+    statement = assembled(scope, numbers) | {"run_id": run_id, "generated_at": _iso(now)}
     return Reconciliation(statement, no_breaks(found.scope, BREAK_COLUMNS))
 
 

@@ -5,6 +5,7 @@ Docs: docs/reference/taxonomy.md, section 1 (Visible) and section 7, traps 1 and
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -29,18 +30,36 @@ def log_rows_of(scope: Scope) -> DataFrame | None:
     """
     if Ledger.LOG not in scope.evidence:
         return None
-    rows = scope.rows(Ledger.LOG).filter(F.col("offset").isNotNull())
-    state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    rows = as_records(scope.rows(Ledger.LOG).filter(F.col("offset").isNotNull()))
     content = [name for name in rows.columns if name not in ("topic", "partition", "offset")]
     latest = F.max(
         F.struct(F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"), F.struct(*content).alias("row"))
     )
     return (
-        rows.withColumns({"transaction_state": state, "is_control": F.coalesce("is_control", F.lit(False))})
-        .groupBy("topic", "partition", "offset")
+        rows.groupBy("topic", "partition", "offset")
         .agg(latest.alias("latest"))
         .select("topic", "partition", "offset", *[F.col("latest.row")[name].alias(name) for name in content])
     )
+
+
+def as_records(rows: DataFrame) -> DataFrame:
+    """Return rows of the log with what they leave unsaid: in no transaction, and no control record."""
+    state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    return rows.withColumns(
+        {"transaction_state": state, "is_control": F.coalesce("is_control", F.lit(False))}
+    )
+
+
+def statements_of(scope: Scope) -> DataFrame:
+    """Return what the log's rows say of its bounds, once each, as rows without an offset."""
+    told = ("topic", "partition", *_STATED_BOUNDS.values(), "observed_at")
+    is_told = [F.col(name).isNotNull() for name in (*_STATED_BOUNDS.values(), "observed_at")]
+    rows = scope.rows(Ledger.LOG)
+    stating = rows.filter(reduce(Column.__or__, is_told) | F.col("offset").isNull()).select(*told).distinct()
+    untold = [field for field in rows.schema if field.name not in told]
+    return stating.select(
+        "*", *[F.lit(None).cast(field.dataType).alias(field.name) for field in untold]
+    ).select(*rows.columns)
 
 
 def bounds_of(scope: Scope) -> DataFrame:
@@ -49,8 +68,8 @@ def bounds_of(scope: Scope) -> DataFrame:
     Of several statements the latest observed holds; what none states comes from the rows, and where there are none
     from the other bounds. Only a start that is stated (`stated_start`) says that what lies below it was there once:
     the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null
-    where nothing is unstable. `has_epochs`: some of its records are not of the first leader. `lacks_markers`: the topic
-    has transactions, and its control records were not read.
+    where nothing is unstable; `last_offset` is the highest record's. `has_epochs`: some of its records are not of the
+    first leader. `lacks_markers`: the topic has transactions, and its control records were not read.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
@@ -84,6 +103,7 @@ def bounds_of(scope: Scope) -> DataFrame:
             "log_end"
         ),
         F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
+        "last_offset",
         "observed_at",
         F.lower("cleanup_policy").alias("cleanup_policy"),
         "has_epochs",

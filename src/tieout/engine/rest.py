@@ -1,8 +1,9 @@
 """What the fingerprints leave over: the messages of a window that are not quiet, and every row that may touch them.
 
-A position is quiet where it has one plain row on each side, both with the same content and in time. All else is left
-for the rules, and with it: each row whose id stands elsewhere too; the neighbours of what is left, which tell where a
-run of breaks ends; and the first position of a partition. Docs: docs/explanation/two-levels.md.
+A position is quiet where it has one plain row on each side, and in the log where one is declared, all with the same
+content and in time. All else is left for the rules, and with it: each row whose id stands elsewhere too; the neighbours
+of what is left, which tell where a run of breaks ends; the first position of a partition; and the records at which the
+log, one of its leaders or the window begins or ends. Docs: docs/explanation/two-levels.md.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.comparing import SIDES, Compared
-from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, id_hash
+from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared
+from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, hashes_of, id_hash
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION, TRANSACTION
 from tieout.engine.materialising import materialised
@@ -31,13 +32,14 @@ FEW_BUCKETS: Final = 1 / 4
 SHARE: Final = 250_000
 """So many hashes, a few megabytes, are searched at a time for such as stand twice."""
 _FEWEST_SHARES: Final = 16
+_MARKED: Final = {"is_sent": Ledger.PRODUCED, "is_effect": Ledger.DELIVERED, "is_logged": Ledger.LOG}
 _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
 """With more lists than this in one task, Spark sorts the rows instead."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The buckets that were looked into, `touched`, both sides' `rows` in them, and a row a position: `marks`.
+    """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and a row a position: `marks`.
 
     `marks` say of a position whether it is quiet, whether it is `is_left` to the rules, and of quiet ones `done_at` and
     `seen_at`, whether the window owns them and whether it saw them, and `lot`, by which a sample is drawn.
@@ -50,14 +52,16 @@ class Look:
 
 @dataclass(frozen=True)
 class Rest:
-    """What is left of a window: both sides' `rows` at some positions, or at none; None where nothing is.
+    """What is left of a window: each ledger's `rows` at some positions, or at none; None where nothing is.
 
-    `positions` are these, in the shape that `without` takes. `look` is None where all buckets agreed.
+    `positions` are these, in the shape that `without` takes. `look` is None where all buckets agreed. `forced` are
+    positions that are left although nothing is wrong at them by themselves.
     """
 
     look: Look | None
     positions: DataFrame | None
     rows: Mapping[Ledger, DataFrame] | None
+    forced: DataFrame | None = None
 
 
 def rest_of(
@@ -81,25 +85,41 @@ def rest_of(
     return _rest(scope, compared, forced, limit)
 
 
+def with_ends(scope: Scope, compared: Compared, rest: Rest) -> Rest:
+    """Return what is left of the window together with the log's ends, or the same where no log is declared."""
+    if Ledger.LOG not in scope.evidence:
+        return rest
+    ends = _ends_of_log(scope)
+    forced = materialised(ends if rest.forced is None else ends.unionByName(rest.forced).distinct())
+    return _rest(scope, compared, forced, float("inf")) or rest
+
+
 def without(rows: DataFrame, positions: DataFrame | None) -> DataFrame:
     """Return the rows that are at none of the positions of a `Rest`."""
     return rows if positions is None else rows.join(positions, same(POSITION, "n_"), how="left_anti")
 
 
 def ours(scope: Scope, ledger: Ledger) -> DataFrame:
-    """Return the rows of one side; of the output those of the judged group."""
+    """Return a ledger's rows: of the output those of the judged group, of the log those that are records."""
     rows = scope.rows(ledger)
+    if ledger is Ledger.LOG:
+        return rows.filter(F.col("offset").isNotNull())
     return rows if ledger is Ledger.PRODUCED else rows.filter(scope.is_ours())
+
+
+def compared_ledgers(scope: Scope) -> tuple[Ledger, ...]:
+    """Return both sides, and the log where it is declared."""
+    return tuple(ledger for ledger in COMPARED_LEDGERS if ledger in scope.evidence)
 
 
 def _rest(scope: Scope, compared: Compared, forced: DataFrame | None, limit: float) -> Rest | None:
     """Return what is left where the positions `forced` are left in any case; None where it is more than the limit."""
     look = _look(scope, compared, forced)
     if look is None:
-        return Rest(None, None, None)
+        return Rest(None, None, None, forced)
     count = look.marks.filter("is_left").count()
     if count == 0:
-        return Rest(look, None, None)
+        return Rest(look, None, None, forced)
     if count > limit:
         return None
     positions = _named(materialised(look.marks.filter("is_left OR offset = 0").select(*POSITION)))
@@ -107,7 +127,7 @@ def _rest(scope: Scope, compared: Compared, forced: DataFrame | None, limit: flo
         ledger: materialised(side.join(positions, same(POSITION, "n_"), how="left_semi"))
         for ledger, side in look.rows.items()
     }
-    return Rest(look, positions, rows)
+    return Rest(look, positions, rows, forced)
 
 
 def _named(positions: DataFrame) -> DataFrame:
@@ -131,7 +151,7 @@ def _look(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | 
         return None
     is_whole = counted["odd"] > FEW_BUCKETS * counted["all"]
     touched = materialised(_with_neighbours(known, is_whole=is_whole))
-    rows = {ledger: ours(scope, ledger) for ledger in SIDES}
+    rows = {ledger: ours(scope, ledger) for ledger in compared_ledgers(scope)}
     if not is_whole:
         wanted = F.broadcast(touched.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET]))
         bucket = bucket_of(compared.widths)
@@ -143,8 +163,8 @@ def _look(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | 
             )
             for ledger, side in rows.items()
         }
-    hashes = [_hashed(scope, compared, ledger, side) for ledger, side in rows.items()]
-    return Look(touched, rows, materialised(_marks(scope, hashes, forced)))
+    every = [_hashed(scope, compared, ledger, side) for ledger, side in rows.items()]
+    return Look(touched, rows, materialised(_marks(scope, every, hashes_of(compared.columns), forced)))
 
 
 def _with_neighbours(buckets: DataFrame, *, is_whole: bool) -> DataFrame:
@@ -158,20 +178,26 @@ def _with_neighbours(buckets: DataFrame, *, is_whole: bool) -> DataFrame:
 
 
 def _hashed(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
-    """Return what `_marks` asks of one side's rows."""
-    side = Side(rows, scope.evidence[ledger].present, {})
-    return hashed(side, ledger, scope.contract, compared.columns).select(
+    """Return what `_marks` asks of one ledger's rows; hashes of pairs that it is not of are null."""
+    known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, compared.columns)
+    own, nothing = hashes_of(compared.columns, ledger), F.lit(None).cast("bigint")
+    return known.select(
         *POSITION,
-        *("first", "second", "time", "own_time", "is_plain"),
-        F.lit(ledger is Ledger.PRODUCED).alias("is_sent"),
+        *[(F.col(name) if name in own else nothing).alias(name) for name in hashes_of(compared.columns)],
+        *("time", "own_time", "is_plain"),
+        *[F.lit(ledger is one).alias(name) for name, one in _MARKED.items()],
     )
 
 
-def _marks(scope: Scope, rows: Sequence[DataFrame], forced: DataFrame | None) -> DataFrame:
-    """Return the marks of a look at these rows of both sides."""
-    is_sent = F.col("is_sent")
-    one_each = (F.count_if(is_sent) == 1) & (F.count_if(~is_sent) == 1)
-    is_equal = (F.min("first") == F.max("first")) & (F.min("second") == F.max("second"))
+def _marks(
+    scope: Scope, rows: Sequence[DataFrame], hashes: Sequence[str], forced: DataFrame | None
+) -> DataFrame:
+    """Return the marks of a look at these rows of the ledgers."""
+    is_sent, is_effect = F.col("is_sent"), F.col("is_effect")
+    ledgers = [name for name, ledger in _MARKED.items() if ledger in scope.evidence]
+    one_each = reduce(Column.__and__, [F.count_if(name) == 1 for name in ledgers])
+    # A hash that a ledger has not is null, and neither the least nor the greatest.
+    is_equal = reduce(Column.__and__, [F.min(name) == F.max(name) for name in hashes])
     # Hardly any position has two rows in one task: to add up before the shuffle would be to add up twice.
     positions = (
         reduce(DataFrame.unionByName, rows)
@@ -180,7 +206,7 @@ def _marks(scope: Scope, rows: Sequence[DataFrame], forced: DataFrame | None) ->
         .agg(
             (one_each & is_equal & F.bool_and("is_plain")).alias("is_matched"),
             F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
-            F.max(F.when(~is_sent, F.col("time"))).alias("seen_at"),
+            F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
             F.max(F.when(is_sent, F.col("own_time"))).alias("sent_at"),
             F.min("first").alias("lot"),
         )
@@ -243,6 +269,26 @@ def _of_same_transactions(scope: Scope, rest: Rest, progress: Callable[[str], No
     if not found:
         return None
     return materialised(reduce(DataFrame.unionByName, (rows.select(*POSITION) for rows in found)).distinct())
+
+
+def _ends_of_log(scope: Scope) -> DataFrame:
+    """Return the positions of the log's records that its bounds, its leaders and the window's ranges are told by.
+
+    What rules read off the whole log as a least or a greatest they so read off what is left of it.
+    """
+    at, stamp = F.col("offset"), F.col("record_timestamp")
+    extremes = (
+        F.min(at),
+        F.max(at),
+        F.min_by(at, stamp),
+        F.max_by(at, stamp),
+        F.min(F.when(stamp >= F.lit(scope.window.start), at)),
+        F.min(F.when(stamp >= F.lit(scope.window.end), at)),
+    )
+    is_data = ~F.coalesce("is_control", F.lit(False))
+    of_leaders = ours(scope, Ledger.LOG).filter(is_data).groupBy(*PLACE, "leader_epoch")
+    found = of_leaders.agg(F.array_compact(F.array(*extremes)).alias("offsets"))
+    return found.select(*PLACE, F.explode("offsets").alias("offset")).distinct()
 
 
 def _id_hashes(rows: DataFrame, compared: Compared) -> DataFrame:

@@ -6,14 +6,15 @@ and commits are put to the rows themselves. Docs: docs/explanation/two-levels.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.balance import balance_of, quiet_positions, ranges_of
 from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer, shows_turns
-from tieout.engine.classes.standing import COMMIT_ROWS, commit_regression
+from tieout.engine.classes.standing import COMMIT_ROWS, commit_out_of_range, commit_regression
 from tieout.engine.classes.stretches import commit_stale
 from tieout.engine.comparing import SIDES, Compared
 from tieout.engine.fingerprint import BUCKET, bucket_of, sampled_millis
@@ -22,7 +23,8 @@ from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
 from tieout.engine.positions import commits_of
 from tieout.engine.quiet import Quiet, Sums, as_messages, by_key
-from tieout.engine.rest import Look, Rest, ours, without
+from tieout.engine.records import as_records
+from tieout.engine.rest import Look, Rest, compared_ledgers, ours, without
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
 from tieout.engine.statement import COUNTS
@@ -32,17 +34,19 @@ _ONCE_PER_MESSAGE: Final = ("attempts", "acked_attempts", "messages", "accepted"
 _ONCE_PER_EFFECT: Final = ("effects", "first_effects")
 
 
-def has_doubts(scope: Scope) -> bool:
+def has_doubts(scope: Scope, bounds: DataFrame | None) -> bool:
     """Return whether an order or a commit is broken, every row of both sides being a message."""
-    return any(not doubt.isEmpty() for doubt in (*doubtful_commits(scope), *reorders(scope)))
+    return any(not doubt.isEmpty() for doubt in (*doubtful_commits(scope, bounds), *reorders(scope)))
 
 
-def doubtful_commits(scope: Scope) -> Iterator[DataFrame]:
-    """Yield the commits below their predecessors, and those that output went on without for longer than it may."""
+def doubtful_commits(scope: Scope, bounds: DataFrame | None) -> Iterator[DataFrame]:
+    """Yield the commits below their predecessors or outside the log, and those that output went on without."""
     commits = commits_of(scope)
     if commits is None:
         return
     yield commit_regression(scope, commits).select("topic")
+    if bounds is not None:
+        yield commit_out_of_range(scope, commits, bounds).select("topic")
     output = _in_pauses(scope, commits, ours(scope, Ledger.DELIVERED))
     if output is not None:
         yield commit_stale(scope, commits, output).select("topic")
@@ -96,19 +100,33 @@ def sums_of(compared: Compared, rest: Rest) -> Sums:
     )
 
 
-def quiet_of(scope: Scope, compared: Compared, rest: Rest) -> Quiet:
-    """Return the messages of the scope that are not left to the rules, with all that rules may ask of them."""
-    rows = {ledger: without(ours(scope, ledger), rest.positions) for ledger in SIDES}
-    contents = (
-        None if rest.rows is None else _contents(scope, rest.rows[Ledger.DELIVERED], rows[Ledger.PRODUCED])
-    )
+def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | None) -> Quiet:
+    """Return the messages of the scope that are not left to the rules, with all that rules may ask of them.
+
+    `bounds` are the log's, None where none is declared.
+    """
+    rows = {ledger: without(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
+    positions = None
+    if bounds is not None:
+        rows[Ledger.LOG] = as_records(rows[Ledger.LOG])
+        ranges = materialised(ranges_of(scope, ours(scope, Ledger.LOG), bounds))
+        positions = materialised(quiet_positions(rows[Ledger.LOG], ranges))
     return Quiet(
         sums=sums_of(compared, rest),
         rows=rows,
         progress=materialised(_progress(scope, compared, rows[Ledger.DELIVERED])),
-        contents=contents,
+        contents=None if rest.rows is None else _contents(scope, rest.rows, rows[Ledger.PRODUCED]),
+        writers=rows[Ledger.LOG] if scope.has(Ledger.LOG, "broker_producer_id") else None,
+        positions=positions,
         roomy=settings_of(scope.rows(Ledger.PRODUCED).sparkSession),
     )
+
+
+def quiet_balance(scope: Scope, bounds: DataFrame) -> DataFrame:
+    """Return the offset balance of a settled window, in which each record of the log is a delivered message's."""
+    records = ours(scope, Ledger.LOG)
+    ranges = materialised(ranges_of(scope, records, bounds))
+    return materialised(balance_of(ranges, quiet_positions(records, ranges)))
 
 
 def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:
@@ -172,13 +190,20 @@ def _progress(scope: Scope, compared: Compared, output: DataFrame) -> DataFrame:
     return reached if paused is None else reached.unionByName(paused)
 
 
-def _contents(scope: Scope, effects: DataFrame, sent: DataFrame) -> DataFrame | None:
-    """Return the topics and payloads that were sent quietly and that an effect without identity shows as well."""
+def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
+    """Return the topics and payloads that were sent quietly and that an effect without identity shows as well.
+
+    What was left of the log may be the record of such an effect.
+    """
     by_position = scope.contract.identity is Identity.POSITION
     may_be_nameless = by_position or scope.evidence[Ledger.DELIVERED].may_lack_id
     if not may_be_nameless:
         return None
+    effects = left[Ledger.DELIVERED]
     nameless = effects if by_position else effects.filter(F.col("message_id").isNull())
+    nameless = nameless.select("topic", "payload_hash")
+    if Ledger.LOG in left:
+        nameless = nameless.unionByName(left[Ledger.LOG].select("topic", "payload_hash"))
     shown = materialised(
         nameless.filter(F.col("payload_hash").isNotNull())
         .select(F.col("topic").alias("of_topic"), F.col("payload_hash").alias("copied"))
