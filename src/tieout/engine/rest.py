@@ -55,7 +55,7 @@ class Rest:
     """What is left of a window: each ledger's `rows` at some positions, or at none; None where nothing is.
 
     `positions` are these, in the shape that `without` takes. `look` is None where all buckets agreed. `forced` are
-    positions that are left although nothing is wrong at them by themselves.
+    positions that are left although nothing is wrong at them by themselves, the log's ends among them, or None.
     """
 
     look: Look | None
@@ -70,28 +70,35 @@ def rest_of(
     """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
     limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     progress("looking into the buckets that differ")
-    rest = _rest(scope, compared, None, limit)
+    # Where anything differs the rules are needed, and with them the log's ends: one look finds both.
+    is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
+    forced = materialised(_ends_of_log(scope)) if is_dirty else None
+    rest = _rest(scope, compared, forced, limit)
+    if rest is not None and scope.contract.identity is Identity.MESSAGE_ID:
+        progress("looking for ids that stand elsewhere")
+        rest = _again(scope, compared, rest, _elsewhere(scope, compared, rest), limit)
     if rest is None:
         return None
-    forced = None
-    if scope.contract.identity is Identity.MESSAGE_ID:
-        progress("looking for ids that stand elsewhere")
-        forced = _elsewhere(scope, compared, rest)
-        rest = rest if forced is None else _rest(scope, compared, forced, limit)
-    members = None if rest is None else _of_same_transactions(scope, rest, progress)
-    if members is None:
-        return rest
-    forced = members if forced is None else forced.unionByName(members).distinct()
-    return _rest(scope, compared, forced, limit)
+    return _again(scope, compared, rest, _of_same_transactions(scope, rest, progress), limit)
 
 
 def with_ends(scope: Scope, compared: Compared, rest: Rest) -> Rest:
     """Return what is left of the window together with the log's ends, or the same where no log is declared."""
-    if Ledger.LOG not in scope.evidence:
+    if Ledger.LOG not in scope.evidence or rest.forced is not None:
         return rest
-    ends = _ends_of_log(scope)
-    forced = materialised(ends if rest.forced is None else ends.unionByName(rest.forced).distinct())
+    forced = materialised(_ends_of_log(scope))
     return _rest(scope, compared, forced, float("inf")) or rest
+
+
+def _again(scope: Scope, compared: Compared, rest: Rest, more: DataFrame | None, limit: float) -> Rest | None:
+    """Return what is left where more positions are left in any case, and with them the log's ends."""
+    if more is None:
+        return rest
+    forced = rest.forced
+    if forced is None and Ledger.LOG in scope.evidence:
+        forced = _ends_of_log(scope)
+    every = more if forced is None else materialised(forced.unionByName(more).distinct())
+    return _rest(scope, compared, every, limit)
 
 
 def without(rows: DataFrame, positions: DataFrame | None) -> DataFrame:
