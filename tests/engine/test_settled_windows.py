@@ -10,10 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.engine.histories import GRACE_END, WINDOW
 
-from tieout.contracts import load_contract
+from tieout.contracts import Contract, load_contract
 from tieout.engine.reconciling import BREAK_COLUMNS, Reconciliation, reconcile
 from tieout.engine.staging import break_lines
+from tieout.model import Window
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CONTRACT = """\
 version: 1
 pipeline: levels
@@ -30,18 +32,26 @@ LOG = "  log: {{source: {{kind: files, format: parquet, path: log}}, coverage: d
 
 
 def _both_ways(
-    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    contract: Contract,
+    window: Window = WINDOW,
+    now: datetime = GRACE_END,
 ) -> tuple[Reconciliation, Reconciliation, list[str]]:
     """Return what two levels find, what matching everything finds, and what the former left out, as it told it."""
     monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
     monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
     found, steps = [], []
     for match in ("auto", "full"):
-        (folder / f"{match}.yml").write_text(text.format(match=match))
-        contract = load_contract(folder / f"{match}.yml")
-        judged = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END, progress=steps.append)
+        one = contract.model_copy(update={"match": match})
+        judged = reconcile(spark, one, window, run_id="r", now=now, progress=steps.append)
         found.append(replace(judged, statement=dict(judged.statement)))
     return found[0], found[1], [step for step in steps if step.startswith("leaving out")]
+
+
+def _contract(folder: Path, text: str) -> Contract:
+    (folder / "contract.yml").write_text(text.format(match="auto"))
+    return load_contract(folder / "contract.yml")
 
 
 @pytest.mark.timeout(600)
@@ -53,7 +63,7 @@ def test_a_window_of_two_levels_has_the_same_statement(
     """All but percentiles and maximum of the latency, which come from a sample: breaks and proof as well."""
     _write(spark, tmp_path, is_clean=is_clean, has_log=has_log)
 
-    quick, full, left = _both_ways(spark, tmp_path, monkeypatch, CONTRACT + LOG * has_log)
+    quick, full, left = _both_ways(spark, monkeypatch, _contract(tmp_path, CONTRACT + LOG * has_log))
 
     latency, exact = quick.statement.pop("latency"), full.statement.pop("latency")
     assert latency.keys() == exact.keys() | {"sample"}
@@ -67,7 +77,7 @@ def test_a_window_of_two_levels_has_the_same_statement(
     assert left == ([] if is_clean else [f"leaving out all but {rows} rows, which are matched"])
     balances = [row["offsets"] for row in full.statement["partitions"]]
     assert [row and row["delivered"] for row in balances] == (
-        [150, 150 if is_clean else 148] if has_log else [None] * 2
+        [150 if is_clean else 148, 150] if has_log else [None] * 2
     )
 
 
@@ -81,10 +91,30 @@ def test_a_log_that_does_not_last_is_matched_whole(
     """Where records may be gone, not yet be given to readers, or be another topic's, a position proves too little."""
     _write(spark, tmp_path, is_clean=False, has_log=True, column=column)
 
-    quick, full, left = _both_ways(spark, tmp_path, monkeypatch, CONTRACT + LOG)
+    quick, full, left = _both_ways(spark, monkeypatch, _contract(tmp_path, CONTRACT + LOG))
 
     assert quick.statement == full.statement
     assert left == []
+
+
+@pytest.mark.timeout(600)
+def test_a_recorded_window_has_the_same_statement(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka's own log, the offsets of a group that crashed, and what it lost: most is quiet, and nothing differs."""
+    example = EXAMPLES / "commit_before_process"
+    window = Window(
+        datetime.fromisoformat("2026-11-21T13:08:00+00:00"),
+        datetime.fromisoformat("2026-11-21T13:10:00+00:00"),
+    )
+
+    quick, full, left = _both_ways(
+        spark, monkeypatch, load_contract(example / "contract.yml"), window, window.end
+    )
+
+    assert quick.statement | {"latency": None} == full.statement | {"latency": None}
+    assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)] != []
+    assert len(left) == 1
 
 
 @pytest.mark.timeout(600)

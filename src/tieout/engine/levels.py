@@ -1,9 +1,9 @@
 """Two levels: what the first proves to be in order is never matched.
 
-The first level reads each side once and compares fingerprints. Where both sides agree, every message has one send, one
-effect at the same position with the same content, and is DELIVERED; its counts are sums. Where they do not, the rules
-are put to what is left over, beside which the quiet messages stand as sums. Where too much is left, the window is
-matched in full. Docs: docs/explanation/two-levels.md.
+The first level reads each side, and the log where one is declared, once, and compares fingerprints. Where all agree,
+every message has one send, one record and one effect at the same position with the same content, and is DELIVERED; its
+counts are sums. Where they do not, the rules are put to what is left over, beside which the quiet messages stand as
+sums. Where too much is left, the window is matched in full. Docs: docs/explanation/two-levels.md.
 """
 
 from __future__ import annotations
