@@ -291,7 +291,7 @@ OF_LOG: tuple[Twist, ...] = (
     _set(L, "transaction_state", "committed"), _set(L, "transaction_state", "aborted"), _set(L, "is_control", True),
     _set(L, "offset", 99), _set(L, "partition", 5), _set(L, "end_offset", 2), _set(L, "log_start_offset", 3),
     _set(L, "observed_at", None), _commit_beyond, *(_later(ledger, "record_timestamp", 5) for ledger in (P, L, D)),
- _set(L, "broker_producer_id", 7), _set(L, "topic", "other"),
+    _set(L, "broker_producer_id", 7), _set(L, "topic", "other"),
 )  # fmt: skip
 
 

@@ -83,8 +83,8 @@ def _turned() -> Rows:
     return rows
 
 
-def _fallen_back() -> Rows:
-    rows = _messages()
+def _committed(rows: Rows, *offsets: int) -> Rows:
+    """Return the rows with a commit a minute."""
     rows[C] = [
         {
             "topic": "t",
@@ -92,7 +92,7 @@ def _fallen_back() -> Rows:
             "committed_offset": offset,
             "committed_at": WINDOW.start + timedelta(minutes=n),
         }
-        for n, offset in enumerate((4, 2, 6), 1)
+        for n, offset in enumerate(offsets, 1)
     ]
     return rows
 
@@ -119,27 +119,14 @@ def _sent_at_once() -> Rows:
     return rows
 
 
-def _committed_beyond() -> Rows:
-    rows = _logged()
-    rows[C] = [
-        {
-            "topic": "t",
-            "partition": 0,
-            "committed_offset": 9,
-            "committed_at": WINDOW.start + timedelta(minutes=1),
-        }
-    ]
-    return rows
-
-
 @pytest.mark.parametrize(
     ("history", "classes"),
     [
         (_history(_turns_of_some(), BY_KEY), ["REORDER_CONSUMER"]),
         (_history(_turned(), BY_KEY, {P: frozenset({"key_hash"})}), []),
-        (_history(_fallen_back(), {}), ["COMMIT_REGRESSION"]),
+        (_history(_committed(_messages(), 4, 2, 6), {}), ["COMMIT_REGRESSION"]),
         (_history(_sent_at_once(), {}, UNSTAMPED), ["REORDER_PRODUCER"]),
-        (_history(_committed_beyond(), {}, UNSTAMPED), ["COMMIT_OUT_OF_RANGE"]),
+        (_history(_committed(_logged(), 9), {}, UNSTAMPED), ["COMMIT_OUT_OF_RANGE"]),
         (_history(_logged(), {}, UNSTAMPED), []),
     ],
     ids=[

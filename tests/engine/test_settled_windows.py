@@ -140,18 +140,13 @@ def test_commits_that_are_many_are_judged_too(
     text = (CONTRACT + committed.replace("{", "{{").replace("}", "}}")).replace(
         "parquet, path: delivered", "jsonl, path: delivered"
     )
-    monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
-    monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
-    found = {}
-    for match in ("auto", "full"):
-        (tmp_path / f"{match}.yml").write_text(text.format(match=match))
-        contract = load_contract(tmp_path / f"{match}.yml")
-        found[match] = reconcile(spark, contract, WINDOW, run_id="r", now=GRACE_END).statement
 
-    assert found["auto"]["flags"] == found["full"]["flags"] == {"COMMIT_REGRESSION": 1}
-    assert found["auto"]["checks"] == found["full"]["checks"]
-    assert [*found["auto"]["coverage"]] == [*found["full"]["coverage"]]
-    assert found["auto"]["latency"]["mean_s"] == found["full"]["latency"]["mean_s"]
+    quick, full, _left = _both_ways(spark, monkeypatch, _contract(tmp_path, text))
+
+    assert quick.statement["flags"] == full.statement["flags"] == {"COMMIT_REGRESSION": 1}
+    assert quick.statement["checks"] == full.statement["checks"]
+    assert [*quick.statement["coverage"]] == [*full.statement["coverage"]]
+    assert quick.statement["latency"]["mean_s"] == full.statement["latency"]["mean_s"]
 
 
 def _write(

@@ -89,10 +89,9 @@ def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
 
 def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
     """Return whether a send is an acknowledged one that knows its position, in no transaction or a committed one."""
-    is_named = F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
     return _sure(
         (F.col("outcome") == "acked")
-        & is_named
+        & _is_named(contract)
         & _is_placed()
         & _is_committed(present)
         & F.col("attempted_at").isNotNull()
@@ -108,10 +107,11 @@ def is_plain_effect(present: frozenset[str]) -> Column:
 
 def is_plain_record(contract: Contract) -> Column:
     """Return whether a row of the log is a dated record of a message, in no transaction."""
-    is_named = F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
     is_data = ~F.coalesce("is_control", F.lit(False))
     in_none = F.coalesce(F.lower("transaction_state"), F.lit("none")) == "none"
-    return _sure(is_named & _is_placed() & is_data & in_none & F.col("record_timestamp").isNotNull())
+    return _sure(
+        _is_named(contract) & _is_placed() & is_data & in_none & F.col("record_timestamp").isNotNull()
+    )
 
 
 def done_at() -> Column:
@@ -186,12 +186,12 @@ def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> 
     )
 
 
-def hashes_of(compared: Shared, *ledgers: Ledger) -> list[str]:
-    """Return the names of the hashes of all pairs, or of those that one of the ledgers is of."""
+def hashes_of(compared: Shared, ledger: Ledger | None = None) -> list[str]:
+    """Return the names of the hashes of all pairs, or of those that the ledger is of."""
     return [
         f"{prefix}{name}"
         for prefix in compared
-        if not ledgers or set(ledgers) & set(PAIRS[prefix])
+        if ledger is None or ledger in PAIRS[prefix]
         for name in HASHES
     ]
 
@@ -230,6 +230,11 @@ def _sums(hashes: Sequence[str]) -> dict[str, Column]:
 
 def _sure(condition: Column) -> Column:
     return F.coalesce(condition, F.lit(False))
+
+
+def _is_named(contract: Contract) -> Column:
+    """Return whether a row shows the id of its message, where that is what messages are known by."""
+    return F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
 
 
 def _is_placed() -> Column:

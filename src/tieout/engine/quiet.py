@@ -57,8 +57,8 @@ class Quiet:
         sent = as_messages(self.rows[Ledger.PRODUCED], Ledger.PRODUCED)
         if self.writers is None:
             return sent
-        by, named = F.col("broker_producer_id"), [F.col(name).alias(f"w_{name}") for name in PLACE]
-        writers = self.writers.select(*named, F.col("offset").alias("w_offset"), by)
+        by = F.col("broker_producer_id")
+        writers = self.writers.select(*[F.col(name).alias(f"w_{name}") for name in POSITION], by)
         is_there = same(PLACE, "w_") & (F.col("first_offset") == F.col("w_offset"))
         facts = {
             "has_plain_record": F.coalesce(by < 0, F.lit(False)),

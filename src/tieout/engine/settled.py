@@ -109,8 +109,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
     positions = None
     if bounds is not None:
         rows[Ledger.LOG] = as_records(rows[Ledger.LOG])
-        ranges = materialised(ranges_of(scope, ours(scope, Ledger.LOG), bounds))
-        positions = materialised(quiet_positions(rows[Ledger.LOG], ranges))
+        positions = materialised(quiet_positions(rows[Ledger.LOG], _ranges(scope, bounds)))
     return Quiet(
         sums=sums_of(compared, rest),
         rows=rows,
@@ -124,9 +123,12 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
 
 def quiet_balance(scope: Scope, bounds: DataFrame) -> DataFrame:
     """Return the offset balance of a settled window, in which each record of the log is a delivered message's."""
-    records = ours(scope, Ledger.LOG)
-    ranges = materialised(ranges_of(scope, records, bounds))
-    return materialised(balance_of(ranges, quiet_positions(records, ranges)))
+    ranges = _ranges(scope, bounds)
+    return materialised(balance_of(ranges, quiet_positions(ours(scope, Ledger.LOG), ranges)))
+
+
+def _ranges(scope: Scope, bounds: DataFrame) -> DataFrame:
+    return materialised(ranges_of(scope, ours(scope, Ledger.LOG), bounds))
 
 
 def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:
