@@ -14,6 +14,7 @@ from tieout.engine.classes import MESSAGE_RULES
 from tieout.engine.classes.duplicates import has_further_effects, is_inherited
 from tieout.engine.classes.phantoms import is_aborted_effect, is_orphan
 from tieout.engine.classes.settled import is_overdue
+from tieout.engine.facts import CONTENTS, SIDES
 from tieout.engine.multiplicity import may_be_doubled
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
@@ -33,10 +34,18 @@ NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY | {
 }
 """Primary classes that are counted and leave no break behind."""
 
+_ASKED_BY_RULES_ALONE: Final = (
+    *[f"{side}_{name}" for side in SIDES for name in CONTENTS if (side, name) != ("sent", "key_hash")],
+    "intended_partitions", "unknown_transactions", "uncovered_copies", "last_unknown", "may_be_copy", "is_passed",
+    "was_jumped", "is_committed", "is_covered_by_log", "is_missing_in_log", "shares_ambiguous_id",
+)  # fmt: skip
+"""What no later step asks for: contents are most of a message's bytes. Order goes by `sent_key_hash`."""
+
 
 def classified(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the messages with `class`, `flags`, `locus` and `is_judged_here`; the class is null where none holds.
 
+    What only rules ask for is left out.
     None holds for a log record that nobody attempted and nobody received: it counts in the offset balance alone.
     """
     judged = [rule for rule in MESSAGE_RULES if rule.missing(scope) is None]
@@ -47,7 +56,7 @@ def classified(scope: Scope, messages: DataFrame) -> DataFrame:
     known = messages.withColumn("held", F.array_compact(held)).withColumn("class", F.get("held", F.lit(0)))
     return known.withColumns(
         {"flags": _flags(scope), "locus": loci, "is_judged_here": _is_judged_here(scope)}
-    ).drop("held")
+    ).drop("held", *_ASKED_BY_RULES_ALONE)
 
 
 def _is_judged_here(scope: Scope) -> Column:

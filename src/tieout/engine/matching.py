@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tieout.engine import messages as gathering
+from tieout.engine import events
 from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.claims import owners_of, read_claims, record_claims, sent_claims
 from tieout.engine.contents import sent_by_content
@@ -26,6 +26,7 @@ from tieout.engine.effects import (
 )
 from tieout.engine.log_facts import superseding_of, with_log_coverage
 from tieout.engine.materialising import materialised
+from tieout.engine.messages import gathered
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
 from tieout.engine.pairing import with_content_keys, with_set_aside_keys
 from tieout.engine.placing import placed
@@ -35,9 +36,9 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 _ASIDE = {
-    Ledger.FILTERED: gathering.FILTERED,
-    Ledger.DEAD_LETTERS: gathering.DEAD_LETTER,
-    Ledger.STAGED: gathering.STAGED,
+    Ledger.FILTERED: events.FILTERED,
+    Ledger.DEAD_LETTERS: events.DEAD_LETTER,
+    Ledger.STAGED: events.STAGED,
 }
 
 
@@ -70,27 +71,25 @@ def matched(scope: Scope) -> Matched:
         keyed = _paired(scope, keyed)
     if fans_out(scope):
         keyed[Ledger.DELIVERED] = materialised(with_effect_rounds(scope, keyed[Ledger.DELIVERED]))
-    gathered = gathering.gathered(scope, _events(scope, keyed, at_position, bounds))
+    messages = gathered(scope, _events(scope, keyed, at_position, bounds))
     if scope.has(Ledger.PRODUCED, "transaction_id"):
-        gathered = materialised(gathered)
-    gathered = materialised(placed(scope, gathered))
+        messages = materialised(messages)
+    messages = materialised(placed(scope, messages))
     commits, epochs = commits_of(scope), epochs_of(scope, log, bounds)
     held = None if commits is None else held_back(commits, "committed_offset", epochs, last=0)
     reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)
     may_lack_position = scope.evidence[scope.effect_ledger].may_lack_position
     progress = progress_of(
-        gathered, keyed[scope.effect_ledger], reads, held, epochs, may_lack_position=may_lack_position
+        messages, keyed[scope.effect_ledger], reads, held, epochs, may_lack_position=may_lack_position
     )
     if scope.beside is not None:
         progress = progress.unionByName(scope.beside.progress)
     superseding = None
     if records is not None and bounds is not None:
         superseding = superseding_of(scope, records, attempts, bounds)
-    messages = disposed(
-        scope, gathered, bounds, superseding, held, progress, may_share_ids=reused is not None
-    )
-    messages = with_first_records(scope, messages, attempts, records, bounds)
-    return Matched(messages, keyed, log, bounds, commits, progress)
+    judged = disposed(scope, messages, bounds, superseding, held, progress, may_share_ids=reused is not None)
+    judged = with_first_records(scope, judged, attempts, records, bounds)
+    return Matched(judged, keyed, log, bounds, commits, progress)
 
 
 def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
@@ -160,25 +159,23 @@ def _events(
     keyed: Mapping[Ledger, DataFrame],
     at_position: Mapping[Ledger, DataFrame],
     bounds: DataFrame | None,
-) -> list[DataFrame]:
-    """Return the rows of all ledgers as events of their messages.
+) -> dict[str, DataFrame]:
+    """Return the rows of all ledgers as events of their messages, by kind.
 
     A read is an event of the message at its position, even where, by content, it is an effect of another.
     """
     attempts = keyed[Ledger.PRODUCED].withColumn("done_at", F.coalesce("completed_at", "attempted_at"))
     covered = with_log_coverage(scope, attempts, bounds).withColumnRenamed("is_covered", "is_log_covered")
-    events = [gathering.attempt_events(scope, covered)]
+    found = {events.ATTEMPT: events.attempt_events(scope, covered)}
     if Ledger.LOG in keyed:
-        events.append(gathering.record_events(keyed[Ledger.LOG]))
+        found[events.RECORD] = events.record_events(keyed[Ledger.LOG])
     if scope.contract.identity == Identity.CONTENT:
-        events.append(gathering.consumer_events(keyed[scope.effect_ledger], gathering.EFFECT))
+        found[events.EFFECT] = events.consumer_events(keyed[scope.effect_ledger], events.EFFECT)
     elif Ledger.DELIVERED in keyed:
-        events.append(gathering.consumer_events(keyed[Ledger.DELIVERED], gathering.EFFECT))
+        found[events.EFFECT] = events.consumer_events(keyed[Ledger.DELIVERED], events.EFFECT)
     if Ledger.READ in keyed:
         read = at_position[Ledger.READ].withColumn("done_at", F.col("processed_at"))
         covered = with_log_coverage(scope, read, bounds).withColumnRenamed("is_covered", "is_log_covered")
-        events.append(gathering.consumer_events(covered.drop("done_at"), gathering.READ))
-    events += [
-        gathering.aside_events(keyed[ledger], kind) for ledger, kind in _ASIDE.items() if ledger in keyed
-    ]
-    return events
+        found[events.READ] = events.consumer_events(covered.drop("done_at"), events.READ)
+    aside = {kind: keyed[ledger] for ledger, kind in _ASIDE.items() if ledger in keyed}
+    return found | {kind: events.aside_events(rows, kind) for kind, rows in aside.items()}

@@ -7,15 +7,72 @@ disk; losing an executor fails the job, which Airflow repeats, and never changes
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from tieout.engine.session import has_one_partition
+
+_PASSING_ON: Final = ("Project", "Filter", "CollectMetrics")
+"""Steps of a plan that hand on the columns of the step before as they are."""
 
 
 def materialised(rows: DataFrame) -> DataFrame:
     """Return the same rows, computed now and kept, with a plan that begins here.
 
-    Of little evidence they become one partition, and Spark knows it: later steps then need no exchange.
+    Of little evidence they become one partition, and Spark knows it: later steps then need no exchange. Of much, a
+    column that is the same in every row is not kept but stands in the plan, where what follows from it costs nothing:
+    a message has a hundred columns, and without a log half of them say so.
     """
-    whole = rows.coalesce(1) if has_one_partition(rows.sparkSession) else rows
-    return whole.localCheckpoint(eager=True)
+    if has_one_partition(rows.sparkSession):
+        return rows.coalesce(1).localCheckpoint(eager=True)
+    same_in_all = dict(_constants(rows))
+    if len(same_in_all) == len(rows.columns):
+        return rows.localCheckpoint(eager=True)
+    kept = rows.drop(*same_in_all).localCheckpoint(eager=True)
+    return kept.select(*[same_in_all.get(name, F.col(name)).alias(name) for name in rows.columns])
+
+
+def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:
+    """Yield each column of which Spark's optimiser knows that all rows have one value, with that value.
+
+    Through Spark Connect nobody is told. Docs: Catalyst's `LogicalPlan`, `Project`, `Alias` and `Literal`.
+    """
+    classic: Any = getattr(rows, "_jdf", None)
+    if classic is None:
+        return
+    top = step = classic.queryExecution().optimizedPlan()
+    literals: dict[int, Any] = {}
+    while step.nodeName() in _PASSING_ON:
+        if step.nodeName() == "Project":
+            literals |= {
+                column.exprId().id(): column.child()
+                for column in _each(step.projectList())
+                if column.nodeName() == "Alias" and column.child().nodeName() == "Literal"
+            }
+        step = step.child()
+    types = {field.name: field.dataType for field in rows.schema}
+    for column in _each(top.output()):
+        value = _value_of(literals[column.exprId().id()]) if column.exprId().id() in literals else None
+        if value is not None:
+            yield column.name(), value.cast(types[column.name()])
+
+
+def _each(found: Any) -> Iterator[Any]:
+    """Yield the members of a sequence of Scala's."""
+    return (found.apply(place) for place in range(found.size()))
+
+
+def _value_of(literal: Any) -> Column | None:
+    """Return a literal of the optimiser as a column; None where it is no null, truth, number, word or empty array."""
+    value = literal.value()
+    if value is None:
+        return F.lit(None)
+    kind = literal.dataType().typeName()
+    if kind in ("boolean", "integer", "long"):
+        return F.lit(value)
+    if kind == "string":
+        return F.lit(value.toString())
+    return F.array() if kind == "array" and value.numElements() == 0 else None
