@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from tieout.engine.neighbours import left_of
+from tieout.engine.neighbours import EIGHT_BITS, bits_at, left_of
 
 Place = tuple[str | None, int]
 Known = dict[Place, dict[int | None, bool]]
@@ -18,11 +19,16 @@ def _found(spark: SparkSession, known: Known, forced: set[tuple[Place, int | Non
     told = None
     if forced is not None:
         told = spark.createDataFrame([(*place, offset) for place, offset in forced], SCHEMA.rsplit(",", 1)[0])
-    found = [
-        tuple(row) for row in left_of(spark.createDataFrame(rows, SCHEMA).repartition(3), told).collect()
-    ]
+    found = [tuple(row) for row in left_of(_marks(spark.createDataFrame(rows, SCHEMA)), told).collect()]
     assert len(found) == len(set(found))
     return set(found)
+
+
+def _marks(positions: DataFrame) -> DataFrame:
+    bits = {f"standing{way}": bit for way, bit in bits_at(F.col("offset")).items()}
+    bits |= {f"odd{way}": bit for way, bit in bits_at(F.col("offset"), ~F.col("is_quiet")).items()}
+    known = positions.repartition(3).withColumns(bits)
+    return known.withColumn("eight", F.shiftright("offset", EIGHT_BITS))
 
 
 def _walked(known: Known, forced: set[tuple[Place, int | None]]) -> set[tuple]:

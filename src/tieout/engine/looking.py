@@ -18,25 +18,28 @@ from pyspark.sql import functions as F
 from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared
 from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, hashes_of
 from tieout.engine.joining import same
-from tieout.engine.keys import PLACE, POSITION
+from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
+from tieout.engine.neighbours import EIGHT_BITS, bits_at
 from tieout.engine.position_sets import as_set, within
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
 FEW_BUCKETS: Final = 1 / 4
 """Where a larger share of the buckets has to be looked into, all are."""
+_WITH_NEIGHBOURS: Final = 3
+"""A bucket is looked into with the one before and the one after it."""
 SHARE: Final = 200_000
 """So many rows, some megabytes, are added up at a time: a processor's own memory holds that, or nearly."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and a row a position: `marks`.
+    """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
 
-    `touched` is a set, or None for all buckets. `marks` say of a position whether it is quiet by itself, and of quiet
-    ones whether the window owns them and whether it saw them, how many microseconds they `took`, and `lot`, by which a
-    sample is drawn.
+    `touched` is a set, or None for all buckets. `marks` have one row for eight offsets, `eight`: as bits which of them
+    are `standing`, which are `odd`, that is not quiet by themselves, and which quiet ones the window has `seen`; and of
+    each quiet one that the window owns how many microseconds it `took_…`, and its `lot_…`, by which a sample is drawn.
     """
 
     touched: DataFrame | None
@@ -64,13 +67,14 @@ def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Loo
     if not counted["odd"]:
         return None
     rows = {ledger: ours(scope, ledger) for ledger in compared_ledgers(scope)}
-    touched = None
-    if counted["odd"] <= FEW_BUCKETS * counted["all"]:
+    share, touched = counted["odd"] / counted["all"], None
+    if share <= FEW_BUCKETS:
         touched = as_set(_with_neighbours(known), "bucket")
         bucket = bucket_of(compared.widths)
         rows = {ledger: materialised(within(side, touched, bucket)) for ledger, side in rows.items()}
     every = [_narrow(scope, compared, ledger, side) for ledger, side in rows.items()]
-    return Look(touched, rows, materialised(_marks(scope, every, compared)))
+    tasks = _tasks(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
+    return Look(touched, rows, materialised(_marks(_positions(scope, every, compared, tasks))))
 
 
 def _told_apart(compared: Compared, forced: DataFrame | None) -> DataFrame:
@@ -95,7 +99,7 @@ def _with_neighbours(buckets: DataFrame) -> DataFrame:
 
 
 def _narrow(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
-    """Return what `_marks` asks of one ledger's rows; hashes of pairs that it is not of are null."""
+    """Return what `_positions` asks of one ledger's rows; hashes of pairs that it is not of are null."""
     known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, compared.columns)
     own, nothing = hashes_of(compared.columns, ledger), F.lit(None).cast("bigint")
     is_plain, is_inside = _bits(ledger)
@@ -116,8 +120,8 @@ def _bits(ledger: Ledger) -> tuple[int, int]:
     return 1 << place, 2 << place
 
 
-def _marks(scope: Scope, rows: Sequence[DataFrame], compared: Compared) -> DataFrame:
-    """Return the marks of a look at these rows of the ledgers.
+def _positions(scope: Scope, rows: Sequence[DataFrame], compared: Compared, tasks: int) -> DataFrame:
+    """Return the positions at which these rows of the ledgers are, and what is asked of each.
 
     A position has one plain row of each ledger where it has as many rows as there are ledgers, and plain ones of all.
     Two equal values, and no other two, leave nothing under XOR; a hash that a ledger has not is null, and passed over.
@@ -131,7 +135,7 @@ def _marks(scope: Scope, rows: Sequence[DataFrame], compared: Compared) -> DataF
     # Hardly any position has two rows in one task: to add up before the shuffle would be to add up twice.
     positions = (
         reduce(DataFrame.unionByName, rows)
-        .repartition(_tasks(scope), *BUCKET)
+        .repartition(tasks, *BUCKET)
         .groupBy(*BUCKET, "offset")
         .agg(
             F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
@@ -143,16 +147,47 @@ def _marks(scope: Scope, rows: Sequence[DataFrame], compared: Compared) -> DataF
     )
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
     is_quiet = F.col("is_matched") & is_in_time
-    took = F.when(is_quiet, F.unix_micros("seen_at") - F.unix_micros("done_at"))
-    is_owned, is_seen = (_has(_bits(ledger)[1]) for ledger in SIDES)
+    is_owned, is_seen = (is_quiet & _has(_bits(ledger)[1]) for ledger in SIDES)
+    took = F.unix_micros("seen_at") - F.unix_micros("done_at")
     return positions.select(
-        *POSITION,
+        *BUCKET,
+        "offset",
         is_quiet.alias("is_quiet"),
-        is_owned.alias("is_owned"),
         is_seen.alias("is_seen"),
-        took.alias("took"),
-        "lot",
+        F.when(is_owned, took).alias("took"),
+        F.when(is_owned, F.col("lot")).alias("lot"),
     )
+
+
+def _marks(positions: DataFrame) -> DataFrame:
+    """Return the marks of positions, as a `Look` has them: kept one by one they would take four times the memory."""
+    offset = F.col("offset")
+    bits = {f"standing{way}": bit for way, bit in bits_at(offset).items()}
+    bits |= {f"odd{way}": bit for way, bit in bits_at(offset, ~F.col("is_quiet")).items()}
+    bits["seen"] = bits_at(offset, F.col("is_seen"))[""]
+    place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
+    of_one = [
+        F.max(F.when(place == number, F.col(name))).alias(f"{name}_{number}")
+        for name in ("took", "lot")
+        for number in range(1 << EIGHT_BITS)
+    ]
+    of_all = [F.bit_or(bit).alias(name) for name, bit in bits.items()]
+    return positions.groupBy(*BUCKET, F.shiftright(offset, EIGHT_BITS).alias("eight")).agg(*of_all, *of_one)
+
+
+def quiet_in(marks: DataFrame) -> DataFrame:
+    """Return a row for each quiet position that the window owns or saw: whether it `is_seen`, and `took` and `lot`.
+
+    Both are null where the window does not own it.
+    """
+    every = []
+    for number in range(1 << EIGHT_BITS):
+        offset = F.shiftleft("eight", EIGHT_BITS).bitwiseOR(number)
+        is_seen = F.col("seen").bitwiseAND(bits_at(offset)[""]) != 0
+        told = {"offset": offset, "is_seen": is_seen}
+        told |= {name: F.col(f"{name}_{number}") for name in ("took", "lot")}
+        every.append(F.struct(*[value.alias(name) for name, value in told.items()]))
+    return marks.select(*PLACE, F.inline(F.array(*every))).filter("is_seen OR took IS NOT NULL")
 
 
 def _has(bit: int, facts: Column | None = None) -> Column:
@@ -160,6 +195,7 @@ def _has(bit: int, facts: Column | None = None) -> Column:
     return told.bitwiseAND(bit) != 0
 
 
-def _tasks(scope: Scope) -> int:
-    """Return in how many tasks the positions are added up, so that each has few enough to be quick."""
-    return 1 + sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope)) // SHARE
+def _tasks(scope: Scope, share: float) -> int:
+    """Return in how many tasks a share of the rows is added up, so that each has few enough to be quick."""
+    rows = sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope))
+    return 1 + int(share * rows) // SHARE

@@ -12,28 +12,45 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.keys import PLACE, POSITION
+from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
 
 _BITS: Final = 5
 _LAST: Final = (1 << _BITS) - 1
+_WAYS: Final = ("", "_back")
+EIGHT_BITS: Final = 3
+"""Marks are kept for eight offsets together."""
 _ALL: Final = (1 << (1 << _BITS)) - 1
 
 
-def left_of(positions: DataFrame, forced: DataFrame | None) -> DataFrame:
+def bits_at(offset: Column, condition: Column | None = None) -> dict[str, Column]:
+    """Return an offset's bit in its span, from the left and from the right, by the end of its name; 0 unless it holds.
+
+    A null offset has the last bit of a span of its own, which stands before all others.
+    """
+    place = F.coalesce(offset.bitwiseAND(_LAST), F.lit(_LAST)).cast("int")
+    one, nothing = F.lit(1).cast("bigint"), F.lit(0).cast("bigint")
+    bits = {way: _shifted(one, at) for way, at in (("", place), ("_back", F.lit(_LAST) - place))}
+    return (
+        bits if condition is None else {w: F.when(condition, b).otherwise(nothing) for w, b in bits.items()}
+    )
+
+
+def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     """Return what is left of positions, kept: the odd ones, those next to them, and each partition's position 0.
 
-    | topic | partition | offset | is_quiet |   | topic | partition | offset | is_odd | is_left |
-    |-------|-----------|--------|----------|   |-------|-----------|--------|--------|---------|
-    | a     | 0         | 0      | true     | → | a     | 0         | 0      | false  | false   |
-    | a     | 0         | 3      | true     |   | a     | 0         | 7      | false  | true    |
-    | a     | 0         | 7      | true     |   | a     | 0         | 8      | true   | true    |
-    | a     | 0         | 8      | false    |   |       |           |        |        |         |
+    The `marks` are those of a `Look`.
+
+    | topic | partition | eight | standing | odd |   | topic | partition | offset | is_odd | is_left |
+    |-------|-----------|-------|----------|-----|   |-------|-----------|--------|--------|---------|
+    | a     | 0         | 0     | 0b1001   | 0   | → | a     | 0         | 0      | false  | false   |
+    | a     | 0         | 1     | 1 << 8   | …   |   | a     | 0         | 3      | false  | true    |
+    |       |           |       |          |     |   | a     | 0         | 8      | true   | true    |
 
     Odd are positions that are not quiet, and such of them as are `forced`. `is_left` is false of a position 0 that
-    nothing but the rule about it leaves. A null offset stands before all others.
+    nothing but the rule about it leaves.
     """
-    spans = _with_near(_spans(positions, forced))
+    spans = _with_near(_spans(marks, forced))
     told = ("odd", "near", "near_back")
     is_some = F.greatest(*told) > 0
     place = F.explode(F.sequence(F.lit(0), F.lit(_LAST))).alias("place")
@@ -47,27 +64,18 @@ def left_of(positions: DataFrame, forced: DataFrame | None) -> DataFrame:
     return materialised(found.filter("is_left OR offset = 0"))
 
 
-def _spans(positions: DataFrame, forced: DataFrame | None) -> DataFrame:
+def _spans(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     """Return one row a span, with bits for the positions that are `standing` there and for those that are `odd`."""
-    every = positions.select(*POSITION, F.lit(True).alias("stands"), (~F.col("is_quiet")).alias("is_odd"))
+    names = [f"{name}{way}" for name in ("standing", "odd") for way in _WAYS]
+    known = marks.select(*PLACE, F.shiftright("eight", _BITS - EIGHT_BITS).alias("span"), *names)
     if forced is not None:
-        told = {"stands": F.lit(False), "is_odd": F.lit(True)}
-        every = every.unionByName(forced.select(*POSITION).withColumns(told))
-    place = F.coalesce(F.col("offset").bitwiseAND(_LAST), F.lit(_LAST)).cast("int")
-    known = every.select(
-        *PLACE, F.shiftright("offset", _BITS).alias("span"), place.alias("place"), "stands", "is_odd"
-    )
-    bits = {"": F.expr("shiftleft(1L, place)"), "_back": F.expr(f"shiftleft(1L, {_LAST} - place)")}
-    nothing = F.lit(0).cast("bigint")
-    sums = [
-        F.bit_or(F.when(F.col(is_one), bit).otherwise(nothing)).alias(f"{name}{way}")
-        for way, bit in bits.items()
-        for name, is_one in (("standing", "stands"), ("odd", "is_odd"))
-    ]
-    found = known.groupBy(*PLACE, "span").agg(*sums).filter("standing <> 0")
-    return found.withColumns(
-        {f"odd{way}": F.col(f"odd{way}").bitwiseAND(F.col(f"standing{way}")) for way in bits}
-    )
+        bits = {f"odd{way}": bit for way, bit in bits_at(F.col("offset")).items()}
+        nothing = {f"standing{way}": F.lit(0).cast("bigint") for way in _WAYS}
+        told = [value.alias(name) for name, value in (bits | nothing).items()]
+        known = known.unionByName(forced.select(*PLACE, F.shiftright("offset", _BITS).alias("span"), *told))
+    found = known.groupBy(*PLACE, "span").agg(*[F.bit_or(name).alias(name) for name in names])
+    is_there = {f"odd{way}": F.col(f"odd{way}").bitwiseAND(F.col(f"standing{way}")) for way in _WAYS}
+    return found.filter("standing <> 0").withColumns(is_there)
 
 
 def _with_near(spans: DataFrame) -> DataFrame:
@@ -92,6 +100,11 @@ def _ends_odd(way: str) -> Column:
     """Return whether the highest of the bits is odd: then the odd ones are a greater number than the others."""
     odd = F.col(f"odd{way}")
     return odd > F.col(f"standing{way}").bitwiseXOR(odd)
+
+
+def _shifted(one: Column, place: Column) -> Column:
+    """Return the number shifted by as many places as another column says."""
+    return F.call_function("shiftleft", one, place)
 
 
 def _has(bits: str, place: Column) -> Column:

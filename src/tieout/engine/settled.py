@@ -20,7 +20,7 @@ from tieout.engine.comparing import SIDES, Compared
 from tieout.engine.fingerprint import Widths, bucket_of, sampled_millis
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE
-from tieout.engine.looking import Look, compared_ledgers, ours
+from tieout.engine.looking import Look, compared_ledgers, ours, quiet_in
 from tieout.engine.materialising import materialised
 from tieout.engine.position_sets import outside
 from tieout.engine.positions import commits_of
@@ -149,15 +149,14 @@ def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
 
     `micros` and `seconds` are of the messages that the window owns: of all, and of one by its lot; null without one.
     """
-    took, lot = (F.when(F.col("is_owned"), F.col(name)) for name in ("took", "lot"))
     return (
-        outside(marks, rest.positions)
+        outside(quiet_in(marks), rest.positions)
         .groupBy(*PLACE, bucket_of(widths))
         .agg(
-            F.count_if("is_owned").alias("sent"),
+            F.count("took").alias("sent"),
             F.count_if("is_seen").alias("seen"),
-            F.sum(took).cast("decimal(38,0)").alias("micros"),
-            (F.min_by(took, lot) / 1_000_000).alias("seconds"),
+            F.sum("took").cast("decimal(38,0)").alias("micros"),
+            (F.min_by("took", "lot") / 1_000_000).alias("seconds"),
         )
         .select(*PLACE, "sent", "seen", "micros", "seconds")
     )
