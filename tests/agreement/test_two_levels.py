@@ -23,7 +23,7 @@ from tests.oracle.random_histories import COLUMNS, RandomHistory, draw_setting, 
 from tests.oracle.simulating import Row, Simulation
 from tests.oracle.varying import VARIATIONS, Variation
 
-from tieout.engine import levels, rest
+from tieout.engine import levels, looking, rest
 from tieout.engine.comparing import compare
 from tieout.engine.fingerprint import Side, Widths
 from tieout.engine.keys import POSITION
@@ -38,7 +38,7 @@ SIZE = 70
 PLAIN = 15
 """How many histories have twists, and how many none, for each of the contracts."""
 FAMILIES, FAMILY = 8, 30
-WIDE, NARROW = (Widths(), rest.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
+WIDE, NARROW = (Widths(), looking.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
 """Widths of buckets and hashes, and up to which share of the buckets no more is looked into than has to be."""
 NEEDED = frozenset(
     {"topic", "partition", "offset", "attempted_at", "processed_at", "outcome", "record_timestamp"}
@@ -467,9 +467,9 @@ def _bounds(scope: Scope) -> DataFrame | None:
 
 def _doubted(found: rest.Rest, whole: Scope) -> set[int]:
     """Return the numbers of the histories that are not all quiet, or in which an order or a commit is broken."""
-    assert found.look is not None
+    assert found.odd is not None
     told = [
-        found.look.marks.filter("NOT is_quiet"),
+        found.odd,
         *doubtful_commits(whole, _bounds(whole)),
         *reorders(whole),
     ]
@@ -543,7 +543,7 @@ def test_what_is_left_has_the_statement_of_the_whole(
     for batch in batches(histories):
         whole = None
         for widths, few_buckets in tried:
-            monkeypatch.setattr(rest, "FEW_BUCKETS", few_buckets)
+            monkeypatch.setattr(looking, "FEW_BUCKETS", few_buckets)
             with suited_to(spark, is_small=True):
                 left = _left(spark, batch.histories, widths)
                 if left is None:

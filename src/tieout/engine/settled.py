@@ -17,14 +17,16 @@ from tieout.engine.classes.reordered import reorder_consumer, reorder_output, re
 from tieout.engine.classes.standing import COMMIT_ROWS, commit_out_of_range, commit_regression
 from tieout.engine.classes.stretches import commit_stale
 from tieout.engine.comparing import SIDES, Compared
-from tieout.engine.fingerprint import BUCKET, bucket_of, sampled_millis
+from tieout.engine.fingerprint import Widths, bucket_of, sampled_millis
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE
+from tieout.engine.looking import Look, compared_ledgers, ours, quiet_in
 from tieout.engine.materialising import materialised
+from tieout.engine.position_sets import outside
 from tieout.engine.positions import commits_of
 from tieout.engine.quiet import Quiet, Sums, as_messages, by_key
 from tieout.engine.records import as_records
-from tieout.engine.rest import Look, Rest, compared_ledgers, ours, without
+from tieout.engine.rest import Rest
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
 from tieout.engine.statement import COUNTS
@@ -92,10 +94,10 @@ def reorders(scope: Scope) -> Iterator[DataFrame]:
 
 def sums_of(compared: Compared, rest: Rest) -> Sums:
     """Return what the messages that are not left to the rules add up to."""
-    marks = None if rest.look is None else without(rest.look.marks, rest.positions)
+    looked = None if rest.look is None else materialised(_looked(rest.look.marks, rest, compared.widths))
     return Sums(
-        counts=materialised(_counts(compared, rest.look, marks)),
-        latencies=materialised(_latencies(compared, rest.look, marks)),
+        counts=materialised(_counts(compared, rest.look, looked)),
+        latencies=materialised(_latencies(compared, rest.look, looked)),
         share=1 << compared.widths.bucket_bits,
     )
 
@@ -105,7 +107,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
 
     `bounds` are the log's, None where none is declared.
     """
-    rows = {ledger: without(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
+    rows = {ledger: outside(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
     positions = None
     if bounds is not None:
         rows[Ledger.LOG] = as_records(rows[Ledger.LOG])
@@ -132,25 +134,43 @@ def _ranges(scope: Scope, bounds: DataFrame) -> DataFrame:
 
 
 def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:
+    """Return the buckets that nobody looked into."""
     if look is None:
         return buckets
-    touched = look.touched.select(*[F.col(name).alias(f"t_{name}") for name in BUCKET])
-    return buckets.join(F.broadcast(touched), same(BUCKET, "t_"), how="left_anti")
+    return buckets.limit(0) if look.touched is None else outside(buckets, look.touched, F.col("bucket"))
 
 
-def _counts(compared: Compared, look: Look | None, marks: DataFrame | None) -> DataFrame:
+def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
+    """Return what the positions of a look that are not left to the rules add up to, one row a bucket.
+
+    | topic | partition | sent | seen | micros | seconds |
+    |-------|-----------|------|------|--------|---------|
+    | a     | 0         | 126  | 126  | 63000  | 0.0005  |
+
+    `micros` and `seconds` are of the messages that the window owns: of all, and of one by its lot; null without one.
+    """
+    return (
+        outside(quiet_in(marks), rest.positions)
+        .groupBy(*PLACE, bucket_of(widths))
+        .agg(
+            F.count("took").alias("sent"),
+            F.count_if("is_seen").alias("seen"),
+            F.sum("took").cast("decimal(38,0)").alias("micros"),
+            (F.min_by("took", "lot") / 1_000_000).alias("seconds"),
+        )
+        .select(*PLACE, "sent", "seen", "micros", "seconds")
+    )
+
+
+def _counts(compared: Compared, look: Look | None, looked: DataFrame | None) -> DataFrame:
     """Return the statement's counts per topic partition that the window touches with quiet messages."""
     nothing = F.lit(0).cast("bigint")
     sent, arrived = (_untouched(side.filter("is_plain"), look) for side in (compared.sent, compared.arrived))
     inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(
         arrived.select(*PLACE, nothing.alias("sent"), F.col("inside").alias("seen"))
     )
-    if marks is not None:
-        told = [
-            F.col(name).cast("bigint").alias(alias)
-            for name, alias in (("is_owned", "sent"), ("is_seen", "seen"))
-        ]
-        inside = inside.unionByName(marks.select(*PLACE, *told))
+    if looked is not None:
+        inside = inside.unionByName(looked.select(*PLACE, "sent", "seen"))
     summed = (
         inside.groupBy(*PLACE)
         .agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
@@ -161,24 +181,15 @@ def _counts(compared: Compared, look: Look | None, marks: DataFrame | None) -> D
     return summed.select(*PLACE, *[value.alias(name) for name, value in values.items()])
 
 
-def _latencies(compared: Compared, look: Look | None, marks: DataFrame | None) -> DataFrame:
+def _latencies(compared: Compared, look: Look | None, looked: DataFrame | None) -> DataFrame:
     """Return per bucket the `micros` of the window's quiet messages together, and the `seconds` of one by its hash."""
     whole = _untouched(compared.together.filter("owned > 0"), look)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = (F.col("seen_micros") - F.col("done_micros")).cast("decimal(38,0)").alias("micros")
     known = whole.select((millis / 1000).alias("seconds"), micros)
-    if marks is None:
+    if looked is None:
         return known
-    took = F.unix_micros("seen_at") - F.unix_micros("done_at")
-    of_one = (
-        marks.filter("is_owned")
-        .groupBy(*PLACE, bucket_of(compared.widths))
-        .agg(
-            (F.min_by(took, "lot") / 1_000_000).alias("seconds"),
-            F.sum(took).cast("decimal(38,0)").alias("micros"),
-        )
-    )
-    return known.unionByName(of_one.select("seconds", "micros"))
+    return known.unionByName(looked.filter("sent > 0").select("seconds", "micros"))
 
 
 def _progress(scope: Scope, compared: Compared, output: DataFrame) -> DataFrame:

@@ -1,0 +1,201 @@
+"""A look into buckets: which of their positions are quiet, and what is kept of those.
+
+A position is quiet where it has one plain row on each side, and in the log where one is declared, all with the same
+content and in time. The rows of a bucket go through one shuffle, each as a few numbers.
+Docs: docs/explanation/two-levels.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared
+from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, hashes_of
+from tieout.engine.joining import same
+from tieout.engine.keys import PLACE
+from tieout.engine.materialising import materialised
+from tieout.engine.neighbours import EIGHT_BITS, bits_at
+from tieout.engine.position_sets import as_set, within
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+FEW_BUCKETS: Final = 1 / 4
+"""Where a larger share of the buckets has to be looked into, all are."""
+_WITH_NEIGHBOURS: Final = 3
+"""A bucket is looked into with the one before and the one after it."""
+SHARE: Final = 200_000
+"""So many rows, some megabytes, are added up at a time: a processor's own memory holds that, or nearly."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
+
+    `touched` is a set, or None for all buckets. `marks` have one row for eight offsets, `eight`: as bits which of them
+    are `standing`, which are `odd`, that is not quiet by themselves, and which quiet ones the window has `seen`; and of
+    each quiet one that the window owns how many microseconds it `took_…`, and its `lot_…`, by which a sample is drawn.
+    """
+
+    touched: DataFrame | None
+    rows: Mapping[Ledger, DataFrame]
+    marks: DataFrame
+
+
+def ours(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return a ledger's rows: of the output those of the judged group, of the log those that are records."""
+    rows = scope.rows(ledger)
+    if ledger is Ledger.LOG:
+        return rows.filter(F.col("offset").isNotNull())
+    return rows if ledger is Ledger.PRODUCED else rows.filter(scope.is_ours())
+
+
+def compared_ledgers(scope: Scope) -> tuple[Ledger, ...]:
+    """Return both sides, and the log where it is declared."""
+    return tuple(ledger for ledger in COMPARED_LEDGERS if ledger in scope.evidence)
+
+
+def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | None:
+    """Return a look into the buckets that are not certain or have `forced` positions, None where there are none."""
+    known = _told_apart(compared, forced)
+    counted = known.agg(F.count("*").alias("all"), F.count_if("is_odd").alias("odd")).collect()[0]
+    if not counted["odd"]:
+        return None
+    rows = {ledger: ours(scope, ledger) for ledger in compared_ledgers(scope)}
+    share, touched = counted["odd"] / counted["all"], None
+    if share <= FEW_BUCKETS:
+        touched = as_set(_with_neighbours(known), "bucket")
+        bucket = bucket_of(compared.widths)
+        rows = {ledger: materialised(within(side, touched, bucket)) for ledger, side in rows.items()}
+    every = [_narrow(scope, compared, ledger, side) for ledger, side in rows.items()]
+    tasks = _tasks(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
+    return Look(touched, rows, materialised(_marks(_positions(scope, every, compared, tasks))))
+
+
+def _told_apart(compared: Compared, forced: DataFrame | None) -> DataFrame:
+    """Return the buckets, with `is_odd` where they have to be looked into, and `is_sent` where anything was sent."""
+    odd = F.col("is_dirty") | F.col("is_unclear")
+    known = compared.together.select(*BUCKET, odd.alias("is_odd"), (F.col("sent") > 0).alias("is_sent"))
+    if forced is None:
+        return known
+    at = forced.select(*PLACE, bucket_of(compared.widths).alias("bucket")).distinct()
+    marked = at.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET], F.lit(True).alias("is_forced"))
+    is_odd = F.col("is_odd") | F.coalesce("is_forced", F.lit(False))
+    joined = known.join(marked, same(BUCKET, "n_"), how="left")
+    return joined.select(*BUCKET, is_odd.alias("is_odd"), "is_sent")
+
+
+def _with_neighbours(buckets: DataFrame) -> DataFrame:
+    """Return the odd buckets, those before and after them, and each partition's first."""
+    in_order = Window.partitionBy(*PLACE).orderBy("bucket")
+    near = [F.coalesce(beside("is_odd").over(in_order), F.lit(False)) for beside in (F.lag, F.lead)]
+    known = buckets.filter("is_odd OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
+    return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
+
+
+def _narrow(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
+    """Return what `_positions` asks of one ledger's rows; hashes of pairs that it is not of are null."""
+    known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, compared.columns)
+    own, nothing = hashes_of(compared.columns, ledger), F.lit(None).cast("bigint")
+    is_plain, is_inside = _bits(ledger)
+    fact = F.lit(is_plain) + F.when(scope.in_window(F.col("own_time")), is_inside).otherwise(0)
+    return known.select(
+        *PLACE,
+        bucket_of(compared.widths).alias("bucket"),
+        "offset",
+        *[(F.col(name) if name in own else nothing).alias(name) for name in hashes_of(compared.columns)],
+        "time",
+        F.when(F.col("is_plain"), fact).otherwise(0).alias("facts"),
+    )
+
+
+def _bits(ledger: Ledger) -> tuple[int, int]:
+    """Return the two bits that say of a row that it is a plain one of the ledger, and that it is one of the window."""
+    place = 2 * COMPARED_LEDGERS.index(ledger)
+    return 1 << place, 2 << place
+
+
+def _positions(scope: Scope, rows: Sequence[DataFrame], compared: Compared, tasks: int) -> DataFrame:
+    """Return the positions at which these rows of the ledgers are, and what is asked of each.
+
+    A position has one plain row of each ledger where it has as many rows as there are ledgers, and plain ones of all.
+    Two equal values, and no other two, leave nothing under XOR; a hash that a ledger has not is null, and passed over.
+    """
+    ledgers = compared_ledgers(scope)
+    is_sent, is_effect = (_has(_bits(ledger)[0]) for ledger in SIDES)
+    one_each = (F.count("*") == len(ledgers)) & reduce(
+        Column.__and__, [_has(_bits(ledger)[0], F.bit_or("facts")) for ledger in ledgers]
+    )
+    is_equal = reduce(Column.__and__, [F.bit_xor(name) == 0 for name in hashes_of(compared.columns)])
+    # Hardly any position has two rows in one task: to add up before the shuffle would be to add up twice.
+    positions = (
+        reduce(DataFrame.unionByName, rows)
+        .repartition(tasks, *BUCKET)
+        .groupBy(*BUCKET, "offset")
+        .agg(
+            F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
+            F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
+            F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
+            F.bit_or("facts").alias("facts"),
+            F.min("first").alias("lot"),
+        )
+    )
+    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
+    is_quiet = F.col("is_matched") & is_in_time
+    is_owned, is_seen = (is_quiet & _has(_bits(ledger)[1]) for ledger in SIDES)
+    took = F.unix_micros("seen_at") - F.unix_micros("done_at")
+    return positions.select(
+        *BUCKET,
+        "offset",
+        is_quiet.alias("is_quiet"),
+        is_seen.alias("is_seen"),
+        F.when(is_owned, took).alias("took"),
+        F.when(is_owned, F.col("lot")).alias("lot"),
+    )
+
+
+def _marks(positions: DataFrame) -> DataFrame:
+    """Return the marks of positions, as a `Look` has them: kept one by one they would take four times the memory."""
+    offset = F.col("offset")
+    bits = {f"standing{way}": bit for way, bit in bits_at(offset).items()}
+    bits |= {f"odd{way}": bit for way, bit in bits_at(offset, ~F.col("is_quiet")).items()}
+    bits["seen"] = bits_at(offset, F.col("is_seen"))[""]
+    place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
+    of_one = [
+        F.max(F.when(place == number, F.col(name))).alias(f"{name}_{number}")
+        for name in ("took", "lot")
+        for number in range(1 << EIGHT_BITS)
+    ]
+    of_all = [F.bit_or(bit).alias(name) for name, bit in bits.items()]
+    return positions.groupBy(*BUCKET, F.shiftright(offset, EIGHT_BITS).alias("eight")).agg(*of_all, *of_one)
+
+
+def quiet_in(marks: DataFrame) -> DataFrame:
+    """Return a row for each quiet position that the window owns or saw: whether it `is_seen`, and `took` and `lot`.
+
+    Both are null where the window does not own it.
+    """
+    every = []
+    for number in range(1 << EIGHT_BITS):
+        offset = F.shiftleft("eight", EIGHT_BITS).bitwiseOR(number)
+        is_seen = F.col("seen").bitwiseAND(bits_at(offset)[""]) != 0
+        told = {"offset": offset, "is_seen": is_seen}
+        told |= {name: F.col(f"{name}_{number}") for name in ("took", "lot")}
+        every.append(F.struct(*[value.alias(name) for name, value in told.items()]))
+    return marks.select(*PLACE, F.inline(F.array(*every))).filter("is_seen OR took IS NOT NULL")
+
+
+def _has(bit: int, facts: Column | None = None) -> Column:
+    told = F.col("facts") if facts is None else facts
+    return told.bitwiseAND(bit) != 0
+
+
+def _tasks(scope: Scope, share: float) -> int:
+    """Return in how many tasks a share of the rows is added up, so that each has few enough to be quick."""
+    rows = sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope))
+    return 1 + int(share * rows) // SHARE

@@ -1,0 +1,67 @@
+"""Sets of positions, or of buckets, as bits: so small that nearly every one can be sent to all executors.
+
+What is left of a window is taken out of its rows many times. As rows, a few hundred thousand positions are too many to
+be sent around, and each time all rows would be shuffled and sorted beside them; as bits, they are a few thousand rows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.joining import FEW_ROWS, same
+from tieout.engine.keys import PLACE
+from tieout.engine.materialising import materialised
+
+_WORD_BITS: Final = 6
+_SPAN_BITS: Final = 10
+_WORDS: Final = 1 << (_SPAN_BITS - _WORD_BITS)
+
+
+def as_set(rows: DataFrame, number: str = "offset") -> DataFrame:
+    """Return the rows' numbers in their topic partitions as a set, kept: one row for 1,024 consecutive ones.
+
+    | topic | partition | offset |   | s_topic | s_partition | s_span | s_words      |
+    |-------|-----------|--------|   |---------|-------------|--------|--------------|
+    | a     | 0         | 3      | → | a       | 0           | 0      | [8, 2, 0, …] |
+    | a     | 0         | 65     |   | a       | 0           | null   | [0, 0, 0, …] |
+    | a     | 0         | null   |   |         |             |        |              |
+
+    Null is a number as any other. Up to `FEW_ROWS` rows are sent to every executor, each of some 200 bytes.
+    """
+    known = rows.select(*PLACE, F.col(number).alias("number"))
+    bit, nothing = F.expr("shiftleft(1L, cast(number & 63 as int))"), F.lit(0).cast("bigint")
+    is_there = [_word(F.col("number")) == place for place in range(_WORDS)]
+    words = [F.coalesce(F.bit_or(F.when(condition, bit)), nothing) for condition in is_there]
+    spans = known.groupBy(*PLACE, _span(F.col("number")).alias("span")).agg(F.array(*words).alias("words"))
+    found = materialised(spans.select(*[F.col(name).alias(f"s_{name}") for name in spans.columns]))
+    # To make a table of what is never more than the rows beside it spares sorting those.
+    return F.broadcast(found) if found.count() <= FEW_ROWS else found.hint("shuffle_hash")
+
+
+def within(rows: DataFrame, chosen: DataFrame, number: Column | None = None) -> DataFrame:
+    """Return the rows whose number, their `offset` unless told, is in a set of their topic partition."""
+    return rows.join(chosen, _is_in(number), how="left_semi")
+
+
+def outside(rows: DataFrame, chosen: DataFrame | None, number: Column | None = None) -> DataFrame:
+    """Return the rows whose number is not in a set of their topic partition; all where there is no set."""
+    return rows if chosen is None else rows.join(chosen, _is_in(number), how="left_anti")
+
+
+def _is_in(told: Column | None) -> Column:
+    number = F.col("offset") if told is None else told
+    bit = number.bitwiseAND((1 << _WORD_BITS) - 1).cast("int")
+    is_told = F.bit_get(F.get("s_words", _word(number)), bit) == 1
+    return same(PLACE, "s_") & _span(number).eqNullSafe(F.col("s_span")) & (number.isNull() | is_told)
+
+
+def _span(number: Column) -> Column:
+    return F.shiftright(number, _SPAN_BITS)
+
+
+def _word(number: Column) -> Column:
+    """Return the place among its span's words of the one that has the number's bit."""
+    return F.shiftright(number, _WORD_BITS).bitwiseAND(_WORDS - 1).cast("int")
