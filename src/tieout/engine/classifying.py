@@ -72,10 +72,8 @@ def _is_judged_here(scope: Scope) -> Column:
 
 def _flags(scope: Scope) -> Column:
     """Return everything else that holds of a message beside its primary class, sorted."""
-    others = F.filter(
-        F.slice("held", 2, len(MESSAGE_RULES)),
-        lambda name: ~name.isin([name.value for name in _DISPOSITION_ONLY]),
-    )
+    never = F.array(*[F.lit(name.value) for name in sorted(_DISPOSITION_ONLY)])
+    others = F.array_except(F.slice("held", 2, len(MESSAGE_RULES)), never)
     is_pending = F.array_contains("held", BreakClass.IN_FLIGHT.value)
     extras = {
         "OVERDUE": is_pending & is_overdue() & (F.col("acceptance") == "accepted"),

@@ -60,6 +60,8 @@ def disposed(
 
 def _is_committed_ahead(scope: Scope) -> Column:
     """Return whether a commit covered a record without effect, the evidence being complete beyond what it may take."""
+    if Ledger.COMMITTED not in scope.evidence:
+        return F.lit(False)
     is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
     if scope.contract.identity == Identity.CONTENT:
         is_open &= ~F.col("may_be_elsewhere")

@@ -23,14 +23,13 @@ from tieout.engine.materialising import materialised
 from tieout.engine.neighbours import EIGHT_BITS, bits_at
 from tieout.engine.position_sets import as_set, within
 from tieout.engine.scope import Scope
+from tieout.engine.session import ROWS_PER_TASK
 from tieout.model import Ledger
 
 FEW_BUCKETS: Final = 1 / 4
 """Where a larger share of the buckets has to be looked into, all are."""
 _WITH_NEIGHBOURS: Final = 3
 """A bucket is looked into with the one before and the one after it."""
-SHARE: Final = 200_000
-"""So many rows, some megabytes, are added up at a time: a processor's own memory holds that, or nearly."""
 
 
 @dataclass(frozen=True)
@@ -198,4 +197,4 @@ def _has(bit: int, facts: Column | None = None) -> Column:
 def _tasks(scope: Scope, share: float) -> int:
     """Return in how many tasks a share of the rows is added up, so that each has few enough to be quick."""
     rows = sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope))
-    return 1 + int(share * rows) // SHARE
+    return 1 + int(share * rows) // ROWS_PER_TASK

@@ -28,11 +28,12 @@ def materialised(rows: DataFrame) -> DataFrame:
     """
     if has_one_partition(rows.sparkSession):
         return rows.coalesce(1).localCheckpoint(eager=True)
-    same_in_all = dict(_constants(rows))
+    same_in_all = {name: value.alias(name) for name, value in _constants(rows)}
     if len(same_in_all) == len(rows.columns):
         return rows.localCheckpoint(eager=True)
     kept = rows.drop(*same_in_all).localCheckpoint(eager=True)
-    return kept.select(*[same_in_all.get(name, F.col(name)).alias(name) for name in rows.columns])
+    # A column that is named anew, be it the same name, is another one to Spark, which forgets how rows are partitioned.
+    return kept.select(*[same_in_all.get(name, F.col(name)) for name in rows.columns])
 
 
 def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:

@@ -63,9 +63,8 @@ def _first_rows(ledger: Ledger, rows: DataFrame, found: DataFrame) -> DataFrame:
     """Return per `proof_of` its first rows among those `found` in the ledger, as one array named after the ledger."""
     canonical = [name for name in SCHEMAS[ledger].names if name in rows.columns]
     content = F.struct(*canonical)
-    oldest = Window.partitionBy("proof_of").orderBy(
-        F.col(TIME_COLUMN[ledger]).asc_nulls_last(), F.xxhash64(F.to_json(content))
-    )
+    in_time = F.col(TIME_COLUMN[ledger]).asc_nulls_last()
+    oldest = Window.partitionBy("proof_of").orderBy(in_time, F.xxhash64(*canonical))
     placed = found.withColumn("place", F.row_number().over(oldest))
     first = placed.filter(F.col("place") <= ROWS_PER_LEDGER).select(
         "proof_of", F.struct("place", content.alias("row")).alias("entry")

@@ -95,7 +95,7 @@ def reconcile(
     if isinstance(found, Settled):
         return _of_settled(found, run_id=run_id, now=now)
     scope = found or Scope(contract, window, {ledger: known.kept() for ledger, known in opened.items()})
-    with suited_to(spark, is_small=not scope.is_large):
+    with suited_to(spark, is_small=not scope.is_large, rows=scope.row_count):
         return reconciled(scope, run_id=run_id, now=now, progress=progress)
 
 

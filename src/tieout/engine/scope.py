@@ -56,12 +56,16 @@ class Scope:
         return replace(self, evidence={**self.evidence, ledger: replace(found, coverage=coverage)})
 
     @property
+    def row_count(self) -> int:
+        """How many rows of all ledgers the rules are put to."""
+        if self.size is not None:
+            return self.size
+        return sum(found.coverage.rows for found in self.evidence.values())
+
+    @property
     def is_large(self) -> bool:
         """Whether rows are many, so that steps which spare work per row are worth planning."""
-        size = (
-            sum(found.coverage.rows for found in self.evidence.values()) if self.size is None else self.size
-        )
-        return size > SMALL_ROWS
+        return self.row_count > SMALL_ROWS
 
     @property
     def effect_ledger(self) -> Ledger:

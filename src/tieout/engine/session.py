@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +52,10 @@ _DELTA_LOCAL: Final = {"spark.databricks.delta.snapshotPartitions": "2"}
 
 SMALL_ROWS: Final = 100_000
 """Up to so many rows of all ledgers, as up to `SMALL_BYTES`, planning and compiling cost more than the work itself."""
+
+ROWS_PER_TASK: Final = 200_000
+"""So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
+_FEWEST_TASKS: Final = 8
 
 _SINGLE_PARTITION: Final = "spark.sql.maxSinglePartitionBytes"
 _SMALL: Final = {
@@ -141,10 +146,23 @@ def _remember_classes(spark: SparkSession) -> None:
 
 
 @contextmanager
-def suited_to(spark: SparkSession, *, is_small: bool) -> Iterator[None]:
-    """Set the session up for much or little evidence while the block runs; results do not depend on it."""
-    with set_to(spark, _SMALL if is_small else {}):
+def suited_to(spark: SparkSession, *, is_small: bool, rows: int | None = None) -> Iterator[None]:
+    """Set the session up for much or little evidence while the block runs; results do not depend on it.
+
+    `rows` are how many there are of much evidence, where that is known.
+    """
+    with set_to(spark, _SMALL if is_small else {} if rows is None else _for_many(rows)):
         yield
+
+
+def _for_many(rows: int) -> Mapping[str, str]:
+    """Return the settings for many rows: all shuffles have as many tasks.
+
+    What was kept by message then needs no shuffle to be joined by message again. Spark would else choose the number of
+    tasks anew after each shuffle, so that no two agree.
+    """
+    tasks = max(_FEWEST_TASKS, ceil(rows / ROWS_PER_TASK))
+    return {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(tasks)}
 
 
 def has_one_partition(spark: SparkSession) -> bool:

@@ -81,7 +81,7 @@ def trace(
     read_as = window or Window(now - timedelta(hours=1), now)
     evidence = read_evidence(spark, contract, read_as, now)
     scope = Scope(contract, read_as, evidence)
-    with suited_to(spark, is_small=not scope.is_large):
+    with suited_to(spark, is_small=not scope.is_large, rows=scope.row_count):
         return traced(scope, asked, is_judged=window is not None, progress=progress)
 
 
