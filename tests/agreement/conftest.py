@@ -6,6 +6,7 @@ A process has either a classic session or one of Spark Connect, so these tests r
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,7 @@ def spark() -> Iterator[SparkSession]:
     if SparkSession.getActiveSession() is not None:
         pytest.fail("a classic Spark session runs in this process; run `pytest tests/agreement` by itself")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     SparkContext._ensure_initialized()
     # PySpark takes a free port where this is set, else always 15002; Java, which started above, does not see it.
     os.environ["SPARK_TESTING"] = "1"

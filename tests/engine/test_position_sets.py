@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tieout.engine import position_sets
-from tieout.engine.position_sets import as_set, outside, within
+from tieout.engine.position_sets import as_set, outside, reach, within
 
 SCHEMA = "topic string, partition int, offset long"
 OFFSETS = (
@@ -69,3 +69,43 @@ def test_a_set_takes_a_row_for_a_thousand_positions(spark: SparkSession) -> None
         F.lit("a").alias("topic"), F.lit(0).alias("partition"), F.col("id").alias("offset")
     )
     assert as_set(positions).count() == 10
+
+
+def test_a_set_reaches_to_what_is_in_it_and_not_much_further(spark: SparkSession) -> None:
+    """Nulls and the greatest offsets too; neighbouring spans are one range."""
+    every = _rows(spark, EVERY)
+    greatest = 2**63 - 1
+    farthest = _rows(spark, [("a", 0, greatest)])
+    for numbers, width, beyond in (
+        ([0, 1, 1_023], 1, {None, -1, 1_024, 2**40}),
+        ([0, 1_024, 5_000], 128, {None, -1, 2**40, 2**62}),
+        ([-1, None, 2**40], 1, {-2_048, 0, 2**62}),
+        ([greatest >> 7], 128, {None, 0, 2**62}),
+    ):
+        found = as_set(spark.createDataFrame([("a", 0, number) for number in numbers], SCHEMA))
+
+        condition = reach(found, width)
+
+        assert condition is not None
+        inside = {row["offset"] for row in every.unionByName(farthest).filter(condition).collect()}
+        held = {
+            offset
+            for offset in (*OFFSETS, greatest)
+            if (offset if offset is None else offset // width) in numbers
+        }
+        assert held <= inside
+        assert inside & beyond == set()
+    assert [row["offset"] for row in farthest.filter(condition).collect()] == [greatest]
+
+
+def test_a_set_that_lies_scattered_reaches_everywhere(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many ranges would cost each row more than they save."""
+    rows = [("a", 0, 2_048 * place) for place in range(3)]
+    found = as_set(_rows(spark, rows))
+    for spans, ranges, is_told in ((3, 3, True), (2, 3, False), (3, 2, False)):
+        monkeypatch.setattr(position_sets, "_MOST_SPANS", spans)
+        monkeypatch.setattr(position_sets, "_MOST_RANGES", ranges)
+        assert (reach(found) is not None) is is_told
+    assert _rows(spark, EVERY).filter(reach(as_set(_rows(spark, rows).limit(0)))).count() == 0

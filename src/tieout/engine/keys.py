@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 
 PLACE: Final = ("topic", "partition")
 POSITION: Final = ("topic", "partition", "offset")
-TRANSACTION: Final = ("producer_id", "producer_session", "transaction_id")
+SESSION: Final = ("producer_id", "producer_session")
+TRANSACTION: Final = (*SESSION, "transaction_id")
 """What names a transaction of a producer."""
 NEVER: Final = "9999-12-31 00:00:00"
 """Stands for a time that is not known where the earliest is looked for."""

@@ -21,7 +21,7 @@ from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
 from tieout.engine.neighbours import EIGHT_BITS, bits_at
-from tieout.engine.position_sets import as_set, within
+from tieout.engine.position_sets import as_set, reach, within
 from tieout.engine.scope import Scope
 from tieout.engine.session import ROWS_PER_TASK
 from tieout.model import Ledger
@@ -69,8 +69,11 @@ def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Loo
     share, touched = counted["odd"] / counted["all"], None
     if share <= FEW_BUCKETS:
         touched = as_set(_with_neighbours(known), "bucket")
-        bucket = bucket_of(compared.widths)
-        rows = {ledger: materialised(within(side, touched, bucket)) for ledger, side in rows.items()}
+        bucket, near = bucket_of(compared.widths), reach(touched, 1 << compared.widths.bucket_bits)
+        rows = {
+            ledger: materialised(within(side if near is None else side.filter(near), touched, bucket))
+            for ledger, side in rows.items()
+        }
     every = [_narrow(scope, compared, ledger, side) for ledger, side in rows.items()]
     tasks = _tasks(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
     return Look(touched, rows, materialised(_marks(_positions(scope, every, compared, tasks))))

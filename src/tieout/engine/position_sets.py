@@ -6,6 +6,7 @@ be sent around, and each time all rows would be shuffled and sorted beside them;
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +18,8 @@ from tieout.engine.materialising import materialised
 
 _WORD_BITS: Final = 6
 _SPAN_BITS: Final = 10
+_MOST_SPANS: Final = 1_000
+_MOST_RANGES: Final = 8
 _WORDS: Final = 1 << (_SPAN_BITS - _WORD_BITS)
 
 
@@ -39,6 +42,26 @@ def as_set(rows: DataFrame, number: str = "offset") -> DataFrame:
     found = materialised(spans.select(*[F.col(name).alias(f"s_{name}") for name in spans.columns]))
     # To make a table of what is never more than the rows beside it spares sorting those.
     return F.broadcast(found) if found.count() <= FEW_ROWS else found.hint("shuffle_hash")
+
+
+def reach(chosen: DataFrame, width: int = 1) -> Column | None:
+    """Return a condition on `offset` that holds at least for a set's numbers, each of which is of `width` offsets.
+
+    It is a few ranges, by which files that keep the extremes of groups of rows leave whole groups unread. None where
+    the set reaches too far for that.
+    """
+    found = {row["s_span"] for row in chosen.select("s_span").distinct().limit(_MOST_SPANS + 1).collect()}
+    spans, size = sorted(found - {None}), width << _SPAN_BITS
+    starts = [span for span in spans if span - 1 not in found]
+    if len(found) > _MOST_SPANS or len(starts) > _MOST_RANGES:
+        return None
+    ends = [span for span in spans if span + 1 not in found]
+    ranges = [
+        F.col("offset").between(start * size, (end + 1) * size - 1)
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    nulls = [F.col("offset").isNull()] if None in found else []
+    return reduce(Column.__or__, ranges + nulls, F.lit(False))
 
 
 def within(rows: DataFrame, chosen: DataFrame, number: Column | None = None) -> DataFrame:

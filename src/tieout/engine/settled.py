@@ -19,7 +19,7 @@ from tieout.engine.classes.stretches import commit_stale
 from tieout.engine.comparing import SIDES, Compared
 from tieout.engine.fingerprint import Widths, bucket_of, sampled_millis
 from tieout.engine.joining import same, small_side
-from tieout.engine.keys import PLACE
+from tieout.engine.keys import PLACE, SESSION
 from tieout.engine.looking import Look, compared_ledgers, ours, quiet_in
 from tieout.engine.materialising import materialised
 from tieout.engine.position_sets import outside
@@ -27,6 +27,7 @@ from tieout.engine.positions import commits_of
 from tieout.engine.quiet import Quiet, Sums, as_messages, by_key
 from tieout.engine.records import as_records
 from tieout.engine.rest import Rest
+from tieout.engine.rising import Order, in_doubt
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
 from tieout.engine.statement import COUNTS
@@ -81,15 +82,27 @@ def _in_pauses(scope: Scope, commits: DataFrame, output: DataFrame) -> DataFrame
 
 
 def reorders(scope: Scope) -> Iterator[DataFrame]:
-    """Yield the reorders that the evidence allows to judge, one frame a class."""
+    """Yield the reorders that the evidence allows to judge, one frame a class, of what a scan leaves in doubt."""
     sent, arrived = (ours(scope, ledger) for ledger in SIDES)
     if scope.has(Ledger.PRODUCED, "sequence"):
+        sent = in_doubt(sent, [Order((*SESSION, *PLACE), "sequence")])
         yield reorder_producer(scope, as_messages(sent, Ledger.PRODUCED)).select("topic")
+    shows_keys = scope.has(Ledger.PRODUCED, "key_hash")
+    if shows_turns(scope) or shows_keys:
+        arrived = in_doubt(arrived, _orders_of_output(scope))
     if shows_turns(scope):
         handed = by_key(arrived) if scope.contract.ordering == "key" else arrived
         yield reorder_consumer(scope, handed).select("topic")
-    if scope.has(Ledger.PRODUCED, "key_hash"):
+    if shows_keys:
         yield reorder_output(scope, as_messages(arrived, Ledger.DELIVERED)).select("topic")
+
+
+def _orders_of_output(scope: Scope) -> list[Order]:
+    """Return the orders without which no position, of a key or of all, can have come before a lower one."""
+    orders = [Order(PLACE, "unix_micros(processed_at)")]
+    if scope.has(Ledger.DELIVERED, "delivery_sequence"):
+        orders.append(Order((*PLACE, "consumer_id"), "delivery_sequence"))
+    return orders
 
 
 def sums_of(compared: Compared, rest: Rest) -> Sums:

@@ -1,0 +1,141 @@
+"""What a scan shows to be in order is in order, and where rows lie in order it shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from random import Random
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tieout.engine import rising
+from tieout.engine.rising import Order, in_doubt
+
+Row = tuple[str, int | None, int | None]
+SCHEMA = "name string, offset long, value long"
+ORDER = Order(("name",), "value")
+
+
+def _doubted(rows: DataFrame, *orders: Order) -> set[str]:
+    return {row["name"] for row in in_doubt(rows, orders or (ORDER,)).collect()}
+
+
+def _rises(rows: list[Row]) -> bool:
+    placed = [(offset, value) for _, offset, value in rows if offset is not None and value is not None]
+    return all(lower[1] <= upper[1] for lower in placed for upper in placed if lower[0] < upper[0])
+
+
+def test_every_group_that_does_not_rise_is_in_doubt(spark: SparkSession) -> None:
+    """Groups of few rows in any order over several tasks, with nulls, equal offsets and equal values."""
+    rng = Random(5)  # noqa: S311 - repeatable, not secret
+    groups = {
+        f"g{number}": [
+            (f"g{number}", rng.choice([None, *range(6)]), rng.choice([None, *range(rng.choice((1, 2, 6)))]))
+            for _ in range(rng.randrange(1, 6))
+        ]
+        for number in range(600)
+    }
+    every = [row for rows in groups.values() for row in rows]
+    rng.shuffle(every)
+    rows = spark.createDataFrame(every, SCHEMA).repartition(4)
+
+    doubted = _doubted(rows)
+
+    falling = {name for name, rows in groups.items() if not _rises(rows)}
+    assert falling <= doubted
+    assert 50 < len(falling) < 550
+    alone = {name for name, rows in groups.items() if len(rows) == 1}
+    assert alone & doubted == set()
+    assert in_doubt(rows, [ORDER]).filter(F.col("name").isin(*doubted)).count() == len(
+        [row for row in every if row[0] in doubted]
+    )
+
+
+@pytest.mark.parametrize("swapped", [None, 499, 600], ids=str)
+def test_rows_that_lie_in_order_are_in_no_doubt(spark: SparkSession, swapped: int | None) -> None:
+    """However the rows of two groups are cut into tasks; two values that changed places are one group's doubt."""
+    rows = [(name, offset, 7 * offset) for offset in range(2_000) for name in ("a", "b")]
+    if swapped is not None:
+        lower, upper = (next(row for row in rows if row[:2] == ("b", swapped + more)) for more in (0, 1))
+        rows[rows.index(lower)], rows[rows.index(upper)] = (*lower[:2], upper[2]), (*upper[:2], lower[2])
+    parts = [
+        spark.createDataFrame(rows[start : start + 500], SCHEMA).coalesce(1) for start in range(0, 4_000, 500)
+    ]
+    first, *others = [parts[place] for place in (3, 0, 7, 1, 2, 6, 5, 4)]
+    for part in others:
+        first = first.unionByName(part)
+
+    for tasks in (8, 2):
+        assert _doubted(first.coalesce(tasks)) == (set() if swapped is None else {"b"})
+
+
+def test_each_order_is_looked_at(spark: SparkSession) -> None:
+    """A group may rise in one value and not in another, or among some rows and not among others."""
+    rows = spark.createDataFrame(
+        [("a", 0, 1, 5), ("a", 1, 2, 4), ("b", 0, 1, 1), ("b", 1, 0, 1), ("c", 0, 1, 1), ("c", 1, 1, 2)],
+        f"{SCHEMA}, other long",
+    )
+    other = Order(("name", "value"), "other")
+
+    assert _doubted(rows, ORDER, Order(("name",), "other")) == {"a", "b"}
+    assert _doubted(rows, other) == set()
+    assert _doubted(rows.filter("name = 'c'"), ORDER, other) == set()
+    assert _doubted(rows.limit(0)) == set()
+
+
+def test_of_many_groups_in_doubt_none_is_told_apart(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then all rows are in doubt."""
+    rows = spark.createDataFrame(
+        [(name, offset, -offset) for name in "abc" for offset in (0, 1)] + [("d", 0, 0)], SCHEMA
+    )
+    for most, doubted in ((3, {*"abc"}), (2, {*"abcd"})):
+        monkeypatch.setattr(rising, "GROUPS_TOLD_APART", most)
+        assert _doubted(rows) == doubted
+
+
+def test_spans_hold_what_lies_in_them() -> None:
+    """Files in any order are told apart where offsets jump; of all spans one does not rise."""
+    rng = Random(1)  # noqa: S311 - repeatable, not secret
+    files = [range(700), range(2_000, 2_100), range(700, 1_500), range(5_000, 5_003), range(1_500, 2_000)]
+    rows = [(offset, rng.randrange(3), offset // 5 + (offset == 1_000)) for file in files for offset in file]
+
+    spans = [span for found in rising._spans(_batches(rows)) for span in found.to_pylist()]
+
+    held = 0
+    for span in spans:
+        inside = sorted(
+            (offset, value)
+            for offset, alike, value in rows
+            if alike == span["alike"] and span["first"] <= offset <= span["last"]
+        )
+        held += len(inside)
+        assert (inside[0][0], inside[-1][0]) == (span["first"], span["last"])
+        if span["is_rising"]:
+            assert all(lower[1] <= upper[1] for lower, upper in pairwise(inside))
+            assert (inside[0][1], inside[-1][1]) == (span["least"], span["greatest"])
+    assert held == len(rows)
+    assert [span for span in spans if span["first"] < 5_000 <= span["last"]] == []
+    assert len(spans) <= 3 + len(rows) // rising.ROWS_A_SPAN
+    assert [span["is_rising"] for span in spans].count(False) == 1
+
+
+def test_rows_are_looked_at_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is left out, and no more are held than asked for."""
+    monkeypatch.setattr(rising, "ROWS_AT_ONCE", 25)
+
+    spans = [
+        found.to_pylist() for found in rising._spans(_batches([(offset, 0, offset) for offset in range(64)]))
+    ]
+
+    assert [(span["first"], span["last"]) for (span,) in spans] == [(0, 29), (30, 59), (60, 63)]
+
+
+def _batches(rows: list[tuple[int, int, int]]) -> Iterator[pa.RecordBatch]:
+    names = ("offset", "alike", "value")
+    every = pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+    return (every.slice(start, 10) for start in range(0, len(every), 10))
