@@ -110,6 +110,7 @@ def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation
         unconfirmed={},
         latency=latency,
         incidents=[],
+        breaks_total=0,
     )
     scope = with_partitions_shown(found.scope, partitions)
     statement = assembled(scope, numbers) | {"run_id": run_id, "generated_at": _iso(now)}
@@ -217,6 +218,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
     partitions = partition_rows(partition_counts(scope, messages), balance)
     classes, flags, unconfirmed = counts_of(tallied(scope, messages, breaks).collect())
+    incidents = incidents_of(breaks, INCIDENTS_KEPT)
     numbers = Numbers(
         partitions=partitions,
         classes=classes,
@@ -225,14 +227,25 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         latency=latency_of(messages)
         if scope.beside is None
         else sampled_latency(scope.beside.sums, messages),
-        incidents=incidents_of(breaks),
+        incidents=incidents,
+        breaks_total=_total(breaks, incidents),
     )
     return assembled(with_partitions_shown(scope, partitions), numbers)
 
 
+def _total(breaks: DataFrame, incidents: list[dict[str, Any]]) -> int:
+    """Return how many breaks there are, given the incidents that are kept; where that is all, they say it."""
+    if len(incidents) < INCIDENTS_KEPT:
+        return sum(incident["breaks"] for incident in incidents)
+    return breaks.count()
+
+
 @dataclass(frozen=True)
 class Numbers:
-    """What is counted of a window, whichever way: what the statement says beside contract and evidence."""
+    """What is counted of a window, whichever way: what the statement says beside contract and evidence.
+
+    `incidents` are those that the statement keeps.
+    """
 
     partitions: list[dict[str, Any]]
     classes: dict[str, int]
@@ -240,11 +253,11 @@ class Numbers:
     unconfirmed: dict[str, int]
     latency: dict[str, Any]
     incidents: list[dict[str, Any]]
+    breaks_total: int
 
 
 def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
     """Return the statement of these numbers, judged, without `run_id` and `generated_at`."""
-    total = sum(incident["breaks"] for incident in numbers.incidents)
     contract, window = scope.contract, scope.window
     statement: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -264,9 +277,9 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "unconfirmed": numbers.unconfirmed,
         "identity_errors": identity_errors(numbers.partitions),
         "latency": numbers.latency,
-        "incidents": numbers.incidents[:INCIDENTS_KEPT],
-        "breaks_total": total,
-        "breaks_truncated": total > BREAKS_KEPT,
+        "incidents": numbers.incidents,
+        "breaks_total": numbers.breaks_total,
+        "breaks_truncated": numbers.breaks_total > BREAKS_KEPT,
     }
     statement["budgets"] = budgets_of(contract, statement)
     judgement = judge(contract, statement)
