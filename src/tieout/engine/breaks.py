@@ -5,6 +5,8 @@ Docs: docs/reference/taxonomy.md, section 4 (causes, incidents) and section 6 (`
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -14,114 +16,143 @@ from tieout.engine.classifying import NO_BREAK
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Cause
+from tieout.model import BreakClass
+
+_COLUMNS: Final = (
+    "key", "class", "kind", "locus", "topic", "partition", "offset", "positions", "flags", "message_id", "producer_id",
+    "cause", "admissible", "commit_rows", "is_covered", "break_id", "incident_id", "rule",
+)  # fmt: skip
+_ALIKE: Final = ("class", "locus", "own_cause", "flags", "commit")
+"""What the breaks of one run have in common, beside their topic partition."""
 
 
-def message_breaks(messages: DataFrame) -> DataFrame:
-    """Return the broken and overdue messages of this window, with what causes need to know."""
+def places_of_breaks(messages: DataFrame) -> DataFrame:
+    """Return the topic partitions that have a broken or overdue message of this window."""
+    return messages.filter(_is_break()).select(*PLACE).distinct()
+
+
+def _is_break() -> Column:
+    """Return whether a message is broken or overdue, and this window's."""
     is_calm = (F.col("class") == BreakClass.IN_FLIGHT.value) & ~F.array_contains("flags", "OVERDUE")
     is_marked = F.array_contains("flags", BreakClass.PHANTOM_ABORTED.value)
     is_break = (~F.col("class").isin([name.value for name in NO_BREAK]) & ~is_calm) | is_marked
-    broken = messages.filter(F.col("is_judged_here") & is_break)
+    return F.col("is_judged_here") & is_break
+
+
+def _told() -> list[Column]:
+    """Return what causes, incidents and proof need to know of a broken message, beside its topic partition."""
     identity = F.coalesce(F.when(F.col("key").startswith("m:"), F.col("message_id")), F.col("key"))
-    return broken.select(
-        "key",
-        "class",
+    return [
+        F.col("key"),
+        F.col("class"),
         F.lit("message").alias("kind"),
         identity.alias("subject"),
-        "locus",
-        "topic",
-        "partition",
+        F.col("locus"),
         F.coalesce("first_offset", F.array_min("effect_positions")["offset"]).alias("offset"),
-        F.slice(F.array_sort(F.array_union("asserted", "effect_positions")), 1, 20).alias("positions"),
-        "flags",
-        "message_id",
+        F.slice(F.sort_array(F.array_union("asserted", "effect_positions")), 1, 20).alias("positions"),
+        F.col("flags"),
+        F.col("message_id"),
         F.col("first_attempt.producer_id").alias("producer_id"),
-        "cover",
+        F.col("cover"),
+        F.when(F.col("class") == BreakClass.LOST.value, F.col("cover.committed_offset")).alias("commit"),
         own_cause().alias("own_cause"),
         admissible().alias("admissible"),
-        "effect_readers",
-        "last_effect",
+        F.col("effect_readers"),
+        F.col("last_effect"),
         F.col("first_attempt.at").alias("sent_at"),
         F.col("first_acked.done_at").alias("acked_at"),
-        F.lit(None).cast("bigint").alias("run"),
-        F.lit(Cause.UNKNOWN.value).alias("cause"),
-    )
+    ]
 
 
-def lined_up(messages: DataFrame, breaks: DataFrame) -> DataFrame:
-    """Return, for partitions with breaks, each message's rank by position and who processed its neighbours.
+def message_breaks(messages: DataFrame, places: DataFrame) -> DataFrame:
+    """Return the broken and overdue messages of this window, each with its run and its neighbours by position.
 
-    Columns: `key`, `rank`, `previous_offset`, `previous_effect_at`, `next_offset`, `reader_before`, `reader_after`.
+    `places` are `places_of_breaks`. `run` is the first offset of the touching breaks of one class, locus and covering
+    commit. It does not depend on what lies before the run: an incident keeps its id when older evidence is gone.
+    `rank`, `previous_offset`, `previous_effect_at`, `next_offset`, `reader_before` and `reader_after` say where among
+    all messages of its partition it stands, and who processed those next to it. A break without position has none of
+    these.
     """
-    places = breaks.select(*[F.col(name).alias(f"broken_{name}") for name in PLACE]).distinct()
-    placed = messages.filter(F.col("first_offset").isNotNull()).join(
-        F.broadcast(places), same(PLACE, "broken_"), how="left_semi"
-    )
     upwards = Window.partitionBy(*PLACE).orderBy("first_offset", "key")
-    downwards = Window.partitionBy(*PLACE).orderBy(F.col("first_offset").desc(), F.col("key").desc())
-    reader = F.when(F.col("effect_rows") > 0, F.struct("first_effect.consumer_id", "first_effect.generation"))
-    return placed.withColumn("reader", reader).select(
-        "key",
-        F.row_number().over(upwards).alias("rank"),
-        F.lag("first_offset").over(upwards).alias("previous_offset"),
-        F.lag("first_effect_at").over(upwards).alias("previous_effect_at"),
-        F.lead("first_offset").over(upwards).alias("next_offset"),
-        F.last("reader", ignorenulls=True)
-        .over(upwards.rowsBetween(Window.unboundedPreceding, -1))
-        .alias("reader_before"),
-        F.last("reader", ignorenulls=True)
-        .over(downwards.rowsBetween(Window.unboundedPreceding, -1))
-        .alias("reader_after"),
-    )
+    before = upwards.rowsBetween(Window.unboundedPreceding, -1)
+    of_line = {
+        "rank": F.row_number().over(upwards),
+        "previous_offset": F.lag("first_offset").over(upwards),
+        "previous_effect_at": F.lag("first_effect_at").over(upwards),
+        "next_offset": F.lead("first_offset").over(upwards),
+        "reader_before": F.last("reader", ignorenulls=True).over(before),
+        "reader_after": F.expr("lead(reader) IGNORE NULLS").over(upwards),
+    }
+    begins = ~F.col("alike").eqNullSafe(F.lag("alike").over(upwards))
+    ranked = _in_line(messages, places).withColumns(of_line | {"begins": begins})
+    begun = F.when(F.col("begins"), F.col("first_offset"))
+    run = F.last(begun, ignorenulls=True).over(upwards.rowsBetween(Window.unboundedPreceding, 0))
+    is_placed = F.col("first_offset").isNotNull()
+    told = [F.when(is_placed, F.col(name)).alias(name) for name in (*of_line, "run")]
+    return ranked.withColumn("run", run).filter(F.col("broken").isNotNull()).select(*PLACE, "broken.*", *told)
 
 
-def with_runs(breaks: DataFrame, lined: DataFrame) -> DataFrame:
-    """Return breaks with `run`: the first offset of the touching breaks of one class, locus and covering commit.
+def _in_line(messages: DataFrame, places: DataFrame) -> DataFrame:
+    """Return the messages that have a position or are `broken`, of partitions with breaks, and what a line needs.
 
-    It does not depend on what lies before the run: an incident keeps its id when older evidence is gone.
+    What a message without position would say of its neighbours is left out: it stands before all others.
     """
-    ranked = breaks.drop("run").join(
-        lined.withColumnRenamed("key", "line_key"), F.col("key") == F.col("line_key"), how="left"
-    )
-    alike = [*PLACE, "class", "locus", "own_cause", "flags", "commit"]
-    among = Window.partitionBy(*alike).orderBy("rank")
-    commit = F.when(F.col("class") == BreakClass.LOST.value, F.col("cover.committed_offset"))
-    touching = F.min("offset").over(Window.partitionBy(*alike, "distance"))
+    wanted = places.select(*[F.col(name).alias(f"broken_{name}") for name in PLACE])
+    there = messages.join(F.broadcast(wanted), same(PLACE, "broken_"), how="left_semi")
+    is_placed, is_break = F.col("first_offset").isNotNull(), _is_break()
+    reader = F.struct("first_effect.consumer_id", "first_effect.generation")
     return (
-        ranked.withColumn("commit", commit)
-        .withColumn("distance", F.col("rank") - F.row_number().over(among))
-        .withColumn("run", F.when(F.col("distance").isNotNull(), touching))
-        .drop("line_key", "distance")
+        there.filter(is_placed | is_break)
+        .select(
+            *PLACE,
+            "first_offset",
+            "key",
+            F.when(is_placed, F.col("first_effect_at")).alias("first_effect_at"),
+            F.when(is_placed & (F.col("effect_rows") > 0), reader).alias("reader"),
+            F.when(is_break, F.struct(*_told())).alias("broken"),
+        )
+        .withColumn(
+            "alike",
+            F.when(
+                is_placed & F.col("broken").isNotNull(),
+                F.struct(*[F.col(f"broken.{name}") for name in _ALIKE]),
+            ),
+        )
     )
 
 
-def all_breaks(scope: Scope, of_messages: DataFrame, standing: DataFrame) -> DataFrame:
-    """Return every break with `break_id` and `incident_id`; breaks of one cause, partition and run share the latter."""
-    columns = [
-        "key", "class", "kind", "subject", "locus", "topic", "partition", "offset", "positions", "flags",
-        "message_id", "producer_id", "cause", "admissible", "run", "commit_rows", "is_covered",
-    ]  # fmt: skip
+def named_messages(scope: Scope, breaks: DataFrame) -> DataFrame:
+    """Return breaks of messages with their ids, in the columns of all breaks; they have a cause."""
     own = {"commit_rows": F.lit(None).cast(COMMIT_ROWS), "is_covered": F.lit(True)}
-    together = of_messages.withColumns(own).select(*columns)
-    together = together.unionByName(standing.drop("clues"), allowMissingColumns=True)
+    return _named(scope, breaks.withColumns(own))
+
+
+def named_standing(scope: Scope, breaks: DataFrame) -> DataFrame:
+    """Return breaks that stand by themselves with their ids, in the columns of all breaks."""
+    text = F.lit(None).cast("string")
+    return _named(
+        scope, breaks.withColumns({"key": text, "producer_id": text, "run": F.lit(None).cast("bigint")})
+    )
+
+
+def _named(scope: Scope, breaks: DataFrame) -> DataFrame:
+    """Return breaks with `break_id` and `incident_id`; breaks of one cause, partition and run share the latter."""
     judged = F.struct(F.lit(scope.contract.pipeline), F.lit(scope.contract.group))
     run = F.coalesce(F.col("run").cast("string"), F.when(F.col("kind") != "message", F.col("subject")))
     incident = F.struct(
         judged, "class", "locus", "cause", "topic", "partition", run, F.concat_ws(",", "flags")
     )
+    # The run comes first: it tells most breaks apart, and what is sorted is compared by its first column first.
     start = F.min("offset").over(
-        Window.partitionBy("class", "locus", "cause", "topic", "partition", run, "flags")
+        Window.partitionBy(run, "class", "locus", "cause", "topic", "partition", "flags")
     )
+    subject = F.struct(judged, "kind", F.when(F.col("kind") != "message", F.col("class")), "subject")
     return (
-        together.withColumn("incident_start", start)
-        .withColumn(
-            "break_id",
-            _digest(F.struct(judged, "kind", F.when(F.col("kind") != "message", F.col("class")), "subject")),
-        )
+        breaks.withColumn("incident_start", start)
+        .withColumn("break_id", _digest(subject))
         .withColumn("incident_id", _digest(F.struct(incident, "incident_start")))
         .withColumn("rule", F.lower("class"))
-        .drop("incident_start", "run", "subject")
+        .select(*_COLUMNS)
     )
 
 

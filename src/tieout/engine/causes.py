@@ -26,7 +26,8 @@ from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Cause, Ledger, Locus
 
 _MOVES: Final = ("seek", "reset")
-_RUN: Final = (*PLACE, "class", "locus", "own_cause", "flags", "commit", "run")
+_RUN: Final = ("run", *PLACE, "class", "locus", "own_cause", "flags", "commit")
+"""What the breaks of one run have in common; what tells most of them apart is compared first."""
 
 
 def own_cause() -> Column:
@@ -56,7 +57,7 @@ def _is_doubled_in_log() -> Column:
 
 def _is_zombie() -> Column:
     """Return whether a consumer of an older generation wrote last: it had been replaced, and did not know."""
-    newest = F.array_max(F.transform("effect_readers", lambda reader: reader["generation"]))
+    newest = F.array_max("effect_readers.generation")
     is_stale = F.col("last_effect.generation") < newest
     is_double = F.col("class") == BreakClass.OUTPUT_DUPLICATE.value
     return F.coalesce(is_double & ~_is_doubled_in_log() & is_stale, F.lit(False))
@@ -93,19 +94,19 @@ def _listed(*causes: Cause) -> Column:
 def with_causes(scope: Scope, breaks: DataFrame, found: Matched) -> DataFrame:
     """Return the breaks of messages with `cause`: what the message, its run or its position proves, else `unknown`.
 
-    `breaks` are those of `breaks.with_runs`. Only the causes in `admissible` that were not proved stay open.
+    `breaks` are those of `breaks.message_breaks`. Only the causes in `admissible` that were not proved stay open.
     """
-    run = Window.partitionBy(*_RUN)
-    in_order = run.orderBy("rank").rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    whole = (Window.unboundedPreceding, Window.unboundedFollowing)
+    run = Window.partitionBy(*_RUN).orderBy("rank").rowsBetween(*whole)
     ends = breaks.withColumns(
         {
             "run_first": F.min("offset").over(run),
             "run_last": F.max("offset").over(run),
-            "run_previous": F.first("previous_offset").over(in_order),
-            "run_next": F.last("next_offset").over(in_order),
-            "run_before": F.first("reader_before").over(in_order),
-            "run_after": F.last("reader_after").over(in_order),
-            "before_processed_at": F.first("previous_effect_at").over(in_order),
+            "run_previous": F.first("previous_offset").over(run),
+            "run_next": F.last("next_offset").over(run),
+            "run_before": F.first("reader_before").over(run),
+            "run_after": F.last("reader_after").over(run),
+            "before_processed_at": F.first("previous_effect_at").over(run),
             "restarted_at": F.min("last_effect.at").over(run),
         }
     )
@@ -117,7 +118,7 @@ def with_causes(scope: Scope, breaks: DataFrame, found: Matched) -> DataFrame:
     is_lost_by_broker = is_lost & (F.col("locus") == Locus.BROKER.value)
     cause = F.coalesce(
         F.col("own_cause"),
-        F.when(_is_commit_first(scope), Cause.COMMIT_BEFORE_PROCESS.value),
+        F.when(F.lit(found.commits is not None) & _is_commit_first(scope), Cause.COMMIT_BEFORE_PROCESS.value),
         F.when(_is_process_first(), Cause.PROCESS_BEFORE_COMMIT.value),
         F.when(is_lost_by_broker & is_after_election(scope), Cause.UNCLEAN_ELECTION.value),
         F.when(is_lost_by_broker & was_before_topic(scope, F.col("acked_at")), Cause.TOPIC_RECREATED.value),

@@ -5,13 +5,14 @@ Docs: docs/reference/contract.md, `breaks.jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.joining import same
+from tieout.engine.joining import FEW_ROWS, same
 from tieout.engine.keys import POSITION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.model import Ledger
@@ -19,55 +20,68 @@ from tieout.model import Ledger
 ROWS_PER_LEDGER: Final = 20
 
 
-def with_proof_rows(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame]) -> DataFrame:
-    """Return breaks with `evidence`: per ledger the rows of the break's message or at its positions, oldest first.
+def with_rows_of_messages(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame]) -> DataFrame:
+    """Return breaks of messages, materialised, with `evidence`: per ledger the rows of their message, oldest first.
 
-    A break of a message is proved by the message's rows, any other by what lies at its positions; a break of a commit
-    by the commits in `commit_rows` as well.
+    A message is one break, so its key finds both. Where breaks are many, all rows are taken to their keys: to leave
+    out those of other messages would be one more sort.
     """
-    is_of_message = F.col("key").isNotNull()
-    of_messages = _proved(breaks.filter(is_of_message), keyed, "key", _of_messages)
-    return of_messages.unionByName(_proved(breaks.filter(~is_of_message), keyed, "break_id", _at_positions))
-
-
-def _proved(
-    breaks: DataFrame,
-    keyed: Mapping[Ledger, DataFrame],
-    by: str,
-    found: Callable[[DataFrame, DataFrame], DataFrame],
-) -> DataFrame:
-    """Return breaks with `evidence`, given the rows of a ledger that each has as `proof_of`, by the column `by`."""
-    result = breaks
-    for ledger, rows in keyed.items():
-        first = _first_rows(ledger, rows, found(rows, breaks))
-        result = result.join(first, F.col(by) == F.col("proof_of"), how="left").drop("proof_of")
-    of_ledgers = [F.col(f"proof_{ledger.value}").alias(ledger.value) for ledger in keyed]
-    evidence = F.struct(*of_ledgers, F.col("commit_rows").alias(Ledger.COMMITTED.value))
-    return result.select(*breaks.columns, evidence.alias("evidence"))
-
-
-def _of_messages(rows: DataFrame, breaks: DataFrame) -> DataFrame:
-    """Return the rows of broken messages; a message is one break, so its key finds both, in one shuffle."""
     wanted = breaks.select(F.col("key").alias("proof_of"))
-    return rows.join(wanted, F.col("key") == F.col("proof_of"), how="inner")
+    is_few = wanted.count() <= FEW_ROWS
+    found = {}
+    for ledger, rows in keyed.items():
+        named = rows.withColumn("proof_of", F.col("key"))
+        found[ledger] = named.join(F.broadcast(wanted), "proof_of", how="left_semi") if is_few else named
+    return _proved(breaks, found, "key")
 
 
-def _at_positions(rows: DataFrame, breaks: DataFrame) -> DataFrame:
-    """Return the rows at the positions of breaks."""
+def with_rows_at_positions(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame]) -> DataFrame:
+    """Return other breaks, materialised, with `evidence`: per ledger the rows at their positions, oldest first."""
     at = breaks.select(F.col("break_id").alias("proof_of"), F.explode("positions").alias("at"))
-    wanted = at.select("proof_of", *[F.col("at")[name].alias(f"wanted_{name}") for name in POSITION])
-    return rows.join(wanted, same(POSITION, "wanted_") & F.col("offset").isNotNull(), how="inner")
+    each = at.select("proof_of", *[F.col("at")[name].alias(f"wanted_{name}") for name in POSITION])
+    wanted = F.broadcast(each) if breaks.count() <= FEW_ROWS else each
+    is_there = same(POSITION, "wanted_") & F.col("offset").isNotNull()
+    found = {ledger: rows.join(wanted, is_there, how="inner") for ledger, rows in keyed.items()}
+    return _proved(breaks, found, "break_id")
 
 
-def _first_rows(ledger: Ledger, rows: DataFrame, found: DataFrame) -> DataFrame:
-    """Return per `proof_of` its first rows among those `found` in the ledger, as one array named after the ledger."""
-    canonical = [name for name in SCHEMAS[ledger].names if name in rows.columns]
-    content = F.struct(*canonical)
-    in_time = F.col(TIME_COLUMN[ledger]).asc_nulls_last()
-    oldest = Window.partitionBy("proof_of").orderBy(in_time, F.xxhash64(*canonical))
-    placed = found.withColumn("place", F.row_number().over(oldest))
-    first = placed.filter(F.col("place") <= ROWS_PER_LEDGER).select(
-        "proof_of", F.struct("place", content.alias("row")).alias("entry")
+def _proved(breaks: DataFrame, found: Mapping[Ledger, DataFrame], by: str) -> DataFrame:
+    """Return breaks with `evidence`, given the rows of each ledger that prove the break `proof_of`, by the column `by`.
+
+    A break of a commit is proved by the commits in `commit_rows` as well. Breaks and the rows of all ledgers go through
+    one shuffle and one sort, in which a break stands before its rows, and those of each ledger together.
+    """
+    stacked = reduce(
+        lambda one, other: one.unionByName(other, allowMissingColumns=True),
+        [_as_proof(rows, ledger) for ledger, rows in found.items()],
+        breaks.select(F.col(by).alias("proof_of"), F.struct(*breaks.columns).alias("broken")),
     )
-    ordered = F.transform(F.array_sort(F.collect_list("entry")), lambda entry: entry["row"])
-    return first.groupBy("proof_of").agg(ordered.alias(f"proof_{ledger.value}"))
+    in_time = (F.col("at").asc_nulls_last(), F.col("digest"))
+    of_break = Window.partitionBy("proof_of").orderBy(F.col("ledger"), *in_time)
+    so_far = of_break.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    whole = of_break.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    rows = {ledger: F.col(f"proof_{ledger.value}") for ledger in found}
+    place = F.coalesce(*[F.when(row.isNotNull(), F.count(row).over(so_far)) for row in rows.values()])
+    first = stacked.withColumn("place", place).filter(
+        F.col("ledger").isNull() | (F.col("place") <= ROWS_PER_LEDGER)
+    )
+    listed = first.withColumns(
+        {ledger.value: F.collect_list(row).over(whole) for ledger, row in rows.items()}
+    ).filter(F.col("ledger").isNull())
+    of_ledgers = [
+        F.when(F.size(ledger.value) > 0, F.col(ledger.value)).alias(ledger.value) for ledger in found
+    ]
+    evidence = F.struct(*of_ledgers, F.col("broken.commit_rows").alias(Ledger.COMMITTED.value))
+    return listed.select("broken.*", evidence.alias("evidence"))
+
+
+def _as_proof(rows: DataFrame, ledger: Ledger) -> DataFrame:
+    """Return rows of a ledger as proof: what they order by, and all of a row in a column of the ledger's name."""
+    canonical = [name for name in SCHEMAS[ledger].names if name in rows.columns]
+    return rows.select(
+        "proof_of",
+        F.lit(ledger.value).alias("ledger"),
+        F.col(TIME_COLUMN[ledger]).alias("at"),
+        F.xxhash64(*canonical).alias("digest"),
+        F.struct(*canonical).alias(f"proof_{ledger.value}"),
+    )

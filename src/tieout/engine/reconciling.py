@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.balance import balanced
-from tieout.engine.breaks import all_breaks, lined_up, message_breaks, with_runs
+from tieout.engine.breaks import message_breaks, named_messages, named_standing, places_of_breaks
 from tieout.engine.causes import with_causes, with_standing_causes
 from tieout.engine.classes.reordered import (
     reorder_consumer,
@@ -40,7 +40,7 @@ from tieout.engine.incarnations import told_apart
 from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
-from tieout.engine.proof import with_proof_rows
+from tieout.engine.proof import with_rows_at_positions, with_rows_of_messages
 from tieout.engine.quiet import Quiet
 from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import open_ledgers
@@ -61,6 +61,7 @@ BREAK_COLUMNS: Final = (
     "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
     "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind",
 )  # fmt: skip
+_KEPT_COLUMNS: Final = (*BREAK_COLUMNS, "is_covered", "key")
 
 Progress = Callable[[str], None]
 
@@ -110,6 +111,7 @@ def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation
         unconfirmed={},
         latency=latency,
         incidents=[],
+        breaks_total=0,
     )
     scope = with_partitions_shown(found.scope, partitions)
     statement = assembled(scope, numbers) | {"run_id": run_id, "generated_at": _iso(now)}
@@ -139,37 +141,45 @@ def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
 
     Most windows are clean: neighbours are lined up and proof is gathered only where there is something to explain.
     """
-    of_messages = materialised(message_breaks(messages))
-    if not of_messages.isEmpty():
-        of_messages = with_runs(of_messages, lined_up(messages, of_messages))
-        of_messages = materialised(with_causes(scope, of_messages, found))
+    proved = [*_proved_messages(scope, messages, found), *_proved_standing(scope, messages, found)]
+    if not proved:
+        return no_breaks(scope, _KEPT_COLUMNS)
+    loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
+    by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
+    gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
+        F.col("class")
+    )
+    judged = [one.withColumn("severity", F.try_element_at(by_class, gravest)) for one in proved]
+    return reduce(DataFrame.unionByName, [one.select(*_KEPT_COLUMNS) for one in judged])
+
+
+def _proved_messages(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
+    """Return the breaks of messages with ids, cause and the rows of their messages; an empty list where none broke."""
+    places = materialised(places_of_breaks(messages))
+    if places.isEmpty():
+        return []
+    caused = materialised(with_causes(scope, message_breaks(messages, places), found))
+    named = materialised(named_messages(scope, caused))
+    return [with_rows_of_messages(named, found.keyed)]
+
+
+def _proved_standing(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
+    """Return the breaks that stand by themselves with ids, cause and the rows at their positions, as above."""
     standing = [
         *standing_breaks(scope, messages, found),
         *_reorders(scope, messages, found),
         *_stretches(scope, found),
     ]
     by_themselves = materialised(reduce(DataFrame.unionByName, standing))
-    if not by_themselves.isEmpty():
-        by_themselves = materialised(with_standing_causes(scope, by_themselves, found))
-    named = materialised(all_breaks(scope, of_messages, by_themselves))
-    loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
-    by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
-    proved = with_proof_rows(named, {} if named.isEmpty() else _provable(scope, named, found))
-    gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
-        F.col("class")
-    )
-    judged = proved.withColumn("severity", F.try_element_at(by_class, gravest))
-    return judged.select(*BREAK_COLUMNS, "is_covered", "key")
+    if by_themselves.isEmpty():
+        return []
+    named = materialised(named_standing(scope, with_standing_causes(scope, by_themselves, found)))
+    return [with_rows_at_positions(named, _provable(scope, named, found))]
 
 
 def _provable(scope: Scope, breaks: DataFrame, found: Matched) -> Mapping[Ledger, DataFrame]:
-    """Return the rows of each ledger that may prove a break, with the keys of their messages."""
-    at = (
-        breaks.filter(F.col("key").isNull())
-        .select(F.explode("positions").alias("at"))
-        .select("at.*")
-        .distinct()
-    )
+    """Return the rows of each ledger that may prove breaks by their positions."""
+    at = breaks.select(F.explode("positions").alias("at")).select("at.*").distinct()
     if scope.beside is None or at.isEmpty():
         return found.keyed
     quiet = scope.beside.keyed_at(materialised(at), scope.contract.identity)
@@ -217,6 +227,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
     partitions = partition_rows(partition_counts(scope, messages), balance)
     classes, flags, unconfirmed = counts_of(tallied(scope, messages, breaks).collect())
+    incidents = incidents_of(breaks, INCIDENTS_KEPT)
     numbers = Numbers(
         partitions=partitions,
         classes=classes,
@@ -225,14 +236,25 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         latency=latency_of(messages)
         if scope.beside is None
         else sampled_latency(scope.beside.sums, messages),
-        incidents=incidents_of(breaks),
+        incidents=incidents,
+        breaks_total=_total(breaks, incidents),
     )
     return assembled(with_partitions_shown(scope, partitions), numbers)
 
 
+def _total(breaks: DataFrame, incidents: list[dict[str, Any]]) -> int:
+    """Return how many breaks there are, given the incidents that are kept; where that is all, they say it."""
+    if len(incidents) < INCIDENTS_KEPT:
+        return sum(incident["breaks"] for incident in incidents)
+    return breaks.count()
+
+
 @dataclass(frozen=True)
 class Numbers:
-    """What is counted of a window, whichever way: what the statement says beside contract and evidence."""
+    """What is counted of a window, whichever way: what the statement says beside contract and evidence.
+
+    `incidents` are those that the statement keeps.
+    """
 
     partitions: list[dict[str, Any]]
     classes: dict[str, int]
@@ -240,11 +262,11 @@ class Numbers:
     unconfirmed: dict[str, int]
     latency: dict[str, Any]
     incidents: list[dict[str, Any]]
+    breaks_total: int
 
 
 def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
     """Return the statement of these numbers, judged, without `run_id` and `generated_at`."""
-    total = sum(incident["breaks"] for incident in numbers.incidents)
     contract, window = scope.contract, scope.window
     statement: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -264,9 +286,9 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "unconfirmed": numbers.unconfirmed,
         "identity_errors": identity_errors(numbers.partitions),
         "latency": numbers.latency,
-        "incidents": numbers.incidents[:INCIDENTS_KEPT],
-        "breaks_total": total,
-        "breaks_truncated": total > BREAKS_KEPT,
+        "incidents": numbers.incidents,
+        "breaks_total": numbers.breaks_total,
+        "breaks_truncated": numbers.breaks_total > BREAKS_KEPT,
     }
     statement["budgets"] = budgets_of(contract, statement)
     judgement = judge(contract, statement)

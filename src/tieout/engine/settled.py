@@ -243,13 +243,14 @@ def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -
 
 
 def no_breaks(scope: Scope, columns: tuple[str, ...]) -> DataFrame:
-    """Return the breaks of a settled window: none, in the columns that a clean window's breaks have."""
+    """Return no breaks, in the columns that a clean window's breaks have."""
     types = dict.fromkeys(columns, "string") | {
         "flags": "array<string>",
         "partition": "int",
         "offset": "bigint",
         "positions": "array<struct<topic:string,partition:int,offset:bigint>>",
         "admissible": "array<string>",
+        "is_covered": "boolean",
         "evidence": f"struct<{Ledger.COMMITTED.value}:{COMMIT_ROWS}>",
     }
     schema = ",".join(f"`{name}` {types[name]}" for name in columns)

@@ -24,17 +24,37 @@ SAMPLE: Final = 200
 HtmlRenderer = Callable[[dict[str, Any], list[dict[str, Any]]], str]
 
 
+_ORDER: Final = ("class", "topic", "partition", "offset", "break_id")
+"""The order in which people read breaks."""
+
+
 def ordered_breaks(breaks: DataFrame) -> DataFrame:
     """Return breaks as JSON lines, one column `line`, in the order in which people read them."""
     columns = [name for name in breaks.columns if name != "kind"]
-    in_order = breaks.orderBy("class", F.col("topic"), F.col("partition"), F.col("offset"), "break_id")
+    in_order = breaks.orderBy(*_ORDER)
     return in_order.select(F.to_json(F.struct(*columns), {"ignoreNullFields": "true"}).alias("line"))
 
 
-def break_lines(breaks: DataFrame, limit: int = BREAKS_KEPT) -> Iterator[dict[str, Any]]:
-    """Yield the first breaks as they stand in `breaks.jsonl`, at most `limit`, a partition at a time on the driver."""
-    for row in ordered_breaks(breaks).limit(limit).toLocalIterator():
+def break_lines(
+    breaks: DataFrame, limit: int = BREAKS_KEPT, *, is_truncated: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yield the first breaks as they stand in `breaks.jsonl`, at most `limit`, a partition at a time on the driver.
+
+    `is_truncated` says that there are more: then only the first are sorted with all that they hold.
+    """
+    first = _up_to(breaks, limit) if is_truncated else breaks
+    for row in ordered_breaks(first).limit(limit).toLocalIterator():
         yield _with_nulls(json.loads(row["line"]))
+
+
+def _up_to(breaks: DataFrame, place: int) -> DataFrame:
+    """Return the breaks that stand no later in order than the one at this place, the first being at 1."""
+    places = breaks.select(*_ORDER)
+    found = places.orderBy(*_ORDER).limit(place).offset(place - 1).collect()
+    if not found:
+        return breaks
+    last = F.struct(*[F.lit(found[0][name]).cast(places.schema[name].dataType) for name in _ORDER])
+    return breaks.filter(F.struct(*_ORDER) <= last)
 
 
 _KEYS: Final = (
@@ -67,7 +87,8 @@ def _write(reconciliation: Reconciliation, staged: Path, render_html: HtmlRender
     reconciliation.breaks.drop("kind").write.mode("overwrite").parquet(str(staged / "breaks"))
     sample: list[dict[str, Any]] = []
     with (staged / "breaks.jsonl").open("w", encoding="utf-8") as lines:
-        for found in break_lines(reconciliation.breaks):
+        is_truncated = reconciliation.statement["breaks_truncated"]
+        for found in break_lines(reconciliation.breaks, is_truncated=is_truncated):
             lines.write(json.dumps(found, ensure_ascii=False) + "\n")
             if len(sample) < SAMPLE:
                 sample.append(found)

@@ -219,16 +219,21 @@ def _percentiles(seconds: Column) -> Column:
     return F.percentile_approx(seconds, F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.lit(10_000))
 
 
-def incidents_of(breaks: DataFrame) -> list[dict[str, Any]]:
-    """Return the incidents, largest first."""
+def incidents_of(breaks: DataFrame, limit: int) -> list[dict[str, Any]]:
+    """Return the incidents, largest first, at most `limit`.
+
+    Breaks of one incident are of one class with the same flags, so of one severity.
+    """
+    shared = ("incident_id", "class", "locus", "cause", "topic", "partition")
     grouped = (
-        breaks.groupBy("incident_id", "class", "locus", "cause", "topic", "partition")
+        breaks.groupBy(*shared, "severity")
         .agg(
             F.min("offset").alias("first_position"),
             F.max("offset").alias("last_position"),
             F.count("*").alias("breaks"),
-            F.max("severity").alias("severity"),
         )
+        .select(*shared, "first_position", "last_position", "breaks", "severity")
         .orderBy(F.col("breaks").desc(), "incident_id")
+        .limit(limit)
     )
     return [row.asDict() for row in grouped.collect()]
