@@ -30,7 +30,7 @@ def with_rows_of_messages(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame]) 
     is_few = wanted.count() <= FEW_ROWS
     found = {}
     for ledger, rows in keyed.items():
-        named = rows.withColumn("proof_of", F.col("key"))
+        named = rows.filter(F.col("key").isNotNull()).withColumn("proof_of", F.col("key"))
         found[ledger] = named.join(F.broadcast(wanted), "proof_of", how="left_semi") if is_few else named
     return _proved(breaks, found, "key")
 
