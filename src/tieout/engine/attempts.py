@@ -12,13 +12,13 @@ from pyspark.sql import functions as F
 
 from tieout.engine.contested import contested_among, with_position_key
 from tieout.engine.joining import same
-from tieout.engine.keys import NEVER, POSITION, TRANSACTION, id_key, placed_offset, row_digest
+from tieout.engine.keys import NEVER, POSITION, SESSION, TRANSACTION, id_key, placed_offset, row_digest
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
-_ID_SESSION: Final = ("message_id", "producer_id", "producer_session")
+_ID_SESSION: Final = ("message_id", *SESSION)
 _TOLD_OF_OUTCOMES: Final = ("says_failed", "is_contradicted")
 """What follows from an attempt's other columns, so is no part of what tells it apart."""
 
@@ -200,9 +200,7 @@ def _with_id_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) ->
     is left are different messages under one id (docs/reference/interpretations.md, 7).
     """
     if scope.contract.id_scope == "session":
-        return rows.withColumn(
-            "key", F.concat(F.lit("s:"), F.to_json(F.struct("producer_id", "producer_session", "message_id")))
-        )
+        return rows.withColumn("key", F.concat(F.lit("s:"), F.to_json(F.struct(*SESSION, "message_id"))))
     if contested is None:
         return rows.withColumn("key", id_key())
     by_content = F.concat(F.lit("c:"), F.to_json(F.struct("message_id", "content")))

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 PLACE: Final = ("topic", "partition")
 POSITION: Final = ("topic", "partition", "offset")
 SESSION: Final = ("producer_id", "producer_session")
+"""What names a session of a producer, within which it numbers what it sends."""
 TRANSACTION: Final = (*SESSION, "transaction_id")
 """What names a transaction of a producer."""
 NEVER: Final = "9999-12-31 00:00:00"

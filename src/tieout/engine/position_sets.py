@@ -20,6 +20,7 @@ _WORD_BITS: Final = 6
 _SPAN_BITS: Final = 10
 _MOST_SPANS: Final = 1_000
 _MOST_RANGES: Final = 8
+"""How far scattered a set may be that `reach` still describes."""
 _WORDS: Final = 1 << (_SPAN_BITS - _WORD_BITS)
 
 

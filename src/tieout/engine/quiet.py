@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.fingerprint import done_at
 from tieout.engine.joining import same, small_side
-from tieout.engine.keys import PLACE, POSITION, id_key, position_key
+from tieout.engine.keys import PLACE, POSITION, SESSION, id_key, position_key
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
 from tieout.model import Identity, Ledger
@@ -111,7 +111,7 @@ def as_messages(rows: DataFrame, ledger: Ledger) -> DataFrame:
     }
     if ledger is Ledger.PRODUCED:
         at = F.col("attempted_at").alias("at")
-        facts["first_attempt"] = F.struct(at, "sequence", "producer_id", "producer_session")
+        facts["first_attempt"] = F.struct(at, "sequence", *SESSION)
         facts["first_sent"] = facts["first_attempt"]
         facts["first_acked"] = F.struct(at, done_at().alias("done_at"))
     else:

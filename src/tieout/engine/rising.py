@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final
 
 import pyarrow as pa
@@ -67,11 +68,11 @@ def in_doubt(rows: DataFrame, orders: Sequence[Order]) -> DataFrame:
     )
     if len(doubtful) > GROUPS_TOLD_APART:
         return rows
-    is_doubtful = F.lit(False)
-    for number, order in enumerate(orders):
-        groups = [row["alike"] for row in doubtful if row["number"] == number]
-        is_doubtful = is_doubtful | order.group().isin(groups) if groups else is_doubtful
-    return rows.filter(is_doubtful)
+    is_doubtful = [
+        order.group().isin([row["alike"] for row in doubtful if row["number"] == number])
+        for number, order in enumerate(orders)
+    ]
+    return rows.filter(reduce(Column.__or__, is_doubtful))
 
 
 def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -87,12 +88,12 @@ def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         offset, *told = rows.columns
         for number, (alike, value) in enumerate(zip(told[::2], told[1::2], strict=True)):
             table = pa.table({"alike": alike, "offset": offset, "value": value}).drop_null()
-            yield from _spans_of(number, table)
+            if len(table):
+                yield _spans_of(number, table)
 
 
-def _spans_of(number: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    if not len(rows):
-        return
+def _spans_of(number: int, rows: pa.Table) -> pa.RecordBatch:
+    """Return the spans of one order, given some rows at least."""
     in_order = rows.sort_by([("alike", "ascending"), ("offset", "ascending")])
     alike, offset, value = (in_order[name].combine_chunks() for name in ("alike", "offset", "value"))
     is_same = pc.equal(alike[1:], alike[:-1])
@@ -110,13 +111,14 @@ def _spans_of(number: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         "greatest": value.take(ends),
         "is_rising": pc.equal(fallen.take(starts), fallen.take(ends)),
     }
-    yield pa.RecordBatch.from_pydict(spans)
+    return pa.RecordBatch.from_pydict(spans)
 
 
 def _jumps(steps: pa.Array) -> pa.Array:
-    """Return which steps from one offset to the next begin a span: those over others, at most one in `ROWS_A_SPAN`.
+    """Return which steps from one offset to the next begin a span: the longest, if they leave any offset out.
 
-    A task reads its files in any order, and between the rows of two files lie those of other tasks.
+    They are at most one in `ROWS_A_SPAN`. A task reads its files in any order, and between the rows of two files lie
+    those of other tasks.
     """
     most = min(len(steps) - 1, len(steps) // ROWS_A_SPAN)
     longest = pc.select_k_unstable(steps, most + 1, [("", "descending")])

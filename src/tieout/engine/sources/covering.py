@@ -17,6 +17,7 @@ from pyspark.sql.types import TimestampType
 from tieout.contracts import Contract, CoverageSpec, LedgerSpec
 from tieout.contracts.times import format_time, parse_time
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
+from tieout.engine.keys import SESSION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.conforming import reason_of
@@ -27,7 +28,7 @@ LATEST_AHEAD: Final = timedelta(days=1)
 """How far ahead of the run's own clock a time may be before it is no time either."""
 _NOW: Final = re.compile(r"\b(?:now|current_timestamp)\s*\(\s*\)", re.IGNORECASE)
 _SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
-    Ledger.PRODUCED: ("producer_id", "producer_session"),
+    Ledger.PRODUCED: SESSION,
     Ledger.DELIVERED: ("consumer_group", "consumer_id"),
     Ledger.READ: ("consumer_group", "consumer_id"),
     Ledger.ASSIGNED: ("consumer_group", "consumer_id"),
@@ -203,18 +204,17 @@ def _strangers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
 
 def _gaps(rows: DataFrame) -> tuple[bool, tuple[str, ...]]:
     """Return whether a session lacks a number between its first and its last; a resend is no gap."""
-    keys = ("producer_id", "producer_session")
-    sessions = rows.groupBy(*keys).agg(
+    sessions = rows.groupBy(*SESSION).agg(
         F.min("sequence").alias("first"),
         F.max("sequence").alias("last"),
         F.count_distinct("sequence").alias("numbers"),
         F.count_if(F.col("sequence").isNull()).alias("unnumbered"),
     )
     missing = F.col("last") - F.col("first") + 1 - F.col("numbers")
-    gapped = sessions.select(*keys, F.coalesce(missing, F.lit(0)).alias("missing"), "unnumbered").where(
+    gapped = sessions.select(*SESSION, F.coalesce(missing, F.lit(0)).alias("missing"), "unnumbered").where(
         (F.col("missing") > 0) | (F.col("unnumbered") > 0)
     )
-    found = gapped.orderBy(*keys).limit(_NAMED).collect()
+    found = gapped.orderBy(*SESSION).limit(_NAMED).collect()
     return bool(found), tuple(
         f"producer {row['producer_id'] or '(none)'}, session {row['producer_session'] or '(none)'}: "
         f"{row['missing']} sequence numbers missing, {row['unnumbered']} rows without one"
