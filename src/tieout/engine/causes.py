@@ -18,7 +18,7 @@ from tieout.engine.epochs import (
     was_before_topic,
     with_epochs,
 )
-from tieout.engine.joining import same
+from tieout.engine.joining import joined_by_key, same
 from tieout.engine.keys import PLACE
 from tieout.engine.matching import Matched
 from tieout.engine.positions import with_first_passing
@@ -91,28 +91,31 @@ def _listed(*causes: Cause) -> Column:
     return F.array(*[F.lit(cause.value) for cause in causes])
 
 
-def with_causes(scope: Scope, breaks: DataFrame, found: Matched) -> DataFrame:
+def with_causes(scope: Scope, breaks: DataFrame, line: DataFrame, found: Matched) -> DataFrame:
     """Return the breaks of messages with `cause`: what the message, its run or its position proves, else `unknown`.
 
-    `breaks` are those of `breaks.message_breaks`. Only the causes in `admissible` that were not proved stay open.
+    `breaks` are `breaks.broken_messages`, `line` is `breaks.lined_up`. Only the causes in `admissible` that were not
+    proved stay open.
     """
     whole = (Window.unboundedPreceding, Window.unboundedFollowing)
-    run = Window.partitionBy(*_RUN).orderBy("rank").rowsBetween(*whole)
-    ends = breaks.withColumns(
-        {
-            "run_first": F.min("offset").over(run),
-            "run_last": F.max("offset").over(run),
-            "run_previous": F.first("previous_offset").over(run),
-            "run_next": F.last("next_offset").over(run),
-            "run_before": F.first("reader_before").over(run),
-            "run_after": F.last("reader_after").over(run),
-            "before_processed_at": F.first("previous_effect_at").over(run),
-            "restarted_at": F.min("last_effect.at").over(run),
-        }
+    of_run = Window.partitionBy(*_RUN).orderBy("rank").rowsBetween(*whole)
+    ends = line.select(
+        "line_key",
+        *_RUN,
+        "offset",
+        F.min("offset").over(of_run).alias("run_first"),
+        F.max("offset").over(of_run).alias("run_last"),
+        F.first("previous_offset").over(of_run).alias("run_previous"),
+        F.last("next_offset").over(of_run).alias("run_next"),
+        F.first("reader_before").over(of_run).alias("run_before"),
+        F.last("reader_after").over(of_run).alias("run_after"),
+        F.first("previous_effect_at").over(of_run).alias("before_processed_at"),
+        F.min("last_effect_at").over(of_run).alias("restarted_at"),
     )
-    known = _with_restart_position(ends, found.commits)
+    runs = _with_retention(scope, _with_restart_position(ends, found.commits), found.progress)
+    own = [name for name in runs.columns if name not in breaks.columns]
+    known = joined_by_key(breaks, runs.select(*own), "line_key")
     known = with_epochs(scope, known, found.log)
-    known = _with_retention(scope, known, found.progress)
     known = with_added_partitions(scope, known, found.progress)
     is_lost = F.col("class") == BreakClass.LOST.value
     is_lost_by_broker = is_lost & (F.col("locus") == Locus.BROKER.value)

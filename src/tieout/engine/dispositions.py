@@ -240,8 +240,12 @@ def _with_copies(scope: Scope, messages: DataFrame) -> DataFrame:
     if scope.beside is not None and scope.beside.contents is not None:
         sent = sent.unionByName(scope.beside.contents)
     is_same = F.col("sent").eqNullSafe(F.col("copied")) & F.col("topic").eqNullSafe(F.col("of_topic"))
-    copies = sent.join(F.broadcast(shown), is_same, how="inner").select("of_key").distinct()
-    joined = messages.join(F.broadcast(copies), F.col("key") == F.col("of_key"), how="left")
+    if scope.is_large:
+        shown = materialised(shown)
+        contents = materialised(shown.select("of_topic", "copied").distinct())
+        sent = sent.join(small_side(contents), is_same, how="left_semi")
+    copies = shown.join(sent, is_same, how="left_semi").select("of_key").distinct()
+    joined = messages.join(copies.hint("shuffle_hash"), F.col("key") == F.col("of_key"), how="left")
     return joined.withColumn("may_be_copy", F.col("of_key").isNotNull()).drop("of_key")
 
 

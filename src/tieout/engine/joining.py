@@ -28,3 +28,11 @@ def small_side(rows: DataFrame) -> DataFrame:
     Spark knows no size of what was materialised, and would shuffle and sort the other side, however wide it is.
     """
     return F.broadcast(rows) if rows.count() <= FEW_ROWS else rows
+
+
+def joined_by_key(rows: DataFrame, told: DataFrame, key: str) -> DataFrame:
+    """Return rows that each have a `key` of their own with the other columns of what is told of it, where anything is.
+
+    Where rows lie by their key already, they stay where they are, and are not sorted.
+    """
+    return rows.join(told.hint("shuffle_hash"), F.col("key") == F.col(key), how="inner").drop(key)

@@ -17,7 +17,13 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.balance import balanced
-from tieout.engine.breaks import message_breaks, named_messages, named_standing, places_of_breaks
+from tieout.engine.breaks import (
+    broken_messages,
+    lined_up,
+    named_messages,
+    named_standing,
+    places_of_breaks,
+)
 from tieout.engine.causes import with_causes, with_standing_causes
 from tieout.engine.classes.reordered import (
     reorder_consumer,
@@ -158,7 +164,8 @@ def _proved_messages(scope: Scope, messages: DataFrame, found: Matched) -> list[
     places = materialised(places_of_breaks(messages))
     if places.isEmpty():
         return []
-    caused = materialised(with_causes(scope, message_breaks(messages, places), found))
+    line = materialised(lined_up(messages, places))
+    caused = materialised(with_causes(scope, broken_messages(messages), line, found))
     named = materialised(named_messages(scope, caused))
     return [with_rows_of_messages(named, found.keyed)]
 
