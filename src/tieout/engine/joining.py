@@ -31,7 +31,7 @@ def small_side(rows: DataFrame) -> DataFrame:
 
 
 def joined_by_key(rows: DataFrame, told: DataFrame, key: str) -> DataFrame:
-    """Return rows that each have a `key` of their own with the other columns of what is told of it, where anything is.
+    """Return rows with the other columns of the one row that is told of their `key`; each has a key of its own.
 
     Where rows lie by their key already, they stay where they are, and are not sorted.
     """

@@ -9,12 +9,14 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.materialising import materialised
 from tieout.engine.reconciling import BREAKS_KEPT, Reconciliation
 from tieout.reporting.markdown import render_markdown
 
@@ -26,6 +28,7 @@ HtmlRenderer = Callable[[dict[str, Any], list[dict[str, Any]]], str]
 
 _ORDER: Final = ("class", "topic", "partition", "offset", "break_id")
 """The order in which people read breaks."""
+_TASKS_IN_ORDER: Final = 8
 
 
 def ordered_breaks(breaks: DataFrame) -> DataFrame:
@@ -42,19 +45,22 @@ def break_lines(
 
     `is_truncated` says that there are more: then only the first are sorted with all that they hold.
     """
-    first = _up_to(breaks, limit) if is_truncated else breaks
-    for row in ordered_breaks(first).limit(limit).toLocalIterator():
+    first = materialised(_up_to(breaks, limit)) if is_truncated else breaks
+    for row in islice(ordered_breaks(first).toLocalIterator(), limit):
         yield _with_nulls(json.loads(row["line"]))
 
 
 def _up_to(breaks: DataFrame, place: int) -> DataFrame:
-    """Return the breaks that stand no later in order than the one at this place, the first being at 1."""
-    places = breaks.select(*_ORDER)
-    found = places.orderBy(*_ORDER).limit(place).offset(place - 1).collect()
-    if not found:
+    """Return the breaks that stand no later in order than the one at this place, the first being at 1.
+
+    Each task finds the first of its own, and so they are told to few tasks beforehand; the driver is told of one.
+    """
+    places = breaks.select(*_ORDER).repartition(_TASKS_IN_ORDER, "break_id").orderBy(*_ORDER).limit(place)
+    last = places.agg(F.max(F.struct(*_ORDER)).alias("last")).collect()[0]["last"]
+    if last is None:
         return breaks
-    last = F.struct(*[F.lit(found[0][name]).cast(places.schema[name].dataType) for name in _ORDER])
-    return breaks.filter(F.struct(*_ORDER) <= last)
+    told = F.struct(*[F.lit(last[name]).cast(places.schema[name].dataType) for name in _ORDER])
+    return breaks.filter(F.struct(*_ORDER) <= told)
 
 
 _KEYS: Final = (

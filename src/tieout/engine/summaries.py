@@ -236,4 +236,5 @@ def incidents_of(breaks: DataFrame, limit: int) -> list[dict[str, Any]]:
         .orderBy(F.col("breaks").desc(), "incident_id")
         .limit(limit)
     )
-    return [row.asDict() for row in grouped.collect()]
+    # Each task has its own largest: executors put these together, where `collect` would leave it to the driver.
+    return [row.asDict() for row in grouped.toLocalIterator()]
