@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, Final
+
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tieout.engine.session import set_to
 from tieout.engine.staging import break_lines
+from tieout.engine.summaries import incidents_of
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 30, 59, 60])
@@ -44,3 +49,51 @@ def test_fewer_breaks_than_are_kept_are_all_there(spark: SparkSession) -> None:
     )
 
     assert [line["offset"] for line in break_lines(breaks, 5, is_truncated=True)] == [0, 1, 2]
+
+
+MOST: Final = "2m"
+"""So much the driver takes of one job's results: enough for what is kept, too little for what each task has of it."""
+_TASKS: Final = {"spark.sql.shuffle.partitions": "40", "spark.sql.adaptive.enabled": "false"}
+
+
+@pytest.fixture
+def narrow_driver(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with a driver that takes little, and as many tasks as many breaks have."""
+    conf: Any = spark.sparkContext._jsc.sc().conf()
+    before = conf.get("spark.driver.maxResultSize", "1g")
+    conf.set("spark.driver.maxResultSize", MOST)
+    try:
+        with set_to(spark, _TASKS):
+            yield spark
+    finally:
+        conf.set("spark.driver.maxResultSize", before)
+
+
+def many_breaks(spark: SparkSession) -> DataFrame:
+    """Return 40,000 breaks in 40 partitions, each an incident of its own."""
+    words = {
+        "class": "LOST",
+        "topic": "orders",
+        "locus": "consumer",
+        "cause": "unknown",
+        "severity": "critical",
+    }
+    return spark.range(0, 40_000, numPartitions=40).select(
+        *[F.lit(value).alias(name) for name, value in words.items()],
+        (F.col("id") % 8).cast("int").alias("partition"),
+        F.col("id").alias("offset"),
+        F.md5(F.col("id").cast("string")).alias("break_id"),
+        F.md5(F.concat(F.lit("i"), F.col("id"))).alias("incident_id"),
+    )
+
+
+def test_the_driver_is_told_of_no_more_breaks_than_are_kept(narrow_driver: SparkSession) -> None:
+    """However many tasks have as many each."""
+    first = list(break_lines(many_breaks(narrow_driver), 2_000, is_truncated=True))
+
+    assert [line["offset"] for line in first] == list(range(0, 16_000, 8))
+
+
+def test_the_driver_is_told_of_no_more_incidents_than_are_kept(narrow_driver: SparkSession) -> None:
+    """However many tasks have as many each."""
+    assert len(incidents_of(many_breaks(narrow_driver), 1_000)) == 1_000
