@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from typing import Final
+
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -43,3 +48,34 @@ def test_much_evidence_stays_spread_out(spark: SparkSession, partitions: str) ->
     """The cores, and the executors, share the work, into however many partitions the session shuffles by itself."""
     with set_to(spark, {"spark.sql.shuffle.partitions": partitions}), suited_to(spark, is_small=False):
         assert materialised(spark.range(9).repartition(3)).rdd.getNumPartitions() == 3
+
+
+STACKED: Final = """
+from pyspark.sql import Window, functions as F
+from tieout.engine.session import local_session
+
+spark = local_session("lines")
+in_line = Window.partitionBy("place").orderBy("id")
+wide = F.repeat(F.md5(F.col("id").cast("string")), 8).alias("wide")
+rows = spark.range(600_000).select("id", F.lit(0).alias("place"), wide)
+told = rows.withColumn("before", F.lag("wide").over(in_line))
+begun = F.when(F.col("before") < F.col("wide"), F.col("id"))
+run = F.last(begun, ignorenulls=True).over(in_line)
+print("rows:", told.withColumn("run", run).localCheckpoint().count())
+"""
+"""Lines up more than the heap holds, then once more by what that tells, and keeps it."""
+
+
+def test_lines_longer_than_the_memory_are_lined_up_twice() -> None:
+    """What one window function holds is not all there is for the next."""
+    ran = subprocess.run(
+        [sys.executable, "-c", STACKED],
+        env=os.environ | {"SPARK_DRIVER_MEMORY": "512m", "SPARK_LOCAL_IP": "127.0.0.1"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+
+    assert ran.returncode == 0, ran.stderr[-2_000:]
+    assert "rows: 600000" in ran.stdout
