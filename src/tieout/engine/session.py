@@ -14,6 +14,9 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+ROWS_PER_TASK: Final = 200_000
+"""So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
+
 SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -23,7 +26,7 @@ SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.shuffle.sort.bypassMergeThreshold": "1",
-    "spark.sql.windowExec.buffer.spill.threshold": "200000",
+    "spark.sql.windowExec.buffer.spill.threshold": str(ROWS_PER_TASK),
     "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
 }
 """What a run sets: UTC, ANSI arithmetic, plain upper and lower case; no web page, no call site noted per column.
@@ -57,8 +60,6 @@ _DELTA_LOCAL: Final = {"spark.databricks.delta.snapshotPartitions": "2"}
 SMALL_ROWS: Final = 100_000
 """Up to so many rows of all ledgers, as up to `SMALL_BYTES`, planning and compiling cost more than the work itself."""
 
-ROWS_PER_TASK: Final = 200_000
-"""So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
 _FEWEST_TASKS: Final = 8
 
 _SINGLE_PARTITION: Final = "spark.sql.maxSinglePartitionBytes"
