@@ -45,6 +45,15 @@ def test_a_ratio_is_reached_missed_or_not_measured(results: Results) -> None:
     assert "| all broken, to the full outer join | 1.3 | not measured |" in told
 
 
+def test_a_ratio_of_two_days_says_so(results: Results) -> None:
+    """A machine is not every day as fast, so seconds of two days are no clean comparison."""
+    results.rows["1000000/0/floor"]["at"] = "2026-01-31"
+    told = page(results, "6g")
+
+    assert "| clean window, to the scan | 1.3 | 1.25 reached, of two days |" in told
+    assert "| 0.01 % broken, to the scan | 2.5 | 9.00 **missed** |" in told
+
+
 def test_the_page_says_where_the_seconds_go(results: Results, tmp_path: Path) -> None:
     """A column a dataset; a step that one of them has not is empty there."""
     for rate, steps in ((0.0, {"start": 0.0, "matching": 2.25}), (0.0001, {"matching": 7.0, "looking": 1.0})):
