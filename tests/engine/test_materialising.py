@@ -39,6 +39,14 @@ def _kept_columns(rows: DataFrame) -> set[str]:
     return {output.apply(place).name() for place in range(output.size())}
 
 
+def _is_kept_as_objects(rows: DataFrame) -> bool:
+    """Return whether what was kept lies in memory as one object a row."""
+    step = rows._jdf.queryExecution().analyzed()
+    while step.children().size():
+        step = step.children().apply(0)
+    return step.rdd().getStorageLevel().deserialized()
+
+
 def _rows(spark: SparkSession) -> DataFrame:
     constants, others = iter(CONSTANTS), iter(OTHERS)
     # Both kinds in turn, so that a column in the wrong place shows.
@@ -105,3 +113,12 @@ def test_little_evidence_is_kept_as_it_is(spark: SparkSession) -> None:
         cut = materialised(_rows(spark))
 
         assert _kept_columns(cut) == {*CONSTANTS, *OTHERS}
+
+
+def test_much_is_kept_as_bytes_that_kryo_wrote(spark: SparkSession) -> None:
+    """Millions of objects that live long are walked through by each collection; few are read faster as they are."""
+    assert spark.sparkContext.getConf().get("spark.serializer").endswith(".KryoSerializer")
+    with suited_to(spark, is_small=False):
+        assert not _is_kept_as_objects(materialised(_rows(spark)))
+    with suited_to(spark, is_small=True):
+        assert _is_kept_as_objects(materialised(_rows(spark)))

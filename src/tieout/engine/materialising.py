@@ -2,7 +2,7 @@
 
 A plan is a tree. A frame that later steps use five times stands in it five times over, and those steps in theirs:
 without cuts, analysing the plan of a few hundred rows takes minutes. What is cut lies in the executors' memory and
-disk; losing an executor fails the job, which Airflow repeats, and never changes a result.
+on their disks; losing an executor fails the job, which Airflow repeats, and never changes a result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -24,16 +25,21 @@ def materialised(rows: DataFrame) -> DataFrame:
 
     Of little evidence they become one partition, and Spark knows it: later steps then need no exchange. Of much, a
     column that is the same in every row is not kept but stands in the plan, where what follows from it costs nothing:
-    a message has a hundred columns, and without a log half of them say so.
+    a message has a hundred columns, and without a log half of them say so. Much is kept as bytes: millions of rows
+    that live long are millions of objects, which Java's collector would walk through again and again.
     """
     if has_one_partition(rows.sparkSession):
         return rows.coalesce(1).localCheckpoint(eager=True)
     same_in_all = {name: value.alias(name) for name, value in _constants(rows)}
     if len(same_in_all) == len(rows.columns):
-        return rows.localCheckpoint(eager=True)
-    kept = rows.drop(*same_in_all).localCheckpoint(eager=True)
+        return _kept(rows)
+    kept = _kept(rows.drop(*same_in_all))
     # A column that is named anew, be it the same name, is another one to Spark, which forgets how rows are partitioned.
     return kept.select(*[same_in_all.get(name, F.col(name)) for name in rows.columns])
+
+
+def _kept(rows: DataFrame) -> DataFrame:
+    return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
 
 def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:

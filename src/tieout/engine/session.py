@@ -25,12 +25,14 @@ SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.shuffle.sort.bypassMergeThreshold": "1",
     "spark.sql.windowExec.buffer.spill.threshold": str(ROWS_PER_TASK),
     "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
 }
 """What a run sets: UTC, ANSI arithmetic, plain upper and lower case; no web page, no call site noted per column.
 
+Rows that are kept are written by Kryo, which copies a row's bytes; Java's own way looks up its class in each.
 A task shuffles into one file: where it has little to say, to open one for each of 200 partitions is most of its work.
 A window function holds so many rows in memory, and has more on disk: what one function holds, Spark can take back for
 no other, and the second of two fails. Each file is read with one buffer instead of three, outside the heap.
