@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -30,21 +31,23 @@ OTHERS = {
 }
 
 
-def _kept_columns(rows: DataFrame) -> set[str]:
-    """Return the columns that lie in what was kept, below the plan's constants."""
+def _cut(rows: DataFrame) -> Any:
+    """Return the step of Spark's plan that reads what was kept, below the plan's constants."""
     step = rows._jdf.queryExecution().analyzed()
     while step.children().size():
         step = step.children().apply(0)
-    output = step.output()
+    return step
+
+
+def _kept_columns(rows: DataFrame) -> set[str]:
+    """Return the columns that lie in what was kept."""
+    output = _cut(rows).output()
     return {output.apply(place).name() for place in range(output.size())}
 
 
 def _is_kept_as_objects(rows: DataFrame) -> bool:
     """Return whether what was kept lies in memory as one object a row."""
-    step = rows._jdf.queryExecution().analyzed()
-    while step.children().size():
-        step = step.children().apply(0)
-    return step.rdd().getStorageLevel().deserialized()
+    return bool(_cut(rows).rdd().getStorageLevel().deserialized())
 
 
 def _rows(spark: SparkSession) -> DataFrame:
