@@ -23,7 +23,7 @@ from tieout.engine.incarnations import told_apart
 from tieout.engine.keys import POSITION
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.log_facts import compacts
-from tieout.engine.materialising import materialised
+from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.quiet import Sums
 from tieout.engine.reading import OpenLedger
 from tieout.engine.records import bounds_of, statements_of
@@ -164,7 +164,7 @@ def left_over(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | 
     rest = with_ends(scope, compared, rest)
     quiet = quiet_of(scope, compared, rest, bounds)
     spark = scope.rows(Ledger.PRODUCED).sparkSession
-    rows = dict(rest.rows or {ledger: spark.createDataFrame([], SCHEMAS[ledger]) for ledger in SIDES})
+    rows = dict(rest.rows or {ledger: no_rows(spark, SCHEMAS[ledger]) for ledger in SIDES})
     if Ledger.LOG in rows:
         rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
     evidence = {

@@ -8,16 +8,26 @@ on their disks; losing an executor fails the job, which Airflow repeats, and nev
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from tieout.engine.session import has_one_partition
 
 _PASSING_ON: Final = ("Project", "Filter", "CollectMetrics")
 """Steps of a plan that hand on the columns of the step before as they are."""
+
+
+def no_rows(spark: SparkSession, schema: StructType | str) -> DataFrame:
+    """Return a frame of this schema without rows.
+
+    PySpark would start Python beside the executors to read an empty list, which takes the better part of a second.
+    """
+    types = cast(StructType, StructType.fromDDL(schema)) if isinstance(schema, str) else schema
+    return spark.range(0).select(*[F.lit(None).cast(one.dataType).alias(one.name) for one in types])
 
 
 def materialised(rows: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StringType
 from tieout.contracts import Contract, LedgerSpec
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
-from tieout.engine.materialising import materialised
+from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.session import suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, plain_column, text_columns
@@ -177,7 +177,7 @@ class OpenLedger:
     def _without_rows(self) -> Evidence:
         """Return the evidence of a source that is absent, or that has nothing that could be read."""
         ledger = self.request.ledger
-        rows = self.request.spark.createDataFrame([], SCHEMAS[ledger])
+        rows = no_rows(self.request.spark, SCHEMAS[ledger])
         return Evidence(
             ledger=ledger,
             rows=rows,
@@ -212,7 +212,7 @@ def _kept(
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:
                 found = _conformed(reading.rows, spec, request)
-    empty = request.spark.createDataFrame([], SCHEMAS[ledger])
+    empty = no_rows(request.spark, SCHEMAS[ledger])
     nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
     numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
     return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), _Counts()

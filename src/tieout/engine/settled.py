@@ -21,7 +21,7 @@ from tieout.engine.fingerprint import Widths, bucket_of, sampled_millis
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, SESSION
 from tieout.engine.looking import Look, compared_ledgers, ours, quiet_in
-from tieout.engine.materialising import materialised
+from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.position_sets import outside
 from tieout.engine.positions import commits_of
 from tieout.engine.quiet import Quiet, Sums, as_messages, by_key
@@ -254,4 +254,4 @@ def no_breaks(scope: Scope, columns: tuple[str, ...]) -> DataFrame:
         "evidence": f"struct<{Ledger.COMMITTED.value}:{COMMIT_ROWS}>",
     }
     schema = ",".join(f"`{name}` {types[name]}" for name in columns)
-    return scope.rows(Ledger.PRODUCED).sparkSession.createDataFrame([], schema)
+    return no_rows(scope.rows(Ledger.PRODUCED).sparkSession, schema)

@@ -36,6 +36,7 @@ from tieout.engine.kafka.topics import (
     group_positions,
     require_connector,
 )
+from tieout.engine.materialising import no_rows
 from tieout.engine.session import SMALL_ROWS, local_session
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
@@ -233,7 +234,7 @@ class Cluster:
         """Return the records of these offsets, `(first, behind the last)` a partition, as the connector gives them."""
         wanted = {str(number): span for number, span in spans.items() if span[0] < span[1]}
         if not wanted:
-            return self.request.spark.createDataFrame([], _LOADED)
+            return no_rows(self.request.spark, _LOADED)
         secured = {f"kafka.{name}": value for name, value in self.settings.items()}
         named = {
             "kafka.isolation.level": isolation,
