@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine.materialising import materialised
+from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.session import suited_to
 
 PLACES = "array<struct<topic:string,partition:int>>"
@@ -125,3 +125,13 @@ def test_much_is_kept_as_bytes_that_kryo_wrote(spark: SparkSession) -> None:
         assert not _is_kept_as_objects(materialised(_rows(spark)))
     with suited_to(spark, is_small=True):
         assert _is_kept_as_objects(materialised(_rows(spark)))
+
+
+def test_a_frame_without_rows_has_its_schema_and_reads_no_list_of_pythons(spark: SparkSession) -> None:
+    wanted = "`at` timestamp,`number` bigint,`flags` array<string>,`places` " + PLACES
+
+    empty = no_rows(spark, wanted)
+
+    assert empty.schema == spark.createDataFrame([], wanted).schema
+    assert _cut(empty).nodeName() == "Range"
+    assert empty.collect() == []
