@@ -127,7 +127,8 @@ def test_much_is_kept_as_bytes_that_kryo_wrote(spark: SparkSession) -> None:
         assert _is_kept_as_objects(materialised(_rows(spark)))
 
 
-def test_a_frame_without_rows_has_its_schema_and_reads_no_list_of_pythons(spark: SparkSession) -> None:
+def test_a_frame_without_rows_has_its_schema_and_starts_no_python(spark: SparkSession) -> None:
+    """An empty list of Python's would be read by Python, started for nothing else."""
     wanted = "`at` timestamp,`number` bigint,`flags` array<string>,`places` " + PLACES
 
     empty = no_rows(spark, wanted)
