@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from tests.engine.sources.builders import contract_of, evidence_of, jsonl, rows_of
 
 from tieout.contracts.columns import CANONICAL_COLUMNS
 from tieout.engine.evidence import Evidence
 from tieout.engine.ledger import SCHEMAS
-from tieout.engine.sources.conforming import text_columns
+from tieout.engine.sources.conforming import conformed, text_columns
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -44,6 +46,41 @@ def test_times_as_text_and_as_milliseconds(spark: SparkSession, tmp_path: Path) 
     assert found.coverage.unparsed == 0
     micros = [row[0] for row in found.rows.selectExpr("unix_micros(attempted_at)").collect()]
     assert sorted(micros) == [moment * 1000] * 2 + [moment * 1000 + 123456] * 5
+
+
+def test_whole_numbers_in_every_spelling(spark: SparkSession, tmp_path: Path) -> None:
+    """With or without a sign, a point and blanks around; what has a fraction or does not fit is a wrong value."""
+    right = ["17", "+17", " 17 ", "17.", "17.0", "17.00\t", "017", "1.7E1"]
+    wrong = ["17.5", "1.75E1", "1.7e1", "1.7E16", "17 0", "x17", "", "9223372036854775808", "\u0661"]
+    rows = [{"message_id": "m", "sequence": value} for value in (*right, *wrong)]
+
+    found = _evidence(spark, tmp_path, rows)
+
+    assert rows_of(found, "sequence") == [(17,)] * len(right)
+    assert found.coverage.unparsed == len(wrong)
+
+
+@pytest.mark.parametrize("ledger", [*Ledger])
+def test_rows_of_text_are_conformed_by_methods_that_java_compiles(
+    spark: SparkSession, tmp_path: Path, ledger: Ledger
+) -> None:
+    """Java interprets a method of more than 8,000 bytes for ever: every column is text here, and converted."""
+    (tmp_path / "rows.txt").write_text("1\n")
+    own = [F.concat("value", F.lit(name)).alias(name) for name in SCHEMAS[ledger].names]
+    text = [F.col("value").alias(name) for name in (FILE, TEXT, FAULT)]
+    source = spark.read.text(str(tmp_path / "rows.txt")).select(
+        *own, *text, F.lit(0).alias(BLOCK), F.lit(0).alias(ROW)
+    )
+    spec = contract_of(tmp_path, {ledger.value: {"source": jsonl("rows.txt")}}).ledgers[ledger]
+
+    rows = conformed(source, ledger, spec).rows
+
+    jvm: Any = spark.sparkContext._jvm
+    debug = getattr(getattr(jvm.org.apache.spark.sql.execution.debug, "package$"), "MODULE$")
+    stages = debug.codegenStringSeq(rows._jdf.queryExecution().executedPlan())
+    sizes = [stages.apply(number)._3().maxMethodCodeSize() for number in range(stages.size())]
+    assert sizes
+    assert max(sizes) <= 8000
 
 
 def test_what_is_no_time_is_counted(spark: SparkSession, tmp_path: Path) -> None:

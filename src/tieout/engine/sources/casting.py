@@ -6,6 +6,7 @@ value is null, and whoever asked sees that it was not null before.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import Column
@@ -29,7 +30,7 @@ from pyspark.sql.types import (
 )
 
 _LONG: Final = LongType()
-_WHOLE: Final = r"^\s*[+-]?[0-9]+(\.0*)?\s*$"
+_WHOLE: Final = r"^\s*([+-]?[0-9]+)(?:\.0*)?\s*$"
 _LARGE: Final = r"^-?[0-9]\.[0-9]+E([0-9]|1[0-5])$"
 """How a JSON number with a point reaches us from ten million on; up to 2^53 that is the very number."""
 _EXACT: Final = 9007199254740992
@@ -77,8 +78,7 @@ def _whole(value: Column, source: DataType, target: DataType) -> Column:
     if isinstance(source, IntegralType):
         return value.try_cast(target)
     if isinstance(source, StringType):
-        digits = F.regexp_replace(F.trim(value), r"\.0*$", "")
-        return F.coalesce(F.when(value.rlike(_WHOLE), digits.try_cast(target)), _large(value, target))
+        return F.coalesce(F.regexp_extract(value, _WHOLE, 1).try_cast(target), _large(value, target))
     if isinstance(source, NumericType):
         whole = value.try_cast("decimal(38,0)")
         return F.when(value == F.floor(value), whole.try_cast(target))
@@ -87,8 +87,21 @@ def _whole(value: Column, source: DataType, target: DataType) -> Column:
 
 def _large(value: Column, target: DataType) -> Column:
     """Return the whole number that a text such as `1.2345678E7` is, null for any other text."""
-    number = F.when(value.rlike(_LARGE), value.try_cast("double"))
-    return F.when((number == F.floor(number)) & (F.abs(number) <= _EXACT), number.try_cast(target))
+
+    def whole(number: Column) -> Column:
+        is_whole = (number == F.floor(number)) & (F.abs(number) <= _EXACT)
+        return F.when(is_whole, number.try_cast(target))
+
+    return _of(F.when(value.rlike(_LARGE), value.try_cast("double")), whole)
+
+
+def _of(value: Column, use: Callable[[Column], Column]) -> Column:
+    """Return what `use` makes of the value, which stands in the expression once, however often `use` names it.
+
+    Spark writes code for every mention, and a method of more than 8,000 bytes Java never compiles (Spark's
+    `CodeGenerator`, `DEFAULT_JVM_HUGE_METHOD_LIMIT`): conforming took eight times as long.
+    """
+    return F.get(F.transform(F.array(value), use), 0)
 
 
 def _time(value: Column, source: DataType) -> Column:
@@ -97,10 +110,8 @@ def _time(value: Column, source: DataType) -> Column:
     if isinstance(source, TimestampNTZType | DateType):
         return value.cast(TimestampType())
     if isinstance(source, StringType):
-        with_minutes = F.regexp_replace(F.trim(value), r"(:[0-9.]+ ?[+-][0-9]{2})$", "$1:00")
-        with_colon = F.regexp_replace(with_minutes, r"( ?[+-][0-9]{2})([0-9]{2})$", "$1:$2")
-        written = F.when(value.rlike(_ISO), with_colon.try_cast(TimestampType()))
-        return F.coalesce(written, _millis(_whole(value, source, _LONG)))
+        written = F.when(value.rlike(_ISO), value.try_cast(TimestampType()))
+        return F.coalesce(written, _of(_whole(value, source, _LONG), _millis))
     if isinstance(source, NumericType):
         return _millis(_whole(value, source, _LONG))
     return F.lit(None).cast(TimestampType())

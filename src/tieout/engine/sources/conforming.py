@@ -89,16 +89,15 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     mapping = _mapping(schema, spec.columns, names)
     with lenient(source.sparkSession):
         valued = _with_values(source, ledger, spec, mapping, names)
-        faults = [F.col(FAULT), *(_fault_of(valued, ledger, field, mapping) for field in schema.fields)]
+        types = {field.name: field.dataType for field in valued.schema.fields}
+        faults = [F.col(FAULT), *(_fault_of(types, ledger, field) for field in schema.fields)]
         fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
-        values = [_value_of(valued, field, mapping) for field in schema.fields]
-        rows = valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull()).select(
-            *values,
-            fault.alias(FAULT),
-            F.col(FILE),
-            F.when(fault.isNotNull(), F.col(TEXT)).alias(TEXT),
-            F.col(BLOCK),
-            F.col(ROW),
+        # Each step names what the next one uses more than once: it is then worked out once.
+        rows = (
+            valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
+            .select("*", *(_value_of(types, field) for field in schema.fields))
+            .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW)
+            .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
     return Conformed(rows, frozenset(mapping))
 
@@ -211,30 +210,30 @@ def _is_failed(value: Column, text: str, names: list[str]) -> Column:
     return failed
 
 
-def _value_of(valued: DataFrame, field: StructField, mapping: Mapping[str, str]) -> Column:
-    if field.name not in mapping:
+def _value_of(types: Mapping[str, DataType], field: StructField) -> Column:
+    name = _VALUE + field.name
+    if name not in types:
         return F.lit(None).cast(field.dataType).alias(field.name)
-    source = valued.schema[_VALUE + field.name].dataType
-    return strict(F.col(_VALUE + field.name), source, field.dataType).alias(field.name)
+    return strict(F.col(name), types[name], field.dataType).alias(field.name)
 
 
-def _fault_of(valued: DataFrame, ledger: Ledger, field: StructField, mapping: Mapping[str, str]) -> Column:
+def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField) -> Column:
     """Return why the column's value is not one of its type or of its words; null where it is, or is null.
 
     What has the very type is not asked: `strict` leaves it as it is.
     """
-    if field.name not in mapping:
+    name = _VALUE + field.name
+    if name not in types:
         return F.lit(None).cast(StringType())
-    raw, source = F.col(_VALUE + field.name), valued.schema[_VALUE + field.name].dataType
-    value = strict(raw, source, field.dataType)
     words = _words(ledger, field.name)
     if words:
         expected = f"one of {', '.join(sorted(words))}"
-        return F.when(~value.isin(*words), F.lit(f"{field.name}: expected {expected}"))
-    if source == field.dataType:
+        return F.when(~F.col(field.name).isin(*words), F.lit(f"{field.name}: expected {expected}"))
+    if types[name] == field.dataType:
         return F.lit(None).cast(StringType())
     expected = _described(field.dataType)
-    return F.when(raw.isNotNull() & value.isNull(), F.lit(f"{field.name}: expected {expected}"))
+    is_other = F.col(name).isNotNull() & F.col(field.name).isNull()
+    return F.when(is_other, F.lit(f"{field.name}: expected {expected}"))
 
 
 def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
