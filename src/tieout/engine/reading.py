@@ -93,7 +93,9 @@ def _opened(
 ) -> OpenLedger:
     spec = spec_of(contract, ledger)
     reach = _reach_of(window, ledger, spec)
-    request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns), reach)
+    plain = text_columns(ledger, spec.columns)
+    expressions = (*spec.columns.values(), spec.where or "")
+    request = Request(spark, ledger, contract.base_dir, now, plain, reach, expressions)
     reading = READERS[spec.source.kind](spec.source, request)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)

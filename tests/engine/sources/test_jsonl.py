@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
+
+from tieout.engine.evidence import Evidence
+from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.json_lines import json_objects
+from tieout.engine.sources.lines import lines_of
+from tieout.engine.sources.source import BLOCK, FAULT, ROW
 
 
 def test_ids_are_not_changed_by_guessing_types(spark: SparkSession, tmp_path: Path) -> None:
@@ -112,3 +121,79 @@ def test_a_whole_number_may_be_a_float_however_large(spark: SparkSession, tmp_pa
     assert found.coverage.undated == 1
     assert found.coverage.unset == 0
     assert found.coverage.unparsed == 2
+
+
+def test_a_value_without_use_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    """An empty text is no number, which matters where the number is asked for, and nowhere else."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"message_id": "1", "amount": 1, "`": "x"}\n{"message_id": "2", "amount": "", "`": ""}\n'
+    )
+
+    def read(**columns: str) -> Evidence:
+        return evidence_of(spark, tmp_path, "delivered", source=jsonl("*.jsonl"), columns=columns)
+
+    assert rows_of(read(), "message_id") == [("1",), ("2",)]
+    for use in ("concat(AMOUNT, '')", "get_json_object(to_json(struct(*)), '$.amount')"):
+        found = read(payload_hash=use)
+        assert rows_of(found, "message_id", "payload_hash") == [("1", "1")]
+        assert found.coverage.notes[0] == (
+            "a.jsonl:2: a value is of another type than its field has on other lines"
+        )
+    assert rows_of(read(payload_hash="concat(````, '')"), "payload_hash") == [("",), ("x",)]
+
+
+_LINES = (
+    '{"a": 1, "b": "x"}',
+    '{"a":2,"c":{"d":[1,2,{"e":null}]}}',
+    '{"a":1.5,"b":"z"}{"a":2}',
+    '{"a":1},{"a":2}',
+    '{"a":1}] [{"a":2}',
+    '{"a":1}],"x":[{"a":2}',
+    '{"a":1}]}{"a":2}',
+    '{"a":1}]],[[{"a":2}',
+    '[{"a":1}]',
+    '{"b":"\\u00e9\\n"}',
+    '{"c":NaN}',
+    "null",
+    "{}",
+    '  {"b":3} ',
+    '{"a":9223372036854775808}',
+    '{"c":[{"d":1},{"d":[2]}]}',
+    '{"b":"}]","c":"[{"}',
+)
+_CHARACTERS = '{}[]",:\\0123456789abcdefnultr \t/*#\x01é-+.eE'
+
+
+def test_what_is_one_object_is_what_another_parser_takes_for_one(spark: SparkSession, tmp_path: Path) -> None:
+    """No line swallows another, whatever its brackets are; Python's parser says which are objects."""
+    chance = random.Random(20261125)  # noqa: S311 - test data, no secret
+    lines = [line for line in (_changed(chance) for _ in range(6000)) if line.strip()]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    files = inputs_of(spark, ("a.jsonl",), tmp_path, "jsonl").readable
+    text = lines_of(spark, files)
+    wide = StructType.fromDDL("a string, b string, c struct<d: array<string>>")
+
+    for schema in (StructType(), StructType.fromDDL("a string, b string, c string"), wide):
+        rows = json_objects(text, schema, {}).orderBy(BLOCK, ROW).collect()
+        taken = [row[FAULT] != "the line is not one JSON object" for row in rows]
+        assert [line for line, ours in zip(lines, taken, strict=True) if ours != _is_object(line)] == []
+    assert 1000 < sum(_is_object(line) for line in lines) < len(lines) - 1000
+
+
+def _changed(chance: random.Random) -> str:
+    """One of the lines with up to three characters put in, taken out or replaced."""
+    line = list(chance.choice(_LINES))
+    for _ in range(chance.choice([0, 1, 1, 2, 3])):
+        place = chance.randrange(len(line) + 1)
+        line[place : place + chance.randrange(2)] = chance.choice([[], [chance.choice(_CHARACTERS)]])
+    return "".join(line)
+
+
+def _is_object(line: str) -> bool:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        return isinstance(json.loads(line, parse_constant=refuse), dict)
+    except ValueError:
+        return False

@@ -22,10 +22,11 @@ from pyspark.sql.types import StringType
 from tieout.contracts import OFFSETS_TOPIC, KafkaOffsetsSource
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
+from tieout.engine.sources.json_lines import json_fault
 from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
-from tieout.engine.sources.lines import json_fault, text_reading
+from tieout.engine.sources.lines import text_reading
 from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import Ledger

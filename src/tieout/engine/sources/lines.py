@@ -8,16 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tieout.engine.sources.inputs import Input, inputs_of, local_path, spark_path
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT, Reading, Request, unread
-
-_NOT_UTF8: Final = "the line is not UTF-8"
-_NOT_ONE_OBJECT: Final = "the line is not one JSON object"
 
 
 def text_reading(
@@ -50,29 +47,17 @@ def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:
     |-------------|-------------------|-------|-----|
     | {"id": "1"} | file:///e/a.jsonl | 0     | 0   |
     """
-    text = F.regexp_replace("value", "^\ufeff", "")
+    line = F.col("value")
     return (
         spark.read.text([spark_path(file.path) for file in files])
         .select(
-            F.when(F.is_valid_utf8("value"), text).otherwise(F.col("value")).alias(TEXT),
+            F.when(F.startswith(line, F.lit("\ufeff")), F.substr(line, F.lit(2))).otherwise(line).alias(TEXT),
             F.col("_metadata.file_path").alias(FILE),
             F.col("_metadata.file_block_start").alias(BLOCK),
             F.monotonically_increasing_id().alias(ROW),
         )
         .where(F.trim(TEXT) != "")
     )
-
-
-def json_fault(text: str = TEXT) -> Column:
-    """Return why the line is not exactly one JSON object, or null where it is.
-
-    Spark's own parser stops at the end of the first object, so of two that share a line it would lose the
-    second.
-    """
-    line = F.col(text)
-    objects = F.json_array_length(F.concat(F.lit("["), line, F.lit("]")))
-    is_one_object = line.rlike(r"^\s*\{") & (F.coalesce(objects, F.lit(0)) == 1)
-    return F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(~is_one_object, _NOT_ONE_OBJECT)
 
 
 def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:

@@ -65,8 +65,9 @@ class Request:
     """One ledger to be read: from where, for which ledger, and relative to which folder.
 
     `text_columns` names the source columns that become canonical ones without an expression. A reader of text
-    hands them over as the text they were, so that no guess at a type changes an id such as `00123`. A reader that can
-    leaves out what lies before `reach`.
+    hands them over as the text they were, so that no guess at a type changes an id such as `00123`. `expressions` are
+    all that is worked out of the others, or None where that is not known. A reader that can leaves out what lies before
+    `reach`.
     """
 
     spark: SparkSession
@@ -75,6 +76,14 @@ class Request:
     now: datetime
     text_columns: frozenset[str] = frozenset()
     reach: Reach | None = None
+    expressions: tuple[str, ...] | None = None
+
+    def needs(self, column: str) -> bool:
+        """Return whether a source column is used, or might be: an expression with its name in it may mean another."""
+        if self.expressions is None or column.lower() in {name.lower() for name in self.text_columns}:
+            return True
+        name = column.replace("`", "``").lower()
+        return any("*" in text or name in text.lower() for text in self.expressions)
 
     @property
     def place(self) -> str:
