@@ -145,6 +145,22 @@ def test_query_and_its_snapshot_time(spark: SparkSession, tmp_path: Path, execut
     assert before <= until <= datetime.now(UTC)
 
 
+def test_columns_without_use_stay_on_the_server(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """The server does not even work out what the contract uses nowhere; a table need have nothing of use."""
+    query = "SELECT 'm' AS message_id, n, 1 / (n - 1) AS body FROM analytics.orders"
+    source = {**_TABLE, "table": None, "query": query}
+    execute("CREATE TABLE analytics.orders (n int); INSERT INTO analytics.orders VALUES (1)")
+
+    found = _evidence(spark, tmp_path, source=source, columns={"effect_key": "N + 1"})
+
+    assert rows_of(found, "message_id", "effect_key") == [("m", "2")]
+    with pytest.raises(SourceError, match="division by zero"):
+        _evidence(spark, tmp_path, source=source, where="body > 0")
+    assert _evidence(spark, tmp_path).coverage.rows == 1
+
+
 def test_digest_does_not_depend_on_the_order_of_rows(
     spark: SparkSession, tmp_path: Path, execute: Execute
 ) -> None:

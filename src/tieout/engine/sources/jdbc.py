@@ -87,8 +87,8 @@ class _Staging:
 def read(spec: JdbcSource, request: Request) -> Reading:
     """Return the rows of one snapshot, which is complete up to the time it was taken on the server.
 
-    The digest is the sum of the rows' SHA-256 modulo 2**256: equal rows in another order are the same
-    evidence.
+    The server is asked for the columns that the contract uses. The digest is the sum of these rows' SHA-256 modulo
+    2**256: equal rows in another order are the same evidence.
 
     Raises:
         SourceError: where the server, the table or a column cannot be reached; without the password.
@@ -100,9 +100,10 @@ def read(spec: JdbcSource, request: Request) -> Reading:
     with snapshot(spec, request.place) as session, staged.open("wb") as file:
         read_at = _taken_at(session)
         columns = _columns(session, spec, request.place)
+        needed = [column for column in columns if request.needs(column.name)]
         staging = _Staging(file)
         with session.cursor() as cursor:
-            cursor.copy_expert(_copy(spec, columns, request.reach).as_string(session), staging)
+            cursor.copy_expert(_copy(spec, needed, request.reach).as_string(session), staging)
     name = f"{spec.connection}:{spec.table or 'query'}"
     return Reading(
         rows=_rows(request, staged, columns),
@@ -185,14 +186,16 @@ def _as_text(column: _Column) -> sql.Composed:
 
 
 def _rows(request: Request, staged: Path, columns: Sequence[_Column]) -> DataFrame:
-    """Return the staged rows, typed for expressions; columns that are used as they are stay text."""
-    texts = StructType([StructField(column.name, StringType()) for column in columns])
+    """Return the staged rows, typed for expressions; columns used as they are stay text, those without use are null."""
+    needed = [column for column in columns if request.needs(column.name)]
+    unused = [column.name for column in columns if column not in needed]
+    texts = StructType([StructField(column.name, StringType()) for column in needed])
     lines = lines_of(request.spark, [Input(str(staged), staged.name, "")])
     rows = json_objects(lines, texts, {})
     plain = {name.lower() for name in request.text_columns}
     typed: list[Column] = []
     faults: list[Column] = [F.col(FAULT)]
-    for column in columns:
+    for column in needed:
         raw = F.col(f"`{column.name.replace('`', '``')}`")
         kind = StringType() if column.name.lower() in plain else _TYPES.get(column.oid, StringType())
         value = _typed(raw, kind)
@@ -200,7 +203,8 @@ def _rows(request: Request, staged: Path, columns: Sequence[_Column]) -> DataFra
         faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
     hidden = [F.col(name) for name in HIDDEN if name not in (FILE, TEXT, FAULT)]
     nowhere = [F.lit(None).cast(StringType()).alias(name) for name in (FILE, TEXT)]
-    return rows.select(*typed, *nowhere, *hidden, F.coalesce(*faults).alias(FAULT))
+    nulls = [F.lit(None).cast(StringType()).alias(name) for name in unused]
+    return rows.select(*typed, *nulls, *nowhere, *hidden, F.coalesce(*faults).alias(FAULT))
 
 
 def _typed(raw: Column, kind: DataType) -> Column:
