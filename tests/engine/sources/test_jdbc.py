@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -85,6 +86,27 @@ def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: E
     assert found.coverage.undated == 1
 
 
+def test_texts_arrive_whatever_they_are_made_of(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """Marks, escapes and ends of lines are no others once they are in a text, and nothing is no row less."""
+    chance = random.Random(20261125)  # noqa: S311 - test data, no secret
+    marks = [*r"\\N.ntrbfv", "x41", *"\n\r\t\b\f\v\x01\x02\"', é\ufeff\u2028\x85"]
+    texts = ["", " ", "\\N", "\\.", "\\\\N", *("".join(chance.choices(marks, k=n % 7)) for n in range(2000))]
+    written = "'" + json.dumps(texts).replace("'", "''") + "'"
+    execute("CREATE TABLE analytics.orders (message_id text, effect_key text)")
+    execute("CREATE TABLE analytics.one (message_id text)")
+    rows = f"SELECT t, nullif(t, '') FROM json_array_elements_text({written}) AS t"  # noqa: S608 - our own
+    execute(f"INSERT INTO analytics.orders {rows}")
+    execute("INSERT INTO analytics.one SELECT message_id FROM analytics.orders")
+
+    found = _evidence(spark, tmp_path)
+    single = _evidence(spark, tmp_path, source={**_TABLE, "table": "analytics.one"})
+
+    assert rows_of(found, "message_id", "effect_key") == sorted(((t, t or None) for t in texts), key=repr)
+    assert rows_of(single, "message_id") == sorted(((t,) for t in texts), key=repr)
+
+
 def test_expressions_see_the_columns_types(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
     """Numbers can be reckoned with, times compared, and `where` chooses the rows."""
     execute(
@@ -159,6 +181,18 @@ def test_columns_without_use_stay_on_the_server(
     with pytest.raises(SourceError, match="division by zero"):
         _evidence(spark, tmp_path, source=source, where="body > 0")
     assert _evidence(spark, tmp_path).coverage.rows == 1
+
+
+def test_columns_that_differ_in_capital_letters_are_named(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """Which of both is meant, nobody knows, unless neither is of use."""
+    execute('CREATE TABLE analytics.orders ("Message_ID" text, message_id text, "N" int, n int)')
+
+    with pytest.raises(SourceError, match="capital letters, found Message_ID, message_id; use a query"):
+        _evidence(spark, tmp_path)
+    query = 'SELECT "N", n, message_id FROM analytics.orders'
+    assert rows_of(_evidence(spark, tmp_path, source={**_TABLE, "table": None, "query": query})) == []
 
 
 def test_digest_does_not_depend_on_the_order_of_rows(

@@ -1,8 +1,9 @@
 """The reader of the kind `jdbc`: a table or query of PostgreSQL, as one consistent snapshot.
 
-The rows stream through the driver into a temporary file of JSON lines and from there into Spark, so that
-neither side holds them in memory, no driver jar is needed, and the password is in no plan. The file is on the
-driver's disk: Spark runs where it can read it, in local mode or beside a shared temporary folder.
+The rows stream through the driver into a temporary file, in the text format of PostgreSQL's COPY
+(https://www.postgresql.org/docs/current/sql-copy.html), and from there into Spark, so that neither side holds them
+in memory, no driver jar is needed, and the password is in no plan. The file is on the driver's disk: Spark runs
+where it can read it, in local mode or beside a shared temporary folder.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import atexit
 import hashlib
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +21,7 @@ from typing import IO, Any, Final
 
 from psycopg2 import sql
 from psycopg2.extensions import connection as PgConnection
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -28,8 +30,6 @@ from pyspark.sql.types import (
     DoubleType,
     LongType,
     StringType,
-    StructField,
-    StructType,
     TimestampType,
 )
 
@@ -37,10 +37,8 @@ from tieout.contracts import JdbcSource
 from tieout.contracts.times import epoch_millis
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.inputs import Input
-from tieout.engine.sources.json_lines import json_objects
-from tieout.engine.sources.lines import lines_of
-from tieout.engine.sources.source import FAULT, FILE, HIDDEN, TEXT, Reach, Reading, Request
+from tieout.engine.sources.inputs import spark_path
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reach, Reading, Request
 from tieout.errors import SourceError
 from tieout.warehouse import relation, snapshot
 
@@ -60,6 +58,9 @@ _TYPES: Final[dict[int, DataType]] = {
     _TIMESTAMPTZ: TimestampType(),
 }
 """PostgreSQL's type numbers and what an expression sees; any other type is the text PostgreSQL prints."""
+_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+"""How COPY writes characters that would end a line or a value, or might."""
+_VALUES: Final = "_tieout_values"
 _MODULUS: Final = 1 << 256
 
 
@@ -80,7 +81,7 @@ class _Staging:
 
     def write(self, row: bytes) -> int:
         """Append one row, as psycopg2 hands it over."""
-        self.total = (self.total + int.from_bytes(hashlib.sha256(row).digest(), "big")) % _MODULUS
+        self.total += int.from_bytes(hashlib.sha256(row).digest(), "big")
         return self.file.write(row)
 
 
@@ -96,21 +97,21 @@ def read(spec: JdbcSource, request: Request) -> Reading:
     """
     folder = Path(tempfile.mkdtemp(prefix="tieout-jdbc-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    staged = folder / "rows.jsonl"
+    staged = folder / "rows.copy"
     with snapshot(spec, request.place) as session, staged.open("wb") as file:
         read_at = _taken_at(session)
         columns = _columns(session, spec, request.place)
-        needed = [column for column in columns if request.needs(column.name)]
+        needed = _needed(columns, request)
         staging = _Staging(file)
         with session.cursor() as cursor:
             cursor.copy_expert(_copy(spec, needed, request.reach).as_string(session), staging)
     name = f"{spec.connection}:{spec.table or 'query'}"
     return Reading(
-        rows=_rows(request, staged, columns),
+        rows=_rows(request, staged, needed, [column.name for column in columns if column not in needed]),
         is_present=True,
         read_at=read_at,
         size=staged.stat().st_size,
-        digests=(f"rows-sha256:{staging.total:064x}  {name}",),
+        digests=(f"rows-sha256:{staging.total % _MODULUS:064x}  {name}",),
     )
 
 
@@ -144,19 +145,24 @@ def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Colu
     return columns
 
 
-def _copy(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> sql.Composed:
-    """Return the statement that streams each row within reach as one JSON object of texts.
+def _needed(columns: Sequence[_Column], request: Request) -> list[_Column]:
+    needed = [column for column in columns if request.needs(column.name)]
+    alike = Counter(column.name.lower() for column in needed)
+    doubled = [column.name for column in needed if alike[column.name.lower()] > 1]
+    if doubled:
+        raise SourceError(
+            f"{request.place}: expected names that differ in more than capital letters, found {', '.join(doubled)}; "
+            "use a query that names the right one"
+        )
+    return needed
 
-    JSON holds no bare control character, so with two of them as quote and delimiter CSV changes nothing in
-    it.
-    """
-    texts = sql.SQL(", ").join(
-        sql.SQL("{} AS {}").format(_as_text(column), sql.Identifier(column.name)) for column in columns
+
+def _copy(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> sql.Composed:
+    """Return the statement that streams each row within reach as a line of texts."""
+    texts = sql.SQL(", ").join(map(_as_text, columns))
+    return sql.SQL("COPY (SELECT {} FROM {} AS source{}) TO STDOUT").format(
+        texts, relation(spec), _within(columns, reach)
     )
-    return sql.SQL(
-        "COPY (SELECT row_to_json(texts) FROM (SELECT {} FROM {} AS source{}) AS texts) "
-        "TO STDOUT WITH (FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01')"
-    ).format(texts, relation(spec), _within(columns, reach))
 
 
 def _within(columns: Sequence[_Column], reach: Reach | None) -> sql.Composable:
@@ -185,26 +191,53 @@ def _as_text(column: _Column) -> sql.Composed:
     return sql.SQL(form).format(sql.Identifier(column.name))
 
 
-def _rows(request: Request, staged: Path, columns: Sequence[_Column]) -> DataFrame:
+def _rows(request: Request, staged: Path, needed: Sequence[_Column], unused: Sequence[str]) -> DataFrame:
     """Return the staged rows, typed for expressions; columns used as they are stay text, those without use are null."""
-    needed = [column for column in columns if request.needs(column.name)]
-    unused = [column.name for column in columns if column not in needed]
-    texts = StructType([StructField(column.name, StringType()) for column in needed])
-    lines = lines_of(request.spark, [Input(str(staged), staged.name, "")])
-    rows = json_objects(lines, texts, {})
+    texts = _texts(request.spark, staged, len(needed))
     plain = {name.lower() for name in request.text_columns}
     typed: list[Column] = []
-    faults: list[Column] = [F.col(FAULT)]
-    for column in needed:
-        raw = F.col(f"`{column.name.replace('`', '``')}`")
+    faults: list[Column] = [F.lit(None).cast(StringType())]
+    for number, column in enumerate(needed):
+        raw = F.col(f"_{number}")
         kind = StringType() if column.name.lower() in plain else _TYPES.get(column.oid, StringType())
         value = _typed(raw, kind)
         typed.append(value.alias(column.name))
         faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
-    hidden = [F.col(name) for name in HIDDEN if name not in (FILE, TEXT, FAULT)]
-    nowhere = [F.lit(None).cast(StringType()).alias(name) for name in (FILE, TEXT)]
-    nulls = [F.lit(None).cast(StringType()).alias(name) for name in unused]
-    return rows.select(*typed, *nulls, *nowhere, *hidden, F.coalesce(*faults).alias(FAULT))
+    nowhere = [F.lit(None).cast(StringType()).alias(name) for name in (*unused, FILE, TEXT)]
+    return texts.select(*typed, *nowhere, BLOCK, ROW, F.coalesce(*faults).alias(FAULT))
+
+
+def _texts(spark: SparkSession, staged: Path, width: int) -> DataFrame:
+    r"""Return the copied rows' values under numbers, as the texts they were.
+
+    | _0          | _1   | BLOCK | ROW |
+    |-------------|------|-------|-----|
+    | a line\nfeed | null | 0     | 0   |
+    """
+    values = F.split("value", "\t")
+    lines = spark.read.text(spark_path(str(staged))).select(
+        values.alias(_VALUES),
+        F.col("_metadata.file_block_start").alias(BLOCK),
+        F.monotonically_increasing_id().alias(ROW),
+    )
+    texts = [_unescaped(F.get(_VALUES, number)).alias(f"_{number}") for number in range(width)]
+    return lines.select(*texts, BLOCK, ROW)
+
+
+def _unescaped(value: Column) -> Column:
+    """Return what was copied as this text: null as such, and what stands behind a backslash as what it means.
+
+    A backslash itself is copied as two, between which what follows no longer means anything else.
+    """
+
+    def meant(piece: Column) -> Column:
+        for letter, character in _ESCAPES.items():
+            piece = F.replace(piece, F.lit("\\" + letter), F.lit(character))
+        return piece
+
+    pieces = F.transform(F.split(value, r"\\\\"), meant)
+    is_plain = ~F.contains(value, F.lit("\\"))
+    return F.when(is_plain, value).when(value != r"\N", F.array_join(pieces, "\\"))
 
 
 def _typed(raw: Column, kind: DataType) -> Column:
