@@ -192,12 +192,15 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
 
 
 def _is_left_open(options: Mapping[str, str]) -> Column:
-    """Return whether a quote at the beginning of a value is not closed on its line; false where quotes are others."""
+    """Return whether a quote at the beginning of a value is not closed on its line; false where quotes are others.
+
+    Most lines have no quote, and need not be searched by patterns.
+    """
     if options["escape"] != '"' or options.get("quote", '"') != '"':
         return F.lit(False)
     separator = re.escape(options.get("sep", options.get("delimiter", ",")))
     outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
-    return outside.rlike(rf'(?:^|{separator})\s*"')
+    return F.contains(TEXT, F.lit('"')) & outside.rlike(rf'(?:^|{separator})\s*"')
 
 
 def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:
