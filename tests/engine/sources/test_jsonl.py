@@ -142,6 +142,21 @@ def test_a_value_without_use_is_not_read(spark: SparkSession, tmp_path: Path) ->
     assert rows_of(read(payload_hash="concat(````, '')"), "payload_hash") == [("",), ("x",)]
 
 
+def test_what_the_options_allow_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """What is no JSON is a fault, unless the contract says that the writer does so; a second object stays one."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"message_id": "1" /* [first] */}\n{message_id: "2"}\n{message_id: "3"}] [{message_id: "4"}\n'
+    )
+    options = {"allowComments": True, "allowUnquotedFieldNames": True}
+
+    strict = evidence_of(spark, tmp_path, "delivered", source=jsonl("*.jsonl"))
+    loose = evidence_of(spark, tmp_path, "delivered", source=jsonl("*.jsonl", options=options))
+
+    assert rows_of(strict, "message_id") == []
+    assert rows_of(loose, "message_id") == [("1",), ("2",)]
+    assert loose.coverage.notes[0] == "a.jsonl:3: the line is not one JSON object"
+
+
 _LINES = (
     '{"a": 1, "b": "x"}',
     '{"a":2,"c":{"d":[1,2,{"e":null}]}}',
