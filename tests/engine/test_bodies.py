@@ -113,6 +113,19 @@ def test_without_a_hash_all_versions_are_counted(spark: SparkSession, make: Make
     assert found(spark, contract, [wanted(4, "other")])["k-4"] == Body(1, None, b"other")
 
 
+def test_a_row_is_no_worse_than_its_ledger_found_it(spark: SparkSession, make: Make, tmp_path: Path) -> None:
+    """An empty text where other rows have numbers is no matter in a field that neither ledger nor replay uses."""
+    contract = make({"value": "body"})
+    lines = [
+        {"event": "send", "id": f"00{n}", "body": "b", "amount": amount} for n, amount in ((1, 5), (2, ""))
+    ]
+    (tmp_path / "produced.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert found(spark, contract, [wanted(1, "b"), wanted(2, "b")]).keys() == {"k-1", "k-2"}
+    counted = make({"value": "concat(body, amount)"})
+    assert found(spark, counted, [wanted(1, "b"), wanted(2, "b")]).keys() == {"k-1"}
+
+
 def test_equal_contents_are_found_by_their_hash(spark: SparkSession, make: Make) -> None:
     """Without ids the payload is all there is."""
     contract = make({"value": "body"}, identity="content")

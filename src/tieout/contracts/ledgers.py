@@ -57,3 +57,8 @@ class LedgerSpec(Model):
     reach: Duration | None = None
     tolerance: Tolerance = Tolerance()
     coverage: Coverage | None = None
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """All Spark SQL over the source's own columns."""
+        return (*self.columns.values(), *filter(None, [self.where]))

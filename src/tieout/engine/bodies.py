@@ -55,7 +55,9 @@ def _candidates(spark: SparkSession, contract: Contract, replay: Replay, now: da
     """Return the source's rows by what they are found by (`id`, `session`, the position, `hash`), and their bodies."""
     ledger = replay.from_
     spec = spec_of(contract, ledger)
-    request = Request(spark, ledger, contract.base_dir, now, text_columns(ledger, spec.columns))
+    bodies = filter(None, [replay.key, replay.value, replay.headers])
+    plain = text_columns(ledger, spec.columns)
+    request = Request(spark, ledger, contract.base_dir, now, plain, expressions=(*spec.expressions, *bodies))
     rows = READERS[spec.source.kind](spec.source, request).rows
     if rows is None:
         raise SourceError(
