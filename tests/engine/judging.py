@@ -63,11 +63,13 @@ class Batch:
     histories: tuple[History, ...]
 
 
-def engine_statements(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
+def engine_statements(
+    spark: SparkSession, histories: Sequence[History], *, is_small: bool = True
+) -> list[dict[str, Any]]:
     """Return the engine's statement of each history, with its `breaks` as rows, in their order."""
     found: dict[int, dict[str, Any]] = {}
     for batch in batches(histories):
-        found.update(zip(batch.places, _judged_together(spark, batch.histories), strict=True))
+        found.update(zip(batch.places, _judged_together(spark, batch.histories, is_small), strict=True))
     return [found[place] for place in range(len(histories))]
 
 
@@ -97,8 +99,10 @@ def share_of(histories: Sequence[History], share: int, shares: int) -> list[int]
     return [place for batch in batches(histories)[share::shares] for place in batch.places]
 
 
-def _judged_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
-    with suited_to(spark, is_small=True):
+def _judged_together(
+    spark: SparkSession, histories: Sequence[History], is_small: bool
+) -> list[dict[str, Any]]:
+    with suited_to(spark, is_small=is_small, rows=1):
         scope = with_range_coverage(told_apart(scope_together(spark, histories)))
         return statements_of(scope, histories)
 

@@ -6,11 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.engine.comparing import differences
 from tests.engine.histories import load_cases
-from tests.engine.judging import Batch, batches, scope_together, statements_of
-
-from tieout.engine.incarnations import told_apart
-from tieout.engine.ranges import with_range_coverage
-from tieout.engine.session import suited_to
+from tests.engine.judging import Batch, batches, engine_statements
 
 LARGEST = sorted(batches(load_cases()), key=lambda batch: -len(batch.histories))[:4]
 
@@ -22,9 +18,7 @@ def test_histories_are_judged_as_little_evidence_is(
 ) -> None:
     """What is written by hand holds on the path of many rows, too; the other tests of rules take that of few."""
     monkeypatch.setattr("tieout.engine.scope.SMALL_ROWS", 0)
-    with suited_to(spark, is_small=False, rows=1):
-        scope = with_range_coverage(told_apart(scope_together(spark, batch.histories)))
-        found = statements_of(scope, batch.histories)
+    found = engine_statements(spark, batch.histories, is_small=False)
 
     wrong = {
         str(case): differences(case.expect, statement, statement["breaks"])
