@@ -1,15 +1,14 @@
 """The reader of the kind `jdbc`: a table or query of PostgreSQL, as one consistent snapshot.
 
-The rows stream through the driver into a temporary file, in the text format of PostgreSQL's COPY
+The rows stream through the driver into temporary files, in the text format of PostgreSQL's COPY
 (https://www.postgresql.org/docs/current/sql-copy.html), and from there into Spark, so that neither side holds them
-in memory, no driver jar is needed, and the password is in no plan. The file is on the driver's disk: Spark runs
-where it can read it, in local mode or beside a shared temporary folder.
+in memory, no driver jar is needed, and the password is in no plan. The files are on the driver's disk: Spark runs
+where it can read them, in local mode or beside a shared temporary folder.
 """
 
 from __future__ import annotations
 
 import atexit
-import hashlib
 import shutil
 import tempfile
 from collections import Counter
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from psycopg2 import sql
 from psycopg2.extensions import connection as PgConnection
@@ -38,9 +37,10 @@ from tieout.contracts.times import epoch_millis
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.inputs import spark_path
+from tieout.engine.sources.jdbc_parts import parts
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reach, Reading, Request
 from tieout.errors import SourceError
-from tieout.warehouse import relation, snapshot
+from tieout.warehouse import copied, relation, snapshot
 
 _BYTEA: Final = 17
 _BIGINT: Final = 20
@@ -61,7 +61,6 @@ _TYPES: Final[dict[int, DataType]] = {
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 """How COPY writes characters that would end a line or a value, or might."""
 _VALUES: Final = "_tieout_values"
-_MODULUS: Final = 1 << 256
 
 
 @dataclass(frozen=True)
@@ -70,19 +69,6 @@ class _Column:
 
     name: str
     oid: int
-
-
-@dataclass
-class _Staging:
-    """Takes the rows as they come from the server: into the file, and summed up whatever their order."""
-
-    file: IO[bytes]
-    total: int = 0
-
-    def write(self, row: bytes) -> int:
-        """Append one row, as psycopg2 hands it over."""
-        self.total += int.from_bytes(hashlib.sha256(row).digest(), "big")
-        return self.file.write(row)
 
 
 def read(spec: JdbcSource, request: Request) -> Reading:
@@ -97,21 +83,24 @@ def read(spec: JdbcSource, request: Request) -> Reading:
     """
     folder = Path(tempfile.mkdtemp(prefix="tieout-jdbc-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    staged = folder / "rows.copy"
-    with snapshot(spec, request.place) as session, staged.open("wb") as file:
+    with snapshot(spec, request.place) as session:
         read_at = _taken_at(session)
         columns = _columns(session, spec, request.place)
         needed = _needed(columns, request)
-        staging = _Staging(file)
-        with session.cursor() as cursor:
-            cursor.copy_expert(_copy(spec, needed, request.reach).as_string(session), staging)
+        rows = _selected(spec, needed, request.reach)
+        table = relation(spec) if spec.table else None
+        statements = [
+            sql.SQL("COPY ({} AND {}) TO STDOUT").format(rows, part).as_string(session)
+            for part in parts(session, table, rows)
+        ]
+        copy = copied(session, statements, folder, spec.connection, request.place)
     name = f"{spec.connection}:{spec.table or 'query'}"
     return Reading(
-        rows=_rows(request, staged, needed, [column.name for column in columns if column not in needed]),
+        rows=_rows(request, copy.files, needed, [column.name for column in columns if column not in needed]),
         is_present=True,
         read_at=read_at,
-        size=staged.stat().st_size,
-        digests=(f"rows-sha256:{staging.total % _MODULUS:064x}  {name}",),
+        size=sum(file.stat().st_size for file in copy.files),
+        digests=(f"rows-sha256:{copy.digest:064x}  {name}",),
     )
 
 
@@ -157,24 +146,24 @@ def _needed(columns: Sequence[_Column], request: Request) -> list[_Column]:
     return needed
 
 
-def _copy(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> sql.Composed:
-    """Return the statement that streams each row within reach as a line of texts."""
+def _selected(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> sql.Composed:
+    """Return the query that yields each row within reach as texts; it ends in a condition."""
     texts = sql.SQL(", ").join(map(_as_text, columns))
-    return sql.SQL("COPY (SELECT {} FROM {} AS source{}) TO STDOUT").format(
+    return sql.SQL("SELECT {} FROM {} AS source WHERE {}").format(
         texts, relation(spec), _within(columns, reach)
     )
 
 
 def _within(columns: Sequence[_Column], reach: Reach | None) -> sql.Composable:
-    """Return the condition that the server can hold rows against, nothing where it cannot tell how old they are."""
+    """Return the condition that the server can hold rows against, true where it cannot tell how old they are."""
     if reach is None or reach.column is None:
-        return sql.SQL("")
+        return sql.SQL("true")
     name = reach.column.lower()
     found = next((column for column in columns if column.name.lower() == name), None)
     if found is None or found.oid not in (_BIGINT, _TIMESTAMP, _TIMESTAMPTZ):
-        return sql.SQL("")
+        return sql.SQL("true")
     begins_at, earliest = (_literal(time, found.oid) for time in (reach.begins_at, EARLIEST_PLAUSIBLE))
-    return sql.SQL(" WHERE source.{0} >= {1} OR source.{0} < {2} OR source.{0} IS NULL").format(
+    return sql.SQL("(source.{0} >= {1} OR source.{0} < {2} OR source.{0} IS NULL)").format(
         sql.Identifier(found.name), begins_at, earliest
     )
 
@@ -191,7 +180,9 @@ def _as_text(column: _Column) -> sql.Composed:
     return sql.SQL(form).format(sql.Identifier(column.name))
 
 
-def _rows(request: Request, staged: Path, needed: Sequence[_Column], unused: Sequence[str]) -> DataFrame:
+def _rows(
+    request: Request, staged: Sequence[Path], needed: Sequence[_Column], unused: Sequence[str]
+) -> DataFrame:
     """Return the staged rows, typed for expressions; columns used as they are stay text, those without use are null."""
     texts = _texts(request.spark, staged, len(needed))
     plain = {name.lower() for name in request.text_columns}
@@ -207,7 +198,7 @@ def _rows(request: Request, staged: Path, needed: Sequence[_Column], unused: Seq
     return texts.select(*typed, *nowhere, BLOCK, ROW, F.coalesce(*faults).alias(FAULT))
 
 
-def _texts(spark: SparkSession, staged: Path, width: int) -> DataFrame:
+def _texts(spark: SparkSession, staged: Sequence[Path], width: int) -> DataFrame:
     r"""Return the copied rows' values under numbers, as the texts they were.
 
     | _0          | _1   | BLOCK | ROW |
@@ -215,7 +206,7 @@ def _texts(spark: SparkSession, staged: Path, width: int) -> DataFrame:
     | a line\nfeed | null | 0     | 0   |
     """
     values = F.split("value", "\t")
-    lines = spark.read.text(spark_path(str(staged))).select(
+    lines = spark.read.text([spark_path(str(file)) for file in staged]).select(
         values.alias(_VALUES),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(ROW),

@@ -1,18 +1,20 @@
-"""Reading sessions on the PostgreSQL of other people: one consistent snapshot, and errors without the password."""
+"""Sessions that read, and cannot change, and whose errors tell everything but the password."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import psycopg2
 from psycopg2 import errors, sql
 from psycopg2.extensions import connection as PgConnection
 
-from tieout.contracts import JdbcSource
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.settings import Connection, connection
+
+if TYPE_CHECKING:
+    from tieout.contracts import JdbcSource
 
 _PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options", "keepalives_idle")
 _TIMEOUT_SECONDS: Final = 10
@@ -27,25 +29,39 @@ def snapshot(spec: JdbcSource, place: str) -> Iterator[PgConnection]:
         SourceUnreachableError: where the server takes no connection.
         SourceError: where the connection is no PostgreSQL's, or a query fails.
     """
-    settings = connection(spec.connection)
+    with session_on(spec.connection, place, "table" if spec.table else "query") as session:
+        yield session
+
+
+@contextmanager
+def session_on(name: str, place: str, what: str, *, shared: str | None = None) -> Iterator[PgConnection]:
+    """Give such a session over a named connection; `shared` is the snapshot that another session has exported.
+
+    Raises:
+        ConnectionNotFoundError: where the connection is not defined.
+        SourceUnreachableError: where the server takes no connection.
+        SourceError: where the connection is no PostgreSQL's, or a query fails, which the field `what` holds.
+    """
+    settings = connection(name)
     if settings.conn_type != "postgres":
         raise SourceError(
-            f"{place}.connection: expected a PostgreSQL connection, found {spec.connection} of type "
+            f"{place}.connection: expected a PostgreSQL connection, found {name} of type "
             f"{settings.conn_type or '(none)'}"
         )
     try:
         session = psycopg2.connect(**_parameters(settings))
     except psycopg2.Error as error:
         told = _told(error, settings)
-        raise SourceUnreachableError(f"{place}.connection: {spec.connection}: {told}") from None
+        raise SourceUnreachableError(f"{place}.connection: {name}: {told}") from None
     try:
         session.set_session(isolation_level="REPEATABLE READ", readonly=True)
         session.set_client_encoding("UTF8")
         with session.cursor() as cursor:
+            if shared is not None:
+                cursor.execute("SET TRANSACTION SNAPSHOT %s", (shared,))
             cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
         yield session
     except psycopg2.Error as error:
-        what = "table" if spec.table else "query"
         raise SourceError(f"{place}.{what}: {_told(error, settings)}") from None
     finally:
         session.close()

@@ -1,0 +1,11 @@
+"""Reading the PostgreSQL of other people: one consistent snapshot, and errors without the password.
+
+What a copying process imports is light, so that it starts in a tenth of a second: nothing here imports the contracts.
+"""
+
+from __future__ import annotations
+
+from tieout.warehouse.copying import Copied, copied
+from tieout.warehouse.sessions import relation, snapshot
+
+__all__ = ["Copied", "copied", "relation", "snapshot"]
