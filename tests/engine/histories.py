@@ -2,7 +2,7 @@
 
 A file is a list of cases. A case has `name`, `because` (the sentence of the taxonomy it stands on), optionally `trap`
 (the number in taxonomy section 7), `contract` (fields that differ from the default contract), `ledgers`, `bounds`,
-`coverage`, `absent` (ledgers declared but not there) and `expect`.
+`coverage`, `absent` (ledgers declared but not there), `lacks` (columns that a ledger's source has not) and `expect`.
 
 Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window is an hour, its grace 15 minutes.
 Positions are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own
@@ -120,7 +120,7 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         ValueError: where the case has a key or a row has a column that the notation does not know.
     """
     unknown = set(written) - {
-        "name", "because", "trap", "contract", "offsets", "ledgers", "bounds", "coverage", "absent", "expect"
+        "name", "because", "trap", "contract", "offsets", "ledgers", "bounds", "coverage", "absent", "lacks", "expect"
     }  # fmt: skip
     if unknown:
         raise ValueError(f"{file}: {written.get('name')}: unknown keys {sorted(unknown)}")
@@ -128,6 +128,11 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
     rows = {ledger: [_row(ledger, short) for short in shorts] for ledger, shorts in ledgers.items()}
     if Ledger.LOG in rows:
         rows[Ledger.LOG] = with_bounds(rows[Ledger.LOG], written.get("bounds", {}))
+    lacks = written.get("lacks", {})
+    rows = {
+        ledger: [{name: row[name] for name in row if name not in lacks.get(ledger, ())} for row in found]
+        for ledger, found in rows.items()
+    }
     absent = [Ledger(name) for name in written.get("absent", [])]
     return Case(
         name=written["name"],

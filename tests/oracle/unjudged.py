@@ -50,6 +50,10 @@ def not_judged(history: History) -> list[dict[str, str]]:
     for name in _HISTORY_ONLY:
         if name not in needs and not history.has_column(Ledger.COMMITTED, "committed_at"):
             needs[name] = "committed.committed_at"
+    telling = (Ledger.LOG, Ledger.READ) if history.output is Ledger.DELIVERED else (Ledger.LOG,)
+    is_known = history.has_column(Ledger.PRODUCED, "outcome") or any(map(history.has, telling))
+    if not is_known and history.contract.multiplicity.kind == "one_to_one":
+        needs[BreakClass.LOST] = "produced.outcome"
     reader = Ledger.READ if history.has(Ledger.READ) else history.output
     for column in ("consumer_id", "generation"):
         if not history.has_column(reader, column):

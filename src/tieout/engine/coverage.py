@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
+from tieout.engine.classes.rule import Need
 from tieout.engine.classes.stretches import SKIPPED_NEEDS
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, LedgerCoverage
 from tieout.engine.incarnations import name_of
@@ -108,6 +109,7 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     """Return the statement's `not_judged`: each class that the declared evidence cannot show, and what it needs."""
     missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
     missing |= {name: missing_for(scope, needs) for name, needs in _STANDING_NEEDS.items()}
+    missing[BreakClass.LOST] = _missing_for_losses(scope)
     ordered = ((scope.reader_ledger, ("consumer_id", "generation", "processed_at")),)
     missing[BreakClass.REORDER_CONSUMER] = missing_for(scope, ordered)
     if scope.contract.ordering == "key":
@@ -119,6 +121,16 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     if scope.contract.identity == Identity.CONTENT:
         missing[BreakClass.REORDER_OUTPUT] = "identity: message_id or position"
     return [{"class": name.value, "needs": needs} for name, needs in missing.items() if needs is not None]
+
+
+def _missing_for_losses(scope: Scope) -> str | None:
+    """Return what would tell that a message without effect was accepted; one effect of several tells of the others."""
+    telling = [Need(Ledger.PRODUCED, ("outcome",)), Need(Ledger.LOG)]
+    if scope.effect_ledger is Ledger.DELIVERED:
+        telling.append(Need(Ledger.READ))
+    if scope.contract.multiplicity.kind != "one_to_one" or any(need.is_met(scope) for need in telling):
+        return None
+    return " or ".join(map(str, telling))
 
 
 def limits_of(scope: Scope) -> list[str]:
