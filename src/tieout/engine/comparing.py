@@ -69,6 +69,12 @@ def compare(
     return Compared(sent, arrived, together, counts, columns, widths)
 
 
+def counted(side: Side) -> dict[str, int]:
+    """Return what a side's `counted` says of its rows, read once for it; nothing where it asks for nothing."""
+    totals = [column.alias(name) for name, column in side.counted.items()]
+    return side.rows.agg(*totals).collect()[0].asDict() if totals else {}
+
+
 def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], patience: timedelta) -> DataFrame:
     """Return one row a bucket: what is left of one ledger of each pair when the other is taken from it."""
     is_plain = F.col("is_plain")

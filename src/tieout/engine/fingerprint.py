@@ -13,7 +13,7 @@ Docs: docs/explanation/two-levels.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
+from tieout.engine.keys import POSITION
 from tieout.engine.sources.source import FAULT
 from tieout.model import Identity, Ledger, Window
 
@@ -88,11 +89,14 @@ def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
 
 
 def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
-    """Return whether a send is an acknowledged one that knows its position, in no transaction or a committed one."""
+    """Return whether a send is an acknowledged one, in no transaction or a committed one, and knows its position.
+
+    Where a source shows no positions at all, no row needs one.
+    """
     return _sure(
         (F.col("outcome") == "acked")
         & _is_named(contract)
-        & _is_placed()
+        & _is_placed(present)
         & _is_committed(present)
         & F.col("attempted_at").isNotNull()
         & (F.col("intended_partition").isNull() | (F.col("intended_partition") == F.col("partition")))
@@ -100,9 +104,9 @@ def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
 
 
 def is_plain_effect(present: frozenset[str]) -> Column:
-    """Return whether a row of the output is a certain effect that knows its position and its time."""
+    """Return whether a row of the output is a certain effect that knows its time, and its position as above."""
     is_ok = F.coalesce(F.col("outcome"), F.lit("ok")) == "ok"
-    return _sure(is_ok & _is_placed() & _is_committed(present) & F.col("processed_at").isNotNull())
+    return _sure(is_ok & _is_placed(present) & _is_committed(present) & F.col("processed_at").isNotNull())
 
 
 def is_plain_record(contract: Contract) -> Column:
@@ -110,7 +114,7 @@ def is_plain_record(contract: Contract) -> Column:
     is_data = ~F.coalesce("is_control", F.lit(False))
     in_none = F.coalesce(F.lower("transaction_state"), F.lit("none")) == "none"
     return _sure(
-        _is_named(contract) & _is_placed() & is_data & in_none & F.col("record_timestamp").isNotNull()
+        _is_named(contract) & _is_placed(POSITION) & is_data & in_none & F.col("record_timestamp").isNotNull()
     )
 
 
@@ -237,7 +241,9 @@ def _is_named(contract: Contract) -> Column:
     return F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
 
 
-def _is_placed() -> Column:
+def _is_placed(present: Collection[str]) -> Column:
+    if not set(POSITION) <= set(present):
+        return F.lit(True)
     return F.col("topic").isNotNull() & F.col("partition").isNotNull() & (F.col("offset") >= 0)
 
 

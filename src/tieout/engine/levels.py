@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared, compare
+from tieout.engine.by_id import doubtful_orders, left_by_id, pairs_of, shows_ids_alone
+from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared, compare, counted
 from tieout.engine.evidence import Evidence
 from tieout.engine.fingerprint import Side
 from tieout.engine.incarnations import told_apart
@@ -50,25 +51,35 @@ class Settled:
 
 
 def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
-    """Return whether the first level can judge the contract's windows, given the columns that each source has.
+    """Return whether the first level can judge the contract's windows by position, given the columns of each source.
 
     Both sides must show positions: they make buckets that are close in time, and tell whether anything stands twice.
     Where keys have an order, a row of the output must show the key and the id of its message. A log must show what
     messages are known by; and an output beside it may not name leaders, for what they lost was not passed for good.
     """
-    if not set(contract.ledgers) <= JUDGED or not {Ledger.PRODUCED, Ledger.DELIVERED} <= set(present):
+    if not set(contract.ledgers) <= JUDGED or not set(SIDES) <= set(present):
         return False
-    is_one_each = contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
     sent, arrived = present[Ledger.PRODUCED], present[Ledger.DELIVERED]
     shows_order = "key_hash" not in sent or sent & {"key_hash", "message_id"} <= arrived
     return (
         contract.identity in (Identity.MESSAGE_ID, Identity.POSITION)
-        and is_one_each
+        and _is_one_each(contract)
         and shows_order
         and {*POSITION, "attempted_at", "outcome"} <= sent
         and {*POSITION, "processed_at"} <= arrived
         and (Ledger.LOG not in present or _is_eligible_log(contract, present))
     )
+
+
+def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
+    """Return whether the first level can judge the contract's windows id by id: of two sides, whose ids are global."""
+    is_of_sides = set(contract.ledgers) == set(present) == set(SIDES)
+    by_id = contract.identity is Identity.MESSAGE_ID and _is_one_each(contract)
+    return is_of_sides and by_id and shows_ids_alone(present)
+
+
+def _is_one_each(contract: Contract) -> bool:
+    return contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
 
 
 def _is_eligible_log(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
@@ -91,7 +102,10 @@ def settled_window(
     they have to be; what had to be parsed is parsed once and kept.
     """
     present = {ledger: known.found.present for ledger, known in opened.items() if known.found is not None}
-    if window.offsets or set(present) != set(contract.ledgers) or not is_eligible(contract, present):
+    has_positions = is_eligible(contract, present)
+    if window.offsets or set(present) != set(contract.ledgers):
+        return None
+    if not has_positions and not is_eligible_by_id(contract, present):
         return None
     if sum(opened[ledger].reading.size for ledger in SIDES) <= SMALL_BYTES:
         return None
@@ -100,19 +114,22 @@ def settled_window(
         for ledger, known in opened.items()
         if ledger not in COMPARED_LEDGERS or not known.is_left_alone
     }
-    progress("comparing the sides' fingerprints")
+    progress(
+        "comparing the sides' fingerprints" if has_positions else "holding both sides together, id by id"
+    )
     sides = {
         ledger: _side(opened[ledger], evidence.get(ledger)) for ledger in COMPARED_LEDGERS if ledger in opened
     }
     found = None
     try:
-        compared = compare(contract, window, sides)
-        told = {
-            ledger: opened[ledger].told(compared.counts[ledger]) for ledger in sides if ledger not in evidence
-        }
+        compared = compare(contract, window, sides) if has_positions else None
+        counts = (
+            {ledger: counted(side) for ledger, side in sides.items()} if compared is None else compared.counts
+        )
+        told = {ledger: opened[ledger].told(counts[ledger]) for ledger in sides if ledger not in evidence}
         read = evidence | told
         scope = Scope(contract, window, {ledger: read[ledger] for ledger in opened})
-        found = settled(scope, compared, progress)
+        found = settled_by_id(scope, progress) if compared is None else settled(scope, compared, progress)
         if isinstance(found, Scope):
             progress(f"leaving out all but {found.size} rows, which are matched")
     except Exception as error:
@@ -131,6 +148,21 @@ def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
     if opened.found is None:
         raise ValueError(f"the ledger {opened.request.ledger} has no rows to compare")
     return Side(opened.found.rows, opened.found.present, opened.counted)
+
+
+def settled_by_id(scope: Scope, progress: Callable[[str], None]) -> Settled | Scope | None:
+    """Return the window settled where nothing speaks against it, else what is left of it; None where that is much.
+
+    None as well where a topic was created anew, so that a position is not one message's for good.
+    """
+    if told_apart(scope) is not scope:
+        return None
+    found = left_by_id(scope, pairs_of(scope), progress)
+    if found is None or found.beside is None:
+        return None
+    if not found.size and all(doubt.isEmpty() for doubt in doubtful_orders(scope, found.beside)):
+        return Settled(scope, found.beside.sums, None)
+    return found
 
 
 def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Settled | Scope | None:

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared
-from tieout.engine.fingerprint import BUCKET, Side, bucket_of, hashed, hashes_of
+from tieout.engine.fingerprint import BUCKET, Shared, Side, bucket_of, hashed, hashes_of
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
@@ -74,9 +74,12 @@ def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Loo
             ledger: materialised(within(side if near is None else side.filter(near), touched, bucket))
             for ledger, side in rows.items()
         }
-    every = [_narrow(scope, compared, ledger, side) for ledger, side in rows.items()]
-    tasks = _tasks(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
-    return Look(touched, rows, materialised(_marks(_positions(scope, every, compared, tasks))))
+    at = {name: F.col(name) for name in (*PLACE, "offset")} | {"bucket": bucket_of(compared.widths)}
+    every = [narrow(scope, compared.columns, ledger, side, at) for ledger, side in rows.items()]
+    tasks = tasks_for(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
+    gathered = reduce(DataFrame.unionByName, every).repartition(tasks, *BUCKET)
+    positions = quiet_among(scope, compared.columns, gathered, (*BUCKET, "offset"))
+    return Look(touched, rows, materialised(_marks(positions)))
 
 
 def _told_apart(compared: Compared, forced: DataFrame | None) -> DataFrame:
@@ -100,17 +103,17 @@ def _with_neighbours(buckets: DataFrame) -> DataFrame:
     return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
 
 
-def _narrow(scope: Scope, compared: Compared, ledger: Ledger, rows: DataFrame) -> DataFrame:
-    """Return what `_positions` asks of one ledger's rows; hashes of pairs that it is not of are null."""
-    known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, compared.columns)
-    own, nothing = hashes_of(compared.columns, ledger), F.lit(None).cast("bigint")
+def narrow(
+    scope: Scope, columns: Shared, ledger: Ledger, rows: DataFrame, by: Mapping[str, Column]
+) -> DataFrame:
+    """Return what `quiet_among` asks of one ledger's rows, and `by`; hashes of pairs that it is not of are null."""
+    known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, columns)
+    own, nothing = hashes_of(columns, ledger), F.lit(None).cast("bigint")
     is_plain, is_inside = _bits(ledger)
     fact = F.lit(is_plain) + F.when(scope.in_window(F.col("own_time")), is_inside).otherwise(0)
     return known.select(
-        *PLACE,
-        bucket_of(compared.widths).alias("bucket"),
-        "offset",
-        *[(F.col(name) if name in own else nothing).alias(name) for name in hashes_of(compared.columns)],
+        *[value.alias(name) for name, value in by.items()],
+        *[(F.col(name) if name in own else nothing).alias(name) for name in hashes_of(columns)],
         "time",
         F.when(F.col("is_plain"), fact).otherwise(0).alias("facts"),
     )
@@ -122,38 +125,39 @@ def _bits(ledger: Ledger) -> tuple[int, int]:
     return 1 << place, 2 << place
 
 
-def _positions(scope: Scope, rows: Sequence[DataFrame], compared: Compared, tasks: int) -> DataFrame:
-    """Return the positions at which these rows of the ledgers are, and what is asked of each.
+def quiet_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str], *told: str) -> DataFrame:
+    """Return one row for each value of `by`, and whether it is quiet, given the `narrow` rows of all ledgers together.
 
-    A position has one plain row of each ledger where it has as many rows as there are ledgers, and plain ones of all.
-    Two equal values, and no other two, leave nothing under XOR; a hash that a ledger has not is null, and passed over.
+    | … | is_quiet | is_seen | took | lot |
+    |---|----------|---------|------|-----|
+    | … | true     | true    | 1500 | -83 |
+
+    Columns that are `told` by rows of one ledger alone are kept. It has one plain row of each ledger where it has as
+    many rows as there are ledgers, and plain ones of all. Two equal values, and no other two, leave nothing under XOR;
+    a hash that a ledger has not is null, and passed over.
     """
     ledgers = compared_ledgers(scope)
     is_sent, is_effect = (_has(_bits(ledger)[0]) for ledger in SIDES)
     one_each = (F.count("*") == len(ledgers)) & reduce(
         Column.__and__, [_has(_bits(ledger)[0], F.bit_or("facts")) for ledger in ledgers]
     )
-    is_equal = reduce(Column.__and__, [F.bit_xor(name) == 0 for name in hashes_of(compared.columns)])
-    # Hardly any position has two rows in one task: to add up before the shuffle would be to add up twice.
-    positions = (
-        reduce(DataFrame.unionByName, rows)
-        .repartition(tasks, *BUCKET)
-        .groupBy(*BUCKET, "offset")
-        .agg(
-            F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
-            F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
-            F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
-            F.bit_or("facts").alias("facts"),
-            F.min("first").alias("lot"),
-        )
+    is_equal = reduce(Column.__and__, [F.bit_xor(name) == 0 for name in hashes_of(columns)])
+    # Hardly any value has two rows in one task: to add up before the shuffle would be to add up twice.
+    known = rows.groupBy(*by).agg(
+        *[F.max(name).alias(name) for name in told],
+        F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
+        F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
+        F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
+        F.bit_or("facts").alias("facts"),
+        F.min("first").alias("lot"),
     )
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
     is_quiet = F.col("is_matched") & is_in_time
     is_owned, is_seen = (is_quiet & _has(_bits(ledger)[1]) for ledger in SIDES)
     took = F.unix_micros("seen_at") - F.unix_micros("done_at")
-    return positions.select(
-        *BUCKET,
-        "offset",
+    return known.select(
+        *by,
+        *told,
         is_quiet.alias("is_quiet"),
         is_seen.alias("is_seen"),
         F.when(is_owned, took).alias("took"),
@@ -197,7 +201,7 @@ def _has(bit: int, facts: Column | None = None) -> Column:
     return told.bitwiseAND(bit) != 0
 
 
-def _tasks(scope: Scope, share: float) -> int:
+def tasks_for(scope: Scope, share: float) -> int:
     """Return in how many tasks a share of the rows is added up, so that each has few enough to be quick."""
     rows = sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope))
     return 1 + int(share * rows) // ROWS_PER_TASK

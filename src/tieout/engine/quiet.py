@@ -40,7 +40,8 @@ class Quiet:
     `rows` are theirs in each ledger, not kept. `progress` shows how far the group came with them, as
     `positions.progress_of`; `contents` which topics and payloads of theirs others show as well, None where nobody can;
     `writers` are their rows in a log that names who wrote them, and `positions` how many of theirs a log has, as
-    `balance.quiet_positions`; None without one.
+    `balance.quiet_positions`; None without one. `placed` are their rows of the output with the positions and keys that
+    they were sent with, where an order is asked for and the output does not show it; else None.
     `roomy` are the settings for a pass over all rows.
     """
 
@@ -51,6 +52,7 @@ class Quiet:
     writers: DataFrame | None
     positions: DataFrame | None
     roomy: Mapping[str, str]
+    placed: DataFrame | None = None
 
     def sent(self) -> DataFrame:
         """Return the messages as their sends show them, with what their records say of who wrote them."""
@@ -68,7 +70,8 @@ class Quiet:
 
     def arrived(self) -> DataFrame:
         """Return the messages as their effects show them."""
-        return as_messages(self.rows[Ledger.DELIVERED], Ledger.DELIVERED)
+        shown = self.rows[Ledger.DELIVERED] if self.placed is None else self.placed
+        return as_messages(shown, Ledger.DELIVERED)
 
     def read(self) -> DataFrame:
         """Return their rows of the output."""

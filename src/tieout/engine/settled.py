@@ -129,7 +129,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
         sums=sums_of(compared, rest),
         rows=rows,
         progress=materialised(_progress(scope, compared, rows[Ledger.DELIVERED])),
-        contents=None if rest.rows is None else _contents(scope, rest.rows, rows[Ledger.PRODUCED]),
+        contents=None if rest.rows is None else contents_of(scope, rest.rows, rows[Ledger.PRODUCED]),
         writers=rows[Ledger.LOG] if scope.has(Ledger.LOG, "broker_producer_id") else None,
         positions=positions,
         roomy=settings_of(scope.rows(Ledger.PRODUCED).sparkSession),
@@ -184,6 +184,12 @@ def _counts(compared: Compared, look: Look | None, looked: DataFrame | None) -> 
     )
     if looked is not None:
         inside = inside.unionByName(looked.select(*PLACE, "sent", "seen"))
+    return counts_by_place(inside)
+
+
+def counts_by_place(inside: DataFrame) -> DataFrame:
+    """Return the statement's counts per topic partition, given how many messages each row has `sent` and `seen`."""
+    nothing = F.lit(0).cast("bigint")
     summed = (
         inside.groupBy(*PLACE)
         .agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
@@ -216,7 +222,7 @@ def _progress(scope: Scope, compared: Compared, output: DataFrame) -> DataFrame:
     return reached if paused is None else reached.unionByName(paused)
 
 
-def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
+def contents_of(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
     """Return the topics and payloads that were sent quietly and that an effect without identity shows as well.
 
     What was left of the log may be the record of such an effect.

@@ -165,10 +165,11 @@ def latency_of(messages: DataFrame) -> dict[str, Any]:
 def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
     """Return the same of quiet messages and those that were matched: the mean of all, percentiles of a sample.
 
-    The sample has one quiet message a bucket, and about the same share of the others; nobody knows the maximum.
+    The sample has one quiet message a bucket, and about the same share of the others; nobody knows the maximum, unless
+    every message is a bucket of its own.
     """
     count = quiet.counts.agg(F.coalesce(F.sum("delivered"), F.lit(0)).alias("count")).collect()[0]["count"]
-    known = quiet.latencies
+    latencies = quiet.latencies
     if messages is not None:
         took = _took()
         is_drawn = F.pmod(F.xxhash64("key"), F.lit(quiet.share)) == 0
@@ -177,21 +178,22 @@ def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
             _delivered(messages).select(seconds, took.cast("decimal(38,0)").alias("micros"))
         )
         count += matched.count()
-        known = known.unionByName(matched)
-    row = known.agg(
+        latencies = latencies.unionByName(matched)
+    row = latencies.agg(
         F.count("seconds").alias("sample"),
         F.sum("micros").alias("micros"),
         _percentiles(F.col("seconds")).alias("p"),
+        F.max("seconds").alias("max"),
     ).collect()[0]
     p50, p95, p99 = row["p"] or (None, None, None)
+    known = {"max_s": row["max"]} if quiet.share == 1 else {"max_s": None, "sample": row["sample"]}
     return {
         "count": count,
         "mean_s": _mean(row["micros"], count),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
-        "max_s": None,
-        "sample": row["sample"],
+        **known,
     }
 
 

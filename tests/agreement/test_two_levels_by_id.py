@@ -1,0 +1,126 @@
+"""What the first level leaves over has the statement of the whole window where the output shows no positions.
+
+The histories are those of `test_two_levels.py`, without positions in the output, and some without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.agreement.test_two_levels import (
+    FAMILIES,
+    FAMILY,
+    NEEDED,
+    SEED,
+    SIZE,
+    TOO_RICH,
+    D,
+    P,
+    _differences,
+    _some_twists,
+    _twisted,
+)
+from tests.engine.histories import GRACE_END
+from tests.engine.judging import batches, scope_together, statements_of
+from tests.oracle.history import OracleCoverage
+from tests.oracle.random_histories import RandomHistory, draw_setting, history_in
+
+from tieout.engine import levels
+from tieout.engine.by_id import left_by_id, pairs_of
+from tieout.engine.fingerprint import Widths
+from tieout.engine.scope import Scope
+from tieout.engine.session import suited_to
+from tieout.model import Ledger
+
+_OF_OUTPUT = frozenset({"partition", "offset"})
+_OF_SENDS = frozenset({"partition", "offset", "intended_partition"})
+_IDS = frozenset({"message_id"})
+
+
+def _without(history: RandomHistory, hidden: dict[Ledger, frozenset[str]]) -> RandomHistory:
+    """Return the history as its sources would show it without these columns."""
+    present = {ledger: names - hidden.get(ledger, frozenset()) for ledger, names in history.present.items()}
+    rows = {
+        ledger: [{name: row[name] for name in row if name in present[ledger]} for row in found]
+        for ledger, found in history.rows.items()
+    }
+    return replace(history, rows=rows, present=present)
+
+
+def _histories() -> Iterator[RandomHistory]:
+    orders = frozenset({"sequence", "key_hash"})
+    settings: tuple[tuple[dict[str, Any], frozenset[str]], ...] = (
+        ({"hidden": orders, "clock_skew": "1s"}, frozenset()),
+        ({"ordering": "partition", "messages": (16, 28)}, frozenset()),
+        ({}, frozenset()),
+        ({"transactional": True, "messages": (6, 12)}, frozenset()),
+        ({"hidden": orders}, _OF_SENDS),
+        ({"transactional": True, "messages": (6, 12), "hidden": orders | {"transaction_state"}}, _OF_SENDS),
+    )
+    for number, (terms, of_sends) in enumerate(settings):
+        for member in range(SIZE):
+            name = f"{SEED}/by id/{number}/{member}"
+            rng = Random(name)  # noqa: S311 - repeatable, not secret
+            twists = _some_twists(rng, is_transactional="transactional" in terms, has_log=False)
+            yield _without(_twisted(rng, twists, (P, D), terms, name), {D: _OF_OUTPUT, P: of_sends})
+
+
+def _faulty() -> Iterator[RandomHistory]:
+    for number in range(FAMILIES):
+        rng = Random(f"{SEED}/by id/eligible/{number}")  # noqa: S311 - repeatable, not secret
+        drawn = draw_setting(rng, is_wild=number % 3 == 2)
+        terms = {name: value for name, value in drawn.terms.items() if name not in TOO_RICH}
+        everything = OracleCoverage(None, GRACE_END, True, True)
+        coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in (P, D)}
+        lacking = {ledger: names - NEEDED - _IDS for ledger, names in drawn.lacking.items()}
+        setting = replace(drawn, terms=terms, ledgers=(P, D), coverage=coverage, absent=(), lacking=lacking)
+        of_sends = _OF_SENDS if number % 2 else frozenset()
+        for member in range(FAMILY):
+            history = history_in(setting, rng, f"{SEED}/by id/eligible/{number}/{member}")
+            yield _without(history, {D: _OF_OUTPUT, P: of_sends})
+
+
+def _left(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> Scope:
+    scope = scope_together(spark, histories)
+    present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
+    assert levels.is_eligible_by_id(scope.contract, present)
+    assert not levels.is_eligible(scope.contract, present)
+    found = left_by_id(scope, pairs_of(scope, widths), lambda _step: None, most=float("inf"))
+    assert found is not None
+    return found
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("drawn", "tried"),
+    [(_histories, (Widths(), Widths(id_bits=3))), (_faulty, (Widths(),))],
+    ids=["nearly clean", "faulty"],
+)
+def test_what_is_left_has_the_statement_of_the_whole(
+    spark: SparkSession, drawn: Any, tried: Sequence[Widths]
+) -> None:
+    """Whatever the width of hashes: the same sums, classes, flags, breaks, incidents and proof."""
+    histories = list(drawn())
+    wrong, quiet = {}, 0
+    for batch in batches(histories):
+        whole = None
+        for widths in tried:
+            with suited_to(spark, is_small=True):
+                left = _left(spark, batch.histories, widths)
+                found = statements_of(left, batch.histories)
+                whole = whole or statements_of(scope_together(spark, batch.histories), batch.histories)
+                assert left.beside is not None
+                quiet += left.beside.rows[P].count()
+            wrong |= {
+                f"{history.name}, {widths}": _differences(one, other)
+                for history, one, other in zip(batch.histories, found, whole, strict=True)
+                if one != other
+            }
+
+    assert wrong == {}, f"{len(wrong)} of {len(tried) * len(histories)} histories differ"
+    assert quiet > len(histories) if drawn is _histories else quiet > 0
