@@ -35,6 +35,8 @@ from tieout.engine.settled import contents_of, counts_by_place
 from tieout.model import Ledger
 
 _ID: Final = "id_hash"
+_FEW_IDS: Final = 1_000_000
+"""So many numbers take some 20 MB, which every executor can hold."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def left_by_id(
     left = _with_neighbours(scope, odd, pairs.widths)
     if left.count() > limit:
         return None
-    wanted = small_side(left)
+    wanted = _as_set(left)
     rows = {
         ledger: materialised(
             _with_id(ours(scope, ledger), pairs.widths).join(wanted, _ID, how="left_semi").drop(_ID)
@@ -138,6 +140,11 @@ def doubtful_orders(scope: Scope, quiet: Quiet) -> Iterator[DataFrame]:
 def _scope_of(scope: Scope, rows: Mapping[Ledger, DataFrame], quiet: Quiet) -> Scope:
     evidence = {ledger: replace(found, rows=rows[ledger]) for ledger, found in scope.evidence.items()}
     return replace(scope, evidence=evidence, beside=quiet, size=sum(found.count() for found in rows.values()))
+
+
+def _as_set(ids: DataFrame) -> DataFrame:
+    """Return rows with an id that were materialised, to be looked up beside rows that are many."""
+    return F.broadcast(ids) if ids.count() <= _FEW_IDS else ids.hint("shuffle_hash")
 
 
 def _with_id(rows: DataFrame, widths: Widths) -> DataFrame:
@@ -171,7 +178,7 @@ def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> DataF
         if scope.has(ledger, "transaction_id"):
             names = TRANSACTION if ledger is Ledger.PRODUCED else ("transaction_id",)
             members = _with_id(ours(scope, ledger).filter(F.col("transaction_id").isNotNull()), widths)
-            of_odd = members.join(small_side(odd), _ID, how="left_semi")
+            of_odd = members.join(_as_set(odd), _ID, how="left_semi")
             named = of_odd.select(*[F.col(name).alias(f"t_{name}") for name in names]).distinct()
             found.append(members.join(small_side(materialised(named)), same(names, "t_"), how="left_semi"))
     return reduce(DataFrame.unionByName, (rows.select(_ID) for rows in found)) if found else None
@@ -182,7 +189,7 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
     if not scope.has(Ledger.PRODUCED, *POSITION):
         return odd
     sent, offset = _with_id(_placed(scope), widths).select(*POSITION, _ID), F.col("offset")
-    marked = sent.join(small_side(odd.withColumn("is_odd", F.lit(True))), _ID, how="left")
+    marked = sent.join(_as_set(odd.withColumn("is_odd", F.lit(True))), _ID, how="left")
     bits = {f"standing{way}": bit for way, bit in bits_at(offset).items()}
     bits |= {f"odd{way}": bit for way, bit in bits_at(offset, F.col("is_odd")).items()}
     marks = marked.groupBy(*PLACE, F.shiftright(offset, EIGHT_BITS).alias("eight")).agg(

@@ -51,7 +51,7 @@ from tieout.engine.quiet import Quiet
 from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
-from tieout.engine.session import suited_to
+from tieout.engine.session import set_to, suited_to
 from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, sampled_latency, tallied
@@ -240,13 +240,18 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
-        latency=latency_of(messages)
-        if scope.beside is None
-        else sampled_latency(scope.beside.sums, messages),
+        latency=_latency(scope, messages),
         incidents=incidents,
         breaks_total=_total(breaks, incidents),
     )
     return assembled(with_partitions_shown(scope, partitions), numbers)
+
+
+def _latency(scope: Scope, messages: DataFrame) -> dict[str, Any]:
+    if scope.beside is None:
+        return latency_of(messages)
+    with set_to(messages.sparkSession, scope.beside.roomy):
+        return sampled_latency(scope.beside.sums, messages)
 
 
 def _total(breaks: DataFrame, incidents: list[dict[str, Any]]) -> int:
