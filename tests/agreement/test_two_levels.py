@@ -470,7 +470,7 @@ def _doubted(found: rest.Rest, whole: Scope) -> set[int]:
     assert found.odd is not None
     told = [
         found.odd,
-        *doubtful_commits(whole, _bounds(whole)),
+        *doubtful_commits(whole, _bounds(whole), whole.rows(D)),
         *reorders(whole),
     ]
     return {

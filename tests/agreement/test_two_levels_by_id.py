@@ -19,6 +19,7 @@ from tests.agreement.test_two_levels import (
     SEED,
     SIZE,
     TOO_RICH,
+    C,
     D,
     P,
     _differences,
@@ -54,20 +55,20 @@ def _without(history: RandomHistory, hidden: dict[Ledger, frozenset[str]]) -> Ra
 
 def _histories() -> Iterator[RandomHistory]:
     orders = frozenset({"sequence", "key_hash"})
-    settings: tuple[tuple[dict[str, Any], frozenset[str]], ...] = (
-        ({"hidden": orders, "clock_skew": "1s"}, frozenset()),
-        ({"ordering": "partition", "messages": (16, 28)}, frozenset()),
-        ({}, frozenset()),
-        ({"transactional": True, "messages": (6, 12)}, frozenset()),
-        ({"hidden": orders}, _OF_SENDS),
-        ({"transactional": True, "messages": (6, 12), "hidden": orders | {"transaction_state"}}, _OF_SENDS),
+    in_transactions = {"transactional": True, "messages": (6, 12)}
+    settings: tuple[tuple[tuple[Ledger, ...], dict[str, Any], frozenset[str]], ...] = (
+        ((P, D), {"hidden": orders, "clock_skew": "1s"}, frozenset()),
+        ((P, D, C), {"ordering": "partition", "messages": (16, 28)}, frozenset()),
+        ((P, D, C), in_transactions, frozenset()),
+        ((P, D), in_transactions | {"hidden": orders | {"transaction_state"}}, _OF_SENDS),
+        ((P, D, C), {}, _OF_SENDS),
     )
-    for number, (terms, of_sends) in enumerate(settings):
+    for number, (ledgers, terms, of_sends) in enumerate(settings):
         for member in range(SIZE):
             name = f"{SEED}/by id/{number}/{member}"
             rng = Random(name)  # noqa: S311 - repeatable, not secret
             twists = _some_twists(rng, is_transactional="transactional" in terms, has_log=False)
-            yield _without(_twisted(rng, twists, (P, D), terms, name), {D: _OF_OUTPUT, P: of_sends})
+            yield _without(_twisted(rng, twists, ledgers, terms, name), {D: _OF_OUTPUT, P: of_sends})
 
 
 def _faulty() -> Iterator[RandomHistory]:
@@ -76,10 +77,11 @@ def _faulty() -> Iterator[RandomHistory]:
         drawn = draw_setting(rng, is_wild=number % 3 == 2)
         terms = {name: value for name, value in drawn.terms.items() if name not in TOO_RICH}
         everything = OracleCoverage(None, GRACE_END, True, True)
-        coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in (P, D)}
+        ledgers = (P, D, C)[: 2 + number % 2]
+        coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in ledgers}
         lacking = {ledger: names - NEEDED - _IDS for ledger, names in drawn.lacking.items()}
-        setting = replace(drawn, terms=terms, ledgers=(P, D), coverage=coverage, absent=(), lacking=lacking)
-        of_sends = _OF_SENDS if number % 2 else frozenset()
+        setting = replace(drawn, terms=terms, ledgers=ledgers, coverage=coverage, absent=(), lacking=lacking)
+        of_sends = _OF_SENDS if number % 4 > 1 else frozenset()
         for member in range(FAMILY):
             history = history_in(setting, rng, f"{SEED}/by id/eligible/{number}/{member}")
             yield _without(history, {D: _OF_OUTPUT, P: of_sends})

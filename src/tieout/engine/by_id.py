@@ -31,7 +31,7 @@ from tieout.engine.rest import MOST, repeated
 from tieout.engine.rising import Order, in_doubt
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
-from tieout.engine.settled import contents_of, counts_by_place
+from tieout.engine.settled import contents_of, counts_by_place, doubtful_commits, progress_of_quiet
 from tieout.model import Ledger
 
 _ID: Final = "id_hash"
@@ -125,21 +125,26 @@ def left_by_id(
     return _scope_of(scope, rows, _quiet(scope, pairs, wanted, rows))
 
 
-def doubtful_orders(scope: Scope, quiet: Quiet) -> Iterator[DataFrame]:
-    """Yield the reorders that the evidence allows to judge, every message being a quiet one.
+def doubts(scope: Scope, quiet: Quiet) -> Iterator[DataFrame]:
+    """Yield what is wrong with commits, and the reorders that the evidence allows to judge, all messages being quiet.
 
     In which order positions were handed out, an output that shows none cannot tell.
     """
+    yield from doubtful_commits(scope, None, quiet.arrived_at())
     if scope.has(Ledger.PRODUCED, "sequence", *POSITION):
         sent = in_doubt(ours(scope, Ledger.PRODUCED), [Order((*SESSION, *PLACE), "sequence")])
         yield reorder_producer(scope, as_messages(sent, Ledger.PRODUCED)).select("topic")
-    if quiet.placed is not None:
+    if scope.has(Ledger.PRODUCED, "key_hash", *POSITION):
         yield reorder_output(scope, quiet.arrived()).select("topic")
 
 
 def _scope_of(scope: Scope, rows: Mapping[Ledger, DataFrame], quiet: Quiet) -> Scope:
-    evidence = {ledger: replace(found, rows=rows[ledger]) for ledger, found in scope.evidence.items()}
-    return replace(scope, evidence=evidence, beside=quiet, size=sum(found.count() for found in rows.values()))
+    evidence = {
+        ledger: replace(found, rows=rows[ledger]) if ledger in rows else found
+        for ledger, found in scope.evidence.items()
+    }
+    size = sum(found.rows.count() for found in evidence.values())
+    return replace(scope, evidence=evidence, beside=quiet, size=size)
 
 
 def _as_set(ids: DataFrame) -> DataFrame:
@@ -207,17 +212,17 @@ def _quiet(scope: Scope, pairs: Pairs, left: DataFrame | None, rows: Mapping[Led
 
     every = {ledger: outside(_with_id(ours(scope, ledger), pairs.widths)).drop(_ID) for ledger in SIDES}
     sent, arrived = (every[ledger] for ledger in SIDES)
-    reached = sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(F.max("offset").alias("offset"))
-    when, by = F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
+    furthest = sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(F.max("offset").alias("offset"))
+    placed = _as_sent(sent, arrived)
     return Quiet(
         sums=_sums(outside(pairs.ids.filter("is_quiet")), pairs.places),
         rows=every,
-        progress=materialised(reached.select(*POSITION, when, by)),
+        progress=materialised(progress_of_quiet(scope, furthest, placed)),
         contents=None if left is None else contents_of(scope, rows, sent),
         writers=None,
         positions=None,
         roomy=settings_of(sent.sparkSession),
-        placed=_as_sent(sent, arrived) if scope.has(Ledger.PRODUCED, "key_hash", *POSITION) else None,
+        placed=placed,
     )
 
 
@@ -235,7 +240,9 @@ def _sums(quiet: DataFrame, places: DataFrame) -> Sums:
 
 
 def _as_sent(sent: DataFrame, arrived: DataFrame) -> DataFrame:
-    """Return rows of the output with the position and the key that their message was sent with."""
-    shown = sent.select(F.col("message_id").alias("sent_id"), *POSITION, "key_hash")
+    """Return rows of the output with the position and the key that their message was sent with, if it shows one."""
+    shown = sent.filter(F.col("offset") >= 0).select(
+        F.col("message_id").alias("sent_id"), *POSITION, "key_hash"
+    )
     kept = arrived.select("message_id", "processed_at", "delivery_sequence", "consumer_id")
     return kept.join(shown, F.col("message_id") == F.col("sent_id"), how="inner").drop("sent_id")

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.by_id import doubtful_orders, left_by_id, pairs_of, shows_ids_alone
+from tieout.engine.by_id import doubts, left_by_id, pairs_of, shows_ids_alone
 from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared, compare, counted
 from tieout.engine.evidence import Evidence
 from tieout.engine.fingerprint import Side
@@ -73,7 +73,7 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
 
 def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
     """Return whether the first level can judge the contract's windows id by id: of two sides, whose ids are global."""
-    is_of_sides = set(contract.ledgers) == set(present) == set(SIDES)
+    is_of_sides = set(SIDES) <= set(present) and set(contract.ledgers) <= {*SIDES, Ledger.COMMITTED}
     by_id = contract.identity is Identity.MESSAGE_ID and _is_one_each(contract)
     return is_of_sides and by_id and shows_ids_alone(present)
 
@@ -160,7 +160,8 @@ def settled_by_id(scope: Scope, progress: Callable[[str], None]) -> Settled | Sc
     found = left_by_id(scope, pairs_of(scope), progress)
     if found is None or found.beside is None:
         return None
-    if not found.size and all(doubt.isEmpty() for doubt in doubtful_orders(scope, found.beside)):
+    is_quiet = all(found.rows(ledger).isEmpty() for ledger in SIDES)
+    if is_quiet and all(doubt.isEmpty() for doubt in doubts(scope, found.beside)):
         return Settled(scope, found.beside.sums, None)
     return found
 

@@ -41,7 +41,7 @@ class Quiet:
     `positions.progress_of`; `contents` which topics and payloads of theirs others show as well, None where nobody can;
     `writers` are their rows in a log that names who wrote them, and `positions` how many of theirs a log has, as
     `balance.quiet_positions`; None without one. `placed` are their rows of the output with the positions and keys that
-    they were sent with, where an order is asked for and the output does not show it; else None.
+    they were sent with, where the output shows no positions; else None.
     `roomy` are the settings for a pass over all rows.
     """
 
@@ -70,8 +70,11 @@ class Quiet:
 
     def arrived(self) -> DataFrame:
         """Return the messages as their effects show them."""
-        shown = self.rows[Ledger.DELIVERED] if self.placed is None else self.placed
-        return as_messages(shown, Ledger.DELIVERED)
+        return as_messages(self.arrived_at(), Ledger.DELIVERED)
+
+    def arrived_at(self) -> DataFrame:
+        """Return their rows of the output with positions: those of the output, or those they were sent to."""
+        return self.rows[Ledger.DELIVERED] if self.placed is None else self.placed
 
     def read(self) -> DataFrame:
         """Return their rows of the output."""

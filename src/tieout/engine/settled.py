@@ -39,20 +39,24 @@ _ONCE_PER_EFFECT: Final = ("effects", "first_effects")
 
 def has_doubts(scope: Scope, bounds: DataFrame | None) -> bool:
     """Return whether an order or a commit is broken, every row of both sides being a message."""
-    return any(not doubt.isEmpty() for doubt in (*doubtful_commits(scope, bounds), *reorders(scope)))
+    output = ours(scope, Ledger.DELIVERED)
+    return any(not doubt.isEmpty() for doubt in (*doubtful_commits(scope, bounds, output), *reorders(scope)))
 
 
-def doubtful_commits(scope: Scope, bounds: DataFrame | None) -> Iterator[DataFrame]:
-    """Yield the commits below their predecessors or outside the log, and those that output went on without."""
+def doubtful_commits(scope: Scope, bounds: DataFrame | None, output: DataFrame) -> Iterator[DataFrame]:
+    """Yield the commits below their predecessors or outside the log, and those that output went on without.
+
+    `output` are rows of the group's output with their positions.
+    """
     commits = commits_of(scope)
     if commits is None:
         return
     yield commit_regression(scope, commits).select("topic")
     if bounds is not None:
         yield commit_out_of_range(scope, commits, bounds).select("topic")
-    output = _in_pauses(scope, commits, ours(scope, Ledger.DELIVERED))
-    if output is not None:
-        yield commit_stale(scope, commits, output).select("topic")
+    paused = _in_pauses(scope, commits, output)
+    if paused is not None:
+        yield commit_stale(scope, commits, paused).select("topic")
 
 
 def _in_pauses(scope: Scope, commits: DataFrame, output: DataFrame) -> DataFrame | None:
@@ -128,7 +132,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
     return Quiet(
         sums=sums_of(compared, rest),
         rows=rows,
-        progress=materialised(_progress(scope, compared, rows[Ledger.DELIVERED])),
+        progress=materialised(progress_of_quiet(scope, _furthest(compared), rows[Ledger.DELIVERED])),
         contents=None if rest.rows is None else contents_of(scope, rest.rows, rows[Ledger.PRODUCED]),
         writers=rows[Ledger.LOG] if scope.has(Ledger.LOG, "broker_producer_id") else None,
         positions=positions,
@@ -211,12 +215,17 @@ def _latencies(compared: Compared, look: Look | None, looked: DataFrame | None) 
     return known.unionByName(looked.filter("sent > 0").select("seconds", "micros"))
 
 
-def _progress(scope: Scope, compared: Compared, output: DataFrame) -> DataFrame:
-    """Return how far the group's plain output came, and what of the quiet one lies in long pauses between commits."""
-    furthest = compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
-    reached = furthest.select(
-        *PLACE, "offset", F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
-    )
+def _furthest(compared: Compared) -> DataFrame:
+    return compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
+
+
+def progress_of_quiet(scope: Scope, furthest: DataFrame, output: DataFrame) -> DataFrame:
+    """Return how far quiet messages show the group to be, and which of them lie in long pauses between commits.
+
+    `furthest` are the highest of their positions, `output` their rows of the output with their positions.
+    """
+    when, by = F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
+    reached = furthest.select(*PLACE, "offset", when, by)
     commits = commits_of(scope)
     paused = None if commits is None else _in_pauses(scope, commits, output)
     return reached if paused is None else reached.unionByName(paused)
