@@ -509,7 +509,7 @@ def test_no_trap_is_settled(
 ) -> None:
     """What a single twist leaves is doubted wherever it happens; without a twist most is settled."""
     # A log's ends are left to the rules where any of its topics has something to look at: that is no doubt of theirs.
-    monkeypatch.setattr(rest, "_ends_of_log", lambda scope: scope.rows(L).select(*POSITION).limit(0))
+    monkeypatch.setattr(rest, "ends_of_log", lambda scope: scope.rows(L).select(*POSITION).limit(0))
     plain = [_twisted(Random(f"plain/{n}"), [], ledgers, terms, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
     traps = [
         _twisted(Random(f"{place}/{n}"), [trap], ledgers, terms, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311

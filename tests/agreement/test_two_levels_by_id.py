@@ -21,8 +21,11 @@ from tests.agreement.test_two_levels import (
     TOO_RICH,
     C,
     D,
+    L,
     P,
+    _bounds,
     _differences,
+    _is_lasting,
     _some_twists,
     _twisted,
 )
@@ -32,7 +35,7 @@ from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import RandomHistory, draw_setting, history_in
 
 from tieout.engine import levels
-from tieout.engine.by_id import left_by_id, pairs_of
+from tieout.engine.by_id import left_by_id, odd_ids, pairs_of
 from tieout.engine.fingerprint import Widths
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
@@ -62,13 +65,18 @@ def _histories() -> Iterator[RandomHistory]:
         ((P, D, C), in_transactions, frozenset()),
         ((P, D), in_transactions | {"hidden": orders | {"transaction_state"}}, _OF_SENDS),
         ((P, D, C), {}, _OF_SENDS),
+        ((P, L, D), {"messages": (16, 28)}, frozenset()),
+        ((P, L, D, C), {"messages": (16, 28), "clock_skew": "1s", "unstamped": (P,)}, frozenset()),
     )
     for number, (ledgers, terms, of_sends) in enumerate(settings):
         for member in range(SIZE):
             name = f"{SEED}/by id/{number}/{member}"
             rng = Random(name)  # noqa: S311 - repeatable, not secret
-            twists = _some_twists(rng, is_transactional="transactional" in terms, has_log=False)
-            yield _without(_twisted(rng, twists, ledgers, terms, name), {D: _OF_OUTPUT, P: of_sends})
+            is_transactional = "transactional" in terms
+            twists = _some_twists(rng, is_transactional=is_transactional, has_log=L in ledgers)
+            history = _twisted(rng, twists, ledgers, terms, name)
+            if _is_lasting(history):
+                yield _without(history, {D: _OF_OUTPUT, P: of_sends})
 
 
 def _faulty() -> Iterator[RandomHistory]:
@@ -77,14 +85,15 @@ def _faulty() -> Iterator[RandomHistory]:
         drawn = draw_setting(rng, is_wild=number % 3 == 2)
         terms = {name: value for name, value in drawn.terms.items() if name not in TOO_RICH}
         everything = OracleCoverage(None, GRACE_END, True, True)
-        ledgers = (P, D, C)[: 2 + number % 2]
+        ledgers = ((P, D, C), (P, D), (P, L, D, C), (P, L, D))[number % 4]
         coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in ledgers}
         lacking = {ledger: names - NEEDED - _IDS for ledger, names in drawn.lacking.items()}
         setting = replace(drawn, terms=terms, ledgers=ledgers, coverage=coverage, absent=(), lacking=lacking)
-        of_sends = _OF_SENDS if number % 4 > 1 else frozenset()
+        of_sends = _OF_SENDS if number % 8 > 3 and L not in ledgers else frozenset()
         for member in range(FAMILY):
             history = history_in(setting, rng, f"{SEED}/by id/eligible/{number}/{member}")
-            yield _without(history, {D: _OF_OUTPUT, P: of_sends})
+            if _is_lasting(history):
+                yield _without(history, {D: _OF_OUTPUT, P: of_sends})
 
 
 def _left(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> Scope:
@@ -92,7 +101,10 @@ def _left(spark: SparkSession, histories: Sequence[RandomHistory], widths: Width
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
     assert levels.is_eligible_by_id(scope.contract, present)
     assert not levels.is_eligible(scope.contract, present)
-    found = left_by_id(scope, pairs_of(scope, widths), lambda _step: None, most=float("inf"))
+    pairs = pairs_of(scope, widths)
+    odd = odd_ids(scope, pairs, float("inf"))
+    assert odd is not None
+    found = left_by_id(scope, pairs, odd, _bounds(scope))
     assert found is not None
     return found
 

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.by_id import doubts, left_by_id, pairs_of, shows_ids_alone
+from tieout.engine.by_id import doubts, left_by_id, odd_ids, pairs_of, quiet_by_id, shows_ids_alone
 from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared, compare, counted
 from tieout.engine.evidence import Evidence
 from tieout.engine.fingerprint import Side
@@ -28,7 +28,7 @@ from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.quiet import Sums
 from tieout.engine.reading import OpenLedger
 from tieout.engine.records import bounds_of, statements_of
-from tieout.engine.rest import Rest, rest_of, with_ends
+from tieout.engine.rest import MOST, Rest, rest_of, with_ends
 from tieout.engine.scope import Scope
 from tieout.engine.settled import has_doubts, quiet_balance, quiet_of, sums_of
 from tieout.engine.sources.source import is_of_spark
@@ -72,10 +72,10 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
 
 
 def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
-    """Return whether the first level can judge the contract's windows id by id: of two sides, whose ids are global."""
-    is_of_sides = set(SIDES) <= set(present) and set(contract.ledgers) <= {*SIDES, Ledger.COMMITTED}
-    by_id = contract.identity is Identity.MESSAGE_ID and _is_one_each(contract)
-    return is_of_sides and by_id and shows_ids_alone(present)
+    """Return whether the first level can judge the contract's windows id by id, where ids are global."""
+    if not set(contract.ledgers) <= JUDGED or not set(SIDES) <= set(present):
+        return False
+    return contract.identity is Identity.MESSAGE_ID and _is_one_each(contract) and shows_ids_alone(present)
 
 
 def _is_one_each(contract: Contract) -> bool:
@@ -153,17 +153,23 @@ def _side(opened: OpenLedger, kept: Evidence | None) -> Side:
 def settled_by_id(scope: Scope, progress: Callable[[str], None]) -> Settled | Scope | None:
     """Return the window settled where nothing speaks against it, else what is left of it; None where that is much.
 
-    None as well where a topic was created anew, so that a position is not one message's for good.
+    None as well where a position is not one message's for good, as in `settled`.
     """
-    if told_apart(scope) is not scope:
+    bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
+    if not _is_for_good(scope, bounds):
         return None
-    found = left_by_id(scope, pairs_of(scope), progress)
-    if found is None or found.beside is None:
+    limit = MOST * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
+    pairs = pairs_of(scope)
+    progress("looking for what else is left to the rules")
+    odd = odd_ids(scope, pairs, limit)
+    if odd is None:
         return None
-    is_quiet = all(found.rows(ledger).isEmpty() for ledger in SIDES)
-    if is_quiet and all(doubt.isEmpty() for doubt in doubts(scope, found.beside)):
-        return Settled(scope, found.beside.sums, None)
-    return found
+    if odd.isEmpty():
+        progress("adding up the quiet messages")
+        quiet = quiet_by_id(scope, pairs, bounds)
+        if all(doubt.isEmpty() for doubt in doubts(scope, quiet, bounds)):
+            return Settled(scope, quiet.sums, None if bounds is None else quiet_balance(scope, bounds))
+    return left_by_id(scope, pairs, odd, bounds, limit)
 
 
 def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -> Settled | Scope | None:
@@ -173,7 +179,7 @@ def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -
     log is compacted or has records that not every reader is given.
     """
     bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
-    if told_apart(scope) is not scope or (bounds is not None and not _is_lasting(scope, bounds)):
+    if not _is_for_good(scope, bounds):
         return None
     rest = rest_of(scope, compared, progress)
     if rest is None:
@@ -186,8 +192,12 @@ def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -
     return left_over(scope, compared, rest, bounds)
 
 
-def _is_lasting(scope: Scope, bounds: DataFrame) -> bool:
-    """Return whether all that the log was given stays there, for every reader to see."""
+def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
+    """Return whether no topic was created anew, and all that the log was given stays there for every reader to see."""
+    if told_apart(scope) is not scope:
+        return False
+    if bounds is None:
+        return True
     is_cut = F.col("first_unstable") <= F.col("last_offset")
     return not compacts(scope, bounds) and bounds.filter(is_cut).isEmpty()
 

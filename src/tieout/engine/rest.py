@@ -60,7 +60,7 @@ def rest_of(
     progress("looking into the buckets that differ")
     # Where anything differs the rules are needed, and with them the log's ends: one look finds both.
     is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
-    forced = materialised(_ends_of_log(scope)) if is_dirty else None
+    forced = materialised(ends_of_log(scope)) if is_dirty else None
     rest = _rest(scope, compared, forced, limit)
     if rest is not None and scope.contract.identity is Identity.MESSAGE_ID:
         progress("looking for ids that stand elsewhere")
@@ -74,7 +74,7 @@ def with_ends(scope: Scope, compared: Compared, rest: Rest) -> Rest:
     """Return what is left of the window together with the log's ends, or the same where no log is declared."""
     if Ledger.LOG not in scope.evidence or rest.forced is not None:
         return rest
-    forced = materialised(_ends_of_log(scope))
+    forced = materialised(ends_of_log(scope))
     return _rest(scope, compared, forced, float("inf"), rest.look) or rest
 
 
@@ -84,7 +84,7 @@ def _again(scope: Scope, compared: Compared, rest: Rest, more: DataFrame | None,
         return rest
     forced = rest.forced
     if forced is None and Ledger.LOG in scope.evidence:
-        forced = _ends_of_log(scope)
+        forced = ends_of_log(scope)
     every = more if forced is None else materialised(forced.unionByName(more).distinct())
     return _rest(scope, compared, every, limit, rest.look)
 
@@ -151,7 +151,7 @@ def _of_same_transactions(scope: Scope, rest: Rest, progress: Callable[[str], No
     return materialised(reduce(DataFrame.unionByName, (rows.select(*POSITION) for rows in found)).distinct())
 
 
-def _ends_of_log(scope: Scope) -> DataFrame:
+def ends_of_log(scope: Scope) -> DataFrame:
     """Return the positions of the log's records that its bounds, its leaders and the window's ranges are told by.
 
     What rules read off the whole log as a least or a greatest they so read off what is left of it.

@@ -128,7 +128,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
     positions = None
     if bounds is not None:
         rows[Ledger.LOG] = as_records(rows[Ledger.LOG])
-        positions = materialised(quiet_positions(rows[Ledger.LOG], _ranges(scope, bounds)))
+        positions = materialised(quiet_positions(rows[Ledger.LOG], ranges_within(scope, bounds)))
     return Quiet(
         sums=sums_of(compared, rest),
         rows=rows,
@@ -142,11 +142,12 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
 
 def quiet_balance(scope: Scope, bounds: DataFrame) -> DataFrame:
     """Return the offset balance of a settled window, in which each record of the log is a delivered message's."""
-    ranges = _ranges(scope, bounds)
+    ranges = ranges_within(scope, bounds)
     return materialised(balance_of(ranges, quiet_positions(ours(scope, Ledger.LOG), ranges)))
 
 
-def _ranges(scope: Scope, bounds: DataFrame) -> DataFrame:
+def ranges_within(scope: Scope, bounds: DataFrame) -> DataFrame:
+    """Return the ranges of the log's offsets that the window judges, kept."""
     return materialised(ranges_of(scope, ours(scope, Ledger.LOG), bounds))
 
 
