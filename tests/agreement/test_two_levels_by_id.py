@@ -69,7 +69,7 @@ def _histories() -> Iterator[RandomHistory]:
         ((P, L, D, C), {"messages": (16, 28), "clock_skew": "1s", "unstamped": (P,)}, frozenset()),
     )
     for number, (ledgers, terms, of_sends) in enumerate(settings):
-        for member in range(SIZE):
+        for member in range(SIZE // 2):
             name = f"{SEED}/by id/{number}/{member}"
             rng = Random(name)  # noqa: S311 - repeatable, not secret
             is_transactional = "transactional" in terms
@@ -90,7 +90,7 @@ def _faulty() -> Iterator[RandomHistory]:
         lacking = {ledger: names - NEEDED - _IDS for ledger, names in drawn.lacking.items()}
         setting = replace(drawn, terms=terms, ledgers=ledgers, coverage=coverage, absent=(), lacking=lacking)
         of_sends = _OF_SENDS if number % 8 > 3 and L not in ledgers else frozenset()
-        for member in range(FAMILY):
+        for member in range(FAMILY // 2):
             history = history_in(setting, rng, f"{SEED}/by id/eligible/{number}/{member}")
             if _is_lasting(history):
                 yield _without(history, {D: _OF_OUTPUT, P: of_sends})

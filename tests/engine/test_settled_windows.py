@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from tests.engine.histories import GRACE_END, WINDOW
 
 from tieout.contracts import Contract, load_contract
@@ -79,6 +80,50 @@ def test_a_window_of_two_levels_has_the_same_statement(
     assert [row and row["delivered"] for row in balances] == (
         [150 if is_clean else 148, 150] if has_log else [None] * 2
     )
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("is_clean", "has_log", "delayed", "classes", "left"),
+    [
+        (True, False, (), {"DELIVERED"}, 0),
+        (True, True, (), {"DELIVERED"}, 0),
+        (False, True, (), {"DELIVERED", "LOST", "CORRUPTED_VALUE"}, 93),
+        (True, False, ("m200",), {"DELIVERED", "REORDER_OUTPUT"}, 0),
+    ],
+    ids=["clean", "clean beside a log", "with breaks", "in another order"],
+)
+def test_an_output_without_positions_has_two_levels_as_well(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_clean: bool,
+    has_log: bool,
+    delayed: tuple[str, ...],
+    classes: set[str],
+    left: int,
+) -> None:
+    """It is held against the sends id by id, so that the latencies are all known, the greatest too."""
+    _write(spark, tmp_path, is_clean=is_clean, has_log=has_log)
+    seen_at = F.col("processed_at")
+    at = F.when(F.col("message_id").isin(*delayed), F.timestamp_add("SECOND", F.lit(60), seen_at))
+    named = spark.read.parquet(str(tmp_path / "delivered")).withColumn(
+        "processed_at", F.coalesce(at, seen_at)
+    )
+    named.select("message_id", "payload_hash", "processed_at").write.parquet(str(tmp_path / "named"))
+    keyed = spark.read.parquet(str(tmp_path / "produced")).withColumn("key_hash", F.lit("k"))
+    keyed.write.parquet(str(tmp_path / "keyed"))
+    text = CONTRACT.replace("path: delivered", "path: named").replace("path: produced", "path: keyed")
+
+    quick, full, told = _both_ways(
+        spark, monkeypatch, _contract(tmp_path, f"ordering: key\n{text}{LOG * has_log}")
+    )
+
+    assert quick.statement == full.statement
+    assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)]
+    assert set(full.statement["classes"]) == classes
+    is_settled = classes == {"DELIVERED"}
+    assert told == ([] if is_settled else [f"leaving out all but {left} rows, which are matched"])
 
 
 @pytest.mark.timeout(600)
