@@ -42,8 +42,8 @@ from tieout.engine.settled import (
 from tieout.model import Ledger
 
 _ID: Final = "id_hash"
-_FEW_IDS: Final = 1_000_000
-"""So many numbers take some 20 MB, which every executor can hold."""
+_FEW_IDS: Final = 500_000
+"""So many numbers, as rows of a hash table some 30 MB, are sent to every executor."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,8 @@ def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
     odd = materialised(pairs.ids.filter(~F.col("is_quiet")).select(_ID))
     if odd.count() > limit:
         return None
-    for more in (
-        *_at_shared_positions(scope, pairs.widths),
-        *_of_same_transactions(scope, odd, pairs.widths),
-    ):
-        odd = materialised(odd.unionByName(more).distinct())
-    return odd
+    odd = _with(odd, *_at_shared_positions(scope, pairs.widths))
+    return _with(odd, *_of_same_transactions(scope, odd, pairs.widths))
 
 
 def left_by_id(
@@ -163,6 +159,11 @@ def doubts(scope: Scope, quiet: Quiet, bounds: DataFrame | None) -> Iterator[Dat
         yield reorder_producer(scope, as_messages(sent, Ledger.PRODUCED)).select("topic")
     if scope.has(Ledger.PRODUCED, "key_hash", *POSITION):
         yield reorder_output(scope, quiet.arrived()).select("topic")
+
+
+def _with(ids: DataFrame, *more: DataFrame) -> DataFrame:
+    """Return all of these ids, once each and kept."""
+    return materialised(reduce(DataFrame.unionByName, more, ids).distinct()) if more else ids
 
 
 def _as_set(ids: DataFrame) -> DataFrame:
@@ -218,7 +219,7 @@ def _with_ends(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
         materialised(ends_of_log(scope).withColumnsRenamed({name: f"e_{name}" for name in POSITION}))
     )
     at_ends = _placed(scope, widths)[Ledger.LOG].join(ends, same(POSITION, "e_"), how="left_semi").select(_ID)
-    return materialised(odd.unionByName(at_ends).distinct())
+    return _with(odd, at_ends)
 
 
 def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
@@ -234,7 +235,7 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
         *[F.bit_or(bit).alias(name) for name, bit in bits.items()]
     )
     near = within(every, as_set(left_of(materialised(marks), None))).select(_ID)
-    return materialised(odd.unionByName(near).distinct())
+    return _with(odd, near)
 
 
 def quiet_by_id(

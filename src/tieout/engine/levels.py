@@ -3,7 +3,8 @@
 The first level reads each side, and the log where one is declared, once, and compares fingerprints. Where all agree,
 every message has one send, one record and one effect at the same position with the same content, and is DELIVERED; its
 counts are sums. Where they do not, the rules are put to what is left over, beside which the quiet messages stand as
-sums. Where too much is left, the window is matched in full. Docs: docs/explanation/two-levels.md.
+sums. Where too much is left, the window is matched in full. An output without positions is held against its sends id by
+id instead, as `by_id` has it. Docs: docs/explanation/two-levels.md.
 """
 
 from __future__ import annotations
