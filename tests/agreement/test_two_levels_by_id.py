@@ -30,6 +30,7 @@ from tests.agreement.test_two_levels import (
     _some_twists,
     _twisted,
 )
+from tests.agreement.test_two_levels_traps import _history, _messages
 from tests.engine.histories import GRACE_END
 from tests.engine.judging import batches, scope_together, statements_of
 from tests.oracle.history import OracleCoverage
@@ -134,3 +135,19 @@ def test_what_is_left_has_the_statement_of_the_whole(
 
     assert wrong == {}, f"{len(wrong)} of {len(histories)} histories differ"
     assert quiet > (len(histories) if drawn is _histories else 0)
+
+
+def test_a_nameless_effect_may_be_a_copy_of_a_quiet_message(spark: SparkSession) -> None:
+    """What it holds, the message that is known by its id alone was sent with: nobody knows whose effect it is."""
+    rows = _messages()
+    rows[D].append(rows[D][3] | {"message_id": None})
+    history = _without(_history(rows, {}), {D: _OF_OUTPUT})
+
+    with suited_to(spark, is_small=True):
+        left = _left(spark, [history], Widths())
+        found = statements_of(left, [history])
+        whole = statements_of(scope_together(spark, [history]), [history])
+
+    assert found == whole
+    assert left.rows(P).filter("offset = 3").isEmpty()
+    assert whole[0]["verdict"] == "UNKNOWN"

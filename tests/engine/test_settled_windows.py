@@ -88,7 +88,7 @@ def test_a_window_of_two_levels_has_the_same_statement(
     [
         (True, False, (), {"DELIVERED"}, 0),
         (True, True, (), {"DELIVERED"}, 0),
-        (False, True, (), {"DELIVERED", "LOST", "CORRUPTED_VALUE"}, 93),
+        (False, True, ("m240",), {"DELIVERED", "LOST", "CORRUPTED_VALUE", "REORDER_OUTPUT"}, 93),
         (True, False, ("m200",), {"DELIVERED", "REORDER_OUTPUT"}, 0),
     ],
     ids=["clean", "clean beside a log", "with breaks", "in another order"],

@@ -33,7 +33,6 @@ from tieout.engine.rising import Order, in_doubt
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
 from tieout.engine.settled import (
-    contents_of,
     counts_by_place,
     doubtful_commits,
     progress_of_quiet,
@@ -144,7 +143,7 @@ def left_by_id(
         for ledger, found in scope.evidence.items()
     }
     size = sum(found.rows.count() for found in evidence.values())
-    quiet = quiet_by_id(scope, pairs, bounds, wanted, rows)
+    quiet = quiet_by_id(scope, pairs, bounds, wanted)
     return replace(scope, evidence=evidence, beside=quiet, size=size)
 
 
@@ -238,14 +237,11 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
     return _with(odd, near)
 
 
-def quiet_by_id(
-    scope: Scope,
-    pairs: Pairs,
-    bounds: DataFrame | None,
-    left: DataFrame | None = None,
-    rows_left: Mapping[Ledger, DataFrame] | None = None,
-) -> Quiet:
-    """Return the messages of the scope whose ids are not left to the rules, as `rows_left` are; all where none is."""
+def quiet_by_id(scope: Scope, pairs: Pairs, bounds: DataFrame | None, left: DataFrame | None = None) -> Quiet:
+    """Return the messages of the scope whose ids are not `left` to the rules; all where none is.
+
+    Nobody asks for their contents: an effect without an id shows no position either, and is nobody's for certain.
+    """
 
     def outside(every: DataFrame) -> DataFrame:
         return every if left is None else every.join(left, _ID, how="left_anti")
@@ -264,7 +260,7 @@ def quiet_by_id(
         sums=_sums(outside(pairs.ids.filter("is_quiet")), pairs.places),
         rows=rows,
         progress=materialised(progress_of_quiet(scope, furthest, placed)),
-        contents=None if rows_left is None else contents_of(scope, rows_left, sent),
+        contents=None,
         writers=rows[Ledger.LOG] if scope.has(Ledger.LOG, "broker_producer_id") else None,
         positions=positions,
         roomy=settings_of(sent.sparkSession),

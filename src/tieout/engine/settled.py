@@ -133,7 +133,7 @@ def quiet_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | N
         sums=sums_of(compared, rest),
         rows=rows,
         progress=materialised(progress_of_quiet(scope, _furthest(compared), rows[Ledger.DELIVERED])),
-        contents=None if rest.rows is None else contents_of(scope, rest.rows, rows[Ledger.PRODUCED]),
+        contents=None if rest.rows is None else _contents(scope, rest.rows, rows[Ledger.PRODUCED]),
         writers=rows[Ledger.LOG] if scope.has(Ledger.LOG, "broker_producer_id") else None,
         positions=positions,
         roomy=settings_of(scope.rows(Ledger.PRODUCED).sparkSession),
@@ -232,7 +232,7 @@ def progress_of_quiet(scope: Scope, furthest: DataFrame, output: DataFrame) -> D
     return reached if paused is None else reached.unionByName(paused)
 
 
-def contents_of(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
+def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
     """Return the topics and payloads that were sent quietly and that an effect without identity shows as well.
 
     What was left of the log may be the record of such an effect.
