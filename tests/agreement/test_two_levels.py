@@ -46,7 +46,7 @@ NEEDED = frozenset(
 EPOCH = frozenset({"leader_epoch"})
 """An output that names its leaders is not for the first level where a log may tell that one was replaced."""
 STAMP = frozenset({"record_timestamp"})
-TOO_RICH = frozenset({"identity", "id_scope", "multiplicity"})
+TOO_RICH = frozenset({"identity", "id_scope", "multiplicity", "effects"})
 IDENTITIES: tuple[dict[str, Any], ...] = ({}, {"identity": "position"}, {})
 P, L, D, C = Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED
 Rows = dict[Ledger, list[Row]]
