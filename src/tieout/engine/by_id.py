@@ -21,14 +21,14 @@ from tieout.engine.classes.reordered import reorder_output, reorder_producer
 from tieout.engine.comparing import SIDES
 from tieout.engine.fingerprint import STANDARD, Widths, compared_columns, id_hash
 from tieout.engine.joining import same, small_side
-from tieout.engine.keys import PLACE, POSITION, SESSION, TRANSACTION
+from tieout.engine.keys import PLACE, POSITION, SESSION
 from tieout.engine.looking import compared_ledgers, narrow, ours, quiet_among, tasks_for
 from tieout.engine.materialising import materialised
-from tieout.engine.neighbours import EIGHT_BITS, bits_at, left_of
+from tieout.engine.neighbours import EIGHT_BITS, bits_of_marks, left_of
 from tieout.engine.position_sets import as_set, within
 from tieout.engine.quiet import Quiet, Sums, as_messages
 from tieout.engine.records import as_records, statements_of
-from tieout.engine.rest import ends_of_log, repeated
+from tieout.engine.rest import ends_of_log, repeated, sharing_transactions
 from tieout.engine.rising import Order, in_doubt
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
@@ -201,13 +201,10 @@ def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> Itera
     """Yield the ids of all messages of the transactions that an odd one is in, as each side names them."""
     for ledger in SIDES:
         if scope.has(ledger, "transaction_id"):
-            names = TRANSACTION if ledger is Ledger.PRODUCED else ("transaction_id",)
-            members = _with_id(ours(scope, ledger).filter(F.col("transaction_id").isNotNull()), widths)
-            of_odd = members.join(_as_set(odd), _ID, how="left_semi")
-            named = materialised(
-                of_odd.select(*[F.col(name).alias(f"t_{name}") for name in names]).distinct()
-            )
-            yield members.join(small_side(named), same(names, "t_"), how="left_semi").select(_ID)
+            of_odd = _with_id(ours(scope, ledger), widths).join(_as_set(odd), _ID, how="left_semi")
+            members = sharing_transactions(scope, ledger, of_odd)
+            if members is not None:
+                yield _with_id(members, widths).select(_ID)
 
 
 def _with_ends(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
@@ -226,12 +223,10 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
     placed = [*_placed(scope, widths).values()]
     if not placed or odd.isEmpty():
         return odd
-    every, offset = reduce(DataFrame.unionByName, placed), F.col("offset")
+    every = reduce(DataFrame.unionByName, placed)
     marked = every.join(_as_set(odd.withColumn("is_odd", F.lit(True))), _ID, how="left")
-    bits = {f"standing{way}": bit for way, bit in bits_at(offset).items()}
-    bits |= {f"odd{way}": bit for way, bit in bits_at(offset, F.col("is_odd")).items()}
-    marks = marked.groupBy(*PLACE, F.shiftright(offset, EIGHT_BITS).alias("eight")).agg(
-        *[F.bit_or(bit).alias(name) for name, bit in bits.items()]
+    marks = marked.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS).alias("eight")).agg(
+        *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_odd=F.col("is_odd")).items()]
     )
     near = within(every, as_set(left_of(materialised(marks), None))).select(_ID)
     return _with(odd, near)

@@ -58,13 +58,12 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
     Where keys have an order, a row of the output must show the key and the id of its message. A log must show what
     messages are known by; and an output beside it may not name leaders, for what they lost was not passed for good.
     """
-    if not set(contract.ledgers) <= JUDGED or not set(SIDES) <= set(present):
+    if not _is_understood(contract, present):
         return False
     sent, arrived = present[Ledger.PRODUCED], present[Ledger.DELIVERED]
     shows_order = "key_hash" not in sent or sent & {"key_hash", "message_id"} <= arrived
     return (
         contract.identity in (Identity.MESSAGE_ID, Identity.POSITION)
-        and _is_one_each(contract)
         and shows_order
         and {*POSITION, "attempted_at", "outcome"} <= sent
         and {*POSITION, "processed_at"} <= arrived
@@ -74,13 +73,13 @@ def is_eligible(contract: Contract, present: Mapping[Ledger, frozenset[str]]) ->
 
 def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
     """Return whether the first level can judge the contract's windows id by id, where ids are global."""
-    if not set(contract.ledgers) <= JUDGED or not set(SIDES) <= set(present):
-        return False
-    return contract.identity is Identity.MESSAGE_ID and _is_one_each(contract) and shows_ids_alone(present)
+    is_understood = _is_understood(contract, present)
+    return is_understood and contract.identity is Identity.MESSAGE_ID and shows_ids_alone(present)
 
 
-def _is_one_each(contract: Contract) -> bool:
-    return contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
+def _is_understood(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
+    is_one_each = contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
+    return is_one_each and set(contract.ledgers) <= JUDGED and set(SIDES) <= set(present)
 
 
 def _is_eligible_log(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:

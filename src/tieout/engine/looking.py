@@ -20,7 +20,7 @@ from tieout.engine.fingerprint import BUCKET, Shared, Side, bucket_of, hashed, h
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.materialising import materialised
-from tieout.engine.neighbours import EIGHT_BITS, bits_at
+from tieout.engine.neighbours import EIGHT_BITS, bits_at, bits_of_marks
 from tieout.engine.position_sets import as_set, reach, within
 from tieout.engine.scope import Scope
 from tieout.engine.session import ROWS_PER_TASK
@@ -168,8 +168,7 @@ def quiet_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
 def _marks(positions: DataFrame) -> DataFrame:
     """Return the marks of positions, as a `Look` has them: kept one by one they would take four times the memory."""
     offset = F.col("offset")
-    bits = {f"standing{way}": bit for way, bit in bits_at(offset).items()}
-    bits |= {f"odd{way}": bit for way, bit in bits_at(offset, ~F.col("is_quiet")).items()}
+    bits = bits_of_marks(is_odd=~F.col("is_quiet"))
     bits["seen"] = bits_at(offset, F.col("is_seen"))[""]
     place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
     of_one = [

@@ -36,6 +36,16 @@ def bits_at(offset: Column, condition: Column | None = None) -> dict[str, Column
     )
 
 
+def bits_of_marks(is_odd: Column) -> dict[str, Column]:
+    """Return what `left_of` asks of marks, as bits of rows, to be joined by OR: their `offset`, and if it is odd."""
+    told = {"standing": None, "odd": is_odd}
+    return {
+        f"{name}{way}": bit
+        for name, condition in told.items()
+        for way, bit in bits_at(F.col("offset"), condition).items()
+    }
+
+
 def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     """Return what is left of positions, kept: the odd ones, those next to them, and each partition's position 0.
 

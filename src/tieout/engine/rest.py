@@ -137,18 +137,21 @@ def _of_same_transactions(scope: Scope, rest: Rest, progress: Callable[[str], No
         return None
     progress("looking for what shares a transaction")
     odd = as_set(rest.odd)
-    of_some, found = F.col("transaction_id").isNotNull(), []
-    for ledger in sides:
-        names = TRANSACTION if ledger is Ledger.PRODUCED else ("transaction_id",)
-        named = [F.col(name).alias(f"t_{name}") for name in names]
-        left = within(rest.rows[ledger].filter(of_some), odd)
-        transactions = materialised(left.select(*named).distinct())
-        if not transactions.isEmpty():
-            members = ours(scope, ledger).filter(of_some)
-            found.append(members.join(small_side(transactions), same(names, "t_"), how="left_semi"))
-    if not found:
+    found = [sharing_transactions(scope, ledger, within(rest.rows[ledger], odd)) for ledger in sides]
+    positions = [rows.select(*POSITION) for rows in found if rows is not None]
+    return materialised(reduce(DataFrame.unionByName, positions).distinct()) if positions else None
+
+
+def sharing_transactions(scope: Scope, ledger: Ledger, some: DataFrame) -> DataFrame | None:
+    """Return the ledger's rows that share a transaction with some of them, None where these are in none."""
+    of_some = F.col("transaction_id").isNotNull()
+    names = TRANSACTION if ledger is Ledger.PRODUCED else ("transaction_id",)
+    named = [F.col(name).alias(f"t_{name}") for name in names]
+    transactions = materialised(some.filter(of_some).select(*named).distinct())
+    if transactions.isEmpty():
         return None
-    return materialised(reduce(DataFrame.unionByName, (rows.select(*POSITION) for rows in found)).distinct())
+    members = ours(scope, ledger).filter(of_some)
+    return members.join(small_side(transactions), same(names, "t_"), how="left_semi")
 
 
 def ends_of_log(scope: Scope) -> DataFrame:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 from pyspark.sql import Row, SparkSession
 
 from tieout.contracts import Contract
@@ -43,6 +45,22 @@ def evidence_of(
 def jsonl(path: str, **options: Any) -> dict[str, Any]:
     """A source of JSON lines."""
     return {"kind": "files", "format": "jsonl", "path": path, **options}
+
+
+@contextmanager
+def schema_of_its_own(postgres_url: str, name: str) -> Iterator[Callable[[str], None]]:
+    """Run statements on a server with an empty schema, which goes with the block."""
+    server = psycopg2.connect(postgres_url)
+    server.autocommit = True
+
+    def run(statement: str) -> None:
+        with server.cursor() as cursor:
+            cursor.execute(statement)
+
+    run(f"DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")
+    yield run
+    run(f"DROP SCHEMA {name} CASCADE")
+    server.close()
 
 
 def rows_of(evidence: Evidence, *columns: str) -> list[tuple[Any, ...]]:

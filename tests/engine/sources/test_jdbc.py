@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg2
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, evidence_of, rows_of, schema_of_its_own
 
 from tieout.contracts import JdbcSource
 from tieout.engine.evidence import Evidence
@@ -32,18 +31,9 @@ Execute = Callable[[str], None]
 @pytest.fixture
 def execute(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Execute]:
     """Runs statements in a schema of its own; the connection `warehouse` leads to the same server."""
-    server = psycopg2.connect(postgres_url)
-    server.autocommit = True
-
-    def run(statement: str) -> None:
-        with server.cursor() as cursor:
-            cursor.execute(statement)
-
-    run("DROP SCHEMA IF EXISTS analytics CASCADE; CREATE SCHEMA analytics")
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", postgres_url)
-    yield run
-    run("DROP SCHEMA analytics CASCADE")
-    server.close()
+    with schema_of_its_own(postgres_url, "analytics") as run:
+        yield run
 
 
 _TIMES = {

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW
+from tests.engine.sources.builders import NOW, schema_of_its_own
 
 from tieout.contracts import JdbcSource
 from tieout.engine.sources import jdbc, jdbc_parts
@@ -41,24 +41,33 @@ _VIEWED = """
     CREATE VIEW parts.orders AS SELECT * FROM parts.stored
 """
 Execute = Callable[[str], None]
+ReadAs = Callable[..., None]
 
 
 @pytest.fixture
 def execute(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Execute]:
     """Runs statements in a schema of its own, on a machine with four cores."""
-    server = psycopg2.connect(postgres_url)
-    server.autocommit = True
-
-    def run(statement: str) -> None:
-        with server.cursor() as cursor:
-            cursor.execute(statement)
-
-    run("DROP SCHEMA IF EXISTS parts CASCADE; CREATE SCHEMA parts")
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", postgres_url)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    yield run
-    run("DROP SCHEMA parts CASCADE")
-    server.close()
+    with schema_of_its_own(postgres_url, "parts") as run:
+        yield run
+
+
+@pytest.fixture
+def read_as(execute: Execute, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ReadAs]:
+    """Has the table read by a role of its own, with what it is granted and limited to."""
+
+    def act(granted: str, limit: str = "") -> None:
+        execute(
+            f"DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 's3cret' {limit};"
+            f"GRANT USAGE ON SCHEMA parts TO reader; GRANT {granted} ON parts.orders TO reader"
+        )
+        server = urlsplit(postgres_url)
+        url = f"postgresql://reader:s3cret@{server.hostname}:{server.port}{server.path}"
+        monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", url)
+
+    yield act
+    execute("DROP OWNED BY reader; DROP ROLE reader")
 
 
 @pytest.fixture
@@ -160,28 +169,18 @@ def test_parts_are_together_what_one_connection_reads(
 
 @pytest.mark.usefixtures("small_is_large")
 def test_what_has_no_places_is_read_over_one_connection(
-    spark: SparkSession, tmp_path: Path, execute: Execute, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, execute: Execute, read_as: ReadAs
 ) -> None:
     """A view, and a table of whose columns the role may read some, are read as before."""
     execute(_VIEWED)
     _fill(execute, 5000, "stored")
     viewed = _read(spark, tmp_path)
     execute("DROP VIEW parts.orders; ALTER TABLE parts.stored RENAME TO orders")
-    execute(
-        "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 's3cret'; GRANT USAGE ON SCHEMA parts TO reader;"
-        "GRANT SELECT (id, n) ON parts.orders TO reader"
-    )
-    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", _as(postgres_url, "reader"))
+    read_as("SELECT (id, n)")
     granted = _read(spark, tmp_path)
-    execute("DROP OWNED BY reader; DROP ROLE reader")
 
     for found in (viewed, granted):
         assert (_parts(found), _counts(found)) == (1, (5000, 5000))
-
-
-def _as(postgres_url: str, role: str) -> str:
-    parts = urlsplit(postgres_url)
-    return f"postgresql://{role}:s3cret@{parts.hostname}:{parts.port}{parts.path}"
 
 
 @pytest.mark.usefixtures("small_is_large")
@@ -190,20 +189,15 @@ def test_one_connection_does_what_the_others_cannot(
     tmp_path: Path,
     execute: Execute,
     postgres_url: str,
-    monkeypatch: pytest.MonkeyPatch,
+    read_as: ReadAs,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A role that may have one connection only costs time, and a line in the log that says why."""
     execute(_PLAIN)
     _fill(execute, 50_000)
-    execute(
-        "DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 's3cret' CONNECTION LIMIT 1;"
-        "GRANT USAGE ON SCHEMA parts TO reader; GRANT SELECT ON parts.orders TO reader"
-    )
-    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", _as(postgres_url, "reader"))
+    read_as("SELECT", "CONNECTION LIMIT 1")
 
     found = _read(spark, tmp_path)
-    execute("DROP OWNED BY reader; DROP ROLE reader")
 
     assert (_parts(found), _counts(found)) == (4, (50_000, 50_000))
     assert [record.getMessage() for record in caplog.records] == 3 * [
