@@ -126,6 +126,30 @@ def test_an_output_without_positions_has_two_levels_as_well(
     assert told == ([] if is_settled else [f"leaving out all but {left} rows, which are matched"])
 
 
+def test_an_error_while_comparing_is_told(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file with spoilt pages ends the comparison; that is a step of its own, and then every row is matched."""
+    _write(spark, tmp_path, is_clean=True, has_log=False)
+    part = max((tmp_path / "delivered").glob("*.parquet"), key=lambda path: path.stat().st_size)
+    content = part.read_bytes()
+    spoilt = content[:4] + b"\xff" * (len(content) // 2) + content[4 + len(content) // 2 :]
+    part.write_bytes(spoilt)
+    part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
+    monkeypatch.setattr("tieout.engine.levels.SMALL_BYTES", 0)
+    monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
+    steps: list[str] = []
+
+    found = reconcile(
+        spark, _contract(tmp_path, CONTRACT), WINDOW, run_id="r", now=GRACE_END, progress=steps.append
+    )
+
+    told = [step for step in steps if step.startswith("the comparison failed (")]
+    assert len(told) == 1, steps
+    assert told[0].endswith("): matching every row instead")
+    assert found.statement["verdict"] != "KEPT"
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "column", ["'compact' AS cleanup_policy", "190L AS last_stable_offset", "string(offset % 2) AS topic_id"]

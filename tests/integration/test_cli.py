@@ -60,6 +60,7 @@ def test_a_broken_guarantee_is_exit_code_1(
     assert ended.returncode == 1, ended.stderr
     assert ended.stdout.startswith("BROKEN  readings_to_archive\nat_least_once, group readings-archiver, ")
     assert "tieout: reading the ledgers\n" in ended.stderr
+    assert [line for line in ended.stderr.splitlines() if not line.startswith("tieout: ")] == []
 
 
 def test_the_output_is_complete_and_as_described(

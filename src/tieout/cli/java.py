@@ -1,16 +1,21 @@
-"""Checking Java before Spark is started, since Spark says nothing useful where it is missing or too old."""
+"""Java for Spark: checked before it starts, and what it prints is kept apart from what the command prints."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from typing import Final
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Final
 
 from tieout import settings
 from tieout.errors import TieoutError
 
 OLDEST_JAVA: Final = 17
+_MESSAGES_SHOWN: Final = 20
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _ADVICE: Final = (
     f"install Java {OLDEST_JAVA} or newer (Debian: openjdk-17-jre-headless) or point JAVA_HOME at one"
@@ -38,6 +43,21 @@ def require_java() -> None:
     if version is None or version < OLDEST_JAVA:
         found = "one that does not tell its version" if version is None else f"Java {version}"
         raise JavaError(f"expected Java {OLDEST_JAVA} or newer, found {found} at {java}; {_ADVICE}")
+
+
+@contextmanager
+def java_messages_kept() -> Iterator[IO[bytes]]:
+    """Give a file for what Java prints; its last lines are printed if the block fails for no fault of the user's."""
+    with tempfile.TemporaryFile() as messages:
+        try:
+            yield messages
+        except TieoutError:
+            raise
+        except Exception:
+            messages.seek(0)
+            last = messages.read().decode(errors="replace").splitlines()[-_MESSAGES_SHOWN:]
+            print(*("the last lines that Java printed:", *last), sep="\n  ", file=sys.stderr)
+            raise
 
 
 def major_version(told: str) -> int | None:

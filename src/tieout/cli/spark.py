@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from tieout import settings
 from tieout.cli.engine import Order, Progress, RenderHtml
-from tieout.cli.java import require_java
+from tieout.cli.java import java_messages_kept, require_java
 from tieout.contracts import Contract
 from tieout.engine.reconciling import reconcile
 from tieout.engine.session import local_session
@@ -63,13 +63,19 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
     require_java()
     progress("starting Spark")
     memory = {settings.DRIVER_MEMORY: settings.driver_memory()}
-    with settings.defined(memory):
-        spark = local_session("tieout", settings.jars(contract.connectors), is_small=is_small(contract))
-    _heed_interrupts()
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    with java_messages_kept() as messages:
+        with settings.defined(memory):
+            spark = local_session(
+                "tieout",
+                settings.jars(contract.connectors),
+                is_small=is_small(contract),
+                java_messages=messages,
+            )
+        _heed_interrupts()
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 def _heed_interrupts() -> None:

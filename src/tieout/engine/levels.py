@@ -32,7 +32,7 @@ from tieout.engine.records import bounds_of, statements_of
 from tieout.engine.rest import MOST, Rest, rest_of, with_ends
 from tieout.engine.scope import Scope
 from tieout.engine.settled import has_doubts, quiet_balance, quiet_of, sums_of
-from tieout.engine.sources.source import is_of_spark
+from tieout.engine.sources.source import is_of_spark, name_of_failure
 from tieout.model import SMALL_BYTES, Identity, Ledger, Window
 
 JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED})
@@ -136,6 +136,7 @@ def settled_window(
         # What does not read is found, named and left out where the ledgers are kept.
         if not is_of_spark(error):
             raise
+        progress(f"the comparison failed ({name_of_failure(error)}): matching every row instead")
     return found or Scope(
         contract, window, {ledger: evidence.get(ledger) or known.kept() for ledger, known in opened.items()}
     )

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
@@ -77,10 +79,13 @@ _SMALL: Final = {
 }
 
 
-def local_session(app_name: str, jars: Sequence[Path] = (), *, is_small: bool = False) -> SparkSession:
+def local_session(
+    app_name: str, jars: Sequence[Path] = (), *, is_small: bool = False, java_messages: IO[bytes] | None = None
+) -> SparkSession:
     """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars.
 
     `is_small` starts Java for little evidence: it is ready sooner, and slower with much. Results do not depend on it.
+    `java_messages` is a file that takes what Java and its tools print, instead of standard error.
     """
     java = {"spark.driver.extraJavaOptions": _QUICK_JAVA if is_small else _JAVA}
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
@@ -88,7 +93,9 @@ def local_session(app_name: str, jars: Sequence[Path] = (), *, is_small: bool = 
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
     builder = SparkSession.builder.appName(app_name).master("local[*]")
     # Executors log a stack of Java for each task that fails, as over a corrupt file; what failed is told by the error.
-    return _session(builder, _LOCAL | java | taken_along | tables, log_level="FATAL")
+    return _session(
+        builder, _LOCAL | java | taken_along | tables, log_level="FATAL", java_messages=java_messages
+    )
 
 
 def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
@@ -112,16 +119,30 @@ def has_class(spark: SparkSession, name: str) -> bool:
 
 
 def _session(
-    builder: SparkSession.Builder, extra: Mapping[str, str], *, log_level: str = "ERROR"
+    builder: SparkSession.Builder,
+    extra: Mapping[str, str],
+    *,
+    log_level: str = "ERROR",
+    java_messages: IO[bytes] | None = None,
 ) -> SparkSession:
     for name, value in {**SETTINGS, **extra}.items():
         builder = builder.config(name, value)
+    if java_messages is not None and SparkContext._gateway is None:
+        _start_java(SparkConf().setAll(list(builder._options.items())), java_messages)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(log_level)
     tell_errors_once()
     _remember_classes(session)
     _use_this_python(session)
     return session
+
+
+def _start_java(conf: SparkConf, messages: IO[bytes]) -> None:
+    """Start the Java process of this Python process, its standard error going to a file.
+
+    Java warns of its modules, and Spark of host names and logging, before any setting of a session holds.
+    """
+    SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": messages}))  # type: ignore[no-untyped-call]
 
 
 def tell_errors_once() -> None:

@@ -14,7 +14,15 @@ from tieout.model import CheckStatus
 from tieout.reporting.alerts import plain
 from tieout.reporting.page import MEANINGS
 from tieout.reporting.sheet import Account, accounts, place_of
-from tieout.reporting.text import COLUMNS_SHOWN, INCIDENTS_SHOWN, NOTES_SHOWN, ranges_of, words
+from tieout.reporting.text import (
+    COLUMNS_SHOWN,
+    INCIDENTS_SHOWN,
+    NOTES_SHOWN,
+    latency_lines,
+    not_judged_lines,
+    ranges_of,
+    words,
+)
 
 _TICKS: Final = re.compile("`+")
 
@@ -42,11 +50,11 @@ def render_markdown(statement: Mapping[str, Any]) -> str:
         _section("Balance", _balance(statement)),
         _section("Classes", _counts(statement["classes"])),
         _section("Flags", _counts(statement["flags"])),
+        _section("Latency from acknowledgement to first effect", _bullets(latency_lines(statement["latency"]))),
         _section("Incidents", _incidents(statement)),
         _section("Checks that did not pass", _checks(statement["checks"])),
         _section(
-            "Not judged",
-            _bullets(f"{entry['class']}: needs {entry['needs']}" for entry in statement["not_judged"]),
+            "Not judged, by the ledger that would show it", _bullets(not_judged_lines(statement["not_judged"]))
         ),
         _section("Limits", _bullets(statement.get("limits", ()))),
         _section("Coverage", _coverage(statement["coverage"])),

@@ -5,6 +5,7 @@ Ids in a statement come from other people's systems; they are printed as one vis
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -26,8 +27,12 @@ def render_text(statement: Mapping[str, Any]) -> str:
         _section("Classes", _counts(statement["classes"])),
         _section("Flags", _counts(statement["flags"])),
         _section("Budgets", _budgets(statement["budgets"])),
+        _section("Latency from acknowledgement to first effect", latency_lines(statement["latency"])),
         _section("Incidents", _incidents(statement)),
-        _section("Not judged", _not_judged(statement["not_judged"])),
+        _section(
+            "Not judged, by the ledger that would show it (statement.json names the columns)",
+            not_judged_lines(statement["not_judged"]),
+        ),
         _section("Limits", [plain(limit) for limit in statement.get("limits", ())]),
         _section("Coverage", _coverage(statement["coverage"])),
     )
@@ -139,8 +144,37 @@ def incident_line(incident: Mapping[str, Any]) -> str:
     )
 
 
-def _not_judged(entries: Sequence[Mapping[str, str]]) -> list[str]:
-    return [plain(f"{entry['class']}: needs {entry['needs']}") for entry in entries]
+def latency_lines(latency: Mapping[str, Any]) -> list[str]:
+    """Return the latency as one line, in seconds; none where no message was delivered.
+
+    >>> latency_lines({"count": 3, "mean_s": 1.5, "p50_s": 1.25, "p95_s": None, "p99_s": 2.0, "max_s": None})
+    ['3 messages: mean 1.5 s, p50 1.25 s, p99 2 s']
+    >>> latency_lines({"count": 0, "mean_s": None})
+    []
+    """
+    if not latency["count"]:
+        return []
+    told = [
+        f"{name.removesuffix('_s')} {value:.6g} s"
+        for name, value in latency.items()
+        if name.endswith("_s") and value is not None
+    ]
+    return [f"{latency['count']} messages: {', '.join(told)}"]
+
+
+def not_judged_lines(entries: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return one line per ledger: the classes that it would show, each under the ledger that its needs name first.
+
+    >>> not_judged_lines([
+    ...     {"class": "COMPACTED", "needs": "log"}, {"class": "REDELIVERY", "needs": "read: partition"},
+    ...     {"class": "LOG_DUPLICATE", "needs": "log or read: offset"},
+    ... ])
+    ['log: COMPACTED, LOG_DUPLICATE', 'read: REDELIVERY']
+    """
+    by_ledger: dict[str, list[str]] = {}
+    for entry in entries:
+        by_ledger.setdefault(re.split(r"\W", entry["needs"], maxsplit=1)[0], []).append(entry["class"])
+    return [plain(f"{ledger}: {', '.join(classes)}") for ledger, classes in by_ledger.items()]
 
 
 def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -25,7 +25,7 @@ def test_the_statement_is_told(statement: dict[str, Any]) -> None:
         "| lost | 3 | 0 | 3 |",
         "| `LOST` | 3 | `orders-1` | `17` to `19` | `consumer` | `commit before process` |",
         "| `lost` | `critical` | `fail` | `3` | `none allowed` |",
-        "- `REORDER_PRODUCER: needs produced: sequence`",
+        "- `produced: REORDER_PRODUCER`",
         "| `delivered` | yes | `2026-11-20T11:15:00Z` | 208 | 0 | `a.jsonl:7: torn line` |",
     ):
         assert line in text.splitlines(), line

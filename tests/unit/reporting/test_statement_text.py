@@ -44,11 +44,14 @@ Flags
 Budgets
   late_ratio: 0, no limit declared
 
+Latency from acknowledgement to first effect
+  197 messages: mean 1.5 s
+
 Incidents
   3 LOST in orders-1, positions 17 to 19; at: consumer; cause: commit before process
 
-Not judged
-  REORDER_PRODUCER: needs produced: sequence
+Not judged, by the ledger that would show it (statement.json names the columns)
+  produced: REORDER_PRODUCER
 
 Coverage
   produced: covers; complete until 2026-11-20T11:15:00Z; 208 rows, 0 unreadable

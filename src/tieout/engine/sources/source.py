@@ -137,6 +137,18 @@ def is_of_spark(error: Exception) -> bool:
     return isinstance(error, PySparkException | Py4JJavaError)
 
 
+def name_of_failure(error: Exception) -> str:
+    """Return the name of Spark's error without its message, which may show values of the evidence.
+
+    >>> name_of_failure(ValueError("order 17"))
+    'ValueError'
+    """
+    if isinstance(error, Py4JJavaError):
+        return str(error.java_exception.getClass().getName())
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return condition or type(error).__name__
+
+
 def cluster_failure(error: Exception, place: str) -> SourceUnreachableError | None:
     """Return the error to raise where Spark's Kafka connector or its client failed, None where something else did."""
     if not is_of_spark(error) or not any(package in str(error) for package in _OF_KAFKA):
