@@ -46,7 +46,8 @@ class LedgerSpec(Model):
     """One ledger: where its rows are, which of them belong to it, and how they become canonical.
 
     `columns` maps canonical names to Spark SQL over the source's columns; equal names may be left out. `reach` is how
-    far before a window the source is read; without it, it is read whole.
+    far before a window the source is read; without it, it is read whole. `fold_by` are canonical columns of `produced`:
+    lines with the same values in them are one attempt.
     """
 
     source: Source
@@ -55,6 +56,7 @@ class LedgerSpec(Model):
     )
     where: Text | None = None
     reach: Duration | None = None
+    fold_by: tuple[Text, ...] = ()
     tolerance: Tolerance = Tolerance()
     coverage: Coverage | None = None
 

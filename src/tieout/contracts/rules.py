@@ -148,6 +148,24 @@ def _reach(contract: Contract) -> Iterator[Problem]:
             )
 
 
+def _fold_by(contract: Contract) -> Iterator[Problem]:
+    known = CANONICAL_COLUMNS[Ledger.PRODUCED]
+    for ledger, spec in contract.ledgers.items():
+        path = ("ledgers", ledger.value, "fold_by")
+        if spec.fold_by and ledger is not Ledger.PRODUCED:
+            yield Problem(path, f"only the ledger produced has attempts to fold, {ledger} has none")
+        elif spec.fold_by and spec.reach is not None:
+            yield Problem(
+                path, "has no whole attempts beside reach, which may leave out a send and keep its answer"
+            )
+        elif ledger is Ledger.PRODUCED:
+            for name in spec.fold_by:
+                if name not in known:
+                    yield Problem(
+                        path, f"the ledger {ledger} has no column {name}{did_you_mean(name, known)}"
+                    )
+
+
 def _identity(contract: Contract) -> Iterator[Problem]:
     if contract.id_scope == "session" and contract.identity is not Identity.MESSAGE_ID:
         yield Problem(("id_scope",), f"session has no effect with identity: {contract.identity}")
@@ -220,6 +238,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _columns,
     _coverage,
     _reach,
+    _fold_by,
     _identity,
     _multiplicity,
     _active,

@@ -21,6 +21,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, plain_column, text_columns
 from tieout.engine.sources.covering import LATEST_AHEAD, bounds_of, tolerance_holds
+from tieout.engine.sources.folding import folded
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.nanoseconds import AS_NUMBERS
@@ -110,9 +111,19 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
     """Return the source's rows in the ledger's schema, as far back as it reaches.
 
     A log is left whole from its first offset on: a record with an older time between others is no hole.
+
+    Raises:
+        SourceError: where an expression of the contract is none over the source's columns.
     """
     ledger, reach = request.ledger, request.reach
     found = conformed(rows, ledger, spec)
+    if spec.fold_by:
+        lacking = [name for name in spec.fold_by if found.present and name not in found.present]
+        if lacking:
+            raise SourceError(
+                f"ledgers.{ledger}.fold_by: the source has no column {', '.join(lacking)}; map it in columns"
+            )
+        found = replace(found, rows=folded(found.rows, spec.fold_by))
     if reach is None or ledger is Ledger.LOG:
         return found
     return replace(found, rows=found.rows.where(reach.may_hold(F.col(TIME_COLUMN[ledger]))))

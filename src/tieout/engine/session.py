@@ -80,7 +80,11 @@ _SMALL: Final = {
 
 
 def local_session(
-    app_name: str, jars: Sequence[Path] = (), *, is_small: bool = False, java_messages: IO[bytes] | None = None
+    app_name: str,
+    jars: Sequence[Path] = (),
+    *,
+    is_small: bool = False,
+    java_messages: IO[bytes] | None = None,
 ) -> SparkSession:
     """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars.
 

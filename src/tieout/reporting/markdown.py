@@ -50,11 +50,14 @@ def render_markdown(statement: Mapping[str, Any]) -> str:
         _section("Balance", _balance(statement)),
         _section("Classes", _counts(statement["classes"])),
         _section("Flags", _counts(statement["flags"])),
-        _section("Latency from acknowledgement to first effect", _bullets(latency_lines(statement["latency"]))),
+        _section(
+            "Latency from acknowledgement to first effect", _bullets(latency_lines(statement["latency"]))
+        ),
         _section("Incidents", _incidents(statement)),
         _section("Checks that did not pass", _checks(statement["checks"])),
         _section(
-            "Not judged, by the ledger that would show it", _bullets(not_judged_lines(statement["not_judged"]))
+            "Not judged, by the ledger that would show it",
+            _bullets(not_judged_lines(statement["not_judged"])),
         ),
         _section("Limits", _bullets(statement.get("limits", ()))),
         _section("Coverage", _coverage(statement["coverage"])),

@@ -201,7 +201,7 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
         ready[-1] = replace(ready[-1], states_bounds=True)
     name = f"{place[0]}-{place[1]}"
     faults = (*facts.faults, *_piece_faults(pairs, spec), *([] if spec.is_compacted else _gaps(bases, ends)))
-    notes = (*facts.notes, *_unreplicated(facts.high_watermark, end))
+    notes = (*facts.notes, *_above_high_watermark(facts.high_watermark, end))
     return _Log(
         tuple(ready),
         tuple(f"{name}: {fault}" for fault in faults),
@@ -209,16 +209,18 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
     )
 
 
-def _unreplicated(high_watermark: int | None, end: int) -> Iterable[str]:
-    """Give a note where the broker did not know all of its records as replicated.
+def _above_high_watermark(high_watermark: int | None, end: int) -> Iterable[str]:
+    """Give a note where the log goes on behind the high watermark that the broker wrote down.
 
-    >>> list(_unreplicated(17, 20))
-    ['offsets 17 to 19 were not known to be replicated when the broker last wrote its high watermark down']
+    A broker writes it every few seconds (`replica.high.watermark.checkpoint.interval.ms`), also one without replicas.
+
+    >>> list(_above_high_watermark(17, 20))
+    ['replication-offset-checkpoint ends at offset 17, the log at 20: what lies between is young, or awaits replicas']
     """
     if high_watermark is not None and high_watermark < end:
         yield (
-            f"offsets {high_watermark} to {end - 1} were not known to be replicated "
-            "when the broker last wrote its high watermark down"
+            f"replication-offset-checkpoint ends at offset {high_watermark}, the log at {end}: "
+            "what lies between is young, or awaits replicas"
         )
 
 
