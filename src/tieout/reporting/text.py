@@ -145,14 +145,14 @@ def incident_line(incident: Mapping[str, Any]) -> str:
 
 
 def latency_lines(latency: Mapping[str, Any]) -> list[str]:
-    """Return the latency as one line, in seconds; none where no message was delivered.
+    """Return the latency as one line, in seconds; none where it was not measured, or no message was delivered.
 
     >>> latency_lines({"count": 3, "mean_s": 1.5, "p50_s": 1.25, "p95_s": None, "p99_s": 2.0, "max_s": None})
     ['3 messages: mean 1.5 s, p50 1.25 s, p99 2 s']
     >>> latency_lines({"count": 0, "mean_s": None})
     []
     """
-    if not latency["count"]:
+    if not latency.get("count"):
         return []
     told = [
         f"{name.removesuffix('_s')} {value:.6g} s"
