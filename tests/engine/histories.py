@@ -2,7 +2,8 @@
 
 A file is a list of cases. A case has `name`, `because` (the sentence of the taxonomy it stands on), optionally `trap`
 (the number in taxonomy section 7), `contract` (fields that differ from the default contract), `ledgers`, `bounds`,
-`coverage`, `absent` (ledgers declared but not there), `lacks` (columns that a ledger's source has not) and `expect`.
+`coverage`, `absent` (ledgers declared but not there), `lacks` (columns that a ledger's source has not), `unknown` (per
+ledger the content columns whose nulls its contract calls unknown) and `expect`.
 
 Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window is an hour, its grace 15 minutes.
 Positions are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own
@@ -120,7 +121,8 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         ValueError: where the case has a key or a row has a column that the notation does not know.
     """
     unknown = set(written) - {
-        "name", "because", "trap", "contract", "offsets", "ledgers", "bounds", "coverage", "absent", "lacks", "expect"
+        "name", "because", "trap", "contract", "offsets", "ledgers", "bounds", "coverage", "absent", "lacks", "unknown",
+        "expect",
     }  # fmt: skip
     if unknown:
         raise ValueError(f"{file}: {written.get('name')}: unknown keys {sorted(unknown)}")
@@ -139,7 +141,7 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         file=file,
         because=written["because"],
         trap=written.get("trap"),
-        contract=contract_for([*ledgers, *absent], written.get("contract", {})),
+        contract=contract_for([*ledgers, *absent], written.get("contract", {}), written.get("unknown", {})),
         window=replace(WINDOW, offsets=_ranges(written.get("offsets", {}))),
         rows=rows,
         coverage=_coverage([*ledgers], written.get("coverage", {})),
@@ -152,8 +154,13 @@ def _ranges(stated: Mapping[int, tuple[int, int]]) -> tuple[OffsetRange, ...]:
     return tuple(OffsetRange(TOPIC, partition, *ends) for partition, ends in sorted(stated.items()))
 
 
-def contract_for(ledgers: list[Ledger], overrides: Mapping[str, Any]) -> Contract:
-    """Return the default contract over these ledgers; their files are never read."""
+def contract_for(
+    ledgers: list[Ledger], overrides: Mapping[str, Any], unknown: Mapping[str, list[str]] | None = None
+) -> Contract:
+    """Return the default contract over these ledgers; their files are never read.
+
+    `unknown` are, per ledger, the content columns whose nulls are not known.
+    """
     return Contract.model_validate(
         {
             "version": 1,
@@ -164,6 +171,7 @@ def contract_for(ledgers: list[Ledger], overrides: Mapping[str, Any]) -> Contrac
                 str(ledger): {
                     "source": {"kind": "files", "format": "jsonl", "path": f"{ledger}.jsonl"},
                     "coverage": "declared",
+                    "unknown": (unknown or {}).get(str(ledger)),
                 }
                 for ledger in ledgers
             },

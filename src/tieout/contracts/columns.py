@@ -10,7 +10,9 @@ from typing import Final
 from tieout.model import Ledger
 
 _PLACE: Final = ("topic", "topic_id", "partition", "offset")
-_CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp")
+CONTENT_COLUMNS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp")
+"""What a message carries that must not change on its way."""
+_CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp", "content")
 _SET_ASIDE: Final = ("message_id", *_PLACE, "payload_hash", "at", "reason")
 _DELIVERED: Final = (
     "message_id",

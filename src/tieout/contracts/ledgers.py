@@ -9,6 +9,9 @@ from pydantic import Discriminator, Field, Tag
 from tieout.contracts.scalars import Duration, Instant, Model, Ratio, Text
 from tieout.contracts.sources import Source
 
+ContentColumn = Literal["payload_hash", "key_hash", "header_hash", "record_timestamp"]
+"""A column of what a message carries; `columns.CONTENT_COLUMNS` has the same names."""
+
 
 class Tolerance(Model):
     """How much of a ledger may be unreadable before its absence proves nothing."""
@@ -47,7 +50,8 @@ class LedgerSpec(Model):
 
     `columns` maps canonical names to Spark SQL over the source's columns; equal names may be left out. `reach` is how
     far before a window the source is read; without it, it is read whole. `fold_by` are canonical columns of `produced`:
-    lines with the same values in them are one attempt.
+    lines with the same values in them are one attempt. `unknown` names the content columns in which
+    null says that the value is not known, not that there is none.
     """
 
     source: Source
@@ -57,6 +61,7 @@ class LedgerSpec(Model):
     where: Text | None = None
     reach: Duration | None = None
     fold_by: tuple[Text, ...] = ()
+    unknown: tuple[ContentColumn, ...] | None = None
     tolerance: Tolerance = Tolerance()
     coverage: Coverage | None = None
 

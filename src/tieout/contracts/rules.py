@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic_core import PydanticCustomError
 
-from tieout.contracts.columns import CANONICAL_COLUMNS
+from tieout.contracts.columns import CANONICAL_COLUMNS, CONTENT_COLUMNS
 from tieout.contracts.durations import format_duration
 from tieout.contracts.ledgers import CoverageSpec
 from tieout.contracts.secrets import secrets_in
@@ -103,6 +103,13 @@ def _columns(contract: Contract) -> Iterator[Problem]:
             if name not in known:
                 path = ("ledgers", ledger.value, "columns", name)
                 yield Problem(path, f"the ledger {ledger} has no such column{did_you_mean(name, known)}")
+
+
+def _unknown(contract: Contract) -> Iterator[Problem]:
+    for ledger, spec in contract.ledgers.items():
+        if spec.unknown is not None and not set(CONTENT_COLUMNS) <= set(CANONICAL_COLUMNS[ledger]):
+            path = ("ledgers", ledger.value, "unknown")
+            yield Problem(path, f"has no effect: no content of the ledger {ledger} is compared")
 
 
 def _coverage(contract: Contract) -> Iterator[Problem]:
@@ -236,6 +243,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _budgets,
     _ledgers,
     _columns,
+    _unknown,
     _coverage,
     _reach,
     _fold_by,

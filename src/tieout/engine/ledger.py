@@ -35,6 +35,7 @@ _CONTENT: Final[dict[str, DataType]] = {
     "payload_hash": _STRING,
     "header_hash": _STRING,
     "record_timestamp": _TIME,
+    "content": _STRING,
 }
 _DELIVERED: Final[dict[str, DataType]] = {
     "message_id": _STRING,
@@ -142,4 +143,6 @@ TIME_COLUMN: Final[dict[Ledger, str]] = {
 IDENTITY_COLUMNS: Final[tuple[str, ...]] = ("message_id", "topic", "partition", "offset")
 OUTCOMES: Final[frozenset[str]] = frozenset({"acked", "failed", "unknown"})
 EFFECT_OUTCOMES: Final[frozenset[str]] = frozenset({"ok", "failed", "unknown"})
+CONTENT_WORDS: Final[frozenset[str]] = frozenset({"unknown"})
+"""What `content` says of a row: that its content columns, as far as they are null, are not known."""
 TRANSACTION_STATES: Final[frozenset[str]] = frozenset({"none", "committed", "aborted", "open"})

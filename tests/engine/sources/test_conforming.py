@@ -205,6 +205,19 @@ def test_canonical_schema_whatever_the_source_has(spark: SparkSession, tmp_path:
     assert rows_of(found, "topic") == [(None,)]
 
 
+def test_content_says_unknown_or_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """A source's own column of that name may be a body, of which nothing is said; a mapped one has no other word."""
+    rows = [{"message_id": "1", "content": "unknown"}, {"message_id": "2", "content": "a body"}]
+
+    own = _evidence(spark, tmp_path, rows)
+    mapped = _evidence(spark, tmp_path, rows, columns={"content": "lower(content)"})
+
+    assert rows_of(own, "message_id", "content") == [("1", "unknown"), ("2", None)]
+    assert own.coverage.unparsed == 0
+    assert rows_of(mapped, "content") == [("unknown",)]
+    assert any("p.jsonl:2: content: expected one of unknown" in note for note in mapped.coverage.notes)
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

@@ -98,6 +98,16 @@ WRONG_FIELDS = [
     ),
     (
         "table: orders}",
+        "table: orders}\n  committed:\n    source: {kind: jdbc, connection: warehouse, table: commits}\n    unknown: [key_hash]",
+        "16: ledgers.committed.unknown: has no effect: no content of the ledger committed is compared",
+    ),
+    (
+        "table: orders}",
+        "table: orders}\n    unknown: [payload]",
+        '14: ledgers.delivered.unknown.0: found "payload"; did you mean payload_hash?',
+    ),
+    (
+        "table: orders}",
         "table: orders}\n  log:\n    source: {kind: jdbc, connection: warehouse, table: log}\n    reach: 1d",
         "16: ledgers.log.reach: of the ledger log only a kafka source finds where a time begins, jdbc does not",
     ),

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
 
 from tieout.contracts import LedgerSpec
-from tieout.engine.ledger import EFFECT_OUTCOMES, OUTCOMES, SCHEMAS, TRANSACTION_STATES
+from tieout.engine.ledger import CONTENT_WORDS, EFFECT_OUTCOMES, OUTCOMES, SCHEMAS, TRANSACTION_STATES
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT
 from tieout.errors import SourceError
@@ -134,8 +134,20 @@ def _mapping(schema: StructType, columns: Mapping[str, str], names: list[str]) -
         if name in columns:
             found[name] = columns[name]
         elif name in own:
-            found[name] = f"`{own[name]}`"
+            found[name] = _own_column(name, own[name])
     return found
+
+
+def _own_column(name: str, source_name: str) -> str:
+    """Return the expression of a canonical column that the source has under the same name.
+
+    Many sources call a message's body `content`: there only the ledger's own word is one, and anything else says
+    nothing. Where the contract maps the column, another word is a wrong value.
+    """
+    if name != "content":
+        return f"`{source_name}`"
+    words = ", ".join(f"'{word}'" for word in sorted(CONTENT_WORDS))
+    return f"if(cast(`{source_name}` as string) in ({words}), cast(`{source_name}` as string), null)"
 
 
 def _expressions(
@@ -248,7 +260,7 @@ def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
 def _words(ledger: Ledger, column: str) -> frozenset[str]:
     if column == "outcome":
         return OUTCOMES if ledger is Ledger.PRODUCED else EFFECT_OUTCOMES
-    return TRANSACTION_STATES if column == "transaction_state" else frozenset()
+    return {"transaction_state": TRANSACTION_STATES, "content": CONTENT_WORDS}.get(column, frozenset())
 
 
 def _described(kind: DataType) -> str:

@@ -35,6 +35,7 @@ from pyspark.sql.types import (
 from tieout.contracts import JdbcSource
 from tieout.contracts.times import epoch_millis
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
+from tieout.engine.ledger import CONTENT_WORDS
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.inputs import spark_path
 from tieout.engine.sources.jdbc_parts import parts
@@ -87,7 +88,8 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         read_at = _taken_at(session)
         columns = _columns(session, spec, request.place)
         needed = _needed(columns, request)
-        rows = _selected(spec, needed, request.reach)
+        plain = frozenset(name.lower() for name in request.text_columns)
+        rows = _selected(spec, needed, request.reach, plain)
         table = relation(spec) if spec.table else None
         statements = [
             sql.SQL("COPY ({} AND {}) TO STDOUT").format(rows, part).as_string(session)
@@ -146,9 +148,14 @@ def _needed(columns: Sequence[_Column], request: Request) -> list[_Column]:
     return needed
 
 
-def _selected(spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None) -> sql.Composed:
-    """Return the query that yields each row within reach as texts; it ends in a condition."""
-    texts = sql.SQL(", ").join(map(_as_text, columns))
+def _selected(
+    spec: JdbcSource, columns: Sequence[_Column], reach: Reach | None, plain: frozenset[str]
+) -> sql.Composed:
+    """Return the query that yields each row within reach as texts; it ends in a condition.
+
+    `plain` are the columns, in lower case, that become canonical ones as they are.
+    """
+    texts = sql.SQL(", ").join(_as_text(column, plain) for column in columns)
     return sql.SQL("SELECT {} FROM {} AS source WHERE {}").format(
         texts, relation(spec), _within(columns, reach)
     )
@@ -175,8 +182,12 @@ def _literal(time: datetime, oid: int) -> sql.Composable:
     return sql.Literal(time if oid == _TIMESTAMPTZ else time.astimezone(UTC).replace(tzinfo=None))
 
 
-def _as_text(column: _Column) -> sql.Composed:
+def _as_text(column: _Column, plain: frozenset[str]) -> sql.Composed:
+    """Return the column as text; of a body that is called `content` only whether it is the ledger's word."""
     form = "encode(source.{}, 'hex')" if column.oid == _BYTEA else "source.{}::text"
+    if column.name.lower() == "content" and "content" in plain:
+        words = ", ".join(f"'{word}'" for word in sorted(CONTENT_WORDS))
+        form = f"CASE WHEN {form} IN ({words}) THEN {form} END".replace("{}", "{0}")
     return sql.SQL(form).format(sql.Identifier(column.name))
 
 
