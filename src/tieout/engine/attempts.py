@@ -203,11 +203,13 @@ def _with_id_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) ->
         return rows.withColumn("key", F.concat(F.lit("s:"), F.to_json(F.struct(*SESSION, "message_id"))))
     if contested is None:
         return rows.withColumn("key", id_key())
-    by_content = F.concat(F.lit("c:"), F.to_json(F.struct("message_id", "content")))
+    by_content = F.concat(
+        F.lit("c:"), F.to_json(F.struct("message_id", F.col("of_content").alias("content")))
+    )
     return (
         rows.join(_contents_of(rows, contested), same(_ID_SESSION, "of_"), how="left")
-        .withColumn("key", F.when(F.col("content").isNotNull(), by_content).otherwise(id_key()))
-        .drop("content", *(f"of_{name}" for name in _ID_SESSION))
+        .withColumn("key", F.when(F.col("of_content").isNotNull(), by_content).otherwise(id_key()))
+        .drop("of_content", *(f"of_{name}" for name in _ID_SESSION))
     )
 
 
@@ -230,7 +232,7 @@ def contested_ids_of(scope: Scope) -> DataFrame | None:
 def _contents_of(rows: DataFrame, contested: DataFrame) -> DataFrame:
     """Return per session of a reused id the content that names its message; ids that are one message are left out.
 
-    Columns: those of `_ID_SESSION` with the prefix `of_`, and `content`, the least payload of the message.
+    Columns: those of `_ID_SESSION` with the prefix `of_`, and `of_content`, the least payload of the message.
     """
     sessions = (
         rows.join(contested, F.col("message_id") == F.col("contested_id"), how="left_semi")
@@ -254,5 +256,5 @@ def _contents_of(rows: DataFrame, contested: DataFrame) -> DataFrame:
     shown = F.when(known, F.col("payloads")).otherwise(F.col("earliest"))
     group = F.filter("groups", lambda group: F.arrays_overlap(group, shown))[0]
     return sessions.join(reused, F.col("message_id") == F.col("reused_id"), how="inner").select(
-        *[F.col(name).alias(f"of_{name}") for name in _ID_SESSION], F.array_min(group).alias("content")
+        *[F.col(name).alias(f"of_{name}") for name in _ID_SESSION], F.array_min(group).alias("of_content")
     )
