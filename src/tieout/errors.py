@@ -36,6 +36,12 @@ class ContractError(TieoutError):
         return f"{place}: {self.reason}"
 
 
+class DiskFullError(TieoutError):
+    """A device has no space left."""
+
+    is_temporary = True
+
+
 class SettingsFileError(TieoutError):
     """A file of settings that the contract names cannot be used."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ HOME = "TIEOUT_HOME"
 JARS = "TIEOUT_JARS"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
 DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
+SPARK_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
@@ -81,6 +83,11 @@ VARIABLES: Final = (
         KEEP_STATEMENTS_DAYS,
         "for ever",
         "days, 35 or more, that the folders of statements are kept under the home",
+    ),
+    Variable(
+        SPARK_LOCAL_DIRS,
+        "the system's folder for temporary files",
+        "where Spark keeps what does not fit into memory: one folder or several, with commas",
     ),
     Variable(
         DRIVER_MEMORY,
@@ -199,6 +206,11 @@ def driver_memory() -> str:
     Where nobody says it is a quarter of the memory, as Java by itself would take; Spark would give it 1 GiB.
     """
     return os.environ.get(DRIVER_MEMORY) or f"{max(_memory() // 4, _LEAST_HEAP) >> 20}m"
+
+
+def spark_local_folders() -> str:
+    """Return where a Spark on this machine keeps what does not fit into memory: one folder or several, with commas."""
+    return os.environ.get(SPARK_LOCAL_DIRS) or tempfile.gettempdir()
 
 
 def submit_options(more: str) -> str:

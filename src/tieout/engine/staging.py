@@ -6,8 +6,6 @@ Docs: docs/reference/contract.md, "The command line, and what it prints".
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,6 +16,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.materialising import materialised
 from tieout.engine.reconciling import BREAKS_KEPT, Reconciliation
+from tieout.folders import replaced
 from tieout.reporting.markdown import render_markdown
 
 SAMPLE: Final = 200
@@ -78,15 +77,11 @@ def write_output(reconciliation: Reconciliation, directory: Path, render_html: H
     """Write `statement.json`, `.html` and `.md`, `breaks/` and `breaks.jsonl`, then put them in place at once.
 
     Raises:
-        OSError: where the directory's parent cannot be written; what was there before is untouched.
+        DiskFullError: where there is no space left; what was there before is untouched.
+        OSError: where the directory's parent cannot be written; the same.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-    try:
+    with replaced(directory) as staged:
         _write(reconciliation, staged, render_html)
-        _swap(staged, directory)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def _write(reconciliation: Reconciliation, staged: Path, render_html: HtmlRenderer) -> None:
@@ -102,13 +97,3 @@ def _write(reconciliation: Reconciliation, staged: Path, render_html: HtmlRender
     (staged / "statement.json").write_text(text + "\n", encoding="utf-8")
     (staged / "statement.html").write_text(render_html(reconciliation.statement, sample), encoding="utf-8")
     (staged / "statement.md").write_text(render_markdown(reconciliation.statement), encoding="utf-8")
-    staged.chmod(0o755)
-
-
-def _swap(staged: Path, directory: Path) -> None:
-    """Put the staged directory in the place of the old one, which is removed only once the new one is there."""
-    old = staged.with_name(staged.name + ".old")
-    if directory.exists():
-        directory.replace(old)
-    staged.replace(directory)
-    shutil.rmtree(old, ignore_errors=True)

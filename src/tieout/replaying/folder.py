@@ -6,8 +6,6 @@ The folder's name is the plan's id, which is made of what would be done: the sam
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from tieout.contracts import OWN_TOPIC, Contract
 from tieout.errors import UsageError
+from tieout.folders import replaced
 from tieout.model import Window
 from tieout.replaying import console_producer
 from tieout.replaying.describing import Subject
@@ -114,19 +113,13 @@ def write_plan(plan: Plan, subject: Subject, text: str, folder: Path) -> dict[st
         "start": subject.window.start.isoformat(),
         "end": subject.window.end.isoformat(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{plan_id}.", dir=folder))
-    try:
+    with replaced(folder / plan_id, mode=0o700) as staged:
         _write_lines(staged / RECORDS, (record.to_json() for record in plan.records))
         _write_lines(staged / REMOVALS, (_json(asdict(removal)) for removal in plan.removals))
         _write_lines(staged / REFUSED, (_json(asdict(refusal)) for refusal in plan.refusals))
         _write_lines(staged / PLAN, [_json(described)])
         (staged / SQL).write_text(_sql(plan, subject.contract), encoding="utf-8")
         (staged / TEXT).write_text(text, encoding="utf-8")
-        shutil.rmtree(folder / plan_id, ignore_errors=True)
-        staged.rename(folder / plan_id)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
     return {**described, "markdown": text}
 
 

@@ -6,8 +6,6 @@ Docs: docs/reference/simulation.md.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -16,6 +14,7 @@ from typing import Any, Final, TextIO
 
 from tieout.contracts import Contract, load_contract
 from tieout.contracts.times import format_time
+from tieout.folders import replaced
 from tieout.model import BreakClass, Guarantee, Ledger, Verdict
 from tieout.simulation.contract_text import contract_of
 from tieout.simulation.description import Description
@@ -65,19 +64,11 @@ def write_simulation(
 
     Raises:
         UsageError: where there is no room for the faults.
+        DiskFullError: where there is no space left; what was there before is untouched.
         OSError: where the folder cannot be written; what was there before is untouched.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-    try:
-        summary = _write(description, seed, staged, progress)
-        staged.chmod(0o755)
-        if directory.exists():
-            shutil.rmtree(directory)
-        staged.replace(directory)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-    return summary
+    with replaced(directory) as staged:
+        return _write(description, seed, staged, progress)
 
 
 def _write(description: Description, seed: int, folder: Path, progress: Progress) -> dict[str, Any]:
