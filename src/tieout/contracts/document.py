@@ -19,6 +19,7 @@ from tieout.errors import ContractError
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_NODES: Final = 20_000
+_MAX_DEPTH: Final = 32
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _CORE_TAGS: Final = {
     "tag:yaml.org,2002:null": re.compile(r"^(?:~|null|Null|NULL|)$"),
@@ -139,6 +140,8 @@ class _Reading:
         self.lines[path] = line
         if len(self.lines) > _MAX_NODES:
             raise self.error(node, f"expected at most {_MAX_NODES} values; aliases may have multiplied them")
+        if len(path) > _MAX_DEPTH:
+            raise self.error(node, f"expected at most {_MAX_DEPTH} levels; aliases may have nested them")
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node)
         if node.tag not in _PLAIN_TAGS:

@@ -29,6 +29,7 @@ _EXPECTED: Final = {
 _FOLLOWS_FROM_ANOTHER: Final = "default_factory_not_called"
 _SHOWN: Final = 60
 _LONGEST_REASON: Final = 600
+_PROBLEMS_TOLD: Final = 50
 
 FieldPath = tuple[str | int, ...]
 
@@ -36,8 +37,18 @@ FieldPath = tuple[str | int, ...]
 def problems_of(
     error: ValidationError, document: dict[str, Any], model: type[BaseModel]
 ) -> tuple[Problem, ...]:
-    """Return the problems behind a validation error, each with the path of its field in the document."""
-    return tuple(problem for detail in error.errors() for problem in _problems(detail, document, model))
+    """Return the first problems behind a validation error, each with the path of its field in the document."""
+    details = error.errors()
+    found = tuple(
+        problem for detail in details[:_PROBLEMS_TOLD] for problem in _problems(detail, document, model)
+    )
+    others = details[_PROBLEMS_TOLD:]
+    if not others:
+        return found
+    return (
+        *found,
+        Problem(_document_path(others[0], document), f"and {len(others)} more problems from here on"),
+    )
 
 
 def _problems(detail: ErrorDetails, document: dict[str, Any], model: type[BaseModel]) -> Iterator[Problem]:

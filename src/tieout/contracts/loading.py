@@ -70,6 +70,10 @@ def load_contracts(*folders: Path | str) -> tuple[tuple[Contract, ...], tuple[Co
                 loaded.append((file, load_contract(file)))
             except ContractError as error:
                 errors.append(error)
+            except Exception as error:
+                # Whatever one file does to its readers, it does not take the other contracts away.
+                reason = f"no contract can be read from it: {type(error).__name__}"
+                errors.append(ContractError(str(file), None, reason))
     unique, clashes = _unique(loaded)
     return unique, (*errors, *clashes)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tieout.contracts import load_contract
+from tieout.contracts import Contract, load_contract, load_contracts, loading
 from tieout.errors import ContractError
 
 GOOD = """\
@@ -418,6 +418,50 @@ def test_aliases_cannot_multiply_a_small_file_into_a_large_one(tmp_path: Path) -
     found = _error_of(tmp_path, "\n".join(["a0: &a0 [x, x]", *levels]))
 
     assert "expected at most 20000 values; aliases may have multiplied them" in found
+
+
+def test_aliases_cannot_nest_a_small_file_deeply(tmp_path: Path) -> None:
+    """Each line holds the line before; 40 of them are deeper than any contract, and Python's own limit is far."""
+    nested = "".join(f"k{n}: &k{n} [*k{n - 1}]\n" for n in range(1, 40))
+    file = tmp_path / "orders.yml"
+    file.write_text(f"k0: &k0 [1]\n{nested}")
+
+    with pytest.raises(ContractError, match="expected at most 32 levels; aliases may have nested them"):
+        load_contract(file)
+
+
+def test_a_thousand_problems_are_not_told_one_by_one(tmp_path: Path) -> None:
+    """The first fifty are, then their number: a file of mistakes costs no minutes."""
+    file = tmp_path / "orders.yml"
+    file.write_text(GOOD + "".join(f"z{n}: 1\n" for n in range(1000)))
+
+    with pytest.raises(ContractError) as told:
+        load_contract(file)
+
+    lines = str(told.value).splitlines()
+    assert len(lines) == 51
+    assert lines[-1] == f"{file}:66: z50: and 950 more problems from here on"
+
+
+def test_one_file_takes_no_other_contract_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens while it is read; the error names its kind and the file."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yml").write_text(GOOD.replace("orders", f"orders_{name}", 1))
+    read = loading.load_contract
+
+    def fails_on_a(file: Path) -> Contract:
+        if file.name == "a.yml":
+            raise RecursionError("maximum recursion depth exceeded")
+        return read(file)
+
+    monkeypatch.setattr(loading, "load_contract", fails_on_a)
+
+    contracts, errors = load_contracts(tmp_path)
+
+    assert [contract.pipeline for contract in contracts] == ["orders_b"]
+    assert [str(error) for error in errors] == [
+        f"{tmp_path / 'a.yml'}: no contract can be read from it: RecursionError"
+    ]
 
 
 def test_all_problems_are_told_in_the_order_of_their_lines(tmp_path: Path) -> None:
