@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+from tests.oracle.aside import set_aside_by
+from tests.oracle.certainty import certainty
+from tests.oracle.contents import said
 from tests.oracle.history import (
     BEGINNING,
     NEVER,
@@ -15,14 +18,17 @@ from tests.oracle.history import (
     Position,
     Row,
     contradict,
+    is_data,
     known,
     position,
     state_of,
     undated_last,
 )
 from tests.oracle.matching import Matched, turn
-from tests.oracle.messages import Attempt, Message
+from tests.oracle.messages import Attempt, Message, Unmatched
 from tests.oracle.pairing import in_time, payload_of
+from tests.oracle.queues import due_at, is_queue
+from tests.oracle.queues import is_settled as is_acknowledged_in_full
 
 from tieout.model import Identity, Ledger
 
@@ -42,7 +48,7 @@ class Fates:
         for row in message.reads:
             at = position(row)
             record = self.history.records.get(at) if at else None
-            if at and (record is None or self.history.is_written(record)):
+            if at and (record is None or is_data(record)):
                 found[at] = row.get("processed_at")
         if message.is_accepted:
             for attempt in message.attempts:
@@ -53,8 +59,8 @@ class Fates:
 
     def positions(self, message: Message) -> set[Position]:
         """Return the message's visible and asserted positions, without those that another message has."""
-        written = {position(record) for record in message.records if self.history.is_written(record)}
-        return (known(written) | set(self.asserted(message))) - message.denied
+        logged = known(position(record) for record in message.records if is_data(record))
+        return (logged | set(self.asserted(message))) - message.denied
 
     def first_position(self, message: Message) -> Position | None:
         """Return the lowest position of the partition that counts (interpretation 14)."""
@@ -169,16 +175,26 @@ class Fates:
             return None
         return chosen.done_at + self.history.contract.max_latency + self.history.skew
 
+    def due_by(self, message: Message) -> datetime | None:
+        """Return until when the message may be without effect: its deadline, of a queue also by locks and acks."""
+        contract = self.history.contract
+        patience = contract.max_latency + self.history.skew
+        deadline = self.deadline(message)
+        if not is_queue(contract) or deadline is None:
+            return deadline
+        since = due_at(self.history, message, self.positions(message), deadline - patience)
+        return None if since is None else since + patience
+
     def is_old_enough(self, message: Message) -> bool:
         """Return whether both ends cover the message up to its deadline."""
-        began, deadline = message.began_at, self.deadline(message)
+        began, deadline = message.began_at, self.due_by(message)
         if began is None or deadline is None or not self.history.covers(Ledger.PRODUCED, began, began):
             return False
         return self.history.accounts(began - self.history.skew, deadline)
 
     def evidence_is_missing(self, message: Message) -> bool:
         """Return whether no effect means nothing, and not because it is too early (interpretation 25)."""
-        history, began, deadline = self.history, message.began_at, self.deadline(message)
+        history, began, deadline = self.history, message.began_at, self.due_by(message)
         if began is None or deadline is None or not history.covers(Ledger.PRODUCED, began, began):
             return True
         return not history.accounts(began - history.skew, min(deadline, history.grace_end))
@@ -195,16 +211,22 @@ class Fates:
                 found.append((place, self.held_back(row) - 1, row.get("committed_at")))
         for message in self.matched.messages:
             first = self.first_position(message)
-            for row in message.effects + message.reads:
+            for row in message.effects + [row for row in message.reads if self.is_handed(row)]:
                 at = position(row) or first
                 if at is not None:
                     found.append((at[:2], self.passed(at, row), row.get("processed_at")))
-        unmatched = [row for row, _ in self.matched.unmatched_effects] + self.history.rows(Ledger.READ)
-        for row in unmatched:
+        reads = [row for row in self.history.rows(Ledger.READ) if self.is_handed(row)]
+        for row in [row for row, _ in self.matched.unmatched_effects] + reads:
             at = position(row)
             if at is not None:
                 found.append((at[:2], self.passed(at, row), row.get("processed_at")))
         return found
+
+    def is_handed(self, read: Row) -> bool:
+        """Return whether the poll neither failed nor was taken back: such a read moves no frontier."""
+        rows = self.history.rows(Ledger.READ)
+        is_told = self.history.has_column(Ledger.READ, "transaction_state")
+        return certainty(read, rows, is_told, needs_key=False) != "failed"
 
     def held_back(self, commit: Row) -> int:
         """Return the committed offset, but not beyond the first record of a newer leader than the commit's."""
@@ -261,6 +283,8 @@ class Fates:
     def is_settled(self, message: Message) -> bool:
         """Return whether the group has been at every position of the message, or there is none to be at."""
         positions = self.positions(message)
+        if is_queue(self.history.contract):
+            return is_acknowledged_in_full(self.history, message, positions, self.log_lacks)
         passed = all(self.frontier(at[:2]) >= at[2] or self.went_unread(at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
 
@@ -300,10 +324,11 @@ class Fates:
         """Return position, key and time of each acked send of a null payload whose record is gone (28)."""
         attempts = [attempt for message in self.matched.messages for attempt in message.attempts]
         told = {a.row.get("topic") for a in attempts if a.row.get("payload_hash") is not None}
+        is_said = partial(said, self.history, Ledger.PRODUCED, column="payload_hash")
         found = []
         for attempt in attempts:
             at, key = position(attempt.row), attempt.row.get("key_hash")
-            is_empty = attempt.row.get("payload_hash") is None and attempt.row.get("topic") in told
+            is_empty = is_said(attempt.row) == {None} and attempt.row.get("topic") in told
             is_gone = attempt.outcome == "acked" and at not in self.history.records
             if at and key is not None and is_empty and is_gone:
                 found.append((at, key, attempt.done_at or NEVER))
@@ -317,6 +342,24 @@ class Fates:
             where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
             for where, offset, when in self.progress
         )
+
+    def went_by_compaction(self, message: Message) -> bool:
+        """Return whether compaction that ran as configured took every asserted position of the message."""
+        asserted = self.asserted(message)
+        return bool(asserted) and all(
+            self.superseding(message, at, since) is not None for at, since in asserted.items()
+        )
+
+    def committed_before_compaction(self, message: Message) -> bool:
+        """Return whether a dated commit had passed a position of the message before what superseded it was written."""
+        for at, since in self.asserted(message).items():
+            until = self.superseding(message, at, since) or BEGINNING
+            for row in self.history.rows(Ledger.COMMITTED):
+                when, offset = row.get("committed_at"), row.get("committed_offset")
+                is_here = (row.get("topic"), row.get("partition")) == at[:2]
+                if is_here and None not in (when, offset) and when <= until and self.held_back(row) > at[2]:
+                    return True
+        return False
 
     def is_unplaced(self, message: Message) -> bool:
         """Return whether a send that did not fail shows neither a position nor an effect."""
@@ -342,7 +385,8 @@ class Fates:
             and any(
                 not contradict(attempt.row.get("topic"), row.get("topic")) for attempt in message.attempts
             )
-            for row, _ in self.matched.unmatched_effects
+            for row, why in self.matched.unmatched_effects
+            if why is not Unmatched.STRAY
         )
 
     def _topics(self, effect: Row) -> set[Any]:
@@ -363,20 +407,24 @@ class Fates:
 
     def disposition(self, message: Message) -> str:
         """Return the accepted message's one disposition, the first that holds."""
-        if self.is_fully_delivered(message):
-            return "delivered"
-        if Ledger.DEAD_LETTERS in message.accounted:
-            return "dead_lettered"
-        if Ledger.FILTERED in message.accounted:
-            return "filtered"
-        is_doubtful = bool(self.lone_uncertain(message)) or message.has_ambiguous_effect
+        aside = {Ledger.DEAD_LETTERS: "dead_lettered", Ledger.FILTERED: "filtered"}
+        by = set_aside_by(self.history, message)
+        rules = (
+            (lambda: message.has_early_effect, "unverifiable"),
+            (lambda: self.is_fully_delivered(message), "delivered"),
+            (lambda: by is not None, aside.get(by or Ledger.FILTERED, "")),
+            (lambda: self._is_doubtful(message) or self.evidence_is_missing(message), "unverifiable"),
+            (lambda: self.is_compacted(message), "compacted"),
+            (lambda: not self.is_due(message) or self.may_be_elsewhere(message), "in_flight"),
+            (lambda: bool(message.pending_aside) or message.may_have_earlier_effect, "unverifiable"),
+        )
+        return next((name for holds, name in rules if holds()), "lost")
+
+    def _is_doubtful(self, message: Message) -> bool:
+        """Return whether a row may be the effect that the message lacks."""
+        is_doubtful = bool(self.lone_uncertain(message) or message.strays) or message.has_ambiguous_effect
         is_doubtful = is_doubtful or self.may_have_nameless_effect(message)
-        is_doubtful = is_doubtful or message in self._equals_of_others(message)[0]
-        if is_doubtful or self.evidence_is_missing(message):
-            return "unverifiable"
-        if self.is_compacted(message):
-            return "compacted"
-        return "lost" if self.is_due(message) and not self.may_be_elsewhere(message) else "in_flight"
+        return is_doubtful or message in self._equals_of_others(message)[0]
 
     def may_be_elsewhere(self, message: Message) -> bool:
         """Return whether an equal message's effect lies where the group has not been, so may be this one's (77)."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tests.oracle.aside import is_told_twice
+from tests.oracle.contents import changes
 from tests.oracle.fates import Fates
 from tests.oracle.history import (
     NEVER,
     Position,
     Row,
     contradict,
-    is_log_append,
     known,
     position,
     state_of,
@@ -47,12 +48,6 @@ ORDER = (
 )
 NO_BREAK = frozenset({BreakClass.DELIVERED, BreakClass.RECOVERED, BreakClass.NOT_SENT})
 LEGAL = frozenset({BreakClass.COMPACTED, BreakClass.FILTERED, BreakClass.DEAD_LETTERED})
-HASHES = {
-    BreakClass.CORRUPTED_VALUE: "payload_hash",
-    BreakClass.CORRUPTED_KEY: "key_hash",
-    BreakClass.CORRUPTED_HEADER: "header_hash",
-    BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
-}
 
 
 @dataclass
@@ -117,7 +112,7 @@ def _finding(fates: Fates, message: Message, judged: frozenset[BreakClass]) -> F
             **{str(name): rows for name, rows in shown.items()},
         },
         window_at=fates.window_position(message),
-        possible_effects=len(message.uncertain),
+        possible_effects=len(message.uncertain) + len(message.strays),
     )
 
 
@@ -188,7 +183,7 @@ def _holding(fates: Fates, message: Message) -> Shown:
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
         holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted + _a_sound_log(fates)
-    for name in _corruptions(fates, message):
+    for name in changes(fates.history, message):
         holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:
         holding[BreakClass.OUTPUT_DUPLICATE] = effects
@@ -217,9 +212,11 @@ def _outcome_class(fates: Fates, message: Message) -> BreakClass:
 def _unaccepted_class(fates: Fates, message: Message) -> BreakClass:
     """Return the first that holds of a message that neither was acked nor is proven."""
     is_failed = message.outcome == "failed"
-    is_doubtful = bool(message.uncertain) or message.has_ambiguous_effect
+    is_doubtful = bool(message.uncertain or message.strays) or message.has_ambiguous_effect
     is_somewhere = any(state_of(record) != "aborted" for record in message.records) or bool(message.reads)
-    is_absent = not is_somewhere and Ledger.STAGED not in message.accounted
+    is_staged = Ledger.STAGED in message.accounted
+    is_absent = not (is_somewhere or is_staged or message.pending_aside or message.taken_back)
+    is_due = fates.is_due(message)
     rules = (
         (bool(message.effects), BreakClass.NOT_SENT),
         (Ledger.DEAD_LETTERS in message.accounted, BreakClass.DEAD_LETTERED),
@@ -227,7 +224,8 @@ def _unaccepted_class(fates: Fates, message: Message) -> BreakClass:
         (is_doubtful, BreakClass.UNVERIFIABLE),
         (is_failed, BreakClass.NOT_SENT),
         (fates.evidence_is_missing(message), BreakClass.UNVERIFIABLE),
-        (is_absent and fates.is_due(message), BreakClass.NOT_SENT),
+        (is_absent and is_due, BreakClass.NOT_SENT),
+        (bool(message.pending_aside) and is_due, BreakClass.UNVERIFIABLE),
     )
     return next((name for holds, name in rules if holds), BreakClass.IN_FLIGHT)
 
@@ -243,10 +241,13 @@ def _plain_flags(
         flags.add("EXPIRED")
     if fate == "lost" and message.effects:
         flags.add("partial")
-    if message.effects and len(message.uncertain) > len(fates.lone_uncertain(message)):
+    possible = len(message.uncertain) + len(message.strays)
+    if message.effects and possible > len(fates.lone_uncertain(message)):
         flags.add("POSSIBLE_DUPLICATE")
     if len(fates.further_effects(message)) > 0 and len(fates.copies(message)) >= fates.repeats(message):
         flags.add("inherited")
+    if is_told_twice(fates.history, message, is_fully_delivered=fates.is_fully_delivered(message)):
+        flags.add("set_aside_and_delivered")
     if primary is not BreakClass.PHANTOM_ABORTED and _has_aborted_effect(fates, message):
         flags |= {str(BreakClass.PHANTOM_ABORTED)} & {str(name) for name in judged}
     return flags
@@ -321,26 +322,6 @@ def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:
     ]
     ended = markers[0].get("record_timestamp") if markers else None
     return ended is not None and when < ended - fates.history.skew
-
-
-def _corruptions(fates: Fates, message: Message) -> list[BreakClass]:
-    """Return what was changed; of several equal payloads nobody can tell which key or header is whose."""
-    by_content = fates.history.contract.identity is Identity.CONTENT
-    columns = {BreakClass.CORRUPTED_VALUE: "payload_hash"} if by_content else HASHES
-    return [name for name, column in columns.items() if _is_corrupted(fates, message, column)]
-
-
-def _is_corrupted(fates: Fates, message: Message, column: str) -> bool:
-    attempted = message.values(column)
-    records = [record for record in message.records if fates.history.is_written(record)]
-    if column == "record_timestamp" and any(is_log_append(record) for record in records):
-        attempted = set()
-    reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
-    received = known(row.get(column) for row in [*message.effects, *reads])
-    logged = known(row.get(column) for row in records)
-    if attempted:
-        return bool((logged | received) - attempted)
-    return bool(logged) and bool(received - logged)
 
 
 def _is_read_again(message: Message) -> bool:

@@ -116,7 +116,7 @@ class History:
     def covers_what_it_must(self, ledger: Ledger) -> bool:
         """Return whether a declared ledger covers the window, and the grace where it is the consumer's (1, 2)."""
         column = _UNDATED_UNCOVERS.get(ledger)
-        if column and any(self._is_undated(row.get(column)) for row in self.rows(ledger)):
+        if column and any(self.is_undated(row.get(column)) for row in self.rows(ledger)):
             return False
         if ledger is Ledger.LOG and not all(map(self._shows_range, self.window.offsets)):
             return False
@@ -125,7 +125,7 @@ class History:
         is_upstream = ledger in (Ledger.PRODUCED, Ledger.LOG)
         return self.covers(ledger, self.window.start, self.window.end if is_upstream else self.grace_end)
 
-    def _is_undated(self, time: datetime | None) -> bool:
+    def is_undated(self, time: datetime | None) -> bool:
         """Return whether a row has no time, or one of a clock that was never set."""
         return time is None or time < _CLOCKS_ARE_SET <= self.window.start
 
@@ -233,6 +233,11 @@ def position(row: Row) -> Position | None:
 def state_of(record: Row) -> str:
     """Return the record's transaction state; none is `none`."""
     return record.get("transaction_state") or "none"
+
+
+def is_data(record: Row) -> bool:
+    """Return whether the record asserts its position: data that no transaction took back, open data too."""
+    return not record.get("is_control") and state_of(record) != "aborted"
 
 
 def is_log_append(record: Row) -> bool:

@@ -10,6 +10,7 @@ from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Row
 from tests.oracle.incarnations import deleted, told_apart
+from tests.oracle.key_order import untold
 from tests.oracle.matching import match
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
 from tests.oracle.phantoms import phantom_findings
@@ -80,7 +81,7 @@ def judge_history(
         finding for finding in _findings(fates, judged) if history.holds(finding.time, finding.window_at)
     ]
     partitions = partitions_of(fates, judged)
-    verdict, reasons = verdict_of(history, findings, partitions)
+    verdict, reasons = verdict_of(history, findings, partitions, untold_orders=untold(fates))
     totals: Counter[str] = Counter()
     for numbers in partitions:
         totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})

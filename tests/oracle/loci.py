@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.oracle.contents import HASHES, attempted_values, logged_values
 from tests.oracle.fates import Fates
-from tests.oracle.history import is_log_append, known, position
+from tests.oracle.history import known, position
 from tests.oracle.messages import Message
 
 from tieout.model import BreakClass, Ledger, Locus
@@ -16,12 +17,6 @@ _FIXED = {
     BreakClass.REDELIVERY: Locus.BROKER_TO_CONSUMER,
     BreakClass.LATE: Locus.AFTER_ACKNOWLEDGEMENT,
 }
-_COLUMNS = {
-    BreakClass.CORRUPTED_VALUE: "payload_hash",
-    BreakClass.CORRUPTED_KEY: "key_hash",
-    BreakClass.CORRUPTED_HEADER: "header_hash",
-    BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
-}
 
 
 def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
@@ -31,16 +26,24 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
     if primary is BreakClass.OUTPUT_DUPLICATE:
         is_inherited = len(fates.copies(message)) >= fates.repeats(message)
         return Locus.PRODUCER_TO_BROKER if is_inherited else Locus.CONSUMER_OR_SINK
-    if primary in _COLUMNS:
-        return _of_corruption(fates, message, _COLUMNS[primary])
+    if primary in HASHES:
+        return _of_corruption(fates, message, HASHES[primary])
     return _FIXED.get(primary, Locus.UNKNOWN)
 
 
 def _of_loss(fates: Fates, message: Message) -> Locus:
     if message.effects:
         return Locus.CONSUMER_OR_SINK
+    if fates.went_by_compaction(message):
+        is_passed = fates.committed_before_compaction(message)
+        return Locus.CONSUMER if is_passed else Locus.AFTER_ACKNOWLEDGEMENT
     if fates.log_lacks(message) or fates.is_gone(message):
         return Locus.BROKER
+    return _of_loss_in_the_log(fates, message)
+
+
+def _of_loss_in_the_log(fates: Fates, message: Message) -> Locus:
+    """Return where a message was lost that the log may still have."""
     visible = known(position(record) for record in message.records if fates.history.is_written(record))
     if not visible:
         is_staged = Ledger.STAGED in message.accounted
@@ -55,10 +58,8 @@ def _of_loss(fates: Fates, message: Message) -> Locus:
 
 def _of_corruption(fates: Fates, message: Message, column: str) -> Locus:
     """Return the hop at which the value changes; without the log's value nobody can tell."""
-    attempted = message.values(column)
-    logged = known(record.get(column) for record in message.records if fates.history.is_written(record))
+    logged = logged_values(fates.history, message, column)
     if not logged:
         return Locus.UNKNOWN
-    is_kept = column != "record_timestamp" or not any(map(is_log_append, message.records))
-    is_changed_before = is_kept and attempted and logged - attempted
-    return Locus.PRODUCER_TO_BROKER if is_changed_before else Locus.CONSUMER_OR_SINK
+    sent = attempted_values(fates.history, message, column)
+    return Locus.PRODUCER_TO_BROKER if sent and logged - sent else Locus.CONSUMER_OR_SINK

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from tests.oracle.aside import match_set_aside
+from tests.oracle.certainty import certainty
+from tests.oracle.conflicts import Conflict, settled
 from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
 from tests.oracle.messages import Attempt, Matcher, Message, Unmatched, messages_of
-from tests.oracle.pairing import effects_by_payload, records_by_payload, set_aside_by_payload
+from tests.oracle.pairing import effects_by_payload, records_by_payload
 
 from tieout.model import Identity, Ledger
-
-SIDE_LEDGERS = (Ledger.DEAD_LETTERS, Ledger.FILTERED, Ledger.STAGED)
 
 
 @dataclass
@@ -24,7 +26,7 @@ class Matched:
     unmatched_effects: list[tuple[Row, Unmatched]] = field(default_factory=list)
     unmatched_uncertain: list[tuple[Row, Unmatched]] = field(default_factory=list)
     message_at: dict[Position, Message] = field(default_factory=dict)
-    conflicts: list[tuple[Position, Message | None, Attempt]] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
 
 
 def match(history: History) -> Matched:
@@ -36,7 +38,7 @@ def match(history: History) -> Matched:
     _match_reads(matched)
     _match_output(matched)
     _prove(matched)
-    _settle_conflicts(matched)
+    matched.conflicts = settled(history, matched.messages, matched.message_at)
     return matched
 
 
@@ -166,26 +168,6 @@ def _match_reads(matched: Matched) -> None:
                 found.reads.append(row)
 
 
-def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
-    """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects).
-
-    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved. `needs_key`: an
-    effect has a key, and one that does not say it may be any (70).
-    """
-    outcome = row.get("outcome") or "ok"
-    state = row.get("transaction_state")
-    transaction = row.get("transaction_id")
-    if transaction is not None and is_told and state not in ("committed", "aborted"):
-        stated = {
-            other.get("transaction_state") for other in rows if other.get("transaction_id") == transaction
-        }
-        state = next((one for one in ("committed", "aborted") if one in stated), "open")
-    if outcome == "failed" or state == "aborted":
-        return "failed"
-    is_keyless = needs_key and row.get("effect_key") is None
-    return "unknown" if outcome == "unknown" or state == "open" or is_keyless else "ok"
-
-
 def _match_output(matched: Matched) -> None:
     history = matched.history
     matcher = Matcher(history, matched.messages, _owners(matched))
@@ -201,23 +183,33 @@ def _match_output(matched: Matched) -> None:
             for message in matched.messages:
                 message.effects = _one_a_position(message.effects)
             matched.unmatched_effects = _one_a_position_unmatched(matched.unmatched_effects)
-    for ledger in SIDE_LEDGERS:
-        _match_set_aside(matched, matcher, ledger)
+    _part_from_early_effects(matched)
+    match_set_aside(history, matched.messages, matcher)
 
 
-def _match_set_aside(matched: Matched, matcher: Matcher, ledger: Ledger) -> None:
-    history, rows = matched.history, matched.history.rows(ledger)
-    if history.contract.identity is Identity.CONTENT and ledger is not Ledger.STAGED:
-        by_payload = [row for row in rows if row.get("payload_hash") is not None]
-        set_aside_by_payload(history, matched.messages, ledger, by_payload)
-        rows = [row for row in rows if row.get("payload_hash") is None]
-    for row in rows:
-        found = matcher.match(row)
-        if isinstance(found, Message):
-            found.accounted.setdefault(ledger, []).append(row)
-        elif found is Unmatched.AMBIGUOUS and ledger is not Ledger.STAGED:
-            for message in matcher.named(row):
-                message.has_ambiguous_effect = True  # it may be the one that was set aside
+def _part_from_early_effects(matched: Matched) -> None:
+    """Part each message from the effects that came before its sends where `produced` does not cover that time.
+
+    Where it does, the effect stays its message's, and nobody can tell what became of that.
+    """
+    history = matched.history
+    for message in matched.messages:
+        rows = [attempt.row for attempt in message.attempts]
+        if any(row.get("attempted_at") is None or row.get("is_approximate") for row in rows):
+            continue
+        since = min(row["attempted_at"] for row in rows) - history.skew - timedelta(seconds=1)
+        early = [
+            row
+            for row in message.effects
+            if not history.is_undated(row.get("processed_at")) and row["processed_at"] < since
+        ]
+        for row in early:
+            if history.covers(Ledger.PRODUCED, row["processed_at"], row["processed_at"]):
+                message.has_early_effect = True
+            else:
+                message.effects = [one for one in message.effects if one is not row]
+                message.strays.append(row)
+                matched.unmatched_effects.append((row, Unmatched.STRAY))
 
 
 def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:
@@ -227,9 +219,13 @@ def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:
     if history.output is Ledger.READ:
         placed = [row for row in certain if position(row) is not None]
         certain = _one_a_position(placed, _held(placed)) + [row for row in certain if position(row) is None]
-    matched.unmatched_effects = effects_by_payload(history, messages, certain, lambda one: one.effects)
+    matched.unmatched_effects = effects_by_payload(
+        history, messages, certain, lambda one: one.effects, is_certain=True
+    )
     uncertain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "unknown"]
-    matched.unmatched_uncertain = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
+    matched.unmatched_uncertain = effects_by_payload(
+        history, messages, uncertain, lambda one: one.uncertain, is_certain=False
+    )
 
 
 def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
@@ -312,44 +308,3 @@ def _prove(matched: Matched) -> None:
             is_proven = attempt.outcome == "unknown" and attempt.transaction in proven_transactions
             if is_proven and attempt.row.get("outcome") != "failed":
                 message.is_proven = True
-
-
-def _settle_conflicts(matched: Matched) -> None:
-    """Give each position that two identities claim to one of them; the others are denied it (38)."""
-    claims: dict[Position, list[tuple[Message, Attempt]]] = {}
-    for message in matched.messages:
-        for attempt in message.attempts:
-            at = position(attempt.row)
-            if at is not None and message.is_accepted and attempt.outcome != "failed":
-                claims.setdefault(at, []).append((message, attempt))
-    for at, found in sorted(claims.items(), key=lambda item: item[0]):
-        winner, record = _winner(matched, at, found), matched.history.records.get(at)
-        claimants = {id(message) for message, _ in found}
-        payloads = known(attempt.row.get("payload_hash") for _, attempt in found)
-        losers = [(message, attempt) for message, attempt in found if message is not winner]
-        if losers:
-            for message, attempt in losers:
-                # What was acknowledged after the log was looked at, it does not speak of (38).
-                if record is None or matched.history.log_covers(at, attempt.done_at):
-                    message.denied.add(at)
-            matched.conflicts.append((at, losers[0][0], _latest(found)))
-        elif len(claimants) == 1 and len(payloads) > 1:
-            matched.conflicts.append((at, found[0][0], _latest(found)))
-
-
-def _latest(found: list[tuple[Message, Attempt]]) -> Attempt:
-    return max((attempt for _, attempt in found), key=lambda attempt: undated_last(attempt.at))
-
-
-def _winner(matched: Matched, at: Position, found: list[tuple[Message, Attempt]]) -> Message | None:
-    record = matched.history.records.get(at)
-    if at in matched.message_at:
-        return matched.message_at[at]
-    by_content = matched.history.contract.identity is Identity.CONTENT
-    name = None if record is None else record.get("payload_hash" if by_content else "message_id")
-    if record is not None and not record.get("is_control") and name is not None:
-        return None
-    for message, _ in found:
-        if any(position(row) == at for row in message.reads + message.effects):
-            return message
-    return max(found, key=lambda claim: (claim[1].outcome == "acked", undated_last(claim[1].done_at)))[0]

@@ -14,10 +14,11 @@ from tieout.model import Identity, Ledger
 
 
 class Unmatched(Enum):
-    """Why a row speaks of no message: nobody attempted it, or several might be meant."""
+    """Why a row speaks of no message: nobody attempted it, several might be meant, or it came before all sends."""
 
     UNATTEMPTED = "unattempted"
     AMBIGUOUS = "ambiguous"
+    STRAY = "stray"
 
 
 @dataclass(eq=False)
@@ -70,7 +71,12 @@ class Message:
     uncertain: list[Row] = field(default_factory=list)
     reads: list[Row] = field(default_factory=list)
     accounted: dict[Ledger, list[Row]] = field(default_factory=dict)
+    pending_aside: list[Row] = field(default_factory=list)
+    taken_back: list[Row] = field(default_factory=list)
     has_ambiguous_effect: bool = False
+    strays: list[Row] = field(default_factory=list)
+    has_early_effect: bool = False
+    may_have_earlier_effect: bool = False
     is_proven: bool = False
     plain_flags: set[str] = field(default_factory=set)
     denied: set[Position] = field(default_factory=set)

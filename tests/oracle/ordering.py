@@ -6,12 +6,16 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from tests.oracle.aside import ASIDE, aside_rows
+from tests.oracle.certainty import certainty
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import Row, position, undated_last
-from tests.oracle.matching import certainty, turn
+from tests.oracle.history import History, Position, Row, known, position, undated_last
+from tests.oracle.key_order import came_before, is_delivered_before, overtaken
+from tests.oracle.matching import turn
 from tests.oracle.messages import Message
-from tests.oracle.standing import close_enough, standing_finding
+from tests.oracle.queues import is_queue
+from tests.oracle.standing import standing_finding
 
 from tieout.model import BreakClass, Identity, Ledger, Locus
 
@@ -55,6 +59,8 @@ def producer_reorders(fates: Fates) -> list[Finding]:
 
 def consumer_reorders(fates: Fates) -> list[Finding]:
     """Return each adjacent pair of positions of one consumer and generation that was first delivered the other way."""
+    if is_queue(fates.history.contract):
+        return []
     ledger = Ledger.READ if fates.history.has(Ledger.READ) else fates.history.output
     messages = {
         id(row): message for message in fates.matched.messages for row in message.reads + message.effects
@@ -74,7 +80,7 @@ def consumer_reorders(fates: Fates) -> list[Finding]:
     for lane in lanes.values():
         rows = [_first(lane[offset]) for offset in sorted(lane)]
         for lower, higher in pairwise(rows):
-            if _came_before(higher, lower):
+            if came_before(higher, lower):
                 shown = [(ledger, lower["processed_at"])]
                 spot = position(lower) or (None, None, None)
                 found.append(
@@ -122,15 +128,10 @@ def _lane_key(fates: Fates, message: Message) -> str | None:
     return _order_key(message) if fates.history.contract.ordering == "key" else None
 
 
-def _came_before(one: Row, other: Row) -> bool:
-    """Return whether one row of a consumer certainly came before another; ties in time tell nothing."""
-    if one.get("delivery_sequence") is not None and other.get("delivery_sequence") is not None:
-        return bool(one["delivery_sequence"] < other["delivery_sequence"])
-    return bool(one["processed_at"] < other["processed_at"])
-
-
 def output_reorders(fates: Fates) -> list[Finding]:
     """Return each adjacent pair of a key whose first effects came in another order than the log's."""
+    if fates.history.contract.ordering == "key":
+        return [_overtaken_finding(fates, one.message, one.effect) for one, _ in overtaken(fates)]
     lanes: dict[Any, list[tuple[int, Message, Row]]] = {}
     if fates.history.contract.identity is Identity.CONTENT:
         return []
@@ -141,64 +142,89 @@ def output_reorders(fates: Fates) -> list[Finding]:
             continue
         if effects[0].get("processed_at") is not None:
             lanes.setdefault((*keys, *first[:2]), []).append((first[2], message, effects[0]))
-    found = []
-    for (_, topic, partition), lane in lanes.items():
+    pairs = []
+    for lane in lanes.values():
         ordered = sorted(lane, key=lambda item: (item[0], _named(item[1])))
-        for (offset, message, lower), (_, _, higher) in pairwise(ordered):
-            if _certainly_earlier(fates, higher, lower):
-                time: datetime = lower["processed_at"]
-                shown = [(fates.history.output, time)]
-                found.append(
-                    standing_finding(
-                        BreakClass.REORDER_OUTPUT,
-                        (topic, partition, offset),
-                        Locus.SINK,
-                        time,
-                        shown,
-                        message.message_id,
-                    )
-                )
-    return found
+        for (_, message, lower), (_, _, higher) in pairwise(ordered):
+            if is_delivered_before(fates, higher, lower):
+                pairs.append((message, lower))
+    return [_overtaken_finding(fates, message, effect) for message, effect in pairs]
 
 
-def _certainly_earlier(fates: Fates, one: Row, other: Row) -> bool:
-    if one.get("consumer_id") == other.get("consumer_id"):
-        return _came_before(one, other)
-    close = close_enough(one["processed_at"], other["processed_at"], fates.history.skew)
-    return not close and bool(one["processed_at"] < other["processed_at"])
+def _overtaken_finding(fates: Fates, message: Message, effect: Row) -> Finding:
+    """Return that another message's first effect came before this one's, which had to be the earlier."""
+    time: datetime = effect["processed_at"]
+    return standing_finding(
+        BreakClass.REORDER_OUTPUT,
+        fates.first_position(message) or (None, None, None),
+        Locus.SINK,
+        time,
+        [(fates.history.output, time)],
+        message.message_id,
+    )
 
 
 def skipped(fates: Fates) -> list[Finding]:
     """Return each pair of consecutive reads that jumped a visible record, while the consumer kept its partition."""
     history = fates.history
-    if not (history.has(Ledger.READ) and history.has(Ledger.ASSIGNED) and history.has(Ledger.LOG)):
+    if not (history.has(Ledger.READ) and history.has(Ledger.ASSIGNED)) or is_queue(history.contract):
         return []
     lanes: dict[Any, list[Row]] = {}
-    for row in history.rows(Ledger.READ):
-        at = position(row)
-        known_reader = None not in (row.get("consumer_id"), row.get("generation"), row.get("processed_at"))
-        if at is not None and known_reader and row.get("outcome") in (None, "ok"):
-            lanes.setdefault((row["consumer_id"], row["generation"], *at[:2]), []).append(row)
+    for row in _handed_in_turn(history):
+        at = position(row) or (None, None)
+        lanes.setdefault((row["consumer_id"], row["generation"], *at[:2]), []).append(row)
+    existing = _known_to_exist(fates)
     found = []
     for (consumer, _, topic, partition), rows in lanes.items():
-        ordered = sorted(
-            rows, key=lambda row: (row["processed_at"], row.get("delivery_sequence") or 0, row["offset"])
-        )
-        for one, other in pairwise(ordered):
+        read = {
+            position(row) for row in history.rows(Ledger.READ) if row.get("consumer_id") == consumer
+        }  # with any outcome, in any generation
+        for one, other in pairwise(rows):
             between = [
                 at
-                for at, record in sorted(history.records.items(), key=lambda item: item[0])
-                if at[:2] == (topic, partition)
-                and one["offset"] < at[2] < other["offset"]
-                and history.is_visible(record)
+                for at in existing
+                if at[:2] == (topic, partition) and one["offset"] < at[2] < other["offset"] and at not in read
             ]
             if between and not _was_reset(fates, consumer, one["processed_at"], other["processed_at"]):
                 time = other["processed_at"]
-                shown = [(Ledger.READ, time), (Ledger.LOG, None)]
+                shown = [(Ledger.READ, time), *([(Ledger.LOG, None)] if history.has(Ledger.LOG) else [])]
                 found.append(
                     standing_finding(BreakClass.SKIPPED, between[0], Locus.BROKER_TO_CONSUMER, time, shown)
                 )
     return found
+
+
+def _handed_in_turn(history: History) -> list[Row]:
+    """Return the reads of known readers that did not fail, in their order."""
+    rows = [
+        row
+        for row in history.rows(Ledger.READ)
+        if position(row) is not None
+        and None not in (row.get("consumer_id"), row.get("generation"), row.get("processed_at"))
+        and row.get("outcome") in (None, "ok")
+    ]
+    return sorted(
+        rows, key=lambda row: (row["processed_at"], row.get("delivery_sequence") or 0, row["offset"])
+    )
+
+
+def _known_to_exist(fates: Fates) -> list[Position]:
+    """Return the positions that a reader had to come across: the log's visible ones, else those sent to or read.
+
+    What was set aside somebody had in hand.
+    """
+    history = fates.history
+    aside = known(position(row) for ledger in ASIDE for row in history.rows(ledger))
+    for message in fates.matched.messages:
+        if aside_rows(message):
+            aside |= fates.positions(message)
+    if history.has(Ledger.LOG):
+        found = {at for at, record in history.records.items() if history.is_visible(record)}
+    else:
+        found = known(position(row) for row in history.rows(Ledger.READ))
+        for message in fates.matched.messages:
+            found |= set(fates.asserted(message))
+    return sorted(found - aside)
 
 
 def _was_reset(fates: Fates, consumer: str, after: datetime, until: datetime) -> bool:

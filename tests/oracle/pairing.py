@@ -90,15 +90,21 @@ def may_be_nameless(messages: list[Message], row: Row) -> bool:
 
 
 def effects_by_payload(
-    history: History, messages: list[Message], rows: list[Row], of: Callable[[Message], list[Row]]
+    history: History,
+    messages: list[Message],
+    rows: list[Row],
+    of: Callable[[Message], list[Row]],
+    *,
+    is_certain: bool,
 ) -> list[tuple[Row, Unmatched]]:
     """Give each row the earliest free attempt of its payload before it; return the rows that get none, and why.
 
     Acked attempts come first, then unknown, then failed ones; free is one without effect and without uncertain effect.
     A row for which every fitting attempt is taken belongs to the latest of them (67), unless somebody else may have
-    sent it. `of` is the list of a message that the row joins.
+    sent it. `of` is the list of a message that the row joins. A certain effect that no send is left for may be an equal
+    later one's, by clocks that differ: then nobody can tell of either.
     """
-    unmatched = []
+    unmatched, excess = [], []
     for row in sorted(rows, key=lambda row: _turn(row, "processed_at", "delivery_sequence")):
         fitting = _fitting(history, messages, row)
         free = [
@@ -109,9 +115,16 @@ def effects_by_payload(
         ]
         if free:
             of(free[0]).append(row)
+        elif row.get("payload_hash") is None:
+            unmatched.append((row, Unmatched.AMBIGUOUS))
+        else:
+            excess.append((row, fitting))
+    may_be_later = {id(row) for row, _ in excess if is_certain and _let_later_ones_have_it(messages, row)}
+    for row, fitting in excess:
+        if id(row) in may_be_later:
+            unmatched.append((row, Unmatched.AMBIGUOUS))
         elif not fitting:
-            is_nameless = row.get("payload_hash") is None
-            unmatched.append((row, Unmatched.AMBIGUOUS if is_nameless else Unmatched.UNATTEMPTED))
+            unmatched.append((row, Unmatched.UNATTEMPTED))
         elif _effect_is_covered(history, row) and not may_be_nameless(messages, row):
             of(fitting[-1]).append(row)
         else:
@@ -119,8 +132,13 @@ def effects_by_payload(
     return unmatched
 
 
-def set_aside_by_payload(history: History, messages: list[Message], ledger: Ledger, rows: list[Row]) -> None:
-    """Let each row account for the earliest attempt of its payload that nothing accounts for yet (69)."""
+def set_aside_by_payload(
+    history: History, messages: list[Message], ledger: Ledger, rows: list[Row], state: str
+) -> None:
+    """Let each row account for the earliest attempt of its payload that nothing accounts for yet (69).
+
+    One that comes before all of them may still be a later one's, by clocks that differ.
+    """
     for row in sorted(rows, key=lambda row: _turn(row, "at", "reason")):
         free = [
             message
@@ -128,11 +146,34 @@ def set_aside_by_payload(history: History, messages: list[Message], ledger: Ledg
             for message in _fitting(history, messages, row | {"processed_at": row.get("at")})
             if not message.effects
             and not message.uncertain
-            and not message.accounted
+            and not (set(message.accounted) - {Ledger.STAGED})
+            and not message.pending_aside
+            and (state != "failed" or not message.taken_back)
             and message.outcome == outcome
         ]
-        if free:
+        if free and state == "ok":
             free[0].accounted.setdefault(ledger, []).append(row)
+        elif free:
+            (free[0].pending_aside if state == "unknown" else free[0].taken_back).append(row)
+        elif state == "ok":
+            _let_later_ones_have_it(messages, row)
+
+
+def _let_later_ones_have_it(messages: list[Message], row: Row) -> bool:
+    """Note that the row may be an equal later send's that has no effect, and return whether there is one."""
+    later = [
+        message
+        for message in messages
+        if payload_of(message) is not None
+        and payload_of(message) == row.get("payload_hash")
+        and message.outcome != "failed"
+        and not message.effects
+        and not message.uncertain
+        and not (set(message.accounted) - {Ledger.STAGED})
+    ]
+    for message in later:
+        message.may_have_earlier_effect = True
+    return bool(later)
 
 
 def _fitting(history: History, messages: list[Message], row: Row) -> list[Message]:

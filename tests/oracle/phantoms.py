@@ -67,7 +67,7 @@ def _name_in_the_log(fates: Fates, at: Position | None) -> str | None:
 
 def is_phantom(fates: Fates, row: Row, why: Unmatched) -> bool:
     """Return whether the effect certainly comes from no covered producer; else it is unverifiable."""
-    if why is Unmatched.AMBIGUOUS or _identity_of(fates, row) is None:
+    if why is not Unmatched.UNATTEMPTED or _identity_of(fates, row) is None:
         return False
     record = record_of(fates, row)
     name = row.get("message_id") if record is None else record.get("message_id") or row.get("message_id")

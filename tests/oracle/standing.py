@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import Place, Position, Row, known, position
 from tests.oracle.messages import Attempt, Message
+from tests.oracle.queues import is_queue
 
 from tieout.model import BreakClass, Ledger, Locus
 
@@ -167,7 +168,7 @@ def stale_commits(fates: Fates) -> list[Finding]:
     """Return each stretch in which output went on for longer than `max_latency` without a commit following."""
     history, limit = fates.history, fates.history.contract.max_latency + fates.history.skew
     commits = commits_of(fates)
-    if not history.is_sound(Ledger.COMMITTED) or not commits:
+    if not history.is_sound(Ledger.COMMITTED) or not commits or is_queue(history.contract):
         return []
     until = history.coverage[Ledger.COMMITTED].complete_until
     found = []
@@ -216,13 +217,13 @@ def identity_conflicts(fates: Fates) -> list[Finding]:
     return [
         standing_finding(
             BreakClass.LOG_IDENTITY_CONFLICT,
-            at,
+            conflict.at,
             Locus.BROKER,
-            latest.at,
-            [(Ledger.PRODUCED, latest.at)],
-            message.message_id if message else None,
+            conflict.time,
+            conflict.shown,
+            conflict.message.message_id if conflict.message else None,
         )
-        for at, message, latest in fates.matched.conflicts
+        for conflict in fates.matched.conflicts
     ]
 
 
@@ -262,7 +263,11 @@ def torn_transactions(fates: Fates) -> list[Finding]:
         lost = [
             message for message in messages if message.is_accepted and fates.disposition(message) == "lost"
         ]
-        whole = [message for message in messages if message.is_accepted and fates.is_fully_delivered(message)]
+        whole = [
+            message
+            for message in messages
+            if message.is_accepted and fates.disposition(message) == "delivered"
+        ]
         if lost and whole:
             first = min(lost, key=fates.earliest_time)
             at = fates.first_position(first) or (*fates.place(first), None)
@@ -273,8 +278,3 @@ def torn_transactions(fates: Fates) -> list[Finding]:
                 )
             )
     return found
-
-
-def close_enough(one: datetime, other: datetime, skew: timedelta) -> bool:
-    """Return whether two clocks may have shown these times in either order."""
-    return abs(one - other) <= skew

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.oracle.history import History
+from tests.oracle.queues import is_queue
 
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -14,7 +15,7 @@ _LEDGERS = {
     BreakClass.COMMIT_REGRESSION: (Ledger.COMMITTED,),
     BreakClass.COMMIT_STALE: (Ledger.COMMITTED,),
     BreakClass.REDELIVERY: (Ledger.READ,),
-    BreakClass.SKIPPED: (Ledger.READ, Ledger.ASSIGNED, Ledger.LOG),
+    BreakClass.SKIPPED: (Ledger.READ, Ledger.ASSIGNED),
     BreakClass.FILTERED: (Ledger.FILTERED,),
     BreakClass.DEAD_LETTERED: (Ledger.DEAD_LETTERS,),
 }
@@ -34,6 +35,7 @@ NOT_BY_CONTENT = (
     BreakClass.REORDER_OUTPUT,
 )
 """Which of several equal payloads an effect is, nobody can tell: neither what else they carry, nor their order."""
+_NOT_OF_QUEUES = (BreakClass.SKIPPED, BreakClass.REORDER_CONSUMER, BreakClass.COMMIT_STALE)
 _HISTORY_ONLY = (BreakClass.COMMIT_AHEAD, BreakClass.COMMIT_REGRESSION, BreakClass.COMMIT_STALE)
 
 
@@ -50,16 +52,23 @@ def not_judged(history: History) -> list[dict[str, str]]:
     for name in _HISTORY_ONLY:
         if name not in needs and not history.has_column(Ledger.COMMITTED, "committed_at"):
             needs[name] = "committed.committed_at"
-    telling = (Ledger.LOG, Ledger.READ) if history.output is Ledger.DELIVERED else (Ledger.LOG,)
-    is_known = history.has_column(Ledger.PRODUCED, "outcome") or any(map(history.has, telling))
-    if not is_known and history.contract.multiplicity.kind == "one_to_one":
+    if not _may_tell_of_loss(history):
         needs[BreakClass.LOST] = "produced.outcome"
     reader = Ledger.READ if history.has(Ledger.READ) else history.output
     for column in ("consumer_id", "generation"):
         if not history.has_column(reader, column):
             needs[BreakClass.REORDER_CONSUMER] = f"{reader}.{column}"
+    if is_queue(history.contract):
+        needs |= dict.fromkeys(_NOT_OF_QUEUES, "consumption: log")
     needs = _by_ordering(history) | needs | _by_identity(history.contract.identity)
     return [{"class": str(name), "needs": need} for name, need in sorted(needs.items())]
+
+
+def _may_tell_of_loss(history: History) -> bool:
+    """Return whether the sends say their outcome, or a log or reads could prove one."""
+    telling = (Ledger.LOG, Ledger.READ) if history.output is Ledger.DELIVERED else (Ledger.LOG,)
+    is_known = history.has_column(Ledger.PRODUCED, "outcome") or any(map(history.has, telling))
+    return is_known or history.contract.multiplicity.kind != "one_to_one"
 
 
 def _by_ordering(history: History) -> dict[str, str]:

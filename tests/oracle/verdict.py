@@ -9,8 +9,10 @@ from typing import Any
 
 from tests.oracle.findings import Finding
 from tests.oracle.history import BEGINNING, History
+from tests.oracle.meeting import Unmet, unmet
+from tests.oracle.queues import is_queue
 
-from tieout.model import BreakClass, Guarantee, Ledger, Verdict
+from tieout.model import Guarantee, Ledger, Verdict
 
 _BREAKS_EVERY_GUARANTEE = {
     "PHANTOM_UNKNOWN",
@@ -39,24 +41,31 @@ _BREAKS_MORE = {
         "LOG_TRUNCATION",
     },
 }
+_NOT_OF_SHARE_GROUPS = {"LOST", "COMMIT_AHEAD", "SKIPPED"}
 _REORDERS = {"REORDER_PRODUCER", "REORDER_CONSUMER", "REORDER_OUTPUT"}
 
 
 def verdict_of(
-    history: History, findings: list[Finding], partitions: list[dict[str, Any]]
+    history: History, findings: list[Finding], partitions: list[dict[str, Any]], *, untold_orders: int
 ) -> tuple[Verdict, list[str]]:
     """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, …."""
     totals: Counter[str] = Counter()
     for numbers in partitions:
         totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
-    failing = _failing(history, findings)
-    if totals["lost"] and "LOST" in breaking_classes(history):
-        failing.append(("LOST", True))  # also where its class is that of a phantom in another window
-    broken = sorted({name for name, is_confirmed in failing if is_confirmed})
-    broken += _exceeded(history, findings, totals)
+    spelled = unmet(history)
+    failing = _failing(history, findings, spelled)
+    if "LOST" in breaking_classes(history):  # also where its class is that of a phantom in another window
+        lost = [numbers["topic"] for numbers in partitions if numbers["lost"]]
+        failing += [("LOST", not _is_doubted(history, spelled, "LOST", topic)) for topic in lost]
+    exceeded = _exceeded(history, findings, totals)
+    certain = _exceeded(history, *_without_doubted(history, spelled, findings, partitions, totals))
+    broken = sorted({name for name, is_confirmed in failing if is_confirmed}) + certain
     if broken:
         return Verdict.BROKEN, broken
     doubts = sorted({f"unconfirmed:{name}" for name, is_confirmed in failing if not is_confirmed})
+    doubts += [f"unconfirmed:{name}" for name in exceeded]
+    doubts += ["ids"] if spelled.ids else []
+    doubts += ["order of keys"] if untold_orders and history.contract.ordering == "key" else []
     doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
     if Ledger.LOG not in history.uncovered and not _log_shows_each(history, partitions):
         doubts.append(f"coverage:{Ledger.LOG}")
@@ -66,6 +75,34 @@ def verdict_of(
     if totals["in_flight"] or any("IN_FLIGHT" in finding.names for finding in findings):
         return Verdict.PENDING, ["in_flight"]
     return Verdict.KEPT, []
+
+
+def _is_doubted(history: History, spelled: Unmet, name: str, topic: str | None) -> bool:
+    """Return whether a break of the class may be none: ids that never meet, or a queue read as if it were a log."""
+    is_share_group = getattr(history.coverage.get(Ledger.COMMITTED), "is_share_group", False)
+    if name in _NOT_OF_SHARE_GROUPS and is_share_group and not is_queue(history.contract):
+        return True
+    return spelled.doubts(name, topic)
+
+
+def _without_doubted(
+    history: History,
+    spelled: Unmet,
+    findings: list[Finding],
+    partitions: list[dict[str, Any]],
+    totals: Counter[str],
+) -> tuple[list[Finding], Counter[str]]:
+    """Return what budgets are certainly made of."""
+    left = Counter(totals)
+    for numbers in partitions:
+        if _is_doubted(history, spelled, "LOST", numbers["topic"]):
+            left["lost"] -= numbers["lost"]
+    kept = [
+        finding
+        for finding in findings
+        if "OVERDUE" not in finding.names or not spelled.doubts("LOST", finding.topic)
+    ]
+    return kept, left
 
 
 def _log_shows_each(history: History, partitions: list[dict[str, Any]]) -> bool:
@@ -100,10 +137,14 @@ def breaking_classes(history: History) -> set[str]:
     return breaking
 
 
-def _failing(history: History, findings: list[Finding]) -> list[tuple[str, bool]]:
+def _failing(history: History, findings: list[Finding], spelled: Unmet) -> list[tuple[str, bool]]:
     breaking = breaking_classes(history)
     return [
-        (name, _is_confirmed(history, finding.shown_by.get(name, [])))
+        (
+            name,
+            _is_confirmed(history, finding.shown_by.get(name, []))
+            and not _is_doubted(history, spelled, name, finding.topic),
+        )
         for finding in findings
         for name in finding.names & breaking
         if not (name == "COMMIT_REGRESSION" and "annotated" in finding.also)
@@ -150,7 +191,7 @@ def _doubts(
     doubts = []
     unverifiable = totals["unverifiable"] + totals["unverifiable_effects"]
     unverifiable += sum(numbers["offsets"]["unverifiable"] for numbers in partitions if numbers["offsets"])
-    if unverifiable or any(finding.primary is BreakClass.UNVERIFIABLE for finding in findings):
+    if unverifiable or any("UNVERIFIABLE" in finding.names for finding in findings):
         doubts.append("unverifiable")
     if totals["unexplained"]:
         doubts.append("unexplained")

@@ -1,0 +1,25 @@
+"""Whether a row took place: an effect, a poll, a dead letter (taxonomy section 1, Effects)."""
+
+from __future__ import annotations
+
+from tests.oracle.history import Row
+
+
+def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
+    """Return `ok`, `unknown` or `failed`: whether an output row is an effect (taxonomy section 1, Effects).
+
+    `is_told`: the source has a `transaction_state`, so that a transaction without one is unresolved. `needs_key`: an
+    effect has a key, and one that does not say it may be any (70).
+    """
+    outcome = row.get("outcome") or "ok"
+    state = row.get("transaction_state")
+    transaction = row.get("transaction_id")
+    if transaction is not None and is_told and state not in ("committed", "aborted"):
+        stated = {
+            other.get("transaction_state") for other in rows if other.get("transaction_id") == transaction
+        }
+        state = next((one for one in ("committed", "aborted") if one in stated), "open")
+    if outcome == "failed" or state == "aborted":
+        return "failed"
+    is_keyless = needs_key and row.get("effect_key") is None
+    return "unknown" if outcome == "unknown" or state == "open" or is_keyless else "ok"

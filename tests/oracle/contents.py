@@ -1,0 +1,95 @@
+"""What a row says of a message's content, and what was changed on the way (taxonomy section 8, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tests.oracle.history import History, Row, is_log_append
+from tests.oracle.messages import Message
+
+from tieout.model import BreakClass, Identity, Ledger
+
+HASHES = {
+    BreakClass.CORRUPTED_VALUE: "payload_hash",
+    BreakClass.CORRUPTED_KEY: "key_hash",
+    BreakClass.CORRUPTED_HEADER: "header_hash",
+    BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
+}
+
+
+def said(history: History, ledger: Ledger, row: Row, column: str) -> set[Any]:
+    """Return what the row says of the column: its value, None where it says that there is none, or nothing at all."""
+    value = row.get(column)
+    if value is not None:
+        return {value}
+    outcome = row.get("outcome") or ("unknown" if ledger is Ledger.PRODUCED else "ok")
+    is_set_by_the_client = ledger is Ledger.PRODUCED and column == "record_timestamp"
+    is_declared_unknown = column in (getattr(history.contract.ledgers[ledger], "unknown", None) or ())
+    is_unknown = (
+        (ledger is not Ledger.LOG and outcome in ("failed", "unknown"))
+        or is_set_by_the_client
+        or is_declared_unknown
+        or row.get("content") == "unknown"
+        or not history.has_column(ledger, column)
+    )
+    return set() if is_unknown else {None}
+
+
+def _all_said(history: History, ledger: Ledger, rows: Iterable[Row], column: str) -> set[Any]:
+    return {value for row in rows for value in said(history, ledger, row, column)}
+
+
+def attempted_values(history: History, message: Message, column: str) -> set[Any]:
+    """Return what the attempts say was sent; a broker that stamps its records keeps no time that was sent."""
+    records = written_records(history, message)
+    if column == "record_timestamp" and any(is_log_append(record) for record in records):
+        return set()
+    return _all_said(history, Ledger.PRODUCED, (attempt.row for attempt in message.attempts), column)
+
+
+def logged_values(history: History, message: Message, column: str) -> set[Any]:
+    """Return what the message's written records say."""
+    return _all_said(history, Ledger.LOG, written_records(history, message), column)
+
+
+def written_records(history: History, message: Message) -> list[Row]:
+    """Return the message's records that no transaction holds back or took away."""
+    return [record for record in message.records if history.is_written(record)]
+
+
+def _received_values(history: History, message: Message, column: str, right: set[Any]) -> set[Any]:
+    """Return what effects and reads say; in a fan-out null is nothing beside an effect with the sent value."""
+    effects = _all_said(history, history.output, message.effects, column)
+    reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
+    read = _all_said(history, Ledger.READ, reads, column)
+    if history.contract.multiplicity.kind == "one_to_many" and effects & (right - {None}):
+        effects -= {None}
+        read -= {None} if history.output is Ledger.READ else set()
+    return effects | read
+
+
+def changes(history: History, message: Message) -> list[BreakClass]:
+    """Return the CORRUPTED_* that hold for the message, and UNVERIFIABLE where null headers may be no headers.
+
+    A value is right if any attempt says it, or where none says anything, any record. Of several equal payloads nobody
+    can tell which key or header is whose.
+    """
+    found: list[BreakClass] = []
+    by_content = history.contract.identity is Identity.CONTENT
+    for name, column in HASHES.items():
+        if by_content and name is not BreakClass.CORRUPTED_VALUE:
+            continue
+        logged = logged_values(history, message, column)
+        right = attempted_values(history, message, column) or logged
+        wrong = (logged | _received_values(history, message, column, right)) - right
+        if not right or not wrong:
+            continue
+        if column != "header_hash":
+            found.append(name)
+            continue
+        if wrong - {None} and right - {None}:
+            found.append(name)
+        if None in wrong or not right - {None}:
+            found.append(BreakClass.UNVERIFIABLE)
+    return found

@@ -1,0 +1,51 @@
+"""Consumption as a queue: what is acknowledged is a set, and nothing is jumped over (taxonomy section 8, 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from tests.oracle.history import History, Position, Row
+from tests.oracle.messages import Message
+
+from tieout.contracts import Contract
+from tieout.model import Ledger
+
+
+def is_queue(contract: Contract) -> bool:
+    """Return whether the contract says that its group takes messages as from a queue."""
+    return getattr(contract, "consumption", None) == "queue"
+
+
+def is_acknowledged(commit: Row, at: Position) -> bool:
+    """Return whether the commit covers the position."""
+    offset = commit.get("committed_offset")
+    return (commit.get("topic"), commit.get("partition")) == at[:2] and offset is not None and offset > at[2]
+
+
+def is_settled(
+    history: History, message: Message, positions: set[Position], log_lacks: Callable[[Message], bool]
+) -> bool:
+    """Return whether an acknowledgement covers the message, or the covering log lacks it."""
+    if not history.has(Ledger.COMMITTED):
+        return False
+    commits = history.rows(Ledger.COMMITTED)
+    is_covered = all(any(is_acknowledged(commit, at) for commit in commits) for at in positions)
+    return (bool(positions) and is_covered) or log_lacks(message)
+
+
+def due_at(
+    history: History, message: Message, positions: set[Position], done_at: datetime | None
+) -> datetime | None:
+    """Return what patience counts from: the latest of send, acknowledgement, and last read with its lock run out."""
+    redelivery: timedelta = getattr(history.contract, "redelivery", None) or timedelta(0)
+    reads = [row["processed_at"] + redelivery for row in message.reads if row.get("processed_at") is not None]
+    acknowledged = [_acknowledged_at(history, at) for at in positions]
+    return max((time for time in (done_at, *acknowledged, *reads) if time is not None), default=None)
+
+
+def _acknowledged_at(history: History, at: Position) -> datetime | None:
+    """Return when the position was first known as acknowledged; an undated row says it when the table was taken."""
+    commits = [row for row in history.rows(Ledger.COMMITTED) if is_acknowledged(row, at)]
+    times = [row.get("committed_at") or row.get("taken_at") for row in commits]
+    return min((time for time in times if time is not None), default=None)
