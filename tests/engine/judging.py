@@ -40,6 +40,8 @@ from tieout.verdicts import judge
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 _MARK = "~"
 _NO_TOPIC = "none"
+_CONTENTS = frozenset({"payload_hash", "key_hash", "header_hash", "record_timestamp"})
+"""Columns in which null is a value where the source has them: one run can only judge histories that agree in them."""
 
 
 class History(Protocol):
@@ -90,7 +92,9 @@ def batches(histories: Sequence[History]) -> list[Batch]:
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
         terms = history.contract.model_copy(update=promised).to_json()
-        groups[terms, history.window, coverage, undated, tuple(sorted(history.rows)), alone].append(place)
+        shown = tuple(sorted((ledger, *sorted(found & _CONTENTS)) for ledger, found in history.present.items()))
+        key = (terms, history.window, coverage, undated, tuple(sorted(history.rows)), shown, alone)
+        groups[key].append(place)
     return [Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
 
 

@@ -23,11 +23,10 @@ def said(history: History, ledger: Ledger, row: Row, column: str) -> set[Any]:
     value = row.get(column)
     if value is not None:
         return {value}
-    outcome = row.get("outcome") or ("unknown" if ledger is Ledger.PRODUCED else "ok")
     is_set_by_the_client = ledger is Ledger.PRODUCED and column == "record_timestamp"
     is_declared_unknown = column in (getattr(history.contract.ledgers[ledger], "unknown", None) or ())
     is_unknown = (
-        (ledger is not Ledger.LOG and outcome in ("failed", "unknown"))
+        row.get("outcome") in ("failed", "unknown")
         or is_set_by_the_client
         or is_declared_unknown
         or row.get("content") == "unknown"
@@ -75,21 +74,25 @@ def changes(history: History, message: Message) -> list[BreakClass]:
     A value is right if any attempt says it, or where none says anything, any record. Of several equal payloads nobody
     can tell which key or header is whose.
     """
-    found: list[BreakClass] = []
+    found: set[BreakClass] = set()
     by_content = history.contract.identity is Identity.CONTENT
     for name, column in HASHES.items():
         if by_content and name is not BreakClass.CORRUPTED_VALUE:
             continue
-        logged = logged_values(history, message, column)
-        right = attempted_values(history, message, column) or logged
-        wrong = (logged | _received_values(history, message, column, right)) - right
-        if not right or not wrong:
-            continue
-        if column != "header_hash":
-            found.append(name)
-            continue
-        if wrong - {None} and right - {None}:
-            found.append(name)
-        if None in wrong or not right - {None}:
-            found.append(BreakClass.UNVERIFIABLE)
-    return found
+        sent, logged = attempted_values(history, message, column), logged_values(history, message, column)
+        seen = logged | _received_values(history, message, column, sent or logged)
+        if column == "header_hash" and _may_be_no_headers(sent or logged, seen):
+            found.add(BreakClass.UNVERIFIABLE)
+        if column == "header_hash":
+            sent, logged, seen = sent - {None}, logged - {None}, seen - {None}
+        right = sent or logged
+        if right and seen - right:
+            found.add(name)
+    return sorted(found)
+
+
+def _may_be_no_headers(right: set[Any], seen: set[Any]) -> bool:
+    """Return whether null stands against a hash, which may be the hash of no headers."""
+    return (None in right and right == {None} and bool(seen - right)) or (
+        bool(right) and None not in right and None in seen
+    )

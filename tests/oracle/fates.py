@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from tests.oracle.aside import set_aside_by
 from tests.oracle.certainty import certainty
-from tests.oracle.contents import said
+from tests.oracle.compaction import is_compacted, tombstones_of
 from tests.oracle.history import (
     BEGINNING,
-    NEVER,
     History,
     Place,
     Position,
@@ -288,78 +287,10 @@ class Fates:
         passed = all(self.frontier(at[:2]) >= at[2] or self.went_unread(at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
 
-    def is_compacted(self, message: Message) -> bool:
-        """Return whether compaction took every record of the message before anybody could be blamed (28)."""
-        asserted = {at: since for at, since in self.asserted(message).items() if at not in message.denied}
-        if not asserted or any(state_of(record) != "aborted" for record in message.records):
-            return False
-        return all(self._was_compacted(message, at, since) for at, since in asserted.items())
-
-    def superseding(
-        self, message: Message, at: Position, since: datetime | None, keys: set[Any] | None = None
-    ) -> datetime | None:
-        """Return since when a record or tombstone of the keys (else the message's) excuses the hole (28)."""
-        keys = message.values("key_hash") if keys is None else keys
-        if not self.history.log_covers(at, since) or at in self.history.records:
-            return None
-        if "compact" not in self.history.bounds[at[:2]].policy:
-            return None
-        later = [
-            (other[2], record.get("record_timestamp") or NEVER)
-            for other, record in self.history.records.items()
-            if other[:2] == at[:2]
-            and other[2] > at[2]
-            and record.get("key_hash") in keys
-            and self.history.is_written(record)
-        ]
-        later += [
-            (other[2], NEVER if other == at else since_when)
-            for other, key, since_when in self.vanished_tombstones
-            if other[:2] == at[:2] and other[2] >= at[2] and key in keys
-        ]
-        return min(later)[1] if later else None
-
     @cached_property
     def vanished_tombstones(self) -> list[tuple[Position, Any, datetime]]:
         """Return position, key and time of each acked send of a null payload whose record is gone (28)."""
-        attempts = [attempt for message in self.matched.messages for attempt in message.attempts]
-        told = {a.row.get("topic") for a in attempts if a.row.get("payload_hash") is not None}
-        is_said = partial(said, self.history, Ledger.PRODUCED, column="payload_hash")
-        found = []
-        for attempt in attempts:
-            at, key = position(attempt.row), attempt.row.get("key_hash")
-            is_empty = is_said(attempt.row) == {None} and attempt.row.get("topic") in told
-            is_gone = attempt.outcome == "acked" and at not in self.history.records
-            if at and key is not None and is_empty and is_gone:
-                found.append((at, key, attempt.done_at or NEVER))
-        return found
-
-    def _was_compacted(self, message: Message, at: Position, since: datetime | None) -> bool:
-        since_when = self.superseding(message, at, since)
-        if since_when is None:
-            return False
-        return not any(
-            where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
-            for where, offset, when in self.progress
-        )
-
-    def went_by_compaction(self, message: Message) -> bool:
-        """Return whether compaction that ran as configured took every asserted position of the message."""
-        asserted = self.asserted(message)
-        return bool(asserted) and all(
-            self.superseding(message, at, since) is not None for at, since in asserted.items()
-        )
-
-    def committed_before_compaction(self, message: Message) -> bool:
-        """Return whether a dated commit had passed a position of the message before what superseded it was written."""
-        for at, since in self.asserted(message).items():
-            until = self.superseding(message, at, since) or BEGINNING
-            for row in self.history.rows(Ledger.COMMITTED):
-                when, offset = row.get("committed_at"), row.get("committed_offset")
-                is_here = (row.get("topic"), row.get("partition")) == at[:2]
-                if is_here and None not in (when, offset) and when <= until and self.held_back(row) > at[2]:
-                    return True
-        return False
+        return tombstones_of(self)
 
     def is_unplaced(self, message: Message) -> bool:
         """Return whether a send that did not fail shows neither a position nor an effect."""
@@ -414,7 +345,7 @@ class Fates:
             (lambda: self.is_fully_delivered(message), "delivered"),
             (lambda: by is not None, aside.get(by or Ledger.FILTERED, "")),
             (lambda: self._is_doubtful(message) or self.evidence_is_missing(message), "unverifiable"),
-            (lambda: self.is_compacted(message), "compacted"),
+            (lambda: is_compacted(self, message), "compacted"),
             (lambda: not self.is_due(message) or self.may_be_elsewhere(message), "in_flight"),
             (lambda: bool(message.pending_aside) or message.may_have_earlier_effect, "unverifiable"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.oracle.compaction import committed_before_compaction, went_by_compaction
 from tests.oracle.contents import HASHES, attempted_values, logged_values
 from tests.oracle.fates import Fates
 from tests.oracle.history import known, position
@@ -34,8 +35,8 @@ def locus_of(primary: BreakClass, fates: Fates, message: Message) -> Locus:
 def _of_loss(fates: Fates, message: Message) -> Locus:
     if message.effects:
         return Locus.CONSUMER_OR_SINK
-    if fates.went_by_compaction(message):
-        is_passed = fates.committed_before_compaction(message)
+    if went_by_compaction(fates, message):
+        is_passed = committed_before_compaction(fates, message)
         return Locus.CONSUMER if is_passed else Locus.AFTER_ACKNOWLEDGEMENT
     if fates.log_lacks(message) or fates.is_gone(message):
         return Locus.BROKER
@@ -58,8 +59,9 @@ def _of_loss_in_the_log(fates: Fates, message: Message) -> Locus:
 
 def _of_corruption(fates: Fates, message: Message, column: str) -> Locus:
     """Return the hop at which the value changes; without the log's value nobody can tell."""
-    logged = logged_values(fates.history, message, column)
+    nothing = {None} if column == "header_hash" else set()  # null may be the hash of no headers
+    logged = logged_values(fates.history, message, column) - nothing
     if not logged:
         return Locus.UNKNOWN
-    sent = attempted_values(fates.history, message, column)
+    sent = attempted_values(fates.history, message, column) - nothing
     return Locus.PRODUCER_TO_BROKER if sent and logged - sent else Locus.CONSUMER_OR_SINK

@@ -76,7 +76,7 @@ def _rows(history: History, ledger: Ledger, topic: str) -> list[Row]:
     return [
         row
         for row in history.rows(ledger)
-        if not row.get("is_control") and (topic == EVERYWHERE or row.get("topic") == topic)
+        if not row.get("is_control") and (topic == EVERYWHERE or row.get("topic") in (None, topic))
     ]
 
 

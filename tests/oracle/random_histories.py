@@ -17,7 +17,7 @@ from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW, contr
 from tests.oracle.faults import draw_faults
 from tests.oracle.history import OracleCoverage
 from tests.oracle.simulating import Row, Simulation
-from tests.oracle.varying import EDGES, varied
+from tests.oracle.varying import EDGES, carry_headers, varied
 
 from tieout.contracts import Contract
 from tieout.model import Ledger, Window
@@ -36,7 +36,7 @@ _READER = (
     "producer_session",
 )
 _OUTPUT = (*_CONTENT, *_READER, "effect_key", "outcome")
-_SIDE = frozenset({"message_id", "topic", "partition", "offset", "payload_hash", "at", "reason"})
+_SIDE = frozenset({*_PLACE[:-1], "payload_hash", "effect_key", "at", "reason", "transaction_state"})
 COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.PRODUCED: frozenset(
         {
@@ -68,7 +68,7 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
         }
     ),
     Ledger.DELIVERED: frozenset({*_OUTPUT, "transaction_id", "transaction_state"}),
-    Ledger.READ: frozenset({*_OUTPUT, "isolation"}),
+    Ledger.READ: frozenset({*_OUTPUT, "transaction_id", "transaction_state", "isolation"}),
     Ledger.COMMITTED: frozenset(
         {"consumer_group", "topic", "partition", "committed_offset", "committed_at", "leader_epoch"}
     ),
@@ -80,6 +80,13 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.STAGED: _SIDE,
 }
 """The columns that the generated rows may have, as `present` says them."""
+NOT_CARRIED: dict[Ledger, frozenset[str]] = {
+    Ledger.PRODUCED: frozenset({"header_hash", "record_timestamp"}),
+    Ledger.LOG: frozenset({"header_hash"}),
+    Ledger.DELIVERED: frozenset({"header_hash", "record_timestamp"}),
+    Ledger.READ: frozenset({"header_hash", "record_timestamp"}),
+}
+"""What sources lack that show neither headers nor their messages' times."""
 _SPARE: dict[Ledger, tuple[tuple[str, ...], ...]] = {
     Ledger.PRODUCED: (
         ("key_hash",),
@@ -172,7 +179,8 @@ class RandomHistory:
 class Setting:
     """What a family of histories has in common: terms, declared ledgers, and how far each is complete.
 
-    `absent` are ledgers that the contract declares and nobody delivered, `lacking` the columns that a source has not.
+    `absent` are ledgers that the contract declares and nobody delivered, `lacking` the columns that a source has not,
+    `carries` says whether messages have headers and a time of their own.
     """
 
     is_wild: bool
@@ -181,6 +189,7 @@ class Setting:
     coverage: dict[Ledger, OracleCoverage]
     absent: tuple[Ledger, ...]
     lacking: dict[Ledger, frozenset[str]]
+    carries: bool = False
 
 
 def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[RandomHistory]:
@@ -206,13 +215,18 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     terms |= _multiplicity(rng, terms, ledgers)
     coverages = _coverages(rng, list(ledgers))
     lacking = {} if is_wild else _lacking(rng, terms, ledgers)
-    return Setting(is_wild, terms, ledgers, coverages, absent, lacking)
+    carries = not is_wild and rng.random() < 0.3
+    return Setting(is_wild, terms, ledgers, coverages, absent, lacking, carries)
 
 
 def history_in(setting: Setting, rng: Random, name: str) -> RandomHistory:
     """Return a history of the setting."""
-    made = _wild_rows(rng, setting.ledgers) if setting.is_wild else _simulated_rows(rng, setting.terms)
-    lacking = setting.lacking
+    made = _wild_rows(rng, setting.ledgers) if setting.is_wild else _simulated_rows(rng, setting)
+    lacking = {
+        ledger: setting.lacking.get(ledger, frozenset())
+        | (frozenset() if setting.carries else NOT_CARRIED.get(ledger, frozenset()))
+        for ledger in setting.ledgers
+    }
     rows = {
         ledger: [
             {name: value for name, value in row.items() if name not in lacking.get(ledger, ())}
@@ -255,7 +269,8 @@ def _plausible_ledgers(rng: Random) -> tuple[Ledger, ...]:
     return (Ledger.PRODUCED, *(ledger for ledger, share in likely.items() if rng.random() < share))
 
 
-def _simulated_rows(rng: Random, terms: dict[str, Any]) -> dict[Ledger, list[Row]]:
+def _simulated_rows(rng: Random, setting: Setting) -> dict[Ledger, list[Row]]:
+    terms = setting.terms
     by_content = terms.get("identity") == "content"
     fan_out = _fan_out(rng, terms.get("multiplicity", {}))
     simulation = Simulation(
@@ -282,6 +297,8 @@ def _simulated_rows(rng: Random, terms: dict[str, Any]) -> dict[Ledger, list[Row
         Ledger.STAGED: simulation.staged,
         Ledger.ASSIGNED: [],
     }
+    if setting.carries:
+        carry_headers(rng, rows)
     told = varied(rng, rows)
     told[Ledger.DELIVERED] = _said_of_messages(rng, told[Ledger.DELIVERED])
     return _nameless(rng, told) if by_content else told

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from tests.oracle.compaction import superseding
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import Place, Position, Row, known, position
@@ -249,7 +250,7 @@ def truncations(fates: Fates) -> list[Finding]:
 def _is_truncated(fates: Fates, message: Message, attempt: Attempt, at: Position) -> bool:
     is_absent = at not in fates.history.records and fates.history.log_covers(at, attempt.done_at)
     keys = known([attempt.row.get("key_hash")])
-    return is_absent and fates.superseding(message, at, attempt.done_at, keys) is None
+    return is_absent and superseding(fates, message, at, attempt.done_at, keys) is None
 
 
 def torn_transactions(fates: Fates) -> list[Finding]:

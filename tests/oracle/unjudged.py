@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.oracle.contents import HASHES
 from tests.oracle.history import History
 from tests.oracle.queues import is_queue
 
@@ -35,20 +36,19 @@ NOT_BY_CONTENT = (
     BreakClass.REORDER_OUTPUT,
 )
 """Which of several equal payloads an effect is, nobody can tell: neither what else they carry, nor their order."""
+_SHOWING = (Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
 _NOT_OF_QUEUES = (BreakClass.SKIPPED, BreakClass.REORDER_CONSUMER, BreakClass.COMMIT_STALE)
 _HISTORY_ONLY = (BreakClass.COMMIT_AHEAD, BreakClass.COMMIT_REGRESSION, BreakClass.COMMIT_STALE)
 
 
 def not_judged(history: History) -> list[dict[str, str]]:
     """Return each class that an undeclared ledger or a missing column leaves unjudged, with what it needs."""
-    needs: dict[str, str] = {}
-    for name, ledgers in _LEDGERS.items():
-        missing = [ledger for ledger in ledgers if ledger not in history.contract.ledgers]
-        if missing:
-            needs[name] = str(missing[0])
+    needs = _by_ledgers(history)
     for name, column in _COLUMNS.items():
         if not history.has_column(Ledger.PRODUCED, column):
             needs[name] = f"produced.{column}"
+        elif name in HASHES and not any(history.has_column(ledger, column) for ledger in _SHOWING):
+            needs[name] = f"{history.output}.{column}"
     for name in _HISTORY_ONLY:
         if name not in needs and not history.has_column(Ledger.COMMITTED, "committed_at"):
             needs[name] = "committed.committed_at"
@@ -58,10 +58,18 @@ def not_judged(history: History) -> list[dict[str, str]]:
     for column in ("consumer_id", "generation"):
         if not history.has_column(reader, column):
             needs[BreakClass.REORDER_CONSUMER] = f"{reader}.{column}"
-    if is_queue(history.contract):
-        needs |= dict.fromkeys(_NOT_OF_QUEUES, "consumption: log")
     needs = _by_ordering(history) | needs | _by_identity(history.contract.identity)
     return [{"class": str(name), "needs": need} for name, need in sorted(needs.items())]
+
+
+def _by_ledgers(history: History) -> dict[str, str]:
+    """Return what undeclared ledgers leave unjudged, and how the group takes its messages."""
+    needs: dict[str, str] = {}
+    for name, ledgers in _LEDGERS.items():
+        missing = [ledger for ledger in ledgers if ledger not in history.contract.ledgers]
+        if missing:
+            needs[name] = str(missing[0])
+    return needs | (dict.fromkeys(_NOT_OF_QUEUES, "consumption: log") if is_queue(history.contract) else {})
 
 
 def _may_tell_of_loss(history: History) -> bool:

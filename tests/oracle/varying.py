@@ -248,6 +248,8 @@ def carry_headers(rng: Random, rows: Rows) -> None:
             name = row.get("message_id")
             if name is not None:
                 row["header_hash"] = "other" if rng.random() < changed else f"t-{name}"
+            else:
+                row["content"] = "unknown"
             if ledger is LOG:
                 row["timestamp_type"] = kind
             elif name in sent and rng.random() > changed:
@@ -290,7 +292,6 @@ VARIATIONS: tuple[Variation, ...] = (
     touch_deadlines,
     deliver_many_times,
     deliver_in_one_moment,
-    carry_headers,
     share_out,
     assign,
     number_deliveries,
