@@ -92,7 +92,9 @@ def batches(histories: Sequence[History]) -> list[Batch]:
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
         terms = history.contract.model_copy(update=promised).to_json()
-        shown = tuple(sorted((ledger, *sorted(found & _CONTENTS)) for ledger, found in history.present.items()))
+        shown = tuple(
+            sorted((ledger, *sorted(found & _CONTENTS)) for ledger, found in history.present.items())
+        )
         key = (terms, history.window, coverage, undated, tuple(sorted(history.rows)), shown, alone)
         groups[key].append(place)
     return [Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
