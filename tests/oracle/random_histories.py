@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW, contract_for
 from tests.oracle.faults import draw_faults
 from tests.oracle.history import OracleCoverage
+from tests.oracle.misleading import crowd_into_one_key
 from tests.oracle.simulating import Row, Simulation
 from tests.oracle.varying import EDGES, carry_headers, varied
 
@@ -26,7 +27,7 @@ _PAYLOADS = ("x", "y", "z")
 GUARANTEES = ("at_most_once", "at_least_once", "exactly_once", "exactly_once")
 ORDERINGS = ("none", "none", "partition", "key")
 _PLACE = ("message_id", "topic", "partition", "offset", "leader_epoch")
-_CONTENT = (*_PLACE, "key_hash", "payload_hash", "header_hash", "record_timestamp")
+_CONTENT = (*_PLACE, "key_hash", "payload_hash", "header_hash", "record_timestamp", "content")
 _READER = (
     "consumer_group",
     "consumer_id",
@@ -50,6 +51,7 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
             "intended_partition",
             "attempted_at",
             "completed_at",
+            "is_approximate",
             "outcome",
         }
     ),
@@ -180,7 +182,7 @@ class Setting:
     """What a family of histories has in common: terms, declared ledgers, and how far each is complete.
 
     `absent` are ledgers that the contract declares and nobody delivered, `lacking` the columns that a source has not,
-    `carries` says whether messages have headers and a time of their own.
+    `carries` says whether messages have headers and a time of their own, `unknown` in which columns null is unknown.
     """
 
     is_wild: bool
@@ -190,6 +192,7 @@ class Setting:
     absent: tuple[Ledger, ...]
     lacking: dict[Ledger, frozenset[str]]
     carries: bool = False
+    unknown: dict[str, list[str]] = field(default_factory=dict)
 
 
 def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[RandomHistory]:
@@ -216,7 +219,7 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     coverages = _coverages(rng, list(ledgers))
     lacking = {} if is_wild else _lacking(rng, terms, ledgers)
     carries = not is_wild and rng.random() < 0.3
-    return Setting(is_wild, terms, ledgers, coverages, absent, lacking, carries)
+    return Setting(is_wild, terms, ledgers, coverages, absent, lacking, carries, _unknown(rng, ledgers))
 
 
 def history_in(setting: Setting, rng: Random, name: str) -> RandomHistory:
@@ -236,7 +239,7 @@ def history_in(setting: Setting, rng: Random, name: str) -> RandomHistory:
     }
     return RandomHistory(
         name=name,
-        contract=contract_for([*rows, *setting.absent], setting.terms),
+        contract=contract_for([*rows, *setting.absent], setting.terms, setting.unknown),
         window=WINDOW,
         rows=rows,
         coverage=setting.coverage,
@@ -299,6 +302,8 @@ def _simulated_rows(rng: Random, setting: Setting) -> dict[Ledger, list[Row]]:
     }
     if setting.carries:
         carry_headers(rng, rows)
+    if terms.get("ordering") == "key" and rng.random() < 0.4:
+        crowd_into_one_key(rng, rows)
     told = varied(rng, rows)
     told[Ledger.DELIVERED] = _said_of_messages(rng, told[Ledger.DELIVERED])
     return _nameless(rng, told) if by_content else told
@@ -404,6 +409,14 @@ def _lacking(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...]) ->
         gone = {name for group in rng.sample(_SPARE[ledger], rng.choice((1, 1, 2))) for name in group}
         lacking[ledger] = frozenset(gone - _needed(terms, ledger))
     return lacking
+
+
+def _unknown(rng: Random, ledgers: tuple[Ledger, ...]) -> dict[str, list[str]]:
+    """Return now and then a content column of which the contract says that its nulls are not known."""
+    shown = [one for one in ledgers if one in NOT_CARRIED]
+    if rng.random() > 0.1:
+        return {}
+    return {str(rng.choice(shown)): [rng.choice(("payload_hash", "key_hash", "header_hash"))]}
 
 
 def _needed(terms: dict[str, Any], ledger: Ledger) -> set[str]:

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW
+from tests.oracle.misleading import MISLEADING
 
 from tieout.model import Ledger
 
@@ -35,7 +36,7 @@ _BOUNDS = ("log_start_offset", "last_stable_offset", "end_offset")
 def varied(rng: Random, rows: Rows, share: float = 0.1) -> Rows:
     """Return the rows told otherwise: each variation is chosen with this probability."""
     told = {ledger: [dict(row) for row in found] for ledger, found in rows.items()}
-    for variation in VARIATIONS:
+    for variation in (*VARIATIONS, *MISLEADING):
         if rng.random() < share:
             variation(rng, told)
     return told
