@@ -26,6 +26,11 @@ def cluster_settings(contract: Contract, connection: str) -> dict[str, str]:
 
 def _topic(contract: Contract) -> str | None:
     """Return the topic whose messages are judged: the log's, else the first ledger's that is one."""
+    return next(iter(topics_of(contract)), None)
+
+
+def topics_of(contract: Contract) -> tuple[str, ...]:
+    """Return the topics that the contract's ledgers name, the log's first."""
     order = (Ledger.LOG, *contract.ledgers)
     sources = (contract.ledgers[ledger].source for ledger in order if ledger in contract.ledgers)
-    return next((topic for source in sources if (topic := getattr(source, "topic", None))), None)
+    return tuple(dict.fromkeys(topic for source in sources if (topic := getattr(source, "topic", None))))

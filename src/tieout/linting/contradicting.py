@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tieout.contracts import Contract
-from tieout.linting.declaring import Pipeline, declared
+from tieout.linting.declaring import declared
 from tieout.linting.finding import Finding
+from tieout.linting.pipeline import Pipeline
 from tieout.linting.rule import Condition
 from tieout.linting.rules.output import survives_rereading
 from tieout.linting.rules.producer import is_idempotent
@@ -149,12 +150,12 @@ def contradictions(contract: Contract, statement: Mapping[str, Any]) -> tuple[Fi
     `value` is what is declared, None where the claim rests on a default. Nothing is raised. A statement without
     incidents, or a contract without settings, contradicts nothing.
     """
-    pipeline = declared(contract, asks=False)
+    pipelines = tuple(declared(contract, asks=False).pipelines())
     return tuple(
         finding
         for contradiction in CONTRADICTIONS
-        if contradiction.is_claimed(pipeline) is True
-        for finding in _found(contradiction, pipeline, statement)
+        if all(contradiction.is_claimed(pipeline) is True for pipeline in pipelines)
+        for finding in _found(contradiction, pipelines[0], statement)
     )
 
 

@@ -1,36 +1,28 @@
-"""What a contract declares of a pipeline's settings, with the defaults where it declares nothing.
-
-Truth has three values here: a condition holds, does not hold, or may hold, because a default depends on a version that
-the contract does not name, or a value is a placeholder that somebody else fills in.
-"""
+"""Reading what a contract declares of a pipeline's settings, in it and in the files and clusters that it names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
 from typing import Final
 
 from tieout.contracts import Contract
 from tieout.contracts.scalars import Setting
 from tieout.errors import ConnectionNotFoundError, SettingsFileError, SourceError
-from tieout.linting.clusters import cluster_settings
-from tieout.linting.defaults import CLIENTS, OLDEST, OTHER_NAMES, Default, defaults_of
-from tieout.linting.files import read_settings
-from tieout.linting.versions import ALL, Versions, split_client
-
-Truth = bool | None
+from tieout.linting.clusters import cluster_settings, topics_of
+from tieout.linting.defaults import CLIENTS, OLDEST, OTHER_NAMES
+from tieout.linting.naming import STYLED, canonical, meaning, restyled
+from tieout.linting.pipeline import SECTIONS, Part, Pipeline, Trouble
+from tieout.linting.reading import Place, Reading, read_settings
+from tieout.linting.reading.frameworks import SETS, framework_of, in_client_words
+from tieout.linting.values import LOOKED_AT
+from tieout.linting.valuing import judged_values
+from tieout.linting.versions import Versions, split_client
 
 CLIENT: Final = "client"
 FILE: Final = "file"
 CONNECTION: Final = "connection"
-SECTIONS: Final = (
-    "producer", "consumer", "broker", "connect", "connector", "streams",
-    "flink", "spark", "storm", "pulsar", "activemq",
-)  # fmt: skip
-"""The parts of a pipeline, in the order in which they are told."""
-
-STANDALONE: Final = "offset.storage.file.filename"
-"""What only a standalone worker of Kafka Connect has."""
 
 _OF_CLIENTS: Final = ("producer", "consumer")
 _ASKED: Final = ("broker",)
@@ -39,218 +31,230 @@ _ADVICE: Final = {
     CONNECTION: "name a connection to the cluster, and see that it answers",
 }
 _SOFTWARE: Final = {"broker": "kafka"}
-_SAME: Final = {
-    "librdkafka": {
-        "request.required.acks": "acks",
-        "message.send.max.retries": "retries",
-        "max.in.flight": "max.in.flight.requests.per.connection",
-    },
-    "kafka": {"default.replication.factor": "replication.factor", "log.retention.ms": "retention.ms"},
-    "spark": {"spark.sql.streaming.checkpointLocation": "checkpointLocation"},
-}
-"""Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
-
-_ANY_CASE: Final = {
-    "spark": ("checkpointLocation", "failOnDataLoss", "startingOffsets", "kafka.isolation.level")
-}
-"""Settings that a program knows in whatever case they are written."""
-
-_RETENTION: Final = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
-"""Settings that say `retention.ms` in another unit, the one that counts first."""
-
-_WORDS: Final = {
-    "-1": {"acks": "all"},
-    "largest": {"auto.offset.reset": "latest"},
-    "end": {"auto.offset.reset": "latest"},
-    "smallest": {"auto.offset.reset": "earliest"},
-    "beginning": {"auto.offset.reset": "earliest"},
-    "error": {"auto.offset.reset": "none"},
-}
-"""Values that mean the same as another."""
-
-
-def either(*truths: Truth) -> Truth:
-    """Return whether one of them holds.
-
-    >>> either(False, None), either(None, True), either(False, False)
-    (None, True, False)
-    """
-    return True if True in truths else None if None in truths else False
-
-
-def both(*truths: Truth) -> Truth:
-    """Return whether all of them hold.
-
-    >>> both(True, None), both(None, False), both(True, True)
-    (None, False, True)
-    """
-    return False if False in truths else None if None in truths else True
-
-
-def never(truth: Truth) -> Truth:
-    """Return whether it does not hold.
-
-    >>> never(None), never(True)
-    (None, False)
-    """
-    return None if truth is None else not truth
+_PROFILE: Final = "spring.profiles.active"
+_MOST_NAMES: Final = 4
+_MOST_PIPELINES: Final = 500
 
 
 @dataclass(frozen=True)
-class Part:
-    """One section of a contract's settings: what is set, by whom, and what holds where nothing is set."""
+class _Source:
+    """Settings that are not written in the contract, and where they are: in a file's place, or in a cluster."""
 
-    section: str
-    software: tuple[str, ...] = ()
-    versions: Versions = ALL
-    settings: Mapping[str, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    is_declared: bool = False
+    label: str
+    settings: Mapping[str, str]
+    where: Mapping[str, str]
+    framework: str = ""
+    is_literal: bool = False
 
-    def has(self, setting: str) -> bool:
-        """Return whether the setting is set to something."""
-        return bool(self.settings.get(setting))
 
-    def text(self, setting: str) -> str | None:
-        """Return the value as it was written, None where it is not set."""
-        return self.settings.get(setting)
-
-    def defaults(self, setting: str) -> tuple[Default, ...]:
-        """Return the defaults that may apply."""
-        return tuple(defaults_of(self.software, setting, self.versions))
-
-    def values(self, setting: str) -> tuple[str | None, ...]:
-        """Return the values that may apply, in lower case; None is one that nobody here knows."""
-        value = self.settings.get(setting)
-        if value is None:
-            known = self.defaults(setting)
-            values = {default.value.lower() for default in known}
-            is_everywhere = {default.software for default in known} == set(self.software)
-            return (*values,) if is_everywhere or not known else (*values, None)
-        return (None,) if "${" in value else (_meaning(setting, value),)
-
-    def is_any(self, setting: str, *wanted: str) -> Truth:
-        """Return whether the setting is one of the values; without value or default it is none of them."""
-        held = [None if value is None else value in wanted for value in self.values(setting)]
-        if not held or not any(each is not False for each in held):
-            return False
-        return True if all(held) else None
-
-    def is_below(self, setting: str, limit: float) -> Truth:
-        """Return whether the setting is a number below the limit."""
-        held: list[Truth] = []
-        for value in self.values(setting):
-            try:
-                held.append(float(value or "") < limit)
-            except ValueError:
-                held.append(None)
-        if not held or not any(each is not False for each in held):
-            return False
-        return True if all(held) else None
-
-    def runs_since(self, version: str) -> Truth:
-        """Return whether the part runs that version or a later one."""
-        if not self.versions.overlap(version, ""):
-            return False
-        return True if self.versions.within(version) else None
+_NOWHERE: Final = _Source("", {}, {})
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """Something about the declaration itself: a file that does not read, a word that means nothing here."""
-
-    rule: str
-    section: str
-    setting: str
-    value: str
-    failure: str
-    advice: str
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """A contract with everything that is declared about how its pipeline is set."""
+class Declared:
+    """A contract's parts, each as often as its file has places that differ, and what is wrong with the declaration."""
 
     contract: Contract
-    parts: Mapping[str, Part]
-    troubles: tuple[Trouble, ...] = ()
+    parts: Mapping[str, tuple[Part, ...]]
+    troubles: tuple[Trouble, ...]
 
     def __getitem__(self, section: str) -> Part:
-        """Return a section, an empty one where the contract does not have it."""
-        return self.parts[section]
+        """Return a section's part, the first of several."""
+        return self.parts[section][0]
 
-    @property
-    def has_exact_sources(self) -> Truth:
-        """Whether Connect's workers write sources in transactions, which a standalone worker never does."""
-        connect = self["connect"]
-        is_standalone = connect.has(STANDALONE)
-        return both(not is_standalone, connect.is_any("exactly.once.source.support", "enabled"))
-
-    @property
-    def has_transactions(self) -> Truth:
-        """Whether the topic's records are written in transactions."""
-        connect, streams, producer = self["connect"], self["streams"], self["producer"]
-        known = (
-            producer.has("transactional.id"),
-            self.has_exact_sources if connect.is_declared else False,
-            streams.is_any("processing.guarantee", *EXACTLY_ONCE) if streams.is_declared else False,
-        )
-        if True in known or producer.is_declared or connect.is_declared or streams.is_declared:
-            return either(*known)
-        return None
+    def pipelines(self) -> Iterator[Pipeline]:
+        """Yield the pipelines that may be meant: each place of each part with each of the others."""
+        chosen = product(*(self.parts[section] for section in SECTIONS))
+        for parts in islice(chosen, _MOST_PIPELINES):
+            yield Pipeline(self.contract, dict(zip(SECTIONS, parts, strict=True)))
 
 
-EXACTLY_ONCE: Final = ("exactly_once", "exactly_once_beta", "exactly_once_v2")
-
-
-def declared(contract: Contract, *, asks: bool = True) -> Pipeline:
+def declared(contract: Contract, *, asks: bool = True) -> Declared:
     """Return what the contract declares, having read the files and asked the cluster that it names.
 
     What cannot be read or asked becomes a trouble. Without `asks` no cluster is asked, and nothing is known of it.
     """
-    parts, troubles = {}, []
+    parts: dict[str, tuple[Part, ...]] = {}
+    troubles: list[Trouble] = []
     for section in SECTIONS:
         given: Mapping[str, Setting] = getattr(contract.settings, section)
-        part, found = _part(contract, section, given, asks=asks)
-        parts[section] = part
+        parts[section], found = _Section(contract, section, given).parts(asks=asks)
         troubles += found
-    return Pipeline(contract, parts, tuple(troubles))
+    return Declared(contract, parts, tuple(dict.fromkeys(troubles)))
 
 
-def _part(
-    contract: Contract, section: str, given: Mapping[str, Setting], *, asks: bool
-) -> tuple[Part, list[Trouble]]:
-    troubles = []
-    told = (CLIENT, FILE, CONNECTION) if section in _ASKED else (CLIENT, FILE)
-    own = {name: _written(value) for name, value in given.items() if name not in told}
-    software, versions, unknown = _software(section, _written(given.get(CLIENT, "")))
-    if unknown is not None:
-        troubles.append(unknown)
-    own = _canonical(software, own)
-    read: dict[str, str] = {}
-    files: dict[str, str] = {}
-    for key in told[1:]:
-        named = _written(given.get(key, ""))
-        if not named or (key == CONNECTION and not asks):
-            continue
+class _Section:
+    """One section of a contract's settings while it is read."""
+
+    def __init__(self, contract: Contract, section: str, given: Mapping[str, Setting]) -> None:
+        self.contract = contract
+        self.section = section
+        self.given = {name: _written(value) for name, value in given.items()}
+        self.troubles: list[Trouble] = []
+
+    def parts(self, *, asks: bool) -> tuple[tuple[Part, ...], list[Trouble]]:
+        """Return the part once for each place that its file has, and what is wrong with it."""
+        client = self.given.get(CLIENT, "")
+        software, versions, unknown = _software(self.section, client)
+        if unknown is not None:
+            self.troubles.append(unknown)
+        told = (CLIENT, FILE, CONNECTION) if self.section in _ASKED else (CLIENT, FILE)
+        own = {name: value for name, value in self.given.items() if name not in told}
+        is_styled = software == ("kafka-python",) or client.lower().startswith(STYLED)
+        empty = Part(self.section, software, versions, is_declared=bool(self.given))
+        base = replace(empty, settings=canonical(software, self._restyled(own) if is_styled else own))
+        sources = self._sources(base, any_style=is_styled or "kafka-python" in software, asks=asks)
+        is_understood = sources is not None
+        parts = [self._judged(base, source, is_understood=is_understood) for source in sources or [_NOWHERE]]
+        return tuple(parts), self.troubles
+
+    def _restyled(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Return what the contract says of a client that writes names and words in its own way, in Kafka's."""
+        names = {restyled(self.section, name): name for name in own}
+        return in_client_words(Place(settings={name: own[old] for name, old in names.items()}, written=names))
+
+    def _sources(self, base: Part, *, any_style: bool, asks: bool) -> list[_Source] | None:
+        """Return the places of the file, or what the cluster says; None where they tell nothing."""
+        connection = self.given.get(CONNECTION, "") if self.section in _ASKED else ""
+        file = self.given.get(FILE, "")
+        found: list[_Source] | None = [_NOWHERE]
         try:
-            found = _canonical(software, _read(contract, key, named))
+            if file:
+                found = self._of_file(file, base, any_style=any_style)
+            if connection and asks:
+                asked = canonical(base.software, cluster_settings(self.contract, connection))
+                label = f"the cluster of connection {connection}"
+                where = dict.fromkeys(asked, label)
+                found = [
+                    replace(
+                        each, settings={**each.settings, **asked}, where={**each.where, **where}, label=label
+                    )
+                    for each in found or [_NOWHERE]
+                ]
         except (SettingsFileError, SourceError, ConnectionNotFoundError) as error:
-            troubles.append(Trouble("settings_unreadable", section, key, named, str(error), _ADVICE[key]))
-            continue
-        label = named if key == FILE else f"the cluster of connection {named}"
-        troubles += [
-            _disagreement(section, name, own[name], found[name], label)
-            for name in sorted(own.keys() & found.keys())
-            if _meaning(name, own[name]) != _meaning(name, found[name])
-        ]
-        read, files = {**read, **found}, {**files, **dict.fromkeys(found, label)}
-    return Part(section, software, versions, {**own, **read}, files, bool(given)), troubles
+            key = FILE if isinstance(error, SettingsFileError) else CONNECTION
+            self._tell("settings_unreadable", key, self.given[key], str(error), _ADVICE[key])
+            return None
+        return found
+
+    def _of_file(self, file: str, base: Part, *, any_style: bool) -> list[_Source] | None:
+        reading = read_settings(
+            self.contract.base_dir / file,
+            self.section,
+            versions=base.versions,
+            profile=base.settings.get(_PROFILE, ""),
+            any_style=any_style,
+        )
+        for note in reading.notes:
+            self._tell("file_read_as", FILE, file, f"{file} {note}", "see that the program reads it so")
+        for warning in reading.warnings:
+            self._tell(
+                "file_not_read", FILE, file, f"{file} {warning}", "name the file that the program reads"
+            )
+        if not reading.places:
+            self._tell(
+                "settings_not_understood",
+                FILE,
+                file,
+                _nothing_known(self.section, file, reading),
+                _UNDERSTOOD,
+            )
+            return None
+        places = _different(self.section, _meant(reading.places, self._names(base)))
+        if len(places) > 1:
+            names = [place.name or "the top" for place in places]
+            failure = (
+                f"{file} has settings for {self.section} in {len(places)} places that differ: {_some(names, '; ')}. "
+                "Which of them is meant is left open"
+            )
+            self._tell("settings_several", FILE, file, failure, _CHOICE)
+        return [self._source(file, place, reading, base, is_one=len(places) == 1) for place in places]
+
+    def _source(self, file: str, place: Place, reading: Reading, base: Part, *, is_one: bool) -> _Source:
+        settings = canonical(base.software, in_client_words(place))
+        label = file if is_one else f"{file} ({place.name or 'the top'})"
+        where = dict.fromkeys(settings, label)
+        for name, written in place.written.items():
+            if name in where and written not in (name, *settings):
+                where[name] = f"{label}: {written}"
+        return _Source(label, settings, where, framework_of(place), reading.is_literal)
+
+    def _names(self, base: Part) -> frozenset[str]:
+        """Return what a place that is meant may be called: the connector, the group, the topics of the contract."""
+        own = base.settings.get("name", "")
+        group = self.contract.group
+        names = {own} if own else {group, group.removeprefix("connect-"), *topics_of(self.contract)}
+        return frozenset(name for name in names if name)
+
+    def _judged(self, base: Part, source: _Source, *, is_understood: bool) -> Part:
+        """Return the part with the place's settings, which count before the contract's, and what their values are."""
+        for name in sorted(base.settings.keys() & source.settings.keys()):
+            own, read = base.settings[name], source.settings[name]
+            if meaning(name, own) != meaning(name, read):
+                failure = (
+                    f"the contract says {own}, and {source.label} says {read}, "
+                    "which is what the program goes by, so it counts"
+                )
+                advice = "leave the setting out of the contract, or make both say the same"
+                self._tell("settings_disagree", name, own, failure, advice)
+        sets = SETS.get(source.framework, {}).get(self.section, {})
+        part = replace(
+            base,
+            software=("java",) if source.framework and CLIENT not in self.given else base.software,
+            settings={**sets, **base.settings, **source.settings},
+            files={**dict.fromkeys(sets, f"{source.label}, by {source.framework}"), **source.where},
+            is_understood=is_understood,
+        )
+        unknown, troubles = judged_values(part, source.where if source.is_literal else ())
+        self.troubles += troubles
+        return replace(part, unknown=unknown)
+
+    def _tell(self, rule: str, setting: str, value: str, failure: str, advice: str) -> None:
+        self.troubles.append(Trouble(rule, self.section, setting, value, failure, advice))
 
 
-def _read(contract: Contract, key: str, named: str) -> dict[str, str]:
-    """Return the settings where they really are: in a file, or in what a cluster answers."""
-    return read_settings(contract.base_dir / named) if key == FILE else cluster_settings(contract, named)
+_UNDERSTOOD: Final = (
+    "name the file, or the part of it, that holds the settings under the names that the program knows, or write them "
+    "into the contract"
+)
+_CHOICE: Final = "say which is meant: by name, as in connector: {name: orders-sink}, or in a file of its own"
+
+
+def _nothing_known(section: str, file: str, reading: Reading) -> str:
+    found = f"it holds {_some(reading.names)}" if reading.names else "it holds none at all"
+    return f"{file}: no setting for {section} is known in it, so nothing is known of how that is set; {found}"
+
+
+def _some(names: Sequence[str], between: str = ", ") -> str:
+    """Return the first names, and how many more there are.
+
+    >>> _some(["a", "b", "c", "d", "e", "f"])
+    'a, b, c, d and 2 more'
+    """
+    more = len(names) - _MOST_NAMES
+    return between.join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _different(section: str, places: Sequence[Place]) -> tuple[Place, ...]:
+    """Return the places without those that set what rules look at as one before them does."""
+    kept: dict[tuple[object, ...], Place] = {}
+    for place in places:
+        said = sorted(item for item in place.settings.items() if item[0] in LOOKED_AT[section])
+        kept.setdefault((framework_of(place), *(item for item in said if item[0] != "name")), place)
+    return tuple(kept.values())
+
+
+def _meant(places: tuple[Place, ...], names: frozenset[str]) -> tuple[Place, ...]:
+    """Return the places that are called by one of the names, or all where none is."""
+    called = ("name", "group.id", "topic")
+    return (
+        tuple(
+            place
+            for place in places
+            if names & {place.settings.get(setting, "") for setting in called} or names & set(place.path[-1:])
+        )
+        or places
+    )
 
 
 def _software(section: str, client: str) -> tuple[tuple[str, ...], Versions, Trouble | None]:
@@ -265,38 +269,6 @@ def _software(section: str, client: str) -> tuple[tuple[str, ...], Versions, Tro
     failure = "the program's defaults are not known, so those of all known ones are taken as possible"
     advice = f"write one of {', '.join(own)}, and its version: {own[0]}-4.0"
     return own, Versions(), Trouble("client_unknown", section, CLIENT, client, failure, advice)
-
-
-def _disagreement(section: str, name: str, own: str, read: str, file: str) -> Trouble:
-    return Trouble(
-        "settings_disagree",
-        section,
-        name,
-        own,
-        f"the contract says {own}, and {file} says {read}, which is what the program goes by, so it counts",
-        "leave the setting out of the contract, or make both say the same",
-    )
-
-
-def _canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings under the names that the rules know."""
-    if software == ("kafka-python",):
-        return {name.replace("_", "."): value for name, value in settings.items()}
-    same = {other: name for program in software for other, name in _SAME.get(program, {}).items()}
-    renamed = {same[name]: value for name, value in settings.items() if name in same}
-    known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
-    cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
-    known = {cases.get(name.lower(), name): value for name, value in known.items()}
-    if software == ("kafka",):
-        for name, unit in _RETENTION.items():
-            if name in known and known[name].lstrip("-").isdigit():
-                known.setdefault("retention.ms", str(int(known[name]) * unit))
-    return known
-
-
-def _meaning(setting: str, value: str) -> str:
-    lower = value.lower()
-    return _WORDS.get(lower, {}).get(setting, lower)
 
 
 def _written(value: Setting) -> str:

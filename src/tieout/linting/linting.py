@@ -10,9 +10,12 @@ from difflib import get_close_matches
 from typing import Final
 
 from tieout.contracts import Contract
-from tieout.linting.declaring import Pipeline, Trouble, declared
+from tieout.linting.catalogue import is_exact, known_name, tokens
+from tieout.linting.declaring import Declared, declared
 from tieout.linting.defaults import DEFAULTS
 from tieout.linting.finding import Finding
+from tieout.linting.pipeline import SECTIONS, Part, Pipeline, Trouble, Truth
+from tieout.linting.placeholders import is_placeholder
 from tieout.linting.rule import Rule
 from tieout.linting.rules import RULES
 from tieout.linting.rules.output import OWN_WORDS, WORDS_OF, WORDS_OF_PARTS
@@ -22,10 +25,17 @@ from tieout.verdicts import Effect, effect_of
 UNREADABLE: Final = "settings_unreadable"
 DECLARATION: Final = {
     UNREADABLE: Severity.CRITICAL,
+    "settings_not_understood": Severity.CRITICAL,
+    "value_unknown": Severity.CRITICAL,
     "settings_disagree": Severity.CRITICAL,
+    "settings_several": Severity.WARNING,
+    "file_not_read": Severity.WARNING,
+    "value_quoted": Severity.WARNING,
     "client_unknown": Severity.WARNING,
     "word_unknown": Severity.WARNING,
     "setting_misspelt": Severity.WARNING,
+    "value_open": Severity.INFO,
+    "file_read_as": Severity.INFO,
 }
 """What can be wrong with a declaration itself, and how loudly it is told."""
 
@@ -34,8 +44,8 @@ _BUDGETS: Final = {
     BreakClass.TORN_TRANSACTION: "loss_ratio",
     BreakClass.OUTPUT_DUPLICATE: "duplicate_ratio",
 }
-_ALMOST: Final = 0.9
-"""From which likeness on a name is taken for another one misspelt: one letter in ten."""
+_ALMOST: Final = 0.85
+"""From which likeness on a name is taken for another one misspelt."""
 
 _CONTRACT_PAGE: Final = "docs/reference/linter.md"
 
@@ -46,26 +56,49 @@ def findings(contract: Contract) -> tuple[Finding, ...]:
     Nothing is raised: a settings file that cannot be read is a finding, `settings_unreadable`. A contract without
     settings has no findings, which says nothing about its pipeline.
     """
-    pipeline = declared(contract)
+    known = declared(contract)
+    pipelines = tuple(known.pipelines())
+    troubles = (*known.troubles, *dict.fromkeys((*_unknown_words(known), *_misspelt(known))))
     found = [
-        *(
-            _trouble(trouble)
-            for trouble in (*pipeline.troubles, *_unknown_words(pipeline), *_misspelt(pipeline))
-        ),
-        *(finding for rule in RULES for finding in _broken(rule, pipeline)),
+        *(_trouble(trouble) for trouble in troubles),
+        *(finding for rule in RULES for finding in _broken(rule, pipelines)),
     ]
     return tuple(sorted(found, key=lambda finding: -finding.severity.rank))
 
 
-def _broken(rule: Rule, pipeline: Pipeline) -> Iterator[Finding]:
-    """Yield the rule's finding where it holds, or may hold, and the guarantee cares."""
-    holds = rule.holds(pipeline)
-    severity = _severity(rule, pipeline.contract)
-    if holds is False or severity is None:
+def _broken(rule: Rule, pipelines: tuple[Pipeline, ...]) -> Iterator[Finding]:
+    """Yield the rule's findings, one for each value in question, where it holds or may hold and the guarantee cares."""
+    severity = _severity(rule, pipelines[0].contract)
+    if severity is None:
         return
+    held: dict[str | None, tuple[Part, list[Truth]]] = {}
+    for pipeline in pipelines:
+        part = pipeline[rule.section]
+        held.setdefault(part.text(rule.setting), (part, []))[1].append(_holds(rule, pipeline))
+    for part, truths in held.values():
+        is_certain = len(held) == 1 and all(truth is True for truth in truths)
+        if any(truth is not False for truth in truths):
+            yield _finding(rule, part, severity, is_certain=is_certain)
+
+
+def _holds(rule: Rule, pipeline: Pipeline) -> Truth:
+    """Return whether the rule holds; not at all where it would speak of a setting of which nothing is known."""
     part = pipeline[rule.section]
-    is_certain = holds is True
-    yield Finding(
+    is_set = part.has(rule.setting)
+    if (not part.is_understood and not is_set) or (
+        rule.setting in part.unknown and not _is_open(part, rule.setting)
+    ):
+        return False
+    holds = rule.holds(pipeline)
+    return None if holds and not pipeline.is_understood else holds
+
+
+def _is_open(part: Part, setting: str) -> bool:
+    return is_placeholder(part.text(setting) or "")
+
+
+def _finding(rule: Rule, part: Part, severity: Severity, *, is_certain: bool) -> Finding:
+    return Finding(
         rule=rule.name,
         severity=severity if is_certain or severity is Severity.INFO else Severity.WARNING,
         section=rule.section,
@@ -100,29 +133,52 @@ def _matters(contract: Contract, name: BreakClass) -> bool:
     return effect is Effect.WARNED
 
 
-def _unknown_words(pipeline: Pipeline) -> Iterator[Trouble]:
-    for part in pipeline.parts.values():
+def _unknown_words(known: Declared) -> Iterator[Trouble]:
+    for part in _parts(known):
         for setting, words in (*OWN_WORDS.items(), *WORDS_OF_PARTS.get(part.section, {}).items()):
             value = part.text(setting)
-            if value is not None and value.lower() not in words and "${" not in value:
+            if value is not None and value.lower() not in words and not is_placeholder(value):
                 failure = f"this word means nothing here, so nothing is known of {WORDS_OF[setting]}"
                 yield Trouble(
                     "word_unknown", part.section, setting, value, failure, f"one of: {', '.join(words)}"
                 )
 
 
-def _misspelt(pipeline: Pipeline) -> Iterator[Trouble]:
-    """Yield the settings that no rule knows and whose names are almost those of one, whose default would count."""
-    for part in pipeline.parts.values():
-        known = {rule.setting for rule in RULES if rule.section == part.section} | set(OWN_WORDS)
-        known |= {default.setting for default in DEFAULTS if default.software in part.software}
+def _misspelt(known: Declared) -> Iterator[Trouble]:
+    """Yield the settings that no program knows and whose names are almost those of one, whose default would count."""
+    for part in _parts(known):
+        looked_at = {rule.setting for rule in RULES if rule.section == part.section} | set(OWN_WORDS)
+        looked_at |= {default.setting for default in DEFAULTS if default.software in part.software}
         for setting, value in part.settings.items():
-            meant = [] if setting in known else get_close_matches(setting, known, n=1, cutoff=_ALMOST)
-            if meant:
-                failure = f"no setting of this name is known, so that {meant[0]} counts as not set"
+            meant = None if setting in looked_at else _almost(part.section, setting, looked_at)
+            if meant is not None:
+                failure = f"no setting of this name is known, so that {meant} counts as not set"
                 yield Trouble(
-                    "setting_misspelt", part.section, setting, value, failure, f"{meant[0]}, if that is meant"
+                    "setting_misspelt", part.section, setting, value, failure, f"{meant}, if that is meant"
                 )
+
+
+def _almost(section: str, setting: str, looked_at: set[str]) -> str | None:
+    """Return the setting that is meant by a name: written in another way, below another name, or with a slip."""
+    if is_exact(section, setting):
+        return None
+    segments = setting.split(".")
+    for start in range(len(segments)):
+        name = known_name(section, ".".join(segments[start:]))
+        if name in looked_at and (start == 0 or "." in name):
+            return name
+    by_words = {_in_words(name): name for name in sorted(looked_at)}
+    close = get_close_matches(_in_words(setting), by_words, n=1, cutoff=_ALMOST)
+    return by_words[close[0]] if close else None
+
+
+def _in_words(name: str) -> str:
+    return ".".join(tokens(name))
+
+
+def _parts(known: Declared) -> Iterator[Part]:
+    for section in SECTIONS:
+        yield from known.parts[section]
 
 
 def _trouble(trouble: Trouble) -> Finding:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tieout.linting.contradicting import CONTRADICTIONS
-from tieout.linting.declaring import SECTIONS
 from tieout.linting.defaults import CLIENTS, DEFAULTS, OLDEST, OTHER_NAMES
 from tieout.linting.linting import DECLARATION
+from tieout.linting.pipeline import SECTIONS
+from tieout.linting.reading.frameworks import SETS
 from tieout.linting.rules import RULES
 from tieout.linting.rules.output import COMMITS, OUTPUT
+from tieout.linting.values import LOOKED_AT
 
 _PARTS: Final = {
     "producer": "A Kafka producer.",
@@ -61,7 +63,26 @@ def linter_page() -> str:
         oldest=OLDEST,
         commits=COMMITS,
         output=OUTPUT,
+        sets=SETS,
+        values={section: dict(_values(section)) for section in SECTIONS},
     )
+
+
+def _values(section: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a part that do not take any text, and what they take, by program where those differ."""
+    for setting, kinds in LOOKED_AT[section].items():
+        told = {
+            program: " or ".join(
+                kind.expected + (f" from {kind.since}" if kind.since else "") for kind in each
+            )
+            for program, each in kinds.items()
+            if not any(kind.is_free for kind in each)
+        }
+        if told:
+            yield (
+                setting,
+                "; ".join(f"{program}: {words}" if program else words for program, words in told.items()),
+            )
 
 
 def _words(words: Iterable[str]) -> str:

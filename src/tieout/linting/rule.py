@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tieout.linting.declaring import Pipeline, Truth, both
+from tieout.linting.pipeline import Pipeline, Truth, both
 from tieout.model import BreakClass, Cause, Severity
 
 Condition = Callable[[Pipeline], Truth]

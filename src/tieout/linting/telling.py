@@ -25,7 +25,7 @@ def _lines(finding: Finding) -> Iterator[str]:
     head = f"  {finding.severity.value:<8}  {plain(finding.subject)}"
     what = ", ".join(finding.classes) or "no class of messages"
     if finding.severity is Severity.INFO:
-        yield f"{head}: {what} ({finding.rule})"
+        yield f"{head}: {what if finding.classes else plain(finding.failure)} ({finding.rule})"
         return
     yield head + ("" if finding.is_certain else "; may be so, by a version or value that is left open")
     if finding.file:

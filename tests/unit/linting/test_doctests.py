@@ -7,10 +7,15 @@ from types import ModuleType
 
 import pytest
 
-from tieout.linting import declaring, defaults, files, versions
+from tieout.linting import catalogue, declaring, defaults, naming, pipeline, placeholders, valuing, versions
+from tieout.linting.reading import entries, lines, templates
+
+MODULES = (
+    catalogue, declaring, defaults, naming, pipeline, placeholders, valuing, versions, entries, lines, templates,
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [declaring, defaults, files, versions], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_doctests(module: ModuleType) -> None:
     """Each module has examples, and they are true."""
     found = doctest.testmod(module)

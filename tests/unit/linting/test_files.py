@@ -10,7 +10,7 @@ from tests.unit.linting.contracts import contract
 from tieout.errors import SettingsFileError
 from tieout.linting import findings
 from tieout.linting.declaring import declared
-from tieout.linting.files import read_settings
+from tieout.linting.reading import read_settings
 from tieout.linting.telling import findings_text
 from tieout.model import Severity
 
@@ -39,9 +39,15 @@ def written(folder: Path, name: str, text: str) -> Path:
     return file
 
 
+def settings_in(file: Path, section: str) -> dict[str, str]:
+    """Return what the file's one place sets of the part."""
+    (place,) = read_settings(file, section).places
+    return dict(place.settings)
+
+
 def test_properties_are_read_as_java_reads_them(tmp_path: Path) -> None:
     """Three separators, comments, lines that go on, escapes; of a key given twice the last counts."""
-    assert read_settings(written(tmp_path, "p.properties", PROPERTIES)) == {
+    assert settings_in(written(tmp_path, "p.properties", PROPERTIES), "producer") == {
         "acks": "1",
         "enable.idempotence": "true",
         "retries": "5",
@@ -53,36 +59,60 @@ def test_properties_are_read_as_java_reads_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "settings"),
+    ("section", "name", "text", "settings"),
     [
         (
+            "connector",
             "c.json",
             '{"name": "s", "config": {"topics": "a", "tasks.max": 1, "x": null, "errors.tolerance": "all"}}',
-            {"topics": "a", "tasks.max": "1", "errors.tolerance": "all"},
+            {"name": "s", "topics": "a", "tasks.max": "1", "errors.tolerance": "all"},
         ),
-        ("c.json", '{"topics": "a", "connection.password": "hunter2"}', {"topics": "a"}),
+        ("connector", "c.json", '{"topics": "a", "connection.password": "hunter2"}', {"topics": "a"}),
         (
+            "flink",
             "config.yaml",
             "execution:\n  checkpointing:\n    interval: 10 s\n    unaligned: {enabled: true}\nlist: [1]\n",
             {"execution.checkpointing.interval": "10 s", "execution.checkpointing.unaligned.enabled": "true"},
         ),
-        ("flink-conf.yaml", "rest.port: 8081\nsecurity.ssl.key-password: hunter2\n", {"rest.port": "8081"}),
-        ("spark-defaults.conf", "spark.master  yarn\n", {"spark.master": "yarn"}),
+        (
+            "flink",
+            "flink-conf.yaml",
+            "rest.port: 8081\nsecurity.ssl.key-password: hunter2\n",
+            {"rest.port": "8081"},
+        ),
+        ("spark", "spark-defaults.conf", "spark.master  yarn\n", {"spark.master": "yarn"}),
+        ("producer", ".env", "export ACKS='1'\nLINGER_MS=5 # note\n", {"acks": "1", "linger.ms": "5"}),
     ],
 )
-def test_every_kind_of_file(tmp_path: Path, name: str, text: str, settings: dict[str, str]) -> None:
-    """A connector's JSON, Flink's YAML nested or flat, Spark's defaults."""
-    assert read_settings(written(tmp_path, name, text)) == settings
+def test_every_kind_of_file(
+    tmp_path: Path, section: str, name: str, text: str, settings: dict[str, str]
+) -> None:
+    """A connector's JSON, Flink's YAML nested or flat, Spark's defaults, variables."""
+    assert settings_in(written(tmp_path, name, text), section) == settings
+
+
+def test_utf16_is_read(tmp_path: Path) -> None:
+    """What PowerShell writes by default."""
+    file = tmp_path / "p.properties"
+    file.write_bytes("acks=1\r\n".encode("utf-16"))
+
+    assert settings_in(file, "producer") == {"acks": "1"}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("a.ini", "acks=1", "expected a file that ends in one of .properties, .conf, .json"),
+        ("a.ini", "acks=1", "expected a file that ends in one of .properties, .conf, .env, .json"),
         ("a.json", '{"password": "hunter2"', "a.json:1: not JSON"),
-        ("a.json", '["hunter2"]', "expected an object of settings, found list"),
+        ("a.json", '"hunter2"', "expected an object of settings, or a list of them, found str"),
         ("a.yaml", "password: hunter2\nb: [", "a.yaml:2: no YAML of settings"),
-        ("a.yaml", "", "a.yaml: no YAML of settings"),
+        ("a.yaml", "acks: hunter2\nacks: 1", "a.yaml:2: no YAML of settings: a key is given a second time"),
+        ("a.yaml", "a: &a [*a]", "a.yaml: expected at most 20000 values"),
+        (
+            "app.conf",
+            "kafka {\n  acks = hunter2\n}",
+            "app.conf:1: expected a setting on each line, found a brace",
+        ),
         ("none.properties", None, "none.properties: cannot be read: No such file or directory"),
     ],
 )
@@ -94,7 +124,7 @@ def test_what_cannot_be_read_is_told_without_its_content(
         written(tmp_path, name, text)
 
     with pytest.raises(SettingsFileError) as caught:
-        read_settings(tmp_path / name)
+        read_settings(tmp_path / name, "producer")
 
     assert told in str(caught.value)
     assert "hunter2" not in str(caught.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import either
+from tieout.linting.pipeline import either
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import redelivers
 from tieout.model import BreakClass, Cause, Severity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth, both, never
+from tieout.linting.pipeline import Pipeline, Truth, both, never
 from tieout.linting.rule import Rule, is_any, is_below
 from tieout.model import BreakClass, Cause, Severity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import STANDALONE, Pipeline, Truth, both, never
+from tieout.linting.pipeline import STANDALONE, Pipeline, Truth, both, never
 from tieout.linting.rule import Rule
 from tieout.linting.rules.output import survives_rereading, survives_resending
 from tieout.model import BreakClass, Cause, Ledger, Severity
@@ -20,7 +20,8 @@ def _is_sink(pipeline: Pipeline) -> bool:
 
 
 def _is_source(pipeline: Pipeline) -> bool:
-    return pipeline["connector"].is_declared and not _is_sink(pipeline)
+    connector = pipeline["connector"]
+    return connector.is_declared and connector.is_understood and not _is_sink(pipeline)
 
 
 def _has_plain_source(pipeline: Pipeline) -> Truth:
@@ -34,9 +35,14 @@ def _has_forgetful_source(pipeline: Pipeline) -> Truth:
 
 
 def _has_plain_producer(pipeline: Pipeline) -> Truth:
-    worker = pipeline["connect"].text(f"producer.{_IDEMPOTENCE}")
-    said = pipeline["connector"].text(f"producer.override.{_IDEMPOTENCE}") or worker or ""
-    return both(_has_plain_source(pipeline), said.lower() != "true")
+    connector, worker = pipeline["connector"], pipeline["connect"]
+    own = f"producer.override.{_IDEMPOTENCE}"
+    is_on = (
+        connector.is_any(own, "true")
+        if connector.has(own)
+        else worker.is_any(f"producer.{_IDEMPOTENCE}", "true")
+    )
+    return both(_has_plain_source(pipeline), never(is_on))
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:
@@ -59,10 +65,13 @@ def _queues_errors_unseen(pipeline: Pipeline) -> Truth:
 def _sink_reads_aborted(pipeline: Pipeline) -> Truth:
     if not _is_sink(pipeline):
         return False
-    level = pipeline["connector"].text("consumer.override.isolation.level") or pipeline["connect"].text(
-        "consumer.isolation.level"
+    connector, worker = pipeline["connector"], pipeline["connect"]
+    part, level = (
+        (connector, "consumer.override.isolation.level")
+        if connector.has("consumer.override.isolation.level")
+        else (worker, "consumer.isolation.level")
     )
-    return both(pipeline.has_transactions, level != "read_committed")
+    return both(pipeline.has_transactions, never(part.is_any(level, "read_committed")))
 
 
 RULES: Final = (

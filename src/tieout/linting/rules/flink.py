@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth, both, never
+from tieout.linting.pipeline import Pipeline, Truth, both, never
 from tieout.linting.rule import Rule, is_any, is_missing, reads_aborted
 from tieout.linting.rules.broker import longest_transaction
 from tieout.linting.rules.output import survives_rereading

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth
+from tieout.linting.pipeline import Pipeline, Truth
 from tieout.linting.rule import Condition
 
 COMMITS: Final = ("before processing", "after processing", "with the output")

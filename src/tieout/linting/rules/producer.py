@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import Part, Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import Part, Pipeline, Truth, both, either, never
 from tieout.linting.rule import Rule
 from tieout.linting.rules.broker import longest_transaction
 from tieout.linting.rules.output import survives_resending

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth, both, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, never
 from tieout.linting.rule import Rule, is_any, is_below
 from tieout.linting.rules.output import redelivers, survives_resending
 from tieout.model import BreakClass, Cause, Severity
@@ -24,7 +24,8 @@ def _doubles_sends(pipeline: Pipeline) -> Truth:
 
 
 def _is_non_persistent(pipeline: Pipeline) -> Truth:
-    return (pipeline["pulsar"].text("topic") or "").startswith("non-persistent://")
+    topics = pipeline["pulsar"].values("topic")
+    return either(*(None if topic is None else topic.startswith("non-persistent://") for topic in topics))
 
 
 def _expires(pipeline: Pipeline) -> Truth:

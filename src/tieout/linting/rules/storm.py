@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import Pipeline, Truth
+from tieout.linting.pipeline import Pipeline, Truth
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import survives_rereading
 from tieout.model import BreakClass, Cause, Severity

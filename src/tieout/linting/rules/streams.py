@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.declaring import EXACTLY_ONCE, Pipeline, Truth, both, never
+from tieout.linting.pipeline import EXACTLY_ONCE, Pipeline, Truth, both, either, never
 from tieout.linting.rule import Rule, is_any, is_below
 from tieout.model import BreakClass, Cause, Severity
 
@@ -14,8 +14,8 @@ _PRODUCTION_HANDLERS: Final = ("production.exception.handler", "default.producti
 
 
 def _continues(pipeline: Pipeline, *handlers: str) -> Truth:
-    classes = [pipeline["streams"].text(name) or "" for name in handlers]
-    return any("continue" in name.lower() for name in classes)
+    classes = [value for name in handlers for value in pipeline["streams"].values(name)]
+    return either(*(None if value is None else "continue" in value for value in classes))
 
 
 def _is_without_guarantee(pipeline: Pipeline) -> Truth:

@@ -1,0 +1,78 @@
+"""Settings under one name, and values under one word, where programs know several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tieout.linting.catalogue import known_name
+
+_SAME: Final = {
+    "librdkafka": {
+        "request.required.acks": "acks",
+        "message.send.max.retries": "retries",
+        "max.in.flight": "max.in.flight.requests.per.connection",
+    },
+    "kafka": {"default.replication.factor": "replication.factor", "log.retention.ms": "retention.ms"},
+    "spark": {"spark.sql.streaming.checkpointLocation": "checkpointLocation"},
+    "flink": {"sink.semantic": "sink.delivery-guarantee"},
+}
+"""Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
+
+_ANY_CASE: Final = {
+    "spark": ("checkpointLocation", "failOnDataLoss", "startingOffsets", "kafka.isolation.level")
+}
+"""Settings that a program knows in whatever case they are written."""
+
+_RETENTION: Final = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
+"""Settings that say `retention.ms` in another unit, the one that counts first."""
+
+_WORDS: Final = {
+    "-1": {"acks": "all"},
+    "largest": {"auto.offset.reset": "latest"},
+    "end": {"auto.offset.reset": "latest"},
+    "smallest": {"auto.offset.reset": "earliest"},
+    "beginning": {"auto.offset.reset": "earliest"},
+    "error": {"auto.offset.reset": "none"},
+    "t": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "true"),
+    "f": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "false"),
+    "1": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "true"),
+    "0": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "false"),
+}
+"""Values that mean the same as another."""
+
+STYLED: Final = ("kafka-python", "confluent-kafka-dotnet")
+"""Clients that write the names of settings in another way than the programs below them."""
+
+
+def meaning(setting: str, value: str) -> str:
+    """Return the value as the rules know it, in lower case.
+
+    >>> meaning("acks", "-1"), meaning("auto.offset.reset", "Smallest")
+    ('all', 'earliest')
+    """
+    lower = value.lower()
+    return _WORDS.get(lower, {}).get(setting, lower)
+
+
+def canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings under the names that the rules know."""
+    same = {other: name for program in software for other, name in _SAME.get(program, {}).items()}
+    renamed = {same[name]: value for name, value in settings.items() if name in same}
+    known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
+    cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
+    known = {cases.get(name.lower(), name): value for name, value in known.items()}
+    if software == ("kafka",):
+        for name, unit in _RETENTION.items():
+            if name in known and known[name].lstrip("-").isdigit():
+                known.setdefault("retention.ms", str(int(known[name]) * unit))
+    return known
+
+
+def restyled(section: str, name: str) -> str:
+    """Return the name of a setting as Kafka writes it, from a client that writes names in its own way.
+
+    >>> [restyled("consumer", name) for name in ("enable_auto_commit", "AutoOffsetReset", "x_y")]
+    ['enable.auto.commit', 'auto.offset.reset', 'x.y']
+    """
+    return known_name(section, name) or name.replace("_", ".")

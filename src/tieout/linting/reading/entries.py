@@ -1,0 +1,69 @@
+"""One document of a settings file as a flat list of names and values, each name with the path on which it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_PAIR: Final = re.compile(r"([A-Za-z_%][\w.%-]*)=(.*)", re.DOTALL)
+_BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One value and the segments of its name; from `leaf` on they are one key of the file, above it keys around it."""
+
+    segments: tuple[str, ...]
+    leaf: int
+    value: str
+    written: str
+
+
+def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
+    """Yield every value of the tree that is text.
+
+    Lists of `NAME=value`, and of a `name` and a `value`, are mappings; other lists are so by their elements' names.
+
+    >>> [(entry.written, entry.value) for entry in entries_of({"a": {"b.c": "1"}, "env": ["X_Y=2"]})]
+    [('a.b.c', '1'), ('env.X_Y', '2')]
+    """
+    if isinstance(tree, list):
+        tree = _mapping(tree)
+    for name, value in tree.items():
+        here = f"{written}.{name}" if written else name
+        segments = _segments(name)
+        if isinstance(value, dict | list):
+            yield from entries_of(value, (*above, *segments), here)
+        elif value is not None:
+            yield Entry((*above, *segments), len(above), value, here)
+
+
+def _segments(name: str) -> tuple[str, ...]:
+    """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`."""
+    if _VARIABLE.fullmatch(name):
+        return tuple(name.lower().split("_"))
+    plain = _BRACKETS.sub(r".\1", name)
+    return tuple(segment for segment in plain.split(".") if segment) or (name,)
+
+
+def _mapping(items: list[Any]) -> dict[str, Any]:
+    pairs = [_PAIR.fullmatch(item) if isinstance(item, str) else None for item in items]
+    if any(pairs):
+        return {pair[1]: pair[2] for pair in pairs if pair}
+    named: dict[str, Any] = {}
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            continue
+        if isinstance(item.get("name"), str) and "value" in item:
+            named[item["name"]] = item["value"]
+        else:
+            named[_name_of(item, index)] = item
+    return named
+
+
+def _name_of(item: dict[str, Any], index: int) -> str:
+    names = [item.get("name"), item.get("topic")]
+    return next((name for name in names if isinstance(name, str) and name), f"[{index}]")

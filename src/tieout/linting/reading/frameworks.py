@@ -1,0 +1,75 @@
+"""What frameworks do with the settings that they pass on: their own words for values, and what they commit when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tieout.linting.catalogue import squashed
+from tieout.linting.reading.places import Place
+
+SPRING_KAFKA: Final = "spring-kafka"
+SPRING_CLOUD_STREAM: Final = "spring-cloud-stream"
+SMALLRYE_KAFKA: Final = "smallrye-kafka"
+
+_PATHS: Final = {
+    SPRING_CLOUD_STREAM: ("spring", "cloud", "stream"),
+    SPRING_KAFKA: ("spring", "kafka"),
+    SMALLRYE_KAFKA: ("mp", "messaging"),
+}
+_MEANINGS: Final = {
+    "isolation.level": {"readcommitted": "read_committed", "readuncommitted": "read_uncommitted"},
+    "acks": {"leader": "1", "none": "0", "all": "all"},
+    "auto.offset.reset": {"latest": "latest", "earliest": "earliest", "none": "none", "error": "error"},
+}
+"""Words of frameworks, and of .NET, that mean a value; without case and separators."""
+
+SETS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    SPRING_KAFKA: {"consumer": {"enable.auto.commit": "false"}},
+    SPRING_CLOUD_STREAM: {
+        "consumer": {"enable.auto.commit": "false", "auto.offset.reset": "earliest"},
+        "producer": {"acks": "1"},
+    },
+    SMALLRYE_KAFKA: {"consumer": {"enable.auto.commit": "false"}, "producer": {"acks": "1"}},
+}
+"""What a framework sets where nobody else does: Spring for Apache Kafka, Message Listener Containers; Spring Cloud
+Stream, Kafka Binder (`earliest` is for a consumer with a group); SmallRye Reactive Messaging, Kafka Connector."""
+
+_ACK_MODE: Final = "listener.ack-mode"
+_COMMITTED_BY_CONTAINER: Final = ("record", "batch", "time", "count", "counttime")
+_AFTER_PROCESSING: Final = "after processing"
+
+
+def framework_of(place: Place) -> str:
+    """Return the framework that hands the place's settings to the client; empty where none is known."""
+    path = place.path
+    for name, words in _PATHS.items():
+        if any(path[at : at + len(words)] == words for at in range(len(path))):
+            return name
+    return ""
+
+
+def in_client_words(place: Place) -> dict[str, str]:
+    """Return the place's settings as the client is given them.
+
+    A value whose setting is written as a client writes it is left as it is: nobody translates it.
+    """
+    settings = {
+        name: _meant(name, value, place.written.get(name, name)) for name, value in place.settings.items()
+    }
+    mode = squashed(settings.pop(_ACK_MODE, ""))
+    if mode in _COMMITTED_BY_CONTAINER and not _commits_by_itself(settings):
+        settings["commits"] = _AFTER_PROCESSING
+    return settings
+
+
+def _meant(name: str, value: str, written: str) -> str:
+    key = written.rsplit(".", 1)[-1]
+    is_passed_on = (
+        key.isupper() or "_" in key or written == name or written.endswith((f".{name}", f"[{name}]"))
+    )
+    return value if is_passed_on else _MEANINGS.get(name, {}).get(squashed(value), value)
+
+
+def _commits_by_itself(settings: Mapping[str, str]) -> bool:
+    return settings.get("enable.auto.commit", "false").lower() == "true"

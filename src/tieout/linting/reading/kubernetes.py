@@ -1,0 +1,71 @@
+"""Kubernetes resources that hold settings: Strimzi's, Confluent's, Flink's and Spark's operators, config maps, pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+_SECTIONS: Final = {
+    "Kafka": ("broker",),
+    "KafkaNodePool": (),
+    "KafkaTopic": ("broker",),
+    "KafkaConnect": ("connect",),
+    "Connect": ("connect",),
+    "KafkaConnector": ("connector",),
+    "Connector": ("connector",),
+    "KafkaMirrorMaker2": ("connect", "connector"),
+    "KafkaUser": (),
+    "KafkaBridge": ("producer", "consumer"),
+    "FlinkDeployment": ("flink",),
+    "FlinkSessionJob": ("flink",),
+    "SparkApplication": ("spark",),
+    "ScheduledSparkApplication": ("spark",),
+}
+"""Whose settings a resource of an operator holds; one of any other kind may hold anybody's."""
+
+_HELD: Final = ("spec", "data", "stringData", "binaryData")
+
+
+def is_resource(tree: Any) -> bool:
+    """Return whether the document is a resource of Kubernetes, or a list of them."""
+    return isinstance(tree, dict) and isinstance(tree.get("kind"), str) and "apiVersion" in tree
+
+
+def resources(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the resources of a list, or the one that it is."""
+    items = tree.get("items")
+    if tree["kind"].endswith("List") and isinstance(items, list):
+        for item in items:
+            if isinstance(item, dict):
+                yield from resources({"kind": "", "apiVersion": "", **item})
+    else:
+        yield tree
+
+
+def settings_in(resource: dict[str, Any], section: str) -> tuple[str, dict[str, Any] | None]:
+    """Return what the resource is called and what it sets of the part, None where it is another part's."""
+    kind = str(resource["kind"])
+    metadata = resource.get("metadata")
+    name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+    label = f"{kind} {name}".strip()
+    if section not in _SECTIONS.get(kind, (section,)):
+        return label, None
+    spec = resource.get("spec")
+    if kind in ("KafkaTopic", "KafkaConnector", "Connector") and isinstance(spec, dict):
+        return label, _of_spec(kind, name, spec)
+    return label, {key: resource[key] for key in _HELD if isinstance(resource.get(key), dict)}
+
+
+def _of_spec(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a topic's or connector's settings in Kafka's words."""
+    own = spec.get("config") or spec.get("configs") or {}
+    settings = dict(own) if isinstance(own, dict) else {}
+    if kind == "KafkaTopic":
+        given = {
+            "replication.factor": spec.get("replicas"),
+            "partitions": spec.get("partitions") or spec.get("partitionCount"),
+            "topic": spec.get("topicName") or spec.get("name") or name,
+        }
+    else:
+        given = {"connector.class": spec.get("class"), "name": name, "tasks.max": spec.get("tasksMax")}
+    return {**settings, **{key: value for key, value in given.items() if value}}

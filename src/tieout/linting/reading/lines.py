@@ -1,0 +1,94 @@
+"""Formats of one setting per line: Java properties, files of environment variables, Flink's before 2.0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_PROPERTY: Final = re.compile(r"((?:\\.|[^\\\s=:])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_DOCUMENT: Final = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
+_QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
+
+
+def properties(text: str) -> list[dict[str, str]]:
+    r"""Return the entries of Java properties, as `java.util.Properties.load` documents them; the last one counts.
+
+    Several documents in one file, parted by `#---` as Spring has them, are one mapping each.
+
+    >>> properties("acks=1\nacks : all\n#---\nretries 3")
+    [{'acks': 'all'}, {'retries': '3'}]
+    """
+    return [_entries(part) for part in _DOCUMENT.split(text)]
+
+
+def _entries(text: str) -> dict[str, str]:
+    entries = {}
+    for line in _logical_lines(text):
+        found = _PROPERTY.match(line)
+        if found:
+            entries[_unescaped(found[1])] = _unescaped(found[2]).strip()
+    return entries
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    r"""Yield lines without comments and blanks; a line that ends in an odd number of backslashes goes on.
+
+    >>> list(_logical_lines("# note\nacks=\\\n  all\n\n! note\nretries 3"))
+    ['acks=all', 'retries 3']
+    """
+    begun = ""
+    for line in text.splitlines():
+        part = line.lstrip()
+        if not begun and (not part or part[0] in "#!"):
+            continue
+        if (len(part) - len(part.rstrip("\\"))) % 2:
+            begun += part[:-1]
+            continue
+        yield begun + part
+        begun = ""
+    if begun:
+        yield begun
+
+
+def _unescaped(text: str) -> str:
+    def meant(found: re.Match[str]) -> str:
+        sign = found[1]
+        return chr(int(sign[1:], 16)) if len(sign) > 1 else _ESCAPED.get(sign, sign)
+
+    return _ESCAPE.sub(meant, text)
+
+
+def flink_lines(text: str) -> dict[str, str]:
+    r"""Return the entries of `flink-conf.yaml` as Flink before 2.0 reads it, which is not as YAML.
+
+    A line is a key, a colon, a blank and a value; `#` begins a comment wherever it stands; quotes are part of the
+    value; a line without such a colon is passed over; of a key given twice the last counts.
+
+    >>> flink_lines("a.b: x: y # note\nc:\n  d: 1\na.b: 2")
+    {'a.b': '2', 'd': '1'}
+    """
+    entries = {}
+    for line in text.splitlines():
+        key, colon, value = line.split("#", 1)[0].strip().partition(": ")
+        if colon and key.strip() and value.strip():
+            entries[key.strip()] = value.strip()
+    return entries
+
+
+def variables(text: str) -> dict[str, str]:
+    r"""Return the environment variables that a file such as `.env` sets; quotes around a value are none of it.
+
+    >>> variables("export KAFKA_ACKS='all' # note\nB=1")
+    {'KAFKA_ACKS': 'all', 'B': '1'}
+    """
+    entries = {}
+    for line in text.splitlines():
+        found = None if line.lstrip().startswith("#") else _VARIABLE.fullmatch(line)
+        if found:
+            quoted = _QUOTED.fullmatch(found[2].strip())
+            entries[found[1]] = quoted[2] if quoted else found[2].split(" #", 1)[0].strip()
+    return entries

@@ -1,0 +1,189 @@
+"""Where in a document settings of one part stand, under whatever names and wrappers.
+
+A program's settings may stand at the top, or below any number of keys: a connector's `config`, a framework's prefix, a
+container's environment. A name's longest end that the program knows is the setting, what is before it the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tieout.linting.catalogue import is_exact, is_telling, is_telling_alone, known_name, tokens
+from tieout.linting.reading.entries import Entry
+
+_WRAPPERS: Final = frozenset(
+    (
+        "config", "configs", "configuration", "configurations", "properties", "props", "settings", "options", "info",
+        "environment", "env", "spec", "data", "cfg", "conf", "overrides", "override", "stringdata", "parameters",
+    )
+)  # fmt: skip
+"""Words that say nothing of whose settings they hold."""
+
+_WRITERS: Final = frozenset(("producer", "producers", "outgoing"))
+_READERS: Final = frozenset(("consumer", "consumers", "incoming"))
+_STREAMS: Final = frozenset(("streams",))
+_ADMINS: Final = frozenset(("admin",))
+_ROLES: Final = {
+    "producer": (_WRITERS, _READERS | _STREAMS | _ADMINS),
+    "consumer": (_READERS, _WRITERS | _STREAMS | _ADMINS),
+    "streams": (_STREAMS, _WRITERS | _READERS | _ADMINS),
+}
+"""Words in a place's path that say it is this part's, and that it is another's."""
+
+_SHARED: Final = frozenset(("default", "defaults", "common", "shared", "base", "global"))
+_BASES: Final = (
+    (("kafka",), ("mp", "messaging")),
+    (("mp", "messaging", "connector"), ("mp", "messaging")),
+    (("spring", "kafka"), ("spring", "cloud", "stream")),
+    (("spring", "cloud", "stream", "kafka", "binder"), ("spring", "cloud", "stream", "kafka", "bindings")),
+    (("spring", "cloud", "stream", "kafka", "default"), ("spring", "cloud", "stream", "kafka", "bindings")),
+)
+"""Places whose settings hold in others, which are not below them: SmallRye's and Spring Cloud Stream's."""
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Settings of one part that stand together; `written` has the name of each as the file has it."""
+
+    name: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+    path: Path = ()
+
+    def over(self, other: Place) -> Place:
+        """Return both, where this one's settings count before the other's."""
+        return replace(
+            self,
+            settings={**other.settings, **self.settings},
+            written={**other.written, **self.written},
+        )
+
+
+def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False) -> list[Place]:
+    """Return the places of the document that hold settings of the part; none where nothing in it is one.
+
+    A place has what stands above it as well. With `any_style` a name may be written as the program does not write it
+    where others are as it does.
+    """
+    groups = _role_of(section, _groups(section, list(entries), any_style=any_style))
+    told = [path for path, group in groups.items() if _is_telling(section, path, group)]
+    leaves = [path for path in told if not any(_holds_in(path, other) for other in told)]
+    own = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
+    return [_whole(path, groups) for path in own or leaves]
+
+
+def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path, Place]:
+    """Return the settings by the path before them, wrappers left out; below more wrappers counts before below fewer."""
+    strong: list[tuple[Entry, int]] = []
+    weak: list[tuple[Entry, int]] = []
+    for entry in entries:
+        at = _start(section, entry)
+        if at is not None:
+            (strong if at <= entry.leaf else weak).append((entry, at))
+    telling = {
+        entry.segments[:at]
+        for entry, at in strong
+        if is_exact(section, _name(entry, at)) and is_telling(section, _name(entry, at))
+    }
+    kept = [(entry, at) for entry, at in weak if _may_split(section, entry, at, telling)]
+    if () in telling and not any_style:
+        strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
+    groups: dict[Path, Place] = {}
+    for entry, at in sorted([*strong, *kept], key=lambda found: found[1]):
+        name = _name(entry, at)
+        _add(groups, _plain(entry.segments[:at]), known_name(section, name) or name, entry)
+    known = {id(entry) for entry, _ in (*strong, *kept)}
+    for entry in entries:
+        if id(entry) not in known:
+            _add_unknown(groups, entry)
+    return groups
+
+
+def _add(groups: dict[Path, Place], path: Path, setting: str, entry: Entry) -> None:
+    new = Place(".".join(path), {setting: entry.value}, {setting: entry.written}, path)
+    groups[path] = new.over(groups[path]) if path in groups else new
+
+
+def _add_unknown(groups: dict[Path, Place], entry: Entry) -> None:
+    """Add what no program knows to the settings it stands beside: it may be one of them misspelt."""
+    for at in range(len(entry.segments) - 1, -1, -1):
+        path = _plain(entry.segments[:at])
+        if path in groups:
+            name = _name(entry, at)
+            if name not in groups[path].settings:
+                _add(groups, path, name, entry)
+            return
+
+
+def _start(section: str, entry: Entry) -> int | None:
+    """Return where in the entry's name the longest setting that is known begins; None where none is."""
+    return next(
+        (at for at in range(len(entry.segments)) if known_name(section, _name(entry, at)) is not None), None
+    )
+
+
+def _name(entry: Entry, at: int) -> str:
+    return ".".join(entry.segments[at:])
+
+
+def _may_split(section: str, entry: Entry, at: int, telling: set[Path]) -> bool:
+    """Return whether a setting may begin within a key: not in a key beside settings that stand there as they are."""
+    between = entry.segments[entry.leaf : at]
+    is_labelled = all(
+        set(tokens(segment)) & (_ROLES.get(section, (frozenset(), frozenset()))[0] | _WRAPPERS)
+        for segment in between
+    )
+    return is_labelled or not any(
+        entry.segments[: len(path)] == path for path in telling if len(path) <= entry.leaf
+    )
+
+
+def _plain(segments: Path) -> Path:
+    """Return the path without words that only wrap: `consumerProperties` is `consumer`."""
+    words = ("-".join(word for word in tokens(segment) if word not in _WRAPPERS) for segment in segments)
+    return tuple(word for word in words if word)
+
+
+def _words(path: Path) -> frozenset[str]:
+    return frozenset(word for segment in path for word in segment.split("-"))
+
+
+def _role_of(section: str, groups: dict[Path, Place]) -> dict[Path, Place]:
+    """Return the groups that are not said to be another part's."""
+    others = _ROLES.get(section, (frozenset(), frozenset()))[1]
+    return {path: group for path, group in groups.items() if not _words(path) & others}
+
+
+def _is_telling(section: str, path: Path, group: Place) -> bool:
+    """Return whether a place is one of the part's, and not another program's with a setting of the same name."""
+    if not path:
+        return any(is_telling_alone(section, name) for name in group.settings)
+    if path[:2] == ("mp", "messaging") and path[2:3] != ("connector",):
+        return "kafka" in group.settings.get("connector", "kafka")
+    return any(is_telling(section, name) for name in group.settings)
+
+
+def _holds_in(path: Path, other: Path) -> bool:
+    """Return whether the settings of a place hold in the other as well."""
+    if path == other:
+        return False
+    if other[: len(path)] == path:
+        return True
+    if path and path[-1] in _SHARED and other[: len(path) - 1] == path[:-1]:
+        return not set(other[len(path) - 1 :]) & _SHARED
+    return any(
+        path[: len(base)] == base and other[: len(reach)] == reach and other[: len(base)] != base
+        for base, reach in _BASES
+    )
+
+
+def _whole(path: Path, groups: Mapping[Path, Place]) -> Place:
+    found = groups[path]
+    above = sorted((other for other in groups if _holds_in(other, path)), key=len, reverse=True)
+    for other in above:
+        found = found.over(groups[other])
+    return found

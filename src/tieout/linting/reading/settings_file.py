@@ -1,0 +1,225 @@
+"""The settings of one part in one file."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tieout.contracts.secrets import is_secret, is_secret_name
+from tieout.errors import SettingsFileError
+from tieout.linting.reading.entries import Entry, entries_of
+from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
+from tieout.linting.reading.lines import flink_lines, properties, variables
+from tieout.linting.reading.places import Place, places_of
+from tieout.linting.reading.profiles import Selection, selections
+from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
+from tieout.linting.versions import ALL, Versions
+
+_MAX_BYTES: Final = 1_000_000
+_FLINK_CONF: Final = "flink-conf.yaml"
+_CONFIG: Final = "config.yaml"
+_YAML: Final = (".yaml", ".yml")
+_LINES: Final = (".properties", ".conf", ".env")
+_KNOWN: Final = (*_LINES, ".json", *_YAML)
+_BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+_TEMPLATE: Final = "is a template: its conditions are not followed, and what they hold is taken to be set"
+_BY_LINES: Final = "is read by its lines, as Flink before 2.0 reads it, and not as YAML"
+_NOT_YAML: Final = "is no YAML, so it is read by its lines, as Flink before 2.0 reads its configuration"
+_PASSED_OVER: Final = (
+    f"is not what the program reads: Flink reads {_FLINK_CONF} before 2.0, and {_CONFIG} from 1.19 on"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file says of one part: the places that set it, and the names of all that it holds.
+
+    `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
+    what is behind a value, are part of it.
+    """
+
+    places: tuple[Place, ...]
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    is_literal: bool = False
+
+
+@dataclass(frozen=True)
+class _Parsed:
+    trees: Sequence[Tree]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    is_literal: bool = False
+
+
+@dataclass(frozen=True)
+class _Wish:
+    section: str
+    versions: Versions
+    profile: str
+    any_style: bool
+
+
+def read_settings(
+    file: Path, section: str, *, versions: Versions = ALL, profile: str = "", any_style: bool = False
+) -> Reading:
+    """Return what the file says of the part, without what looks like a secret; a file may be of any program.
+
+    `versions` are those of the part's program, `profile` the one that is active in a file that has several. With
+    `any_style` a program takes its settings under names that are written otherwise than in the catalogue.
+
+    Raises:
+        SettingsFileError: where it cannot be read, is of no known kind, or does not parse.
+    """
+    kind = file.suffix or file.name
+    if kind not in _KNOWN:
+        known = ", ".join(_KNOWN)
+        raise SettingsFileError(f"{file}: expected a file that ends in one of {known}, found {file.name!r}")
+    wish = _Wish(section, versions, profile, any_style)
+    parsed = _parsed(str(file), kind, _text(file), wish)
+    found = list(_documents(parsed.trees, wish))
+    documents = [(label, entries) for label, entries in found if entries is not None]
+    names = [label for label, entries in found if entries is None]
+    names += [entry.written for _, entries in documents for entry in entries]
+    places = _with_clusters(
+        [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
+    )
+    return Reading(tuple(places), tuple(names), parsed.notes, parsed.warnings, parsed.is_literal)
+
+
+def _text(file: Path) -> str:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise SettingsFileError(f"{file}: cannot be read: {error.strerror}") from error
+    if len(content) > _MAX_BYTES:
+        raise SettingsFileError(f"{file}: expected at most {_MAX_BYTES} bytes, found {len(content)}")
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
+    return content.decode(encoding, errors="replace")
+
+
+def _parsed(file: str, kind: str, text: str, wish: _Wish) -> _Parsed:
+    """Return the documents in the text, and what is to be said of how they were read."""
+    if kind in (".properties", ".conf"):
+        _refuse_braces(file, kind, text)
+        return _Parsed(properties(text), is_literal=True)
+    if kind == ".env":
+        return _Parsed([variables(text)])
+    if kind == ".json":
+        return _Parsed(json_trees(file, text))
+    return _flink(file, text, wish.versions) if wish.section == "flink" else _yaml(file, text)
+
+
+def _yaml(file: str, text: str) -> _Parsed:
+    trees, is_template = yaml_trees(file, text)
+    return _Parsed(trees, (_TEMPLATE,) if is_template else ())
+
+
+def _refuse_braces(file: str, kind: str, text: str) -> None:
+    """Refuse a `.conf` of nested braces, which would be taken for settings without what is around them.
+
+    Raises:
+        SettingsFileError: where a line opens one.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if kind == ".conf" and line.split("#")[0].rstrip().endswith("{") and "${" not in line:
+            raise SettingsFileError(
+                f"{file}:{number}: expected a setting on each line, found a brace: HOCON is not read; "
+                "name a .properties or .json file of the same settings"
+            )
+
+
+def _flink(file: str, text: str, versions: Versions) -> _Parsed:
+    """Return a configuration of Flink: before 2.0 lines, where nothing wraps it; else YAML."""
+    if Path(file).name == _FLINK_CONF:
+        is_passed_over = versions.within("2.0")
+        return _Parsed(
+            [flink_lines(text)], (_BY_LINES,), (_PASSED_OVER,) if is_passed_over else (), is_literal=True
+        )
+    is_passed_over = Path(file).name == _CONFIG and not versions.overlap("1.19", "")
+    warnings = (_PASSED_OVER,) if is_passed_over else ()
+    try:
+        return replace(_yaml(file, text), warnings=warnings)
+    except SettingsFileError:
+        lines = flink_lines(text)
+        if not lines or versions.within("2.0"):
+            raise
+        return _Parsed([lines], (_NOT_YAML,), warnings, is_literal=True)
+
+
+def _documents(trees: Sequence[Tree], wish: _Wish) -> Iterator[tuple[str, list[Entry] | None]]:
+    """Yield a label and the entries of each document; None for those of a resource that is another part's."""
+    for tree in trees:
+        if not is_resource(tree):
+            yield "", _open_entries(_unpacked(tree, wish))
+            continue
+        for resource in resources(tree):  # type: ignore[arg-type]  # is_resource says that it is a mapping
+            label, held = settings_in(resource, wish.section)
+            yield label, None if held is None else _open_entries(_unpacked(held, wish))
+
+
+def _open_entries(tree: Any) -> list[Entry]:
+    return [
+        entry
+        for entry in entries_of(tree)
+        if not is_secret_name(entry.written) and not is_secret(entry.value)
+    ]
+
+
+def _unpacked(tree: Any, wish: _Wish) -> Any:
+    """Return the tree with the files that stand in it as text, as in a config map, read as files."""
+    if isinstance(tree, list):
+        return [_unpacked(item, wish) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return {
+        name: _file_in(name, value, wish) if isinstance(value, str) else _unpacked(value, wish)
+        for name, value in tree.items()
+    }
+
+
+def _file_in(name: str, value: str, wish: _Wish) -> Any:
+    kind = Path(name).suffix
+    if kind not in _KNOWN or ("\n" not in value.strip() and ":" not in value and "=" not in value):
+        return value
+    try:
+        trees = _parsed(name, kind, value, wish).trees
+    except SettingsFileError:
+        return value
+    return trees[0] if len(trees) == 1 else trees
+
+
+def _parted(
+    documents: Sequence[tuple[str, list[Entry]]], profile: str
+) -> Iterator[tuple[str, tuple[Entry, ...]]]:
+    """Yield what holds together: each resource with a label for itself, and of other documents each profile."""
+    loose = [entries for label, entries in documents if not label]
+    parted: list[Selection] = selections(loose, profile) if loose else []
+    for selection in parted:
+        yield (f"profile {selection.profile}" if selection.profile else ""), selection.entries
+    for label, entries in documents:
+        if label:
+            yield label, tuple(entries)
+
+
+def _places(label: str, entries: Sequence[Entry], wish: _Wish) -> Iterator[Place]:
+    for place in places_of(wish.section, entries, any_style=wish.any_style):
+        yield replace(place, name=", ".join(part for part in (label, place.name) if part))
+
+
+def _with_clusters(places: Sequence[Place]) -> Sequence[Place]:
+    """Return topics that are resources with what their cluster, a resource beside them, sets where they do not."""
+    clusters = [place for place in places if place.name.startswith("Kafka ")]
+    topics = [place for place in places if place.name.startswith("KafkaTopic ")]
+    if len(clusters) != 1 or not topics:
+        return places
+    return [topic.over(clusters[0]) for topic in topics]

@@ -1,0 +1,66 @@
+"""Templates of settings files: what is to be filled in is made text, so that the rest can be read."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_DIRECTIVE: Final = re.compile(r"\s*(?:\{\{.*\}\}|\{%.*%\}|\{#.*#\}|<%.*%>)\s*")
+_ENTRY: Final = re.compile(
+    r"""(?P<key>\s*(?:-\s+)*(?:"[^"]*"|'[^']*'|[^\s"'\#:][^:]*?)\s*:[ \t]+|\s*(?:-\s+)+)(?P<value>\S.*)"""
+)
+_BEGINS: Final = re.compile(r"\{\{|\{%|@|%|\#\{|<%|\[\[|`|\{[A-Za-z_][\w.]*\}")
+"""How a placeholder begins that YAML takes for something else than text."""
+
+_PLACEHOLDER: Final = (
+    r"\{\{.*?\}\}|\{%.*%\}|\#\{.*?\}\#?|<%.*?%>|\[\[.*?\]\]"
+    r"|@[^@\s]+@|%\(\w+\)[sd]|%\{[^}]*\}|%\w+%|\{[A-Za-z_][\w.]*\}"
+)
+_FILLED_IN: Final = re.compile(rf"(?P<value>(?:{_PLACEHOLDER})\S*)(?:\s+\#.*)?")
+_IN_JSON: Final = re.compile(
+    rf"(?P<before>:\s*)(?P<value>{_PLACEHOLDER}|\$\{{[^}}]*\}}|\$\([^)]*\)|<[^<>\"]+>|\$\w+|__\w+__)(?=\s*(?:[,}}\]\n]|$))"
+)
+_COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
+
+
+def yaml_of(text: str) -> tuple[str, bool]:
+    r"""Return the text with its placeholders in quotes and without lines of directives, and whether it has such lines.
+
+    Lines keep their numbers.
+
+    >>> yaml_of("{{- if .x }}\nacks: {{ .Values.acks }} # note\nb: @b@\nc: #{c}#")
+    ("\nacks: '{{ .Values.acks }}'\nb: '@b@'\nc: '#{c}#'", True)
+    """
+    lines, has_directives = [], False
+    for line in text.splitlines():
+        if _DIRECTIVE.fullmatch(line):
+            has_directives = True
+            lines.append("")
+        else:
+            lines.append(_quoted(line))
+    return "\n".join(lines), has_directives
+
+
+def _quoted(line: str) -> str:
+    found = _ENTRY.fullmatch(line)
+    if found is None or not _BEGINS.match(found["value"]):
+        return line
+    filled = _FILLED_IN.fullmatch(found["value"].rstrip())
+    if filled is None:
+        return line
+    value = filled["value"].replace("'", "''")
+    return f"{found['key']}'{value}'"
+
+
+def json_of(text: str) -> str:
+    """Return the text with its placeholders in quotes and without lines of comments, which JSON does not have.
+
+    >>> json_of('{"tasks.max": ${TASKS}, "acks": {{ acks }}}')
+    '{"tasks.max": "${TASKS}", "acks": "{{ acks }}"}'
+    """
+
+    def quoted(found: re.Match[str]) -> str:
+        value = found["value"].replace("\\", "\\\\").replace('"', '\\"')
+        return f'{found["before"]}"{value}"'
+
+    return _IN_JSON.sub(quoted, _COMMENT.sub("", text))

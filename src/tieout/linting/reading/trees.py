@@ -1,0 +1,143 @@
+"""YAML and JSON as trees of text: several documents, aliases and merge keys, and templates of either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import yaml
+
+from tieout.errors import SettingsFileError
+from tieout.linting.reading.templates import json_of, yaml_of
+
+_MAX_NODES: Final = 20_000
+_TAG: Final = "tag:yaml.org,2002:"
+_TRUTHS: Final = {
+    "true": "true",
+    "yes": "true",
+    "on": "true",
+    "false": "false",
+    "no": "false",
+    "off": "false",
+}
+_OPEN: Final = "{{ one of several }}"
+
+Tree = dict[str, Any] | list[Any]
+"""What a document holds: text, and mappings and lists of it."""
+
+
+def yaml_trees(file: str, text: str) -> tuple[list[Tree], bool]:
+    """Return the file's documents that hold something, and whether conditions of a template were passed over.
+
+    Raises:
+        SettingsFileError: where the text is no YAML, or gives a key twice.
+    """
+    prepared, is_template = yaml_of(text)
+    try:
+        nodes = [node for node in yaml.compose_all(prepared, Loader=yaml.SafeLoader) if node is not None]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        raise SettingsFileError(f"{file}{line}: no YAML of settings") from None
+    except (yaml.YAMLError, RecursionError):
+        raise SettingsFileError(f"{file}: no YAML of settings") from None
+    walk = _Walk(file, is_template=is_template)
+    trees = [walk.plain(node) for node in nodes]
+    return [tree for tree in trees if isinstance(tree, dict | list) and tree], is_template
+
+
+class _Walk:
+    """The way through one file's nodes, which bounds the work."""
+
+    def __init__(self, file: str, *, is_template: bool) -> None:
+        self.file = file
+        self.is_template = is_template
+        self.count = 0
+        self.above: set[int] = set()
+
+    def plain(self, node: yaml.Node) -> Any:
+        """Return the node as text, mapping or list; None where it says that there is nothing."""
+        self.count += 1
+        if self.count > _MAX_NODES or id(node) in self.above:
+            raise SettingsFileError(f"{self.file}: expected at most {_MAX_NODES} values, and none in itself")
+        if isinstance(node, yaml.ScalarNode):
+            return _scalar(node)
+        self.above.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node)
+            return [self.plain(child) for child in node.value]
+        finally:
+            self.above.discard(id(node))
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == f"{_TAG}merge":
+                for each in self._merged(value_node):
+                    merged = {**each, **merged}
+                continue
+            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
+            value = self.plain(value_node)
+            if key in entries and not self.is_template:
+                line = key_node.start_mark.line + 1
+                raise SettingsFileError(
+                    f"{self.file}:{line}: no YAML of settings: a key is given a second time"
+                )
+            entries[key] = value if entries.get(key, value) == value else _OPEN
+        return {**merged, **entries}
+
+    def _merged(self, node: yaml.Node) -> Iterator[dict[str, Any]]:
+        found = self.plain(node)
+        yield from (
+            each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict)
+        )
+
+
+def _scalar(node: yaml.ScalarNode) -> str | None:
+    if node.tag == f"{_TAG}null":
+        return None
+    text = str(node.value).strip()
+    if node.tag == f"{_TAG}bool":
+        return _TRUTHS.get(text.lower(), text)
+    return text if node.tag.startswith(_TAG) else f"{node.tag} {text}"
+
+
+def json_trees(file: str, text: str) -> list[Tree]:
+    """Return the file's document, if it holds something.
+
+    Raises:
+        SettingsFileError: where the text is no JSON, or neither an object nor a list.
+    """
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        found = _template_of_json(file, text, error)
+    except RecursionError:
+        raise SettingsFileError(f"{file}: nested too deeply for settings") from None
+    if not isinstance(found, dict | list):
+        raise SettingsFileError(
+            f"{file}: expected an object of settings, or a list of them, found {type(found).__name__}"
+        )
+    tree = _texts(found)
+    return [tree] if tree else []
+
+
+def _template_of_json(file: str, text: str, error: json.JSONDecodeError) -> Any:
+    try:
+        return json.loads(json_of(text))
+    except (json.JSONDecodeError, RecursionError):
+        raise SettingsFileError(f"{file}:{error.lineno}: not JSON: {error.msg}") from None
+
+
+def _texts(found: Any) -> Any:
+    """Return the tree with text for every scalar, as settings are compared."""
+    if isinstance(found, dict):
+        return {str(name): _texts(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [_texts(value) for value in found]
+    if found is None:
+        return None
+    return str(found).lower() if isinstance(found, bool) else str(found).strip()

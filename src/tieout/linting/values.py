@@ -1,0 +1,265 @@
+"""The settings that rules look at, and the values that each program takes for them.
+
+A value outside of them is none: the program refuses it when it starts, or goes by something else than is written. Held
+against Kafka's own client 3.9 and librdkafka 2.16; from the documentation of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tieout.linting.versions import Versions
+
+_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,19}")
+_LEADING_NUMBER: Final = re.compile(r"\s*[-+]?[0-9]")
+_INT: Final = 2_147_483_647
+_LONG: Final = 9_223_372_036_854_775_807
+_DURATION: Final = re.compile(
+    r"\d+\s*(ns|nano|nanos|nanosecond|nanoseconds|µs|micro|micros|microsecond|microseconds|ms|milli|millis|millisecond|"
+    r"milliseconds|s|sec|secs|second|seconds|m|min|minute|minutes|h|hour|hours|d|day|days)?|P[0-9DTHMS.]+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a setting's values are: in words, and whether a program takes one, in which of its versions."""
+
+    expected: str
+    takes: Callable[[str], bool]
+    since: str = ""
+    is_free: bool = False
+
+
+def _one_of(*words: str, in_any_case: bool = False) -> Kind:
+    lower = {word.lower() for word in words}
+
+    def takes(value: str) -> bool:
+        return value.lower() in lower if in_any_case else value in words
+
+    *first, last = words
+    return Kind(f"{', '.join(first)} or {last}" if first else last, takes)
+
+
+def _whole(least: int, most: int = _LONG) -> Kind:
+    def takes(value: str) -> bool:
+        return _WHOLE.fullmatch(value) is not None and least <= int(value) <= most
+
+    return Kind(f"a whole number of at least {least}", takes)
+
+
+def _matching(expected: str, pattern: re.Pattern[str], since: str = "") -> Kind:
+    return Kind(expected, lambda value: pattern.fullmatch(value) is not None, since)
+
+
+_ANY: Final = Kind("any text", lambda _: True, is_free=True)
+_NAME: Final = Kind("a name", lambda _: True, is_free=True)
+"""Text of which only that it is there matters to a rule."""
+
+_TRUTH: Final = _one_of("true", "false", in_any_case=True)
+_LEVELS: Final = ("read_committed", "read_uncommitted")
+_LEVEL: Final = _one_of(*_LEVELS)
+_DURATION_KIND: Final = _matching("a duration, such as 10 s", _DURATION)
+
+Kinds = Mapping[str, tuple[Kind, ...]]
+"""By program the kinds of which one has to take the value; under an empty name those of every other program."""
+
+
+def _all(*kinds: Kind) -> Kinds:
+    return {"": kinds}
+
+
+_C_TRUTH: Final = _one_of("true", "false", "t", "f", "1", "0", in_any_case=True)
+_PYTHON_TRUTH: Final = _one_of("true", "false", "1", "0", in_any_case=True)
+_TRUTHS: Final[Kinds] = {"java": (_TRUTH,), "librdkafka": (_C_TRUTH,), "kafka-python": (_PYTHON_TRUTH,)}
+
+
+def _c_number(least: int) -> Kind:
+    """Return numbers as C reads them, from the front: what follows them is not looked at."""
+    return Kind(
+        f"a whole number of at least {least}",
+        lambda value: (
+            _LEADING_NUMBER.match(value) is not None and not (least >= 0 and value.strip()[0] == "-")
+        ),
+    )
+
+
+def _numbers(least: int, *others: Kind) -> Kinds:
+    return {
+        "java": (_whole(least, _INT),),
+        "librdkafka": (_c_number(least),),
+        "kafka-python": (_whole(least), *others),
+    }
+
+
+LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
+    "producer": {
+        "acks": {
+            "java": (_one_of("all", "-1", "0", "1"),),
+            "librdkafka": (_one_of("all", in_any_case=True), _whole(-1, 1000)),
+            "kafka-python": (_one_of("all", "-1", "0", "1"),),
+        },
+        "enable.idempotence": _TRUTHS,
+        "retries": _numbers(0, _one_of("inf")),
+        "max.in.flight.requests.per.connection": _numbers(1),
+        "transactional.id": _all(_NAME),
+        "transaction.timeout.ms": _numbers(0),
+        "request.required.acks": _all(_one_of("all", in_any_case=True), _whole(-1, 1000)),
+        "message.send.max.retries": _all(_c_number(0)),
+        "max.in.flight": _all(_c_number(1)),
+    },
+    "consumer": {
+        "isolation.level": {
+            "java": (_LEVEL,),
+            "librdkafka": (_one_of(*_LEVELS, in_any_case=True),),
+            "kafka-python": (_LEVEL,),
+        },
+        "enable.auto.commit": _TRUTHS,
+        "enable.auto.offset.store": _all(_C_TRUTH),
+        "auto.offset.reset": {
+            "java": (
+                _one_of("latest", "earliest", "none"),
+                _matching(
+                    "by_duration: and a duration", re.compile(r"by_duration:P[0-9DTHMS.]+"), since="4.0"
+                ),
+            ),
+            "librdkafka": (
+                _one_of(
+                    "smallest", "earliest", "beginning", "largest", "latest", "end", "error", in_any_case=True
+                ),
+            ),
+            "kafka-python": (_one_of("latest", "earliest", "none", "smallest", "largest"),),
+        },
+        "listener.ack-mode": _all(_ANY),
+        "max.in.flight": _all(_c_number(1)),
+    },
+    "broker": {
+        "min.insync.replicas": _all(_whole(1, _INT)),
+        "unclean.leader.election.enable": _all(_TRUTH),
+        "replication.factor": _all(_whole(1, _INT)),
+        "default.replication.factor": _all(_whole(1, _INT)),
+        "offsets.topic.replication.factor": _all(_whole(1, _INT)),
+        "transaction.state.log.replication.factor": _all(_whole(1, _INT)),
+        "offsets.retention.minutes": _all(_whole(1, _INT)),
+        "transaction.max.timeout.ms": _all(_whole(1, _INT)),
+        "retention.ms": _all(_whole(-1)),
+        "log.retention.ms": _all(_whole(-1)),
+        "log.retention.minutes": _all(_whole(-1, _INT)),
+        "log.retention.hours": _all(_whole(-1, _INT)),
+    },
+    "connect": {
+        "exactly.once.source.support": _all(_one_of("disabled", "preparing", "enabled", in_any_case=True)),
+        "offset.flush.interval.ms": _all(_whole(0)),
+        "offset.storage.file.filename": _all(_NAME),
+        "producer.enable.idempotence": _all(_TRUTH),
+        "consumer.isolation.level": _all(_LEVEL),
+    },
+    "connector": {
+        "name": _all(_NAME),
+        "topics": _all(_NAME),
+        "topics.regex": _all(_NAME),
+        "errors.tolerance": _all(_one_of("none", "all")),
+        "errors.deadletterqueue.topic.name": _all(_NAME),
+        "producer.override.enable.idempotence": _all(_TRUTH),
+        "consumer.override.isolation.level": _all(_LEVEL),
+    },
+    "streams": {
+        # two of them were removed in 4.0, which is a rule of its own
+        "processing.guarantee": _all(
+            _one_of("at_least_once", "exactly_once", "exactly_once_beta", "exactly_once_v2")
+        ),
+        "deserialization.exception.handler": _all(_ANY),
+        "default.deserialization.exception.handler": _all(_ANY),
+        "production.exception.handler": _all(_ANY),
+        "default.production.exception.handler": _all(_ANY),
+        "replication.factor": _all(_whole(-1, _INT)),
+    },
+    "flink": {
+        "execution.checkpointing.interval": _all(_DURATION_KIND),
+        "execution.checkpointing.mode": _all(_one_of("EXACTLY_ONCE", "AT_LEAST_ONCE", in_any_case=True)),
+        "execution.checkpointing.externalized-checkpoint-retention": _all(
+            _one_of(
+                "RETAIN_ON_CANCELLATION",
+                "DELETE_ON_CANCELLATION",
+                "NO_EXTERNALIZED_CHECKPOINTS",
+                in_any_case=True,
+            )
+        ),
+        "sink.delivery-guarantee": _all(
+            _one_of(
+                "none", "at-least-once", "exactly-once", "at_least_once", "exactly_once", in_any_case=True
+            )
+        ),
+        "sink.semantic": _all(_one_of("none", "at-least-once", "exactly-once", in_any_case=True)),
+        "sink.transactional-id-prefix": _all(_NAME),
+        "properties.transaction.timeout.ms": _all(_whole(0, _INT)),
+        "properties.isolation.level": _all(_LEVEL),
+    },
+    "spark": {
+        "checkpointLocation": _all(_NAME),
+        "spark.sql.streaming.checkpointLocation": _all(_NAME),
+        "failOnDataLoss": _all(_TRUTH),
+        "startingOffsets": _all(
+            _one_of("earliest", "latest", in_any_case=True),
+            _matching("offsets as JSON", re.compile(r'\s*\{\s*(".*)?\}\s*', re.DOTALL)),
+        ),
+        "kafka.isolation.level": _all(_LEVEL),
+        "spark.streaming.kafka.allowNonConsecutiveOffsets": _all(_TRUTH),
+        "sink": _all(_ANY),
+        "api": _all(_ANY),
+    },
+    "storm": {
+        "processing.guarantee": _all(
+            _one_of("AT_LEAST_ONCE", "AT_MOST_ONCE", "NO_GUARANTEE", in_any_case=True)
+        ),
+        "topology.acker.executors": _all(_whole(0, _INT)),
+        "topology.message.timeout.secs": _all(_whole(1, _INT)),
+        "enable.auto.commit": _all(_TRUTH),
+        "trident.state": _all(_ANY),
+    },
+    "pulsar": {
+        "brokerDeduplicationEnabled": _all(_TRUTH),
+        "producerName": _all(_NAME),
+        "sendTimeoutMs": _all(_whole(0)),
+        "topic": _all(_ANY),
+        "ttlDurationDefaultInSeconds": _all(_whole(0)),
+        "journalSyncData": _all(_TRUTH),
+        "managedLedgerDefaultAckQuorum": _all(_whole(1, _INT)),
+        "acknowledgmentAtBatchIndexLevelEnabled": _all(_TRUTH),
+        "subscriptionType": _all(
+            _one_of("Exclusive", "Failover", "Shared", "Key_Shared", "KeyShared", in_any_case=True)
+        ),
+    },
+    "activemq": {
+        "acknowledgement": _all(_ANY),
+        "persistent": _all(_TRUTH),
+        "useAsyncSend": _all(_TRUTH),
+        "receipt": _all(_TRUTH),
+        "journalDiskSyncStrategy": _all(_one_of("always", "periodic", "never", in_any_case=True)),
+        "enableJournalDiskSyncs": _all(_TRUTH),
+    },
+}
+
+
+def kinds_of(section: str, setting: str, software: tuple[str, ...]) -> tuple[Kind, ...]:
+    """Return the kinds of values that some of the programs take for the setting; none where nobody knows."""
+    kinds = LOOKED_AT[section].get(setting, {})
+    return tuple(kind for program in software for kind in kinds.get(program, kinds.get("", ())))
+
+
+def refusal(
+    section: str, setting: str, value: str, software: tuple[str, ...], versions: Versions
+) -> str | None:
+    """Return what each of the programs would have taken, where none of them takes the value; else None."""
+    kinds = [kind for kind in kinds_of(section, setting, software) if versions.overlap(kind.since, "")]
+    if not kinds or any(kind.takes(value) for kind in kinds):
+        return None
+    return " or ".join(dict.fromkeys(kind.expected for kind in kinds))
+
+
+def is_mere_name(section: str, setting: str, software: tuple[str, ...]) -> bool:
+    """Return whether nothing follows from what the setting's text is, only from there being one."""
+    return _NAME in kinds_of(section, setting, software)

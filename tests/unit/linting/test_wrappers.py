@@ -1,0 +1,436 @@
+"""Settings in what others wrap them in: frameworks, operators, REST answers, containers' environments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.linting.contracts import contract
+
+from tieout.linting import Finding, contradictions, findings
+from tieout.linting.declaring import declared
+from tieout.linting.telling import findings_text
+from tieout.model import Severity
+
+SPRING = """
+spring:
+  application: {name: loader}
+  kafka:
+    bootstrap-servers: broker:9092
+    properties: {isolation.level: read_uncommitted, security.protocol: PLAINTEXT}
+    consumer:
+      group-id: loader
+      enable-auto-commit: false
+      auto-offset-reset: latest
+      isolation-level: READ_UNCOMMITTED
+      properties: {isolation.level: read_committed}
+    producer: {acks: 1, transaction-id-prefix: tx-}
+    listener: {ack-mode: record}
+    streams: {application-id: s, properties: {processing.guarantee: exactly_once_v2}}
+"""
+SPRING_PROPERTIES = """
+spring.kafka.bootstrap-servers=broker:9092
+spring.kafka.consumer.enable-auto-commit=false
+spring.kafka.consumer.autoOffsetReset=latest
+spring.kafka.consumer.properties[isolation.level]=read_committed
+spring.kafka.producer.acks=1
+"""
+QUARKUS = """
+kafka.bootstrap.servers=broker:9092
+kafka.isolation.level=read_committed
+mp.messaging.incoming.orders.connector=smallrye-kafka
+mp.messaging.incoming.orders.auto.offset.reset=latest
+mp.messaging.outgoing.bills.connector=smallrye-kafka
+mp.messaging.outgoing.bills.acks=1
+%dev.mp.messaging.incoming.orders.auto.offset.reset=earliest
+%prod.kafka.bootstrap.servers=prod:9092
+"""
+MICRONAUT = """
+micronaut: {application: {name: loader}}
+kafka:
+  bootstrap.servers: broker:9092
+  producers:
+    default: {acks: all, enable.idempotence: true}
+    orders: {acks: 1}
+  consumers:
+    default: {auto.offset.reset: latest, isolation.level: read_committed}
+"""
+CLOUD_STREAM = """
+spring.cloud.stream.kafka.binder.required-acks: all
+spring.cloud.stream.kafka.binder.consumer-properties.isolation.level: read_committed
+spring.cloud.stream.kafka.bindings.in.consumer.start-offset: latest
+spring.cloud.stream.kafka.bindings.out.producer.configuration.acks: 1
+"""
+STRIMZI = """
+apiVersion: kafka.strimzi.io/v1beta2
+kind: Kafka
+metadata: {name: main}
+spec:
+  kafka:
+    replicas: 3
+    config: {min.insync.replicas: 1, unclean.leader.election.enable: "true"}
+---
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaTopic
+metadata: {name: orders}
+spec: {partitions: 6, replicas: 1, config: {min.insync.replicas: 2}}
+---
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaConnect
+metadata: {name: connect}
+spec: {config: {group.id: connect, exactly.once.source.support: enabled}}
+---
+apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaConnector
+metadata: {name: orders-sink}
+spec: {class: io.example.Sink, tasksMax: 2, config: {topics: orders, errors.tolerance: all}}
+"""
+FLINK = """
+apiVersion: flink.apache.org/v1beta1
+kind: FlinkDeployment
+metadata: {name: job}
+spec:
+  flinkVersion: v1_18
+  flinkConfiguration: {taskmanager.numberOfTaskSlots: "2", execution.checkpointing.mode: AT_LEAST_ONCE}
+"""
+CONFIG_MAP = """
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: flink}
+  data:
+    flink-conf.yaml: |
+      execution.checkpointing.mode: AT_LEAST_ONCE
+      metrics.filter: *RSS:*:*
+    application.properties: |
+      spring.kafka.consumer.auto-offset-reset=latest
+"""
+COMPOSE = """
+services:
+  kafka-1: &kafka
+    image: kafka
+    environment: {KAFKA_CFG_MIN_INSYNC_REPLICAS: 1, KAFKA_LISTENERS: x}
+  kafka-2: *kafka
+  connect:
+    environment: [CONNECT_EXACTLY_ONCE_SOURCE_SUPPORT=enabled, CONNECT_GROUP_ID=c]
+  app:
+    environment: {SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET: latest, SPRING_KAFKA_PRODUCER_ACKS: "1"}
+"""
+POD = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app}
+spec: {template: {spec: {containers: [{name: app, env: [{name: KAFKA_CONSUMER_AUTO_OFFSET_RESET, value: latest}]}]}}}
+"""
+REST = {
+    "orders-sink": {
+        "info": {
+            "name": "orders-sink",
+            "config": {"connector.class": "io.example.Sink", "topics": "orders", "errors.tolerance": "all"},
+            "tasks": [{"connector": "orders-sink", "task": 0}],
+            "type": "sink",
+        },
+        "status": {"name": "orders-sink", "connector": {"state": "RUNNING"}, "type": "sink"},
+    }
+}
+NESTED = {
+    "bootstrap.servers": "broker:9092",
+    "producer": {"acks": 1},
+    "consumer": {"auto.offset.reset": "latest", "isolation.level": "read_committed"},
+}
+DOTNET = {
+    "Logging": {"LogLevel": {"Default": "Information"}},
+    "Kafka": {
+        "ConsumerSettings": {"GroupId": "g", "AutoOffsetReset": "Latest", "IsolationLevel": "ReadCommitted"},
+        "ProducerSettings": {"Acks": "Leader"},
+    },
+}
+PYTHON = "kafka: {consumer: {auto_offset_reset: latest}, producer: {acks: 1, bootstrap_servers: [b]}}"
+SINK = REST["orders-sink"]["info"]
+
+READS_COMMITTED = {"auto.offset.reset": "latest", "isolation.level": "read_committed"}
+CASES: list[tuple[str, str, str, dict[str, str]]] = [
+    (
+        "consumer",
+        "application.yml",
+        SPRING,
+        {**READS_COMMITTED, "enable.auto.commit": "false", "commits": "after processing"},
+    ),
+    ("producer", "application.yml", SPRING, {"acks": "1", "transactional.id": "tx-"}),
+    ("streams", "application.yml", SPRING, {"processing.guarantee": "exactly_once_v2"}),
+    ("consumer", "application.properties", SPRING_PROPERTIES, READS_COMMITTED),
+    ("producer", "application.properties", SPRING_PROPERTIES, {"acks": "1"}),
+    ("consumer", "q.properties", QUARKUS, {**READS_COMMITTED, "enable.auto.commit": "false"}),
+    ("producer", "q.properties", QUARKUS, {"acks": "1", "bootstrap.servers": "prod:9092"}),
+    ("producer", "q.properties", QUARKUS.replace("bills.acks=1", "bills.x=1"), {"acks": "1"}),
+    ("consumer", "application.yml", MICRONAUT, READS_COMMITTED),
+    ("producer", "application.yml", MICRONAUT, {"acks": "1", "enable.idempotence": "true"}),
+    ("consumer", "application.yaml", CLOUD_STREAM, {**READS_COMMITTED, "enable.auto.commit": "false"}),
+    ("producer", "application.yaml", CLOUD_STREAM, {"acks": "1"}),
+    ("broker", "k.yaml", STRIMZI, {"replication.factor": "1", "min.insync.replicas": "2"}),
+    ("broker", "k.yaml", STRIMZI, {"unclean.leader.election.enable": "true"}),
+    ("connect", "k.yaml", STRIMZI, {"exactly.once.source.support": "enabled"}),
+    ("connector", "k.yaml", STRIMZI, {"errors.tolerance": "all", "name": "orders-sink", "tasks.max": "2"}),
+    ("flink", "f.yaml", FLINK, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
+    ("flink", "c.yaml", CONFIG_MAP, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
+    ("consumer", "c.yaml", CONFIG_MAP, {"auto.offset.reset": "latest"}),
+    ("broker", "docker-compose.yml", COMPOSE, {"min.insync.replicas": "1"}),
+    ("connect", "docker-compose.yml", COMPOSE, {"exactly.once.source.support": "enabled"}),
+    ("consumer", "docker-compose.yml", COMPOSE, {"auto.offset.reset": "latest"}),
+    ("producer", "docker-compose.yml", COMPOSE, {"acks": "1"}),
+    ("consumer", "pod.yaml", POD, {"auto.offset.reset": "latest"}),
+    ("connector", "all.json", json.dumps(REST), {"errors.tolerance": "all", "topics": "orders"}),
+    ("connector", "one.json", json.dumps(SINK), {"errors.tolerance": "all", "name": "orders-sink"}),
+    ("connector", "config.json", json.dumps(SINK["config"]), {"errors.tolerance": "all"}),
+    ("connector", "list.json", json.dumps([SINK]), {"errors.tolerance": "all"}),
+    ("connector", "map.json", json.dumps({"orders-sink": SINK["config"]}), {"errors.tolerance": "all"}),
+    ("consumer", "clients.json", json.dumps(NESTED), READS_COMMITTED),
+    ("producer", "clients.json", json.dumps(NESTED), {"acks": "1", "bootstrap.servers": "broker:9092"}),
+    ("producer", "deep.json", json.dumps({"kafka": {"settings": NESTED["producer"]}}), {"acks": "1"}),
+    ("consumer", "appsettings.json", json.dumps(DOTNET), READS_COMMITTED),
+    ("producer", "appsettings.json", json.dumps(DOTNET), {"acks": "1"}),
+    ("consumer", "settings.yaml", PYTHON, {"auto.offset.reset": "latest"}),
+    ("producer", "worker.properties", "group.id=c\nkey.converter=x\nproducer.acks=1\n", {"acks": "1"}),
+]
+
+
+def lint(folder: Path, section: str, file: str, text: str, **given: Any) -> dict[str, Finding]:
+    """Return the findings about a part whose settings stand in a file, by rule."""
+    (folder / file).write_text(text, encoding="utf-8")
+    guarantee = given.pop("guarantee", "exactly_once")
+    return {f.rule: f for f in findings(contract({section: {"file": file, **given}}, guarantee, base=folder))}
+
+
+@pytest.mark.parametrize(("section", "name", "text", "settings"), CASES)
+def test_settings_are_found_under_other_names_and_in_wrappers(
+    tmp_path: Path, section: str, name: str, text: str, settings: dict[str, str]
+) -> None:
+    """What a program is set to is what counts, wherever in a file and however named it stands."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    known = declared(contract({section: {"file": name}}, base=tmp_path))
+
+    assert len(known.parts[section]) == 1
+    assert dict(known[section].settings) | settings == dict(known[section].settings)
+    assert {trouble.rule for trouble in known.troubles} <= {"file_read_as"}
+
+
+def test_a_finding_names_the_setting_as_the_file_has_it(tmp_path: Path) -> None:
+    """Whoever looks for `auto.offset.reset` in an `application.yml` finds nothing."""
+    found = lint(tmp_path, "consumer", "application.yml", SPRING, client="java-3.7")["consumer_reset_latest"]
+
+    assert found.file == "application.yml: spring.kafka.consumer.auto-offset-reset"
+    assert found.subject == "consumer.auto.offset.reset = latest"
+
+
+def test_what_a_framework_sets_is_no_default_of_the_client(tmp_path: Path) -> None:
+    """SmallRye sends with acks=1 where nothing is said, which switches idempotence off; Spring commits by itself."""
+    text = QUARKUS.replace("mp.messaging.outgoing.bills.acks=1", "")
+    found = lint(tmp_path, "producer", "q.properties", text, client="java-3.7")
+    said = lint(tmp_path, "producer", "q.properties", text, client="java-3.7", acks="all")
+    spring = lint(
+        tmp_path,
+        "consumer",
+        "a.properties",
+        "spring.kafka.consumer.group-id=g\nspring.kafka.bootstrap-servers=b",
+    )
+
+    assert found["producer_acks"].value == "1"
+    assert found["producer_acks"].file == "q.properties, by smallrye-kafka"
+    assert "producer_idempotence" in found
+    assert "producer_acks" not in said
+    assert not {"consumer_auto_commit_twice", "consumer_auto_commit_threads"} & spring.keys()
+
+
+NOT_UNDERSTOOD = [
+    (
+        "consumer",
+        "application.yml",
+        "server: {port: 8080}\ndebug: true\nspring: {rabbitmq: {host: x}}\n",
+        "server.port",
+    ),
+    ("producer", "k.yaml", STRIMZI, "Kafka main, KafkaTopic orders"),
+    (
+        "connector",
+        "status.json",
+        json.dumps({"a": {"status": {"name": "a", "type": "sink"}}}),
+        "a.status.name",
+    ),
+    ("connector", "names.json", '["a", "b"]', "none at all"),
+    ("broker", "values.yaml", "image: {tag: 3.7}\nreplicaCount: 3\n", "image.tag, replicaCount"),
+    ("flink", "flink-conf.yaml", "execution:\n  checkpointing:\n    mode: AT_LEAST_ONCE\n", "mode"),
+    ("producer", "empty.yaml", "", "none at all"),
+    ("producer", "empty.properties", "# nothing\n", "none at all"),
+    (
+        "consumer",
+        "amqp.properties",
+        "mp.messaging.incoming.a.connector=smallrye-amqp\n",
+        "incoming.a.connector",
+    ),
+    (
+        "streams",
+        "package.json",
+        '{"name": "app", "version": "1.0", "scripts": {"test": "x"}}',
+        "name, version",
+    ),
+]
+
+
+@pytest.mark.parametrize(("section", "name", "text", "told"), NOT_UNDERSTOOD)
+def test_a_file_that_was_not_understood_is_told_and_nothing_else_is_said_of_it(
+    tmp_path: Path, section: str, name: str, text: str, told: str
+) -> None:
+    """Nothing in it is "not set": nobody here could tell. Nor does nothing in it speak against the guarantee."""
+    found = lint(tmp_path, section, name, text)
+
+    assert found["settings_not_understood"].severity is Severity.CRITICAL
+    assert f"{name}: no setting for {section} is known in it" in found["settings_not_understood"].failure
+    assert told in found["settings_not_understood"].failure
+    assert f"{section}." not in "".join(
+        finding.subject for finding in found.values() if "(not set)" in finding.subject
+    )
+
+
+def test_what_the_contract_says_counts_beside_a_file_that_was_not_understood(tmp_path: Path) -> None:
+    """A finding about it is one that may be so."""
+    found = lint(tmp_path, "producer", "a.json", '{"x": 1}', client="java-4.0", acks=1)
+
+    assert "settings_not_understood" in found
+    assert (found["producer_acks"].value, found["producer_acks"].is_certain) == ("1", False)
+
+
+def test_a_file_that_was_not_understood_contradicts_no_statement(tmp_path: Path) -> None:
+    """Defaults are no claim where nothing is known."""
+    (tmp_path / "a.json").write_text('{"x": 1}')
+    made = contract({"producer": {"client": "java-4.0", "file": "a.json"}}, base=tmp_path)
+    incident = {"class": "LOG_DUPLICATE", "locus": "producer → broker", "cause": "retry without idempotence"}
+    place = {"topic": "t", "partition": 0, "breaks": 1}
+
+    assert contradictions(made, {"incidents": [{**incident, **place}]}) == ()
+
+
+def test_several_places_are_told_and_what_they_differ_in_is_left_open(tmp_path: Path) -> None:
+    """Until the contract names one of them."""
+    text = json.dumps(
+        {**REST, "copy": {"info": {"name": "copy", "config": {"tasks.max": 1, "topics": "orders"}}}}
+    )
+    found = lint(tmp_path, "connector", "all.json", text, guarantee="at_least_once")
+    named = lint(tmp_path, "connector", "all.json", text, guarantee="at_least_once", name="orders-sink")
+    other = lint(tmp_path, "connector", "all.json", text, guarantee="at_least_once", name="copy")
+
+    assert "2 places that differ: orders-sink; copy" in found["settings_several"].failure
+    assert (found["connect_tolerance"].severity, found["connect_tolerance"].is_certain) == (
+        Severity.WARNING,
+        False,
+    )
+    assert (
+        found["connect_tolerance"].file == "all.json (orders-sink): orders-sink.info.config.errors.tolerance"
+    )
+    assert named["connect_tolerance"].is_certain
+    assert not {"settings_several", "connect_tolerance"} & other.keys()
+
+
+def test_the_place_of_the_contracts_group_is_meant(tmp_path: Path) -> None:
+    """One application may read for several groups."""
+    clients = {
+        "consumers": [
+            {"group.id": "x", "auto.offset.reset": "latest"},
+            {"group.id": "g", "max.poll.records": 1},
+        ]
+    }
+    found = lint(tmp_path, "consumer", "c.json", json.dumps(clients), client="librdkafka-2.3")
+
+    assert "settings_several" not in found
+    assert found["consumer_reset_latest"].value is None
+
+
+PROFILES = """
+spring: {kafka: {bootstrap-servers: b, consumer: {auto-offset-reset: none}}}
+---
+spring:
+  config: {activate: {on-profile: prod}}
+  kafka: {consumer: {auto-offset-reset: latest}}
+"""
+
+
+def test_a_profile_is_left_open_until_it_is_chosen(tmp_path: Path) -> None:
+    """By the file or by the contract, in Spring's own words."""
+    opened = lint(tmp_path, "consumer", "a.yml", PROFILES)
+    chosen = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "prod"})
+    by_file = lint(tmp_path, "consumer", "a.yml", f"spring.profiles.active: prod\n---{PROFILES}")
+
+    assert not opened["consumer_reset_latest"].is_certain
+    assert opened["consumer_reset_latest"].file == (
+        "a.yml (profile prod, spring.kafka.consumer): spring.kafka.consumer.auto-offset-reset"
+    )
+    for found in (chosen, by_file):
+        assert found["consumer_reset_latest"].is_certain
+        assert "settings_several" not in found
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "text", "meant"),
+    [
+        (
+            "consumer",
+            "a.yml",
+            "spring.kafka.consumer: {enable-auto-comit: false, max-poll-records: 1}",
+            "enable.auto.commit",
+        ),
+        ("producer", "p.properties", "bootstrap.servers=b\nack=0\n", "acks"),
+        ("producer", "p.properties", "bootstrap.servers=b\nenable-idempotence=false\n", "enable.idempotence"),
+        ("connector", "c.json", '{"config": {"topics": "a", "error.tolerance": "all"}}', "errors.tolerance"),
+    ],
+)
+def test_a_name_that_is_almost_one_is_told_in_a_file_too(
+    tmp_path: Path, section: str, name: str, text: str, meant: str
+) -> None:
+    """Java's client takes no notice of `enable-idempotence`."""
+    client = {} if section == "connector" else {"client": "java-4.0"}
+    found = lint(tmp_path, section, name, text, **client)
+
+    assert f"{meant} counts as not set" in found["setting_misspelt"].failure
+
+
+def test_settings_beside_settings_are_not_taken_for_them(tmp_path: Path) -> None:
+    """A connector that makes topics with three copies says nothing of the topic that it reads."""
+    text = json.dumps({"kafka.clients": 1, "min.insync.replicas": 2, "my.plugin.replication.factor": 1})
+
+    assert "broker_one_copy" not in lint(tmp_path, "broker", "b.json", text)
+
+
+def test_flink_before_2_is_read_by_its_lines(tmp_path: Path) -> None:
+    """Values of colons, signs that YAML keeps for itself, keys given twice, quotes that are part of a value."""
+    text = """# Flink 1.18
+execution.checkpointing.mode: AT_LEAST_ONCE # for speed
+execution.checkpointing.interval: 60s
+metrics.filter: *RSS:*:*;Heap:Used,Max:*
+env.java.opts: -Dfile=a: b
+no value:
+execution.checkpointing.interval: 30s
+"""
+    found = lint(tmp_path, "flink", "flink-conf.yaml", text, client="flink-1.18")
+    quoted = lint(tmp_path, "flink", "flink-conf.yaml", 'execution.checkpointing.mode: "AT_LEAST_ONCE"\n')
+    other = lint(tmp_path, "flink", "my.yaml", text, client="flink-1.20")
+
+    assert found["flink_checkpoint_mode"].value == "AT_LEAST_ONCE"
+    assert not {"flink_checkpoints", "settings_unreadable", "file_not_read"} & found.keys()
+    assert "read by its lines" in findings_text([found["file_read_as"]])
+    assert "the quotes are part of the value" in quoted["value_unknown"].failure
+    assert "is no YAML" in other["file_read_as"].failure
+    assert "flink_checkpoint_mode" in other
+
+
+def test_flink_from_2_on_is_read_as_yaml(tmp_path: Path) -> None:
+    """What does not parse is an error there, and the older file is not read at all."""
+    nested = "execution: {checkpointing: {mode: AT_LEAST_ONCE, interval: 10s}}\n"
+    broken = "execution.checkpointing.mode: AT_LEAST_ONCE\na: *x:*\n"
+
+    assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "config.yaml", nested, client="flink-2.0")
+    assert "settings_unreadable" in lint(tmp_path, "flink", "config.yaml", broken, client="flink-2.0")
+    assert "file_not_read" in lint(tmp_path, "flink", "flink-conf.yaml", broken, client="flink-2.1")
+    assert "file_not_read" in lint(tmp_path, "flink", "config.yaml", nested, client="flink-1.18")
+    assert "file_not_read" not in lint(tmp_path, "flink", "config.yaml", nested, client="flink-1.19")
