@@ -118,6 +118,10 @@ class _Found:
         """Return how many of these lie where a ledger that shows them does not cover."""
         return int(self.statement["unconfirmed"].get(name, 0))
 
+    def undecided(self, name: str) -> int:
+        """Return of how many messages the evidence, complete as it is, does not tell whether the class holds."""
+        return int(self.statement.get("undecided", {}).get(name, 0))
+
     def total(self, name: str) -> int:
         """Return a count of the statement over all its partitions."""
         return sum(int(row[name]) for row in self.statement["partitions"])
@@ -189,6 +193,10 @@ def _class_checks(found: _Found) -> Iterable[CheckResult]:
             yield CheckResult(
                 f"{str(name).lower()}_unconfirmed", severity, CheckStatus.ERROR, observed, limit
             )
+        undecided = found.undecided(name)
+        if undecided and effect == Effect.BROKEN:
+            observed = f"{undecided} of which the evidence does not tell"
+            yield CheckResult(f"{str(name).lower()}_undecided", severity, CheckStatus.ERROR, observed, limit)
 
 
 def budgets_of(contract: Contract, statement: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:

@@ -20,6 +20,8 @@ from tests.oracle import OracleCoverage
 
 from tieout.contracts import Budgets, Contract
 from tieout.engine.balance import balanced
+from tieout.engine.classes.key_order import orders_keys
+from tieout.engine.classes.reordered import undecided_across_partitions
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of, with_partitions_shown
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
@@ -34,6 +36,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, tallied
+from tieout.engine.undecided import orders_undecided
 from tieout.model import Guarantee, Identity, Ledger, Window
 from tieout.verdicts import judge
 
@@ -149,6 +152,7 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     partitions = partition_rows(partition_counts(scope, messages), balance)
     tally = tallied(_with_numbered_sums(scope), numbered(messages), numbered(breaks), "number").collect()
     lines = list(break_lines(breaks))
+    open_orders = undecided_across_partitions(scope, messages).collect() if orders_keys(scope) else []
     statements = []
     for number, history in enumerate(histories):
         own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
@@ -159,6 +163,9 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
             "classes": classes,
             "flags": flags,
             "unconfirmed": unconfirmed,
+            "undecided": orders_undecided(
+                row for row in open_orders if number_of(row["topic"]) == number
+            ).counts,
             "coverage": coverage_of(own_scope),
             "identity_errors": identity_errors(own),
             "not_judged": not_judged_of(own_scope),

@@ -111,7 +111,8 @@ def test_an_output_without_positions_has_two_levels_as_well(
         "processed_at", F.coalesce(at, seen_at)
     )
     named.select("message_id", "payload_hash", "processed_at").write.parquet(str(tmp_path / "named"))
-    keyed = spark.read.parquet(str(tmp_path / "produced")).withColumn("key_hash", F.lit("k"))
+    key = F.concat(F.lit("k"), "partition")
+    keyed = spark.read.parquet(str(tmp_path / "produced")).withColumn("key_hash", key)
     keyed.write.parquet(str(tmp_path / "keyed"))
     text = CONTRACT.replace("path: delivered", "path: named").replace("path: produced", "path: keyed")
 
@@ -148,6 +149,46 @@ def test_an_error_while_comparing_is_told(
     assert len(told) == 1, steps
     assert told[0].endswith("): matching every row instead")
     assert found.statement["verdict"] != "KEPT"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("shows_positions", [True, False], ids=["by position", "by id"])
+@pytest.mark.parametrize(
+    ("delayed", "has_numbers", "verdict"),
+    [(None, True, "KEPT"), (None, False, "UNKNOWN"), (200, True, "BROKEN")],
+    ids=["in order", "without numbers", "in another order"],
+)
+def test_keys_in_two_partitions_are_left_to_the_rules(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    shows_positions: bool,
+    delayed: int | None,
+    has_numbers: bool,
+    verdict: str,
+) -> None:
+    """No first level sees their order: what lies in one partition is as it was there, and both are clean."""
+    _write(spark, tmp_path, is_clean=True)
+    keyed = spark.read.parquet(str(tmp_path / "produced")).withColumn("key_hash", F.lit("k"))
+    number = F.substring("message_id", 2, 9).cast("bigint")
+    keyed.withColumn("sequence", F.when(F.lit(has_numbers), number)).write.parquet(str(tmp_path / "keyed"))
+    at = F.timestamp_add("SECOND", F.when(number == delayed, F.lit(13)).otherwise(0), F.col("processed_at"))
+    seen = spark.read.parquet(str(tmp_path / "delivered")).withColumns(
+        {"processed_at": at, "key_hash": F.lit("k")}
+    )
+    shown = seen if shows_positions else seen.select("message_id", "payload_hash", "processed_at")
+    shown.write.parquet(str(tmp_path / "named"))
+    text = CONTRACT.replace("path: delivered", "path: named").replace("path: produced", "path: keyed")
+
+    quick, full, left = _both_ways(spark, monkeypatch, _contract(tmp_path, f"ordering: key\n{text}"))
+
+    assert quick.statement == full.statement
+    assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)]
+    assert full.statement["verdict"] == verdict
+    assert full.statement["flags"] == ({"REORDER_OUTPUT": 1} if verdict == "BROKEN" else {})
+    assert full.statement["undecided"] == ({"REORDER_OUTPUT": 300} if verdict == "UNKNOWN" else {})
+    assert len(full.statement["limits"]) == (verdict == "UNKNOWN")
+    assert left == []
 
 
 @pytest.mark.timeout(600)

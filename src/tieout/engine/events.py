@@ -18,7 +18,7 @@ FILTERED, DEAD_LETTER, STAGED = "filtered", "dead_letter", "staged"
 
 _EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
-    "topic", "partition", "offset", "intended_partition", "at", "done_at", "state",
+    "topic", "partition", "offset", "intended_partition", "at", "done_at", "completed_at", "state",
     "held_state", "held_at", "open_until", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp",
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
@@ -77,7 +77,9 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     types = dict.fromkeys((*truths, "is_log_append", "says_failed", "is_contradicted"), "boolean")
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
-    types |= dict.fromkeys(("at", "done_at", "held_at", "open_until", "record_timestamp"), "timestamp")
+    types |= dict.fromkeys(
+        ("at", "done_at", "completed_at", "held_at", "open_until", "record_timestamp"), "timestamp"
+    )
     columns = []
     fan_out = tuple(FAN_OUT_COLUMNS) if "effect_round" in rows.columns else ()
     types |= FAN_OUT_COLUMNS

@@ -67,6 +67,7 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
     return [
         (True, _attempt_facts(scope)),
         (names_intended, _intention_facts()),
+        (scope.contract.ordering == "key" and scope.has(Ledger.PRODUCED, "completed_at"), _answer_facts()),
         (has_records, _record_facts() | _origin_facts(scope)),
         (True, _effect_facts(scope)),
         (has_reads, _read_facts()),
@@ -116,6 +117,12 @@ def _intention_facts() -> dict[str, Column]:
         "intended_partition": F.min(_when(attempt, F.struct(began, intended)))["intended_partition"],
         "is_misrouted": F.coalesce(F.bool_or(is_elsewhere), F.lit(False)),
     }
+
+
+def _answer_facts() -> dict[str, Column]:
+    """Return when the message was first known to be written; `done_at` stands for the send's own time as well."""
+    is_acked = _is(ATTEMPT) & (F.col("state") == "acked")
+    return {"completed_at": F.min(_when(is_acked, F.col("completed_at")))}
 
 
 def _record_facts() -> dict[str, Column]:

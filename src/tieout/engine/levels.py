@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.by_id import doubts, left_by_id, odd_ids, pairs_of, quiet_by_id, shows_ids_alone
+from tieout.engine.classes.key_order import crosses_partitions
 from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared, compare, counted
 from tieout.engine.evidence import Evidence
 from tieout.engine.fingerprint import Side
@@ -194,8 +195,12 @@ def settled(scope: Scope, compared: Compared, progress: Callable[[str], None]) -
 
 
 def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
-    """Return whether no topic was created anew, and all that the log was given stays there for every reader to see."""
-    if told_apart(scope) is not scope:
+    """Return whether a partition's log alone says where a message stands, for good and to every reader.
+
+    Not where a topic was created anew, the log takes back or cuts off what it was given, or a key that has an order
+    lies in several partitions.
+    """
+    if told_apart(scope) is not scope or crosses_partitions(scope):
         return False
     if bounds is None:
         return True

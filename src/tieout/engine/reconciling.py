@@ -25,7 +25,9 @@ from tieout.engine.breaks import (
     places_of_breaks,
 )
 from tieout.engine.causes import with_causes, with_standing_causes
+from tieout.engine.classes.key_order import orders_keys
 from tieout.engine.classes.reordered import (
+    reorder_across_partitions,
     reorder_consumer,
     reorder_output,
     reorder_producer,
@@ -56,6 +58,7 @@ from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, sampled_latency, tallied
 from tieout.engine.supported import refuse_other_windows
+from tieout.engine.undecided import Undecided, undecided_of
 from tieout.model import BreakClass, Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge, severities
@@ -115,6 +118,7 @@ def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation
         classes={BreakClass.DELIVERED.value: latency["count"]} if latency["count"] else {},
         flags={},
         unconfirmed={},
+        undecided=Undecided(),
         latency=latency,
         incidents=[],
         breaks_total=0,
@@ -214,6 +218,8 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
         found.append(reorder_consumer(scope, handed))
     if scope.has(Ledger.PRODUCED, "key_hash") and scope.contract.identity != Identity.CONTENT:
         found.append(reorder_output(scope, among(messages, Quiet.arrived)))
+    if orders_keys(scope) and beside is None:  # beside quiet messages no key lies in several partitions
+        found.append(reorder_across_partitions(scope, messages))
     return found if beside is None else [beside.computed(rows) for rows in found]
 
 
@@ -240,6 +246,7 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
+        undecided=undecided_of(scope, messages),
         latency=_latency(scope, messages),
         incidents=incidents,
         breaks_total=_total(breaks, incidents),
@@ -272,6 +279,7 @@ class Numbers:
     classes: dict[str, int]
     flags: dict[str, int]
     unconfirmed: dict[str, int]
+    undecided: Undecided
     latency: dict[str, Any]
     incidents: list[dict[str, Any]]
     breaks_total: int
@@ -290,12 +298,13 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,
         "not_judged": not_judged_of(scope),
-        "limits": limits_of(scope),
+        "limits": [*limits_of(scope), *numbers.undecided.sentences],
         "coverage": coverage_of(scope),
         "partitions": numbers.partitions,
         "classes": numbers.classes,
         "flags": numbers.flags,
         "unconfirmed": numbers.unconfirmed,
+        "undecided": numbers.undecided.counts,
         "identity_errors": identity_errors(numbers.partitions),
         "latency": numbers.latency,
         "incidents": numbers.incidents,

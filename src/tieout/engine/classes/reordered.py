@@ -10,6 +10,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.classes.key_order import (
+    came_before,
+    descents,
+    is_before,
+    pairs_across_partitions,
+    undecided,
+)
 from tieout.engine.classes.standing import standing
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
@@ -29,7 +36,7 @@ def _ordered(scope: Scope, messages: DataFrame) -> DataFrame:
 
 
 def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, shown_by: Ledger) -> DataFrame:
-    """Return one break a pair in the wrong order, at its later row; both hold id, time and position.
+    """Return one break per pair in the wrong order, at its later row; both hold id, time, partition and offset.
 
     It is shown where the ledger that has the rows covers the later one: before, an earlier one may be missing.
     """
@@ -37,13 +44,13 @@ def _descents(rows: DataFrame, scope: Scope, name: BreakClass, locus: Locus, sho
     placed = rows.select(
         *clues,
         "topic",
-        "partition",
+        F.col("later.partition").alias("partition"),
         F.col("later.offset").alias("offset"),
         F.col("later.message_id").alias("message_id"),
         F.col("later.at").alias("at"),
         F.array(
-            F.struct("topic", "partition", F.col("earlier.offset").alias("offset")),
-            F.struct("topic", "partition", F.col("later.offset").alias("offset")),
+            F.struct("topic", "earlier.partition", "earlier.offset"),
+            F.struct("topic", "later.partition", "later.offset"),
         ).alias("positions"),
     )
     at = F.col("at")
@@ -60,6 +67,7 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
     `is_plain_overlap`: the second was sent before the first was acknowledged, both without a producer id.
     """
     sent = F.struct(
+        "partition",
         F.col("first_offset").alias("offset"),
         "message_id",
         "sent.at",
@@ -117,45 +125,52 @@ def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
         rows.filter(is_known)
         .groupBy(*reader, "offset")
         .agg(first.alias("first"))
-        .withColumn("upper", F.struct("offset", "first.*"))
+        .withColumn("upper", F.struct("partition", "offset", "first.*"))
     )
     by_position = Window.partitionBy(*reader).orderBy("offset")
     pairs = firsts.withColumn("lower", F.lag("upper").over(by_position)).filter(
-        _came_before("upper", "lower")
+        came_before(F.col("upper"), F.col("lower"))
     )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
     return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER, scope.reader_ledger)
 
 
-def _came_before(one: str, other: str) -> Column:
-    """Return whether one row of a consumer certainly came before another; ties in time tell nothing."""
-    first, second = F.col(one), F.col(other)
-    has_turns = first["delivery_sequence"].isNotNull() & second["delivery_sequence"].isNotNull()
-    by_turn = first["delivery_sequence"] < second["delivery_sequence"]
-    return F.when(has_turns, by_turn).otherwise(first["at"] < second["at"])
-
-
 def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return the pairs of one key whose first effects stand in another order than the log's.
 
-    Effects of one consumer are ordered by it; those of two by their clocks, beyond the skew.
+    Effects of one consumer are ordered by it; those of two by their clocks, beyond the skew. Between partitions a key
+    has an order only where the contract promises one, see `key_order.py`.
     """
     seen = F.struct(
+        "partition",
         F.col("first_offset").alias("offset"),
         "message_id",
         "first_effect.at",
         "first_effect.delivery_sequence",
         "first_effect.consumer_id",
     )
-    is_seen = (F.size("sent_key_hash") == 1) & F.col("first_effect.at").isNotNull()
-    rows = _ordered(scope, messages).filter(is_seen).withColumn("upper", seen)
+    rows = _seen(scope, messages).withColumn("upper", seen)
     of_key = Window.partitionBy("topic", "partition", "order_key")
     by_position = of_key.orderBy("first_offset", "message_id")
-    is_same_consumer = F.col("upper.consumer_id").eqNullSafe(F.col("lower.consumer_id"))
-    is_far = F.col("upper.at") + F.lit(scope.contract.clock_skew) < F.col("lower.at")
-    is_earlier = F.when(is_same_consumer, _came_before("upper", "lower")).otherwise(is_far)
     pairs = rows.withColumn("lower", F.lag("upper").over(by_position)).filter(
-        F.col("lower").isNotNull() & is_earlier
+        is_before(scope, "upper", "lower")
     )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
     return _descents(named, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, scope.effect_ledger)
+
+
+def reorder_across_partitions(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return the pairs of one key, in two partitions, whose first effects stand in another order than their sends."""
+    found = descents(scope, pairs_across_partitions(scope, _seen(scope, messages)))
+    return _descents(found, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, scope.effect_ledger)
+
+
+def undecided_across_partitions(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return by topic of how many messages the order is not known, as `key_order.undecided`."""
+    return undecided(scope, pairs_across_partitions(scope, _seen(scope, messages)))
+
+
+def _seen(scope: Scope, messages: DataFrame) -> DataFrame:
+    """Return messages that have a position, one key and a dated effect, with the key as `order_key`."""
+    is_seen = (F.size("sent_key_hash") == 1) & F.col("first_effect.at").isNotNull()
+    return _ordered(scope, messages).filter(is_seen)

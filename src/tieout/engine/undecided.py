@@ -1,0 +1,58 @@
+"""What may be a break or not, however complete the evidence is: counted, and said in a sentence.
+
+A class that is `undecided` is not told as a break of anything, and where its breaks would break the guarantee the
+verdict is UNKNOWN. Docs: docs/reference/interpretations.md, 90.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import DataFrame, Row
+
+from tieout.engine.classes.key_order import orders_keys
+from tieout.engine.classes.reordered import undecided_across_partitions
+from tieout.engine.scope import Scope
+from tieout.model import BreakClass
+
+_REASONS: Final = {
+    "unnumbered": "of one producer session, where produced has no sequence that rises between the two",
+    "unacknowledged": "sent after another session's whose completed_at produced does not say",
+    "close": "with first effects of one instant, or of two consumers within clock_skew",
+}
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """How many messages may break a class, by its name, and the sentences that the statement says of them."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    sentences: tuple[str, ...] = ()
+
+
+def undecided_of(scope: Scope, messages: DataFrame) -> Undecided:
+    """Return what the evidence leaves open of the order of keys between partitions, nothing where none is promised."""
+    if scope.beside is not None or not orders_keys(scope):
+        return Undecided()
+    return orders_undecided(undecided_across_partitions(scope, messages).collect())
+
+
+def orders_undecided(by_topic: Iterable[Row]) -> Undecided:
+    """Return the same of rows of `key_order.undecided`, one per topic."""
+    rows = sorted(by_topic, key=lambda row: str(row["topic"]))
+    counts = {name: sum(row[name] for row in rows) for name in _REASONS}
+    total = sum(counts.values())
+    if not total:
+        return Undecided()
+    why = "; ".join(f"{counts[name]} {words}" for name, words in _REASONS.items() if counts[name])
+    first = rows[0]["example"]
+    place = f"{rows[0]['topic']}-{first['partition']} offset {first['offset']}"
+    named = place if first["message_id"] is None else f"{first['message_id']} at {place}"
+    sentence = (
+        f"ordering: key: whether {total} messages were written in the order of their key is not known, because an "
+        f"earlier message of the key lies in another partition, whose log does not order the two: {why}. "
+        f"The first is {named}"
+    )
+    return Undecided({BreakClass.REORDER_OUTPUT.value: total}, (sentence,))
