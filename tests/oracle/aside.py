@@ -14,26 +14,38 @@ from tieout.model import Identity, Ledger
 ASIDE = (Ledger.DEAD_LETTERS, Ledger.FILTERED)
 
 
-def match_set_aside(history: History, messages: list[Message], matcher: Matcher) -> None:
-    """Bring what was set aside and what was staged to its messages; a reader of committed data has to see it."""
+def match_set_aside(history: History, messages: list[Message], matcher: Matcher) -> list[Row]:
+    """Bring what was set aside and what was staged to its messages; a reader of committed data has to see it.
+
+    Return the rows that by their content set aside no send before them.
+    """
+    left = []
     for row in history.rows(Ledger.STAGED):
         found = matcher.match(row)
         if isinstance(found, Message):
             found.accounted.setdefault(Ledger.STAGED, []).append(row)
     for state in ("ok", "unknown", "failed"):
         for ledger in ASIDE:
-            rows = history.rows(ledger)
-            is_told = history.has_column(ledger, "transaction_state")
-            chosen = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == state]
-            _match(history, messages, matcher, ledger, chosen, state)
+            left += _match(
+                history, messages, matcher, ledger, rows_that_took_place(history, ledger, state), state
+            )
+    return left
+
+
+def rows_that_took_place(history: History, ledger: Ledger, state: str = "ok") -> list[Row]:
+    """Return the ledger's rows that a committed reader sees; those that may come of an open transaction: `unknown`."""
+    rows = history.rows(ledger)
+    is_told = history.has_column(ledger, "transaction_state")
+    return [row for row in rows if certainty(row, rows, is_told, needs_key=False) == state]
 
 
 def _match(
     history: History, messages: list[Message], matcher: Matcher, ledger: Ledger, rows: list[Row], state: str
-) -> None:
+) -> list[Row]:
+    left = []
     if history.contract.identity is Identity.CONTENT:
         by_payload = [row for row in rows if row.get("payload_hash") is not None]
-        set_aside_by_payload(history, messages, ledger, by_payload, state)
+        left = set_aside_by_payload(history, messages, ledger, by_payload, state)
         rows = [row for row in rows if row.get("payload_hash") is None]
     for row in rows:
         found = matcher.match(row)
@@ -45,6 +57,7 @@ def _match(
         elif found is Unmatched.AMBIGUOUS and state == "unknown":
             for message in matcher.named(row):
                 message.pending_aside.append(row)
+    return left
 
 
 def note_aside(message: Message, ledger: Ledger, row: Row, state: str) -> None:

@@ -97,15 +97,26 @@ def _settle(
         if claims.record is None or history.log_covers(at, since):
             message.denied.add(at)
     is_sent_twice = len(claimants) > 1 or len(sent | logged) > 1
-    return _conflict(at, claims, losers[0][0] if losers else None, [] if is_sent_twice else claims.reads)
+    reads = [] if is_sent_twice or column is None else _latest_of_others(claims, column, sent | logged)
+    return _conflict(at, claims, losers[0][0] if losers else None, reads)
+
+
+def _latest_of_others(claims: Claims, column: str, told: set[Any]) -> list[Row]:
+    """Return of each identity that only reads show its latest read: without them there is no conflict."""
+    found: dict[Any, Row] = {}
+    for row in sorted(claims.reads, key=lambda row: undated_last(row.get("processed_at"))):
+        if row.get(column) is not None and row[column] not in told:
+            found[row[column]] = row
+    return list(found.values())
 
 
 def _conflict(at: Position, claims: Claims, message: Message | None, reads: list[Row]) -> Conflict:
     sends = [attempt.at for _, attempt in claims.attempts]
     last_sent = max(sends, key=undated_last, default=None)
-    last_read = max((row.get("processed_at") for row in reads), key=undated_last, default=None)
+    times = [row.get("processed_at") for row in reads]
     shown: list[tuple[Ledger, datetime | None]] = [(Ledger.PRODUCED, last_sent)] if sends else []
-    shown += [(Ledger.READ, last_read)] if reads else []
+    shown += [(Ledger.READ, undated_last(time)) for time in times]
+    last_read = max(times, key=undated_last, default=None)
     return Conflict(at, message, last_sent if sends else last_read, shown)
 
 

@@ -11,7 +11,12 @@ from tests.oracle.certainty import certainty
 from tests.oracle.conflicts import Conflict, settled
 from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
 from tests.oracle.messages import Attempt, Matcher, Message, Unmatched, messages_of
-from tests.oracle.pairing import effects_by_payload, records_by_payload
+from tests.oracle.pairing import (
+    effects_by_payload,
+    excess_settled,
+    let_later_ones_be_set_aside,
+    records_by_payload,
+)
 
 from tieout.model import Identity, Ledger
 
@@ -175,7 +180,7 @@ def _match_output(matched: Matched) -> None:
     is_told = history.has_column(history.output, "transaction_state")
     needs_key = history.contract.multiplicity.effect_key is not None
     if history.contract.identity is Identity.CONTENT:
-        _pair_output(matched, rows, is_told)
+        _pair_output(matched, matcher, rows, is_told)
     else:
         for row in rows:
             _place(matched, matcher, row, certainty(row, rows, is_told, needs_key))
@@ -183,8 +188,8 @@ def _match_output(matched: Matched) -> None:
             for message in matched.messages:
                 message.effects = _one_a_position(message.effects)
             matched.unmatched_effects = _one_a_position_unmatched(matched.unmatched_effects)
+        match_set_aside(history, matched.messages, matcher)
     _part_from_early_effects(matched)
-    match_set_aside(history, matched.messages, matcher)
 
 
 def _part_from_early_effects(matched: Matched) -> None:
@@ -212,20 +217,24 @@ def _part_from_early_effects(matched: Matched) -> None:
                 matched.unmatched_effects.append((row, Unmatched.STRAY))
 
 
-def _pair_output(matched: Matched, rows: list[Row], is_told: bool) -> None:
+def _pair_output(matched: Matched, matcher: Matcher, rows: list[Row], is_told: bool) -> None:
     """Give the output's rows to the messages of their payload; of several reads of a position the first is one."""
     history, messages = matched.history, matched.messages
     certain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "ok"]
     if history.output is Ledger.READ:
         placed = [row for row in certain if position(row) is not None]
         certain = _one_a_position(placed, _held(placed)) + [row for row in certain if position(row) is None]
-    matched.unmatched_effects = effects_by_payload(
-        history, messages, certain, lambda one: one.effects, is_certain=True
-    )
     uncertain = [row for row in rows if certainty(row, rows, is_told, needs_key=False) == "unknown"]
-    matched.unmatched_uncertain = effects_by_payload(
-        history, messages, uncertain, lambda one: one.uncertain, is_certain=False
+    excess = effects_by_payload(history, messages, certain, lambda one: one.effects)
+    doubtful = effects_by_payload(history, messages, uncertain, lambda one: one.uncertain)
+    aside = match_set_aside(history, messages, matcher)
+    matched.unmatched_effects = excess_settled(
+        history, messages, excess, lambda one: one.effects, may_be_later=True
     )
+    matched.unmatched_uncertain = excess_settled(
+        history, messages, doubtful, lambda one: one.uncertain, may_be_later=False
+    )
+    let_later_ones_be_set_aside(messages, aside)
 
 
 def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:

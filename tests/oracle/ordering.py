@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from tests.oracle.aside import ASIDE, aside_rows
+from tests.oracle.aside import ASIDE, aside_rows, rows_that_took_place
 from tests.oracle.certainty import certainty
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
@@ -214,16 +214,19 @@ def _known_to_exist(fates: Fates) -> list[Position]:
     What was set aside somebody had in hand.
     """
     history = fates.history
-    aside = known(position(row) for ledger in ASIDE for row in history.rows(ledger))
+    aside = known(position(row) for ledger in ASIDE for row in rows_that_took_place(history, ledger))
     for message in fates.matched.messages:
         if aside_rows(message):
             aside |= fates.positions(message)
     if history.has(Ledger.LOG):
         found = {at for at, record in history.records.items() if history.is_visible(record)}
     else:
-        found = known(position(row) for row in history.rows(Ledger.READ))
+        taken_back = {
+            id(row) for one in fates.matched.messages if one.outcome == "failed" for row in one.reads
+        }
+        found = known(position(row) for row in history.rows(Ledger.READ) if id(row) not in taken_back)
         for message in fates.matched.messages:
-            found |= set(fates.asserted(message))
+            found |= set(fates.asserted(message)) if message.outcome != "failed" else set()
     return sorted(found - aside)
 
 

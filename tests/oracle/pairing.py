@@ -89,22 +89,19 @@ def may_be_nameless(messages: list[Message], row: Row) -> bool:
     )
 
 
+Excess = list[tuple[Row, list[Message]]]
+"""Rows of the output for which every send of their payload before them is taken, with those sends."""
+
+
 def effects_by_payload(
-    history: History,
-    messages: list[Message],
-    rows: list[Row],
-    of: Callable[[Message], list[Row]],
-    *,
-    is_certain: bool,
-) -> list[tuple[Row, Unmatched]]:
-    """Give each row the earliest free attempt of its payload before it; return the rows that get none, and why.
+    history: History, messages: list[Message], rows: list[Row], of: Callable[[Message], list[Row]]
+) -> Excess:
+    """Give each row the earliest free attempt of its payload before it; return the rows that get none.
 
     Acked attempts come first, then unknown, then failed ones; free is one without effect and without uncertain effect.
-    A row for which every fitting attempt is taken belongs to the latest of them (67), unless somebody else may have
-    sent it. `of` is the list of a message that the row joins. A certain effect that no send is left for may be an equal
-    later one's, by clocks that differ: then nobody can tell of either.
+    `of` is the list of a message that the row joins.
     """
-    unmatched, excess = [], []
+    excess = []
     for row in sorted(rows, key=lambda row: _turn(row, "processed_at", "delivery_sequence")):
         fitting = _fitting(history, messages, row)
         free = [
@@ -115,13 +112,26 @@ def effects_by_payload(
         ]
         if free:
             of(free[0]).append(row)
-        elif row.get("payload_hash") is None:
-            unmatched.append((row, Unmatched.AMBIGUOUS))
         else:
             excess.append((row, fitting))
-    may_be_later = {id(row) for row, _ in excess if is_certain and _let_later_ones_have_it(messages, row)}
+    return excess
+
+
+def excess_settled(
+    history: History,
+    messages: list[Message],
+    excess: Excess,
+    of: Callable[[Message], list[Row]],
+    *,
+    may_be_later: bool,
+) -> list[tuple[Row, Unmatched]]:
+    """Give excess rows to the latest send of their payload (67); return those that may be somebody else's, and why.
+
+    Where `may_be_later`, an equal later send without effect may have one, by clocks that differ: nobody can tell.
+    """
+    unmatched = []
     for row, fitting in excess:
-        if id(row) in may_be_later:
+        if row.get("payload_hash") is None or (may_be_later and _a_later_one_may_have_it(messages, row)):
             unmatched.append((row, Unmatched.AMBIGUOUS))
         elif not fitting:
             unmatched.append((row, Unmatched.UNATTEMPTED))
@@ -134,11 +144,12 @@ def effects_by_payload(
 
 def set_aside_by_payload(
     history: History, messages: list[Message], ledger: Ledger, rows: list[Row], state: str
-) -> None:
+) -> list[Row]:
     """Let each row account for the earliest attempt of its payload that nothing accounts for yet (69).
 
-    One that comes before all of them may still be a later one's, by clocks that differ.
+    Return the rows that set aside none of them.
     """
+    left = []
     for row in sorted(rows, key=lambda row: _turn(row, "at", "reason")):
         free = [
             message
@@ -156,24 +167,26 @@ def set_aside_by_payload(
         elif free:
             (free[0].pending_aside if state == "unknown" else free[0].taken_back).append(row)
         elif state == "ok":
-            _let_later_ones_have_it(messages, row)
+            left.append(row)
+    return left
 
 
-def _let_later_ones_have_it(messages: list[Message], row: Row) -> bool:
-    """Note that the row may be an equal later send's that has no effect, and return whether there is one."""
-    later = [
-        message
-        for message in messages
-        if payload_of(message) is not None
-        and payload_of(message) == row.get("payload_hash")
-        and message.outcome != "failed"
-        and not message.effects
-        and not message.uncertain
-        and not (set(message.accounted) - {Ledger.STAGED})
-    ]
-    for message in later:
-        message.may_have_earlier_effect = True
-    return bool(later)
+def let_later_ones_be_set_aside(messages: list[Message], rows: list[Row]) -> None:
+    """Note of the rows that they may have set aside equal later sends, by clocks that differ."""
+    for row in rows:
+        _a_later_one_may_have_it(messages, row)
+
+
+def _a_later_one_may_have_it(messages: list[Message], row: Row) -> bool:
+    """Note that the row may be the next equal send's that has no effect, and return whether there is one."""
+    for message in in_time(messages):
+        is_equal = payload_of(message) is not None and payload_of(message) == row.get("payload_hash")
+        is_open = not message.effects and not message.uncertain and not message.may_have_earlier_effect
+        is_set_aside = bool(set(message.accounted) - {Ledger.STAGED})
+        if is_equal and is_open and not is_set_aside and message.outcome != "failed":
+            message.may_have_earlier_effect = True
+            return True
+    return False
 
 
 def _fitting(history: History, messages: list[Message], row: Row) -> list[Message]:
