@@ -120,6 +120,8 @@ def _have_two_forms(one: set[str], other: set[str]) -> bool:
         return True
     if {_case(one), _case(other)} == {"lower", "upper"}:
         return True
+    if {_base64_of(one), _base64_of(other)} == {"+/", "-_"}:
+        return True
     return _is_hexadecimal_against(one, other) or _is_hexadecimal_against(other, one)
 
 
@@ -128,6 +130,12 @@ def _case(values: set[str]) -> str | None:
     letters = {letter for value in values for letter in value if letter.isalpha()}
     cases = {"upper" if letter.isupper() else "lower" for letter in letters}
     return cases.pop() if len(cases) == 1 else None
+
+
+def _base64_of(values: set[str]) -> str | None:
+    """Return which alphabet of base64 the side shows, None where neither or both."""
+    shown = [signs for signs in ("+/", "-_") if any(set(value) & set(signs) for value in values)]
+    return shown[0] if len(shown) == 1 else None
 
 
 def _is_hexadecimal_against(one: set[str], other: set[str]) -> bool:
