@@ -30,6 +30,8 @@ def snapshot(spec: JdbcSource, place: str) -> Iterator[PgConnection]:
         SourceError: where the connection is no PostgreSQL's, or a query fails.
     """
     with session_on(spec.connection, place, "table" if spec.table else "query") as session:
+        if spec.query is not None:
+            _check_query(session, _text_of(spec.query), place)
         yield session
 
 
@@ -57,6 +59,7 @@ def session_on(name: str, place: str, what: str, *, shared: str | None = None) -
         session.set_session(isolation_level="REPEATABLE READ", readonly=True)
         session.set_client_encoding("UTF8")
         with session.cursor() as cursor:
+            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
             if shared is not None:
                 cursor.execute("SET TRANSACTION SNAPSHOT %s", (shared,))
             cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
@@ -71,8 +74,42 @@ def relation(spec: JdbcSource) -> sql.Composable:
     """Return what to select from: the table, or the query in brackets."""
     if spec.table is not None:
         return sql.SQL(".").join(sql.Identifier(part) for part in spec.table.split("."))
-    query = (spec.query or "").strip().rstrip(";")
-    return sql.SQL("({}\n)").format(sql.SQL(query))
+    return sql.SQL("({}\n)").format(sql.SQL(_text_of(spec.query or "")))
+
+
+def _text_of(query: str) -> str:
+    return query.strip().rstrip(";")
+
+
+def _check_query(session: PgConnection, query: str, place: str) -> None:
+    """Let the server say that a text is one query that returns rows: only then its brackets hold it.
+
+    The text goes over as a value. A cursor takes one statement, and none that changes or commits anything
+    (https://www.postgresql.org/docs/current/plpgsql-cursors.html, "OPEN FOR EXECUTE"); nothing is fetched from it.
+
+    Raises:
+        SourceError: where it is something else.
+        psycopg2.Error: where it is no SQL, or names what is not there.
+    """
+    with session.cursor() as cursor:
+        cursor.execute("SELECT set_config('tieout.query', %s, true)", (query,))
+        try:
+            cursor.execute(_OPENS_A_CURSOR)
+        except (errors.InvalidCursorDefinition, errors.FeatureNotSupported) as error:
+            raise SourceError(
+                f"{place}.query: expected one query that returns rows: {error.diag.message_primary}"
+            ) from None
+
+
+_OPENS_A_CURSOR: Final = """
+DO $$
+DECLARE checked refcursor;
+BEGIN
+  OPEN checked FOR EXECUTE current_setting('tieout.query');
+  CLOSE checked;
+END
+$$
+"""
 
 
 def _parameters(settings: Connection) -> dict[str, Any]:

@@ -316,3 +316,59 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
     with pytest.raises(SourceError) as refused:
         sample("jdbc:warehouse:analytics.orders", "--delivered", Ledger.DELIVERED)
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (
+            "SELECT '1' AS message_id) AS s LIMIT 0; COMMIT; DELETE FROM analytics.orders; "
+            "SELECT * FROM (SELECT '1' AS message_id",
+            "syntax error at or near",
+        ),
+        (
+            "SELECT 1; DELETE FROM analytics.orders",
+            "expected one query that returns rows: cannot open multi-query",
+        ),
+        ("COMMIT", "expected one query that returns rows: cannot open"),
+        ("DELETE FROM analytics.orders RETURNING *", "syntax error at or near"),
+        (
+            "WITH gone AS (DELETE FROM analytics.orders RETURNING *) SELECT * FROM gone",
+            "WITH clause containing a data-modifying statement must be at the top level",
+        ),
+        ("SELECT * INTO analytics.copy FROM analytics.orders", "expected one query that returns rows: "),
+        ("SELECT * FROM analytics.orders FOR UPDATE", "cannot execute SELECT FOR UPDATE in a read-only"),
+        (
+            "SELECT set_config('transaction_read_only', 'off', false) AS message_id",
+            "transaction read-write mode",
+        ),
+        ("SELECT '1' AS message_id /*", "unterminated /* comment"),
+        ("", "expected one query that returns rows: "),
+    ],
+)
+def test_a_query_does_not_leave_its_brackets(
+    spark: SparkSession, tmp_path: Path, execute: Execute, query: str, told: str
+) -> None:
+    """Whatever it says is one query in a transaction that only reads, or it is refused; the table stays as it was."""
+    execute("CREATE TABLE analytics.orders (message_id text); INSERT INTO analytics.orders VALUES ('a')")
+    source = {"kind": "jdbc", "connection": "warehouse", "query": query or "  ;  "}
+
+    with pytest.raises(SourceError) as refused:
+        _evidence(spark, tmp_path, source=source)
+
+    assert told in str(refused.value)
+    assert rows_of(_evidence(spark, tmp_path), "message_id") == [("a",)]
+
+
+def test_a_query_may_end_as_people_end_it(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
+    """With a semicolon or a comment; with a common table expression, or with percent signs, as well."""
+    execute(
+        "CREATE TABLE analytics.orders (message_id text); INSERT INTO analytics.orders VALUES ('a%'), ('b')"
+    )
+    query = (
+        "WITH all_of_them AS (TABLE analytics.orders) SELECT * FROM all_of_them WHERE message_id LIKE 'a%';"
+    )
+
+    for text in (query, f"{query.removesuffix(';')} -- those with an a"):
+        found = _evidence(spark, tmp_path, source={"kind": "jdbc", "connection": "warehouse", "query": text})
+        assert rows_of(found, "message_id") == [("a%",)]
