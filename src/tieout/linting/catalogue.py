@@ -91,7 +91,7 @@ _NAMES: Final = {
     "connect": _CONNECT,
     "connector": _CONNECTOR,
     "streams": _STREAMS,
-    "flink": "connector format topic topic-pattern",
+    "flink": "connector format topic topic-pattern high-availability restart-strategy",
     "spark": "subscribe subscribePattern assign endingOffsets maxOffsetsPerTrigger minPartitions includeHeaders topic",
     "storm": "nimbus.seeds storm.local.dir storm.zookeeper.servers supervisor.slots.ports",
     "pulsar": "brokerServicePort zookeeperServers metadataStoreUrl clusterName serviceUrl subscriptionName",
@@ -118,7 +118,7 @@ _FAMILIES: Final = {
     ),
     "flink": (
         "jobmanager.", "taskmanager.", "execution.", "state.", "rest.", "parallelism.", "pipeline.", "table.",
-        "high-availability", "restart-strategy", "metrics.", "env.", "kubernetes.", "sink.", "scan.", "properties.",
+        "high-availability.", "restart-strategy.", "metrics.", "env.", "kubernetes.", "sink.", "scan.", "properties.",
         "security.", "web.", "io.", "classloader.", "historyserver.", "cluster.", "akka.", "pekko.", "blob.", "fs.",
         "s3.", "yarn.", "job-result-store.", "process.", "key.", "value.", "heartbeat.",
     ),
@@ -128,9 +128,9 @@ _FAMILIES: Final = {
         "managedLedger", "bookkeeper", "broker", "ttl", "journal", "subscription", "producer", "consumer", "topic",
         "namespace", "ledger", "loadBalancer", "transactionCoordinator", "ack",
     ),
-    "activemq": ("jms.", "wireFormat.", "transport."),
+    "activemq": ("wireFormat.", "transport."),
 }  # fmt: skip
-"""How the names of a program's settings begin, where there are too many, or users choose their ends."""
+"""How names of settings begin, where there are too many, or users choose their ends; those without a dot have none."""
 
 _OTHER_WORDS: Final = {
     "producer": {"transactionidprefix": "transactional.id", "requiredacks": "acks"},
@@ -195,7 +195,11 @@ def is_exact(section: str, name: str) -> bool:
     >>> is_exact("consumer", "auto.offset.reset"), is_exact("consumer", "auto-offset-reset")
     (True, False)
     """
-    return name in names_of(section) or name.startswith(_FAMILIES[section])
+    if name in names_of(section):
+        return True
+    return any(
+        name.startswith(family) and ("." in family or "." not in name) for family in _FAMILIES[section]
+    )
 
 
 def known_name(section: str, name: str) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import product
+from math import prod
 from typing import Final
 
 from tieout.contracts import Contract
@@ -16,7 +17,7 @@ from tieout.linting.naming import STYLED, canonical, meaning, restyled
 from tieout.linting.pipeline import SECTIONS, Part, Pipeline, Trouble
 from tieout.linting.reading import Place, Reading, read_settings
 from tieout.linting.reading.frameworks import SETS, framework_of, in_client_words
-from tieout.linting.values import LOOKED_AT
+from tieout.linting.values import LOOKED_AT, is_mere_name
 from tieout.linting.valuing import judged_values
 from tieout.linting.versions import Versions, split_client
 
@@ -31,6 +32,7 @@ _ADVICE: Final = {
     CONNECTION: "name a connection to the cluster, and see that it answers",
 }
 _SOFTWARE: Final = {"broker": "kafka"}
+_CALLED: Final = ("name", "group.id", "topic")
 _PROFILE: Final = "spring.profiles.active"
 _MOST_NAMES: Final = 4
 _MOST_PIPELINES: Final = 500
@@ -45,6 +47,7 @@ class _Source:
     where: Mapping[str, str]
     framework: str = ""
     is_literal: bool = False
+    is_complete: bool = True
 
 
 _NOWHERE: Final = _Source("", {}, {})
@@ -63,10 +66,18 @@ class Declared:
         return self.parts[section][0]
 
     def pipelines(self) -> Iterator[Pipeline]:
-        """Yield the pipelines that may be meant: each place of each part with each of the others."""
-        chosen = product(*(self.parts[section] for section in SECTIONS))
-        for parts in islice(chosen, _MOST_PIPELINES):
-            yield Pipeline(self.contract, dict(zip(SECTIONS, parts, strict=True)))
+        """Yield the pipelines that may be meant: each place of each part with each of the others.
+
+        Where those are very many, each place is with the others' first ones.
+        """
+        if prod(len(parts) for parts in self.parts.values()) <= _MOST_PIPELINES:
+            for parts in product(*(self.parts[section] for section in SECTIONS)):
+                yield Pipeline(self.contract, dict(zip(SECTIONS, parts, strict=True)))
+            return
+        first = {section: self.parts[section][0] for section in SECTIONS}
+        for section in SECTIONS:
+            for part in self.parts[section]:
+                yield Pipeline(self.contract, {**first, section: part})
 
 
 def declared(contract: Contract, *, asks: bool = True) -> Declared:
@@ -101,7 +112,9 @@ class _Section:
         told = (CLIENT, FILE, CONNECTION) if self.section in _ASKED else (CLIENT, FILE)
         own = {name: value for name, value in self.given.items() if name not in told}
         is_styled = software == ("kafka-python",) or client.lower().startswith(STYLED)
-        empty = Part(self.section, software, versions, is_declared=bool(self.given))
+        empty = Part(
+            self.section, software, versions, is_declared=bool(self.given), is_client_known=unknown is None
+        )
         base = replace(empty, settings=canonical(software, self._restyled(own) if is_styled else own))
         sources = self._sources(base, any_style=is_styled or "kafka-python" in software, asks=asks)
         is_understood = sources is not None
@@ -177,14 +190,13 @@ class _Section:
         for name, written in place.written.items():
             if name in where and written not in (name, *settings):
                 where[name] = f"{label}: {written}"
-        return _Source(label, settings, where, framework_of(place), reading.is_literal)
+        return _Source(label, settings, where, framework_of(place), reading.is_literal, reading.is_complete)
 
     def _names(self, base: Part) -> frozenset[str]:
         """Return what a place that is meant may be called: the connector, the group, the topics of the contract."""
-        own = base.settings.get("name", "")
+        own = {base.settings[name] for name in _CALLED if base.has(name)}
         group = self.contract.group
-        names = {own} if own else {group, group.removeprefix("connect-"), *topics_of(self.contract)}
-        return frozenset(name for name in names if name)
+        return frozenset(own or {group, group.removeprefix("connect-"), *topics_of(self.contract)})
 
     def _judged(self, base: Part, source: _Source, *, is_understood: bool) -> Part:
         """Return the part with the place's settings, which count before the contract's, and what their values are."""
@@ -204,6 +216,7 @@ class _Section:
             settings={**sets, **base.settings, **source.settings},
             files={**dict.fromkeys(sets, f"{source.label}, by {source.framework}"), **source.where},
             is_understood=is_understood,
+            is_complete=source.is_complete,
         )
         unknown, troubles = judged_values(part, source.where if source.is_literal else ())
         self.troubles += troubles
@@ -239,19 +252,23 @@ def _different(section: str, places: Sequence[Place]) -> tuple[Place, ...]:
     """Return the places without those that set what rules look at as one before them does."""
     kept: dict[tuple[object, ...], Place] = {}
     for place in places:
-        said = sorted(item for item in place.settings.items() if item[0] in LOOKED_AT[section])
-        kept.setdefault((framework_of(place), *(item for item in said if item[0] != "name")), place)
+        said = sorted(
+            (name, "" if is_mere_name(section, name) else value)
+            for name, value in place.settings.items()
+            if name in LOOKED_AT[section]
+        )
+        kept.setdefault((framework_of(place), *said), place)
     return tuple(kept.values())
 
 
 def _meant(places: tuple[Place, ...], names: frozenset[str]) -> tuple[Place, ...]:
     """Return the places that are called by one of the names, or all where none is."""
-    called = ("name", "group.id", "topic")
     return (
         tuple(
             place
             for place in places
-            if names & {place.settings.get(setting, "") for setting in called} or names & set(place.path[-1:])
+            if names & {place.settings.get(setting, "") for setting in _CALLED}
+            or names & set(place.path[-1:])
         )
         or places
     )

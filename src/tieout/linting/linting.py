@@ -84,17 +84,14 @@ def _broken(rule: Rule, pipelines: tuple[Pipeline, ...]) -> Iterator[Finding]:
 def _holds(rule: Rule, pipeline: Pipeline) -> Truth:
     """Return whether the rule holds; not at all where it would speak of a setting of which nothing is known."""
     part = pipeline[rule.section]
-    is_set = part.has(rule.setting)
-    if (not part.is_understood and not is_set) or (
-        rule.setting in part.unknown and not _is_open(part, rule.setting)
-    ):
+    value = part.text(rule.setting)
+    if value is None and not part.is_understood:
+        return False
+    if rule.setting in part.unknown and part.is_client_known and not is_placeholder(value or ""):
         return False
     holds = rule.holds(pipeline)
-    return None if holds and not pipeline.is_understood else holds
-
-
-def _is_open(part: Part, setting: str) -> bool:
-    return is_placeholder(part.text(setting) or "")
+    is_sure = pipeline.is_understood and (part.is_complete or value is not None)
+    return holds if is_sure or not holds else None
 
 
 def _finding(rule: Rule, part: Part, severity: Severity, *, is_certain: bool) -> Finding:

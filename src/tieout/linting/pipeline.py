@@ -72,6 +72,8 @@ class Part:
     is_declared: bool = False
     unknown: frozenset[str] = frozenset()
     is_understood: bool = True
+    is_client_known: bool = True
+    is_complete: bool = True
 
     def has(self, setting: str) -> bool:
         """Return whether the setting is set to something."""
@@ -95,7 +97,8 @@ class Part:
         known = self.defaults(setting)
         values = {default.value.lower() for default in known}
         is_everywhere = {default.software for default in known} == set(self.software)
-        return (*values,) if is_everywhere or not known else (*values, None)
+        is_all = self.is_complete and (is_everywhere or not known)
+        return (*values,) if is_all else (*values, None)
 
     def is_any(self, setting: str, *wanted: str) -> Truth:
         """Return whether the setting is one of the values; without value or default it is none of them."""

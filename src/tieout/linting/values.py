@@ -260,6 +260,6 @@ def refusal(
     return " or ".join(dict.fromkeys(kind.expected for kind in kinds))
 
 
-def is_mere_name(section: str, setting: str, software: tuple[str, ...]) -> bool:
+def is_mere_name(section: str, setting: str) -> bool:
     """Return whether nothing follows from what the setting's text is, only from there being one."""
-    return _NAME in kinds_of(section, setting, software)
+    return (_NAME,) in LOOKED_AT[section].get(setting, {}).values()

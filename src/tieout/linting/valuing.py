@@ -33,7 +33,7 @@ def judged_values(part: Part, literal: Collection[str] = ()) -> tuple[frozenset[
 
 
 def _trouble(part: Part, setting: str, value: str, *, is_literal: bool) -> Trouble | None:
-    if setting not in LOOKED_AT[part.section] or is_mere_name(part.section, setting, part.software):
+    if setting not in LOOKED_AT[part.section] or is_mere_name(part.section, setting):
         return _quoted(part, setting, value) if is_literal and setting in LOOKED_AT[part.section] else None
     expected = refusal(part.section, setting, value, part.software, part.versions)
     if expected is None and not (is_placeholder(value) and _is_any_text(part, setting)):
@@ -44,6 +44,9 @@ def _trouble(part: Part, setting: str, value: str, *, is_literal: bool) -> Troub
         return Trouble(
             "value_open", part.section, setting, value, failure, "declare what it is filled in with"
         )
+    if not part.is_client_known:
+        failure = f"no client that is known takes this value, so it is left open{_in(where)}"
+        return Trouble("value_open", part.section, setting, value, failure, expected or "another value")
     reason = f": {_written_otherwise(value)}" if is_literal and _written_otherwise(value) else ""
     failure = (
         f"none of the values that {' or '.join(part.software)} takes for it{_in(where)}{reason}; "

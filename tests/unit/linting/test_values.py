@@ -155,6 +155,15 @@ def test_a_placeholder_in_a_file_is_left_open(tmp_path: Path, name: str, placeho
     assert found["value_open"].setting == "acks"
 
 
+def test_what_an_unknown_client_makes_of_a_value_is_left_open() -> None:
+    """Its words are as little known as its defaults."""
+    found = {f.rule: f for f in lint("producer", "client: sarama-1.4, acks: WaitForAll")}
+
+    assert "no client that is known takes this value" in found["value_open"].failure
+    assert not found["producer_acks"].is_certain
+    assert "value_unknown" not in found
+
+
 def test_a_handler_that_is_filled_in_elsewhere_may_continue() -> None:
     """Any text is a class; which one decides."""
     found = {f.rule: f for f in lint("streams", "deserialization.exception.handler: '${HANDLER}'")}

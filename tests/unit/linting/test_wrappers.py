@@ -194,6 +194,31 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
     ("consumer", "appsettings.json", json.dumps(DOTNET), READS_COMMITTED),
     ("producer", "appsettings.json", json.dumps(DOTNET), {"acks": "1"}),
     ("consumer", "settings.yaml", PYTHON, {"auto.offset.reset": "latest"}),
+    (
+        "broker",
+        "values.yaml",
+        "image: {tag: 3}\nconfig: |-\n  # ours\n  min.insync.replicas=1\n  x=2\n",
+        {"min.insync.replicas": "1"},
+    ),
+    (
+        "broker",
+        "merged.yaml",
+        "a: &a {min.insync.replicas: 1}\nb: {<<: *a, log.dirs: x}\n",
+        {"min.insync.replicas": "1"},
+    ),
+    (
+        "pulsar",
+        "values.yaml",
+        "broker: {configData: {PULSAR_PREFIX_journalSyncData: 'false', managedLedgerDefaultAckQuorum: '1'}}",
+        {"journalSyncData": "false", "managedLedgerDefaultAckQuorum": "1"},
+    ),
+    ("activemq", "c.properties", "jms.useAsyncSend=true\n", {"useAsyncSend": "true"}),
+    (
+        "streams",
+        "q.properties",
+        "quarkus.kafka-streams.application-id=x\nkafka-streams.processing.guarantee=at_least_once\n",
+        {"processing.guarantee": "at_least_once"},
+    ),
     ("producer", "worker.properties", "group.id=c\nkey.converter=x\nproducer.acks=1\n", {"acks": "1"}),
 ]
 
@@ -393,6 +418,35 @@ def test_a_name_that_is_almost_one_is_told_in_a_file_too(
     found = lint(tmp_path, section, name, text, **client)
 
     assert f"{meant} counts as not set" in found["setting_misspelt"].failure
+
+
+def test_a_file_that_takes_in_more_from_elsewhere_is_not_complete(tmp_path: Path) -> None:
+    """What it does not set may be set there."""
+    text = "spring: {config: {import: 'configserver:'}, kafka: {bootstrap-servers: b, producer: {acks: 1}}}"
+    found = lint(tmp_path, "producer", "a.yml", text, client="java-3.7")
+
+    assert "spring.config.import, which is not read" in found["file_read_as"].failure
+    assert found["producer_acks"].is_certain
+    assert not found["producer_idempotence"].is_certain
+
+
+def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
+    """A query's source and sink have options of their own; together they are the query's."""
+    source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}
+    found = lint(
+        tmp_path, "spark", "q.json", json.dumps({"source": source, "sink": {"checkpointLocation": "/c"}})
+    )
+
+    assert "spark_starting_offsets" in found
+    assert not {"spark_checkpoint", "settings_several"} & found.keys()
+
+
+def test_many_places_are_all_looked_at(tmp_path: Path) -> None:
+    """However many connectors a worker has, the one that drops records is found."""
+    configs = {f"c{i}": {"tasks.max": 1, "topics": "t", "errors.tolerance": f"x{i}"} for i in range(600)}
+    text = json.dumps({**configs, "last": {"tasks.max": 1, "topics": "a", "errors.tolerance": "all"}})
+
+    assert lint(tmp_path, "connector", "c.json", text)["connect_tolerance"].value == "all"
 
 
 def test_settings_beside_settings_are_not_taken_for_them(tmp_path: Path) -> None:

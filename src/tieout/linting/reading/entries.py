@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_PULSAR: Final = "PULSAR_PREFIX_"
+"""How Pulsar's images name variables that are settings, which keep their capital letters."""
+
 _PAIR: Final = re.compile(r"([A-Za-z_%][\w.%-]*)=(.*)", re.DOTALL)
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
 
@@ -43,6 +46,8 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
 
 def _segments(name: str) -> tuple[str, ...]:
     """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`."""
+    if name.startswith(_PULSAR):
+        return (name.removeprefix(_PULSAR),)
     if _VARIABLE.fullmatch(name):
         return tuple(name.lower().split("_"))
     plain = _BRACKETS.sub(r".\1", name)

@@ -42,6 +42,9 @@ _BASES: Final = (
 )
 """Places whose settings hold in others, which are not below them: SmallRye's and Spring Cloud Stream's."""
 
+_IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
+"""Parts of which a file says one, however it is ordered."""
+
 Path = tuple[str, ...]
 
 
@@ -73,7 +76,21 @@ def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False
     told = [path for path, group in groups.items() if _is_telling(section, path, group)]
     leaves = [path for path in told if not any(_holds_in(path, other) for other in told)]
     own = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
-    return [_whole(path, groups) for path in own or leaves]
+    places = [_whole(path, groups) for path in own or leaves]
+    return _joined(places) if section in _IN_PIECES else places
+
+
+def _joined(places: list[Place]) -> list[Place]:
+    """Return what is one program's in several pieces, such as a source's options and a sink's, as one place."""
+    settings: dict[str, str] = {}
+    for place in places:
+        if any(settings.get(name, value) != value for name, value in place.settings.items()):
+            return places
+        settings |= place.settings
+    whole = places[0] if places else Place()
+    for place in places[1:]:
+        whole = replace(whole.over(place), name="", path=())
+    return [whole] if places else []
 
 
 def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path, Place]:

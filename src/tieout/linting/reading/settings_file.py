@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,17 @@ _CONFIG: Final = "config.yaml"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
 _KNOWN: Final = (*_LINES, ".json", *_YAML)
+_IMPORT: Final = re.compile(
+    r"(^|\.)(spring\.config\.(import|location|additional-location)|smallrye\.config\.locations|env_file|envFrom)\b"
+)
+"""Settings that say where more settings come from."""
+
+_SEPARATED: Final = re.compile(r"[\n:=]")
+_PROPERTIES: Final = re.compile(
+    r"(?:[ \t]*(?:[#!].*|[\w.-]+[ \t]*=.*)?(?:\n|$))*[ \t]*[\w.-]+[ \t]*=.*\n.*", re.DOTALL
+)
+"""Text of several lines, each of them a property, under a key that does not say so."""
+
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -43,7 +55,7 @@ class Reading:
     """What a file says of one part: the places that set it, and the names of all that it holds.
 
     `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
-    what is behind a value, are part of it.
+    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete.
     """
 
     places: tuple[Place, ...]
@@ -51,6 +63,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     is_literal: bool = False
+    is_complete: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,7 +106,11 @@ def read_settings(
     places = _with_clusters(
         [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
     )
-    return Reading(tuple(places), tuple(names), parsed.notes, parsed.warnings, parsed.is_literal)
+    imports = [name for name in names if _IMPORT.search(name)]
+    notes = (*parsed.notes, *(f"takes in more by {imports[0]}, which is not read" for _ in imports[:1]))
+    return Reading(
+        tuple(places), tuple(names), notes, parsed.warnings, parsed.is_literal, is_complete=not imports
+    )
 
 
 def _text(file: Path) -> str:
@@ -189,7 +206,9 @@ def _unpacked(tree: Any, wish: _Wish) -> Any:
 
 def _file_in(name: str, value: str, wish: _Wish) -> Any:
     kind = Path(name).suffix
-    if kind not in _KNOWN or ("\n" not in value.strip() and ":" not in value and "=" not in value):
+    if kind not in _KNOWN and _PROPERTIES.fullmatch(value):
+        kind = ".properties"
+    if kind not in _KNOWN or not _SEPARATED.search(value):
         return value
     try:
         trees = _parsed(name, kind, value, wish).trees
