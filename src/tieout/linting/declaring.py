@@ -11,6 +11,7 @@ from typing import Final
 from tieout.contracts import Contract
 from tieout.contracts.scalars import Setting
 from tieout.errors import ConnectionNotFoundError, SettingsFileError, SourceError
+from tieout.linting.catalogue import tokens
 from tieout.linting.clusters import cluster_settings, topics_of
 from tieout.linting.defaults import CLIENTS, OLDEST, OTHER_NAMES
 from tieout.linting.naming import STYLED, canonical, meaning, restyled
@@ -263,15 +264,13 @@ def _different(section: str, places: Sequence[Place]) -> tuple[Place, ...]:
 
 def _meant(places: tuple[Place, ...], names: frozenset[str]) -> tuple[Place, ...]:
     """Return the places that are called by one of the names, or all where none is."""
-    return (
-        tuple(
-            place
-            for place in places
-            if names & {place.settings.get(setting, "") for setting in _CALLED}
-            or names & set(place.path[-1:])
-        )
-        or places
-    )
+    in_paths = {"-".join(tokens(name)) for name in names}
+    called = [
+        place
+        for place in places
+        if names & {place.settings.get(setting, "") for setting in _CALLED} or in_paths & set(place.path[-1:])
+    ]
+    return tuple(called) or places
 
 
 def _software(section: str, client: str) -> tuple[tuple[str, ...], Versions, Trouble | None]:

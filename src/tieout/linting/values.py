@@ -244,6 +244,10 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
 }
 
 
+OWN: Final = ("commits", "output")
+"""Settings of Tieout's own, which every part may have."""
+
+
 def kinds_of(section: str, setting: str, software: tuple[str, ...]) -> tuple[Kind, ...]:
     """Return the kinds of values that some of the programs take for the setting; none where nobody knows."""
     kinds = LOOKED_AT[section].get(setting, {})

@@ -8,7 +8,7 @@ from typing import Final
 
 from tieout.linting.pipeline import Part, Trouble
 from tieout.linting.placeholders import is_placeholder
-from tieout.linting.values import LOOKED_AT, is_mere_name, refusal
+from tieout.linting.values import LOOKED_AT, OWN, is_mere_name, refusal
 
 _QUOTED: Final = re.compile(r"""(["'])(?P<value>.*?)\1(?:\s*[#!;].*)?""")
 _COMMENT: Final = re.compile(r"(?P<value>.*?)\s+(?:#|//|;).*", re.DOTALL)
@@ -33,26 +33,29 @@ def judged_values(part: Part, literal: Collection[str] = ()) -> tuple[frozenset[
 
 
 def _trouble(part: Part, setting: str, value: str, *, is_literal: bool) -> Trouble | None:
-    if setting not in LOOKED_AT[part.section] or is_mere_name(part.section, setting):
-        return _quoted(part, setting, value) if is_literal and setting in LOOKED_AT[part.section] else None
-    expected = refusal(part.section, setting, value, part.software, part.versions)
-    if expected is None and not (is_placeholder(value) and _is_any_text(part, setting)):
+    if setting not in LOOKED_AT[part.section] and setting not in OWN:
         return None
-    where = part.files.get(setting)
-    if is_placeholder(value):
-        failure = f"a placeholder, which is filled in elsewhere: its value is left open{_in(where)}"
+    if is_mere_name(part.section, setting):
+        return _quoted(part, setting, value) if is_literal else None
+    expected = refusal(part.section, setting, value, part.software, part.versions)
+    is_open = is_placeholder(value) and not (is_literal and _QUOTED.fullmatch(value))
+    if expected is None and not (is_open and _is_any_text(part, setting)):
+        return None
+    where, advice = _in(part.files.get(setting)), expected or "another value"
+    if is_open:
+        failure = f"a placeholder, which is filled in elsewhere: its value is left open{where}"
         return Trouble(
             "value_open", part.section, setting, value, failure, "declare what it is filled in with"
         )
     if not part.is_client_known:
-        failure = f"no client that is known takes this value, so it is left open{_in(where)}"
-        return Trouble("value_open", part.section, setting, value, failure, expected or "another value")
-    reason = f": {_written_otherwise(value)}" if is_literal and _written_otherwise(value) else ""
+        failure = f"no client that is known takes this value, so it is left open{where}"
+        return Trouble("value_open", part.section, setting, value, failure, advice)
+    reason = f": {_written_otherwise(value)}" if _written_otherwise(value) else ""
     failure = (
-        f"none of the values that {' or '.join(part.software)} takes for it{_in(where)}{reason}; "
+        f"none of the values that {' or '.join(part.software)} takes for it{where}{reason}; "
         "the program does not start with it, or goes by another value than is written"
     )
-    return Trouble("value_unknown", part.section, setting, value, failure, expected or "another value")
+    return Trouble("value_unknown", part.section, setting, value, failure, advice)
 
 
 def _is_any_text(part: Part, setting: str) -> bool:

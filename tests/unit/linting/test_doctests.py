@@ -8,10 +8,11 @@ from types import ModuleType
 import pytest
 
 from tieout.linting import catalogue, declaring, defaults, naming, pipeline, placeholders, valuing, versions
-from tieout.linting.reading import entries, lines, templates
+from tieout.linting.reading import entries, lines, profiles, templates
 
 MODULES = (
-    catalogue, declaring, defaults, naming, pipeline, placeholders, valuing, versions, entries, lines, templates,
+    catalogue, declaring, defaults, naming, pipeline, placeholders, valuing, versions, entries, lines, profiles,
+    templates,
 )  # fmt: skip
 
 

@@ -72,7 +72,11 @@ def test_properties_are_read_as_java_reads_them(tmp_path: Path) -> None:
             "flink",
             "config.yaml",
             "execution:\n  checkpointing:\n    interval: 10 s\n    unaligned: {enabled: true}\nlist: [1]\n",
-            {"execution.checkpointing.interval": "10 s", "execution.checkpointing.unaligned.enabled": "true"},
+            {
+                "execution.checkpointing.interval": "10 s",
+                "execution.checkpointing.unaligned.enabled": "true",
+                "list": "1",
+            },
         ),
         (
             "flink",

@@ -172,6 +172,18 @@ def test_a_handler_that_is_filled_in_elsewhere_may_continue() -> None:
     assert not found["streams_deserialization"].is_certain
 
 
+def test_a_placeholder_for_a_word_of_our_own_is_left_open() -> None:
+    """Whether a second writing matters is not known then."""
+    found = {
+        f.rule: f
+        for f in lint("consumer", "client: java-4.0, commits: '${COMMITS}', enable.auto.commit: false")
+    }
+
+    assert found["value_open"].setting == "commits"
+    assert not found["consumer_commits_before"].is_certain
+    assert not found["consumer_commits_after"].is_certain
+
+
 def test_a_name_with_a_placeholder_is_a_name() -> None:
     """Of a transactional.id only that there is one matters."""
     assert "value_open" not in {f.rule for f in lint("producer", "transactional.id: 'orders-${HOSTNAME}'")}
@@ -184,6 +196,7 @@ def test_a_name_with_a_placeholder_is_a_name() -> None:
         ("'all'", "the quotes are part of the value"),
         ("all # safest", "no comment there, but part of the value"),
         ("all // safest", "no comment there, but part of the value"),
+        ('"${ACKS}"', "the quotes are part of the value"),
     ],
 )
 def test_what_is_written_around_a_property_is_part_of_it(tmp_path: Path, value: str, reason: str) -> None:

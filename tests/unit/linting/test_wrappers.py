@@ -288,6 +288,12 @@ NOT_UNDERSTOOD = [
     ("broker", "values.yaml", "image: {tag: 3.7}\nreplicaCount: 3\n", "image.tag, replicaCount"),
     ("flink", "flink-conf.yaml", "execution:\n  checkpointing:\n    mode: AT_LEAST_ONCE\n", "mode"),
     ("producer", "empty.yaml", "", "none at all"),
+    (
+        "consumer",
+        "p.json",
+        '{"producer": {"bootstrap.servers": "b", "client.rack": "a"}}',
+        "producer.client.rack",
+    ),
     ("producer", "empty.properties", "# nothing\n", "none at all"),
     (
         "consumer",
@@ -346,6 +352,9 @@ def test_several_places_are_told_and_what_they_differ_in_is_left_open(tmp_path: 
     named = lint(tmp_path, "connector", "all.json", text, guarantee="at_least_once", name="orders-sink")
     other = lint(tmp_path, "connector", "all.json", text, guarantee="at_least_once", name="copy")
 
+    plain = json.dumps({"Orders_Sink": SINK["config"], "b": {"tasks.max": 1, "topics": "orders"}})
+
+    assert lint(tmp_path, "connector", "map.json", plain, name="Orders_Sink")["connect_tolerance"].is_certain
     assert "2 places that differ: orders-sink; copy" in found["settings_several"].failure
     assert (found["connect_tolerance"].severity, found["connect_tolerance"].is_certain) == (
         Severity.WARNING,
@@ -385,15 +394,27 @@ def test_a_profile_is_left_open_until_it_is_chosen(tmp_path: Path) -> None:
     """By the file or by the contract, in Spring's own words."""
     opened = lint(tmp_path, "consumer", "a.yml", PROFILES)
     chosen = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "prod"})
-    by_file = lint(tmp_path, "consumer", "a.yml", f"spring.profiles.active: prod\n---{PROFILES}")
+    by_file = lint(tmp_path, "consumer", "a.yml", f"spring.profiles.active: prod, eu\n---{PROFILES}")
+    other = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "test"})
 
     assert not opened["consumer_reset_latest"].is_certain
     assert opened["consumer_reset_latest"].file == (
         "a.yml (profile prod, spring.kafka.consumer): spring.kafka.consumer.auto-offset-reset"
     )
+    assert "consumer_reset_latest" not in other
     for found in (chosen, by_file):
         assert found["consumer_reset_latest"].is_certain
         assert "settings_several" not in found
+
+
+def test_what_is_never_deployed_is_left_out(tmp_path: Path) -> None:
+    """Quarkus's profiles for development and tests are not what a pipeline runs with; others may be."""
+    text = "mp.messaging.incoming.a.auto.offset.reset=none\n%dev.mp.messaging.incoming.a.auto.offset.reset=latest\n"
+    found = lint(tmp_path, "consumer", "q.properties", text)
+    staged = lint(tmp_path, "consumer", "q.properties", text.replace("%dev", "%staging"))
+
+    assert "consumer_reset_latest" not in found
+    assert not staged["consumer_reset_latest"].is_certain
 
 
 @pytest.mark.parametrize(
@@ -488,3 +509,13 @@ def test_flink_from_2_on_is_read_as_yaml(tmp_path: Path) -> None:
     assert "file_not_read" in lint(tmp_path, "flink", "flink-conf.yaml", broken, client="flink-2.1")
     assert "file_not_read" in lint(tmp_path, "flink", "config.yaml", nested, client="flink-1.18")
     assert "file_not_read" not in lint(tmp_path, "flink", "config.yaml", nested, client="flink-1.19")
+    assert "settings_unreadable" in lint(tmp_path, "flink", "config.yaml", broken, client="flink-1.19")
+
+
+def test_flink_that_knew_no_yaml_reads_no_yaml_whatever_the_file_is_called(tmp_path: Path) -> None:
+    """Quotes that YAML takes away are part of the value; what wraps the configuration is YAML all the same."""
+    text = 'execution.checkpointing.mode: "AT_LEAST_ONCE"\n'
+
+    assert "value_unknown" in lint(tmp_path, "flink", "job.yaml", text, client="flink-1.17")
+    assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "job.yaml", text, client="flink-1.20")
+    assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "job.yaml", FLINK, client="flink-1.17")

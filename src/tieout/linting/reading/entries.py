@@ -28,7 +28,8 @@ class Entry:
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
     """Yield every value of the tree that is text.
 
-    Lists of `NAME=value`, and of a `name` and a `value`, are mappings; other lists are so by their elements' names.
+    Lists of `NAME=value`, and of a `name` and a `value`, are mappings; other lists of mappings are so by their names,
+    and lists of texts are one text.
 
     >>> [(entry.written, entry.value) for entry in entries_of({"a": {"b.c": "1"}, "env": ["X_Y=2"]})]
     [('a.b.c', '1'), ('env.X_Y', '2')]
@@ -38,10 +39,16 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
     for name, value in tree.items():
         here = f"{written}.{name}" if written else name
         segments = _segments(name)
-        if isinstance(value, dict | list):
+        if isinstance(value, list) and value and _are_texts(value):
+            yield Entry((*above, *segments), len(above), ",".join(value), here)
+        elif isinstance(value, dict | list):
             yield from entries_of(value, (*above, *segments), here)
         elif value is not None:
             yield Entry((*above, *segments), len(above), value, here)
+
+
+def _are_texts(items: list[Any]) -> bool:
+    return all(isinstance(item, str) for item in items) and not any(_PAIR.fullmatch(item) for item in items)
 
 
 def _segments(name: str) -> tuple[str, ...]:

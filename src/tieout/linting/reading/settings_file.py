@@ -22,6 +22,8 @@ from tieout.linting.versions import ALL, Versions
 _MAX_BYTES: Final = 1_000_000
 _FLINK_CONF: Final = "flink-conf.yaml"
 _CONFIG: Final = "config.yaml"
+_KNOWS_YAML: Final = "1.19"
+_KNOWS_NO_LINES: Final = "2.0"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
 _KNOWN: Final = (*_LINES, ".json", *_YAML)
@@ -156,21 +158,28 @@ def _refuse_braces(file: str, kind: str, text: str) -> None:
 
 
 def _flink(file: str, text: str, versions: Versions) -> _Parsed:
-    """Return a configuration of Flink: before 2.0 lines, where nothing wraps it; else YAML."""
-    if Path(file).name == _FLINK_CONF:
-        is_passed_over = versions.within("2.0")
-        return _Parsed(
-            [flink_lines(text)], (_BY_LINES,), (_PASSED_OVER,) if is_passed_over else (), is_literal=True
-        )
-    is_passed_over = Path(file).name == _CONFIG and not versions.overlap("1.19", "")
-    warnings = (_PASSED_OVER,) if is_passed_over else ()
+    """Return a configuration of Flink: lines in its older file, or in any before it knew YAML; else YAML.
+
+    What wraps the configuration, such as a resource, is YAML in any case.
+    """
+    name, is_before_yaml = Path(file).name, not versions.overlap(_KNOWS_YAML, "")
+    lines = [flink_lines(text)]
+    if name == _FLINK_CONF:
+        warnings = (_PASSED_OVER,) if versions.within(_KNOWS_NO_LINES) else ()
+        return _Parsed(lines, (_BY_LINES,), warnings, is_literal=True)
+    warnings = (_PASSED_OVER,) if name == _CONFIG and is_before_yaml else ()
     try:
-        return replace(_yaml(file, text), warnings=warnings)
+        parsed = replace(_yaml(file, text), warnings=warnings)
     except SettingsFileError:
-        lines = flink_lines(text)
-        if not lines or versions.within("2.0"):
+        if not lines[0] or versions.within(_KNOWS_YAML if name == _CONFIG else _KNOWS_NO_LINES):
             raise
-        return _Parsed([lines], (_NOT_YAML,), warnings, is_literal=True)
+        return _Parsed(lines, (_NOT_YAML,), warnings, is_literal=True)
+    is_flat = all(isinstance(tree, dict) and not _has_nested(tree) for tree in parsed.trees)
+    return _Parsed(lines, (_BY_LINES,), warnings, is_literal=True) if is_before_yaml and is_flat else parsed
+
+
+def _has_nested(tree: dict[str, Any]) -> bool:
+    return any(isinstance(value, dict | list) for value in tree.values())
 
 
 def _documents(trees: Sequence[Tree], wish: _Wish) -> Iterator[tuple[str, list[Entry] | None]]:
