@@ -191,11 +191,43 @@ def test_a_partition_without_records_still_states_its_bounds(spark: SparkSession
     folder = copy / "log" / "payments-1"
     (folder / "00000000000000000000.log").unlink()
     (folder / "00000000000000000004.log").touch()
+    (copy / "log" / "log-start-offset-checkpoint").write_text("0\n0\n")
 
     found = _evidence(spark, copy)
 
     bounds = rows_of(found, "partition", "offset", "log_start_offset", "end_offset")
     assert (1, None, 4, 4) in bounds
+    assert found.coverage.is_within_tolerance
+
+
+def test_segments_that_are_not_there_below_the_first_are_not_taken_for_deleted(
+    spark: SparkSession, copy: Path
+) -> None:
+    """The checkpoint says that the log starts before them: remote storage has them, or nobody copied them."""
+    (copy / "log" / "payments-0" / "00000000000000000000.log").unlink()
+    (copy / "log" / "log-start-offset-checkpoint").write_text("0\n1\npayments 0 3\n")
+
+    found = _evidence(spark, copy)
+
+    bounds = rows_of(found, "partition", "log_start_offset")
+    assert (0, 3) in bounds
+    assert any("the log starts at offset 3, the first segment is" in note for note in found.coverage.notes)
+    assert not found.coverage.is_within_tolerance
+
+
+def test_a_broker_that_has_just_started_is_read(spark: SparkSession, copy: Path, payments: Evidence) -> None:
+    """Its checkpoints are empty for half a minute, and a segment that it has just begun is."""
+    for name in ("log-start-offset-checkpoint", "replication-offset-checkpoint"):
+        (copy / "log" / name).write_text("")
+    (copy / "log" / "payments-0" / "leader-epoch-checkpoint").write_text("0\n")
+    for ending in ("log", "index", "timeindex", "snapshot"):
+        (copy / "log" / "payments-0" / f"{48:020}.{ending}").touch()
+
+    found = _evidence(spark, copy)
+
+    assert _states(found) == _states(payments)
+    assert found.coverage.unparsed == 0
+    assert found.coverage.is_within_tolerance
 
 
 def test_what_is_not_there_is_absent(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,13 +23,20 @@ LOG_START: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARK: Final = "replication-offset-checkpoint"
 _METADATA: Final = "partition.metadata"
 _LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
+_TOPIC_ID: Final = re.compile(r"^topic_id: (\S+)$", re.MULTILINE)
+_SHOWN: Final = 40
+_NO_SEGMENTS: Final = (
+    "no segment files; expected names such as 00000000000000000000.log: copy the folder again, as the broker may have "
+    "deleted them meanwhile"
+)
 
 
 @dataclass(frozen=True)
 class PartitionFolder:
     """One partition's folder, its segments in the order of their offsets, and what the files beside them say.
 
-    `faults` are reasons why the log is not all there, `leader_epochs` the epochs with their first offsets.
+    `faults` are reasons why the log is not all there, `leader_epochs` the epochs with their first offsets, `notes` what
+    else the files lack.
     """
 
     path: Path
@@ -41,6 +48,7 @@ class PartitionFolder:
     high_watermark: int | None
     leader_epochs: tuple[tuple[int, int], ...]
     faults: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,54 +111,81 @@ def _is_of(folder: Path, topic: str) -> bool:
 
 
 def _segments_in(folder: Path) -> list[Path]:
-    return [file for file in folder.iterdir() if _SEGMENT.match(file.name)]
+    return [folder / name for name in _names_in(folder) if _SEGMENT.match(name)]
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names in the folder; none where the broker takes it away meanwhile, or nobody may look into it."""
+    try:
+        return sorted(file.name for file in folder.iterdir())
+    except OSError:
+        return []
 
 
 def _described(folder: Path, segments: Sequence[Path]) -> PartitionFolder:
     partition = int(folder.name.rpartition("-")[2])
     topic = folder.name.rpartition("-")[0]
     faults: list[str] = []
-    names = sorted(file.name for file in folder.iterdir() if _SWAPPED.match(file.name))
-    if names:
+    notes: list[str] = []
+    swapped = [name for name in _names_in(folder) if _SWAPPED.match(name)]
+    if swapped:
         faults.append(
-            f"{names[0]}: the broker was stopped while it replaced segments; start it once, then copy"
+            f"{swapped[0]}: expected segments, found one that is to replace others: the broker was stopped or copied "
+            "meanwhile; copy the folder again, where the broker is stopped start it once before"
         )
     if not segments:
-        faults.append("no segment files; expected names such as 00000000000000000000.log")
-    starts = _checkpoint(folder.parent / LOG_START, faults)
-    watermarks = _checkpoint(folder.parent / HIGH_WATERMARK, faults)
+        faults.append(_NO_SEGMENTS)
     place = (topic, partition)
+    start = _checkpoint(folder.parent / LOG_START, faults).get(place)
+    watermarks = _checkpoint(folder.parent / HIGH_WATERMARK, faults)
+    if start is not None and segments and start < base_offset_of(segments[0]):
+        faults.append(
+            f"{LOG_START} says that the log starts at offset {start}, the first segment is "
+            f"{segments[0].name}: expected the segments before it, found none; they are missing, in remote storage, or "
+            "were deleted within the last minute"
+        )
     return PartitionFolder(
         path=folder,
         topic=topic,
         partition=partition,
         segments=tuple(segments),
-        topic_id=_topic_id(folder / _METADATA),
-        checkpointed_start=starts.get(place),
+        topic_id=_topic_id(folder / _METADATA, faults, notes),
+        checkpointed_start=start,
         high_watermark=watermarks.get(place),
         leader_epochs=tuple(_leader_epochs(folder / _LEADER_EPOCHS, faults)),
         faults=tuple(faults),
+        notes=tuple(notes),
     )
 
 
 def _entries(file: Path, faults: list[str]) -> list[list[str]]:
-    """Return the words of each entry of a checkpoint file; none where there is no file.
+    """Return the words of each entry of a checkpoint file; none where there is no file, or nothing in it yet.
 
-    The file has a version, which is 0, the number of its entries, and an entry a line.
+    The file has a version, which is 0, the number of its entries, and an entry per line. A broker creates it empty and
+    writes it at the first interval; until then it reads it as no entries, as it does a file that has the version alone.
     """
     try:
-        version, count, *lines = file.read_text(encoding="utf-8").splitlines()
-        if version != "0" or int(count) != len(lines):
-            faults.append(
-                f"{file.name}: expected version 0 and {count} entries, found version {version} and {len(lines)}"
-            )
-            return []
+        lines = file.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    except (OSError, ValueError) as error:
-        faults.append(f"{file.name}: does not read as a checkpoint: {error}")
+    except (OSError, UnicodeDecodeError) as error:
+        found = error.strerror if isinstance(error, OSError) else "bytes that are no UTF-8"
+        faults.append(f"{file.name}: expected the text of a checkpoint, found: {found}; copy it again")
         return []
-    return [line.split() for line in lines]
+    if not lines or lines == ["0"]:
+        return []
+    version, count, entries = lines[0], lines[1] if len(lines) > 1 else "none", lines[2:]
+    if version != "0" or count != str(len(entries)):
+        faults.append(
+            f"{file.name}: expected version 0 and the number of its entries, found version {_shown(version)} and "
+            f"the number {_shown(count)} above {len(entries)} entries; copy it again, when the broker is not writing it"
+        )
+        return []
+    return [line.split() for line in entries]
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() and text.strip() and len(text) <= _SHOWN else repr(text[:_SHOWN])
 
 
 def _checkpoint(file: Path, faults: list[str]) -> Mapping[tuple[str, int], int]:
@@ -176,10 +211,21 @@ def _leader_epochs(file: Path, faults: list[str]) -> Iterator[tuple[int, int]]:
             yield epoch, offset
 
 
-def _topic_id(file: Path) -> str | None:
-    """Return the id that tells a topic from another of its name that was deleted; None where no file says it."""
+def _topic_id(file: Path, faults: list[str], notes: list[str]) -> str | None:
+    """Return the id that tells a topic from another of its name that was deleted; None where no file says it.
+
+    Brokers before Kafka 2.8 have no such file, and one that was stopped at the wrong moment may have an empty one.
+    """
     try:
-        found = re.search(r"^topic_id: (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    except (OSError, ValueError):
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
         return None
+    except (OSError, UnicodeDecodeError) as error:
+        text = str(error.strerror) if isinstance(error, OSError) else "bytes that are no UTF-8"
+    if not text.strip("\0 \r\n"):
+        notes.append(f"{file.name} is empty: the topic's id is not known")
+        return None
+    found = _TOPIC_ID.search(text)
+    if found is None:
+        faults.append(f"{file.name}: expected lines `version: 0` and `topic_id: …`, found {_shown(text)}")
     return found[1] if found else None

@@ -180,7 +180,7 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
         base if survey.end_offset is None else survey.end_offset
         for base, survey in zip(bases, surveys, strict=True)
     ]
-    start = max(facts.start_offset or 0, bases[0])
+    start = bases[0] if facts.start_offset is None else facts.start_offset
     end = max(ends[-1], start)
     transactions = [survey.transactions for survey in surveys]
     stable = first_open_offset(transactions)

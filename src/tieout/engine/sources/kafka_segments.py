@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from tieout.contracts import KafkaSegmentsSource
@@ -88,9 +89,17 @@ def _refuse_replicas(folders: Sequence[PartitionFolder], request: Request) -> No
 
 def _pieces(folder: PartitionFolder) -> list[Piece]:
     return [
-        Piece(str(segment), "segment", folder.topic, folder.partition, segment.stat().st_size)
+        Piece(str(segment), "segment", folder.topic, folder.partition, _size(segment))
         for segment in folder.segments
     ]
+
+
+def _size(segment: Path) -> int:
+    """Return how many bytes the segment has now; 0 where the broker deleted it meanwhile, as reading it will tell."""
+    try:
+        return segment.stat().st_size
+    except OSError:
+        return 0
 
 
 def _facts(folder: PartitionFolder) -> LogFacts:
@@ -105,6 +114,7 @@ def _facts(folder: PartitionFolder) -> LogFacts:
 
 
 def _notes(folder: PartitionFolder) -> Iterator[str]:
+    yield from folder.notes
     start, first = folder.checkpointed_start, folder.segments[:1]
     if start is not None and first and start > base_offset_of(first[0]):
         yield f"the log starts at offset {start}; what its segments hold below is deleted"
