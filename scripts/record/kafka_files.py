@@ -1,7 +1,9 @@
 """Makes the files that the Kafka readers' tests read: what a real broker keeps, and what its own tools say of it.
 
 Run by the recorder's own Python in the root: `.tieout/record/venv/bin/python -m scripts.record.kafka_files`. The
-folders under `log/` are a broker's log directory after an orderly stop, without the files that nobody reads.
+folders under `log/` are a broker's log directory after an orderly stop, without the files that nobody reads. Not made
+here are `text/kafka-*.txt`: what the tools of those versions (Maven: `kafka_2.12`, `kafka_2.11`) print of these
+segments, with `--deep-iteration --print-data-log`, and of two groups.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_keys_and_values_are_cut_by_their_sizes(sizes: str, rest: str, content: 
         ((_BATCH.replace("count: 1", "count: x"),), "count: expected a number, found x"),
         (
             ("offset: 0 position: 0 CreateTime: 5 isvalid: true keysize: 1 valuesize: 1 magic: 2",),
-            "a record as an old kafka-dump-log prints it; print it with that of Kafka 3 or newer",
+            "the line of a record is cut off or wrapped; paste it whole",
         ),
         (
             (
@@ -134,6 +134,179 @@ def test_a_dump_of_kafka_2_is_read() -> None:
 
     assert isinstance(batch, Batch)
     assert [(entry.offset, entry.key, entry.value) for entry in batch.records()] == [(0, b"k", b"v")]
+
+
+_V2 = (
+    "offset: 7 position: 0 CreateTime: 5 isvalid: true keysize: 1 valuesize: 2 magic: 2 compresscodec: GZIP "
+    "producerId: 9 producerEpoch: 1 sequence: 4 isTransactional: true headerKeys: [a] key: k payload: vv"
+)
+_V1 = (
+    "offset: 7 position: 0 CreateTime: 5 isvalid: true keysize: 1 valuesize: 2 magic: 1 compresscodec: NONE crc: 1 "
+    "key: k payload: vv"
+)
+_PAYLOAD = (
+    "offset: 7 position: 0 CreateTime: 5 isvalid: true payloadsize: 2 magic: 1 compresscodec: NoCompressionCodec "
+    "crc: 1 keysize: 1 key: k payload: vv"
+)
+_SET = "offset: 7 position: 0 CreateTime: 5 size: 90 magic: 1 compresscodec: NONE crc: 1 isvalid: true"
+_IN_SET = "| offset: 7 CreateTime: 5 keysize: 1 valuesize: 2 crc: 1 isvalid: true key: k payload: vv"
+_OF_2_8 = (
+    "| offset: 7 isValid: true crc: null keySize: 1 valueSize: 2 CreateTime: 5 baseOffset: 7 lastOffset: 7 "
+    "baseSequence: 4 lastSequence: 4 producerEpoch: 1 partitionLeaderEpoch: 3 batchSize: 76 magic: 2 compressType: "
+    "NONE position: 0 sequence: 4 headerKeys: [] key: k payload: vv"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "producer", "sequence", "time"),
+    [
+        ((_V2,), 9, 4, 5),
+        ((_V2.replace("CreateTime", "LogAppendTime"),), 9, 4, 5),
+        ((_V1,), -1, -1, 5),
+        ((_V1.replace("CreateTime: 5", "NoTimestampType: -1").replace("magic: 1", "magic: 0"),), -1, -1, None),
+        ((_PAYLOAD,), -1, -1, 5),
+        ((_PAYLOAD.replace(" magic", "  magic"),), -1, -1, 5),
+        ((_PAYLOAD.replace("CreateTime: 5 ", "").replace("magic: 1", "magic: 0"),), -1, -1, None),
+        ((_SET, _IN_SET), -1, -1, 5),
+        ((_SET, _IN_SET.replace("size", "Size").replace("crc: 1 isvalid: true", "isValid: true crc: 1}")), -1, -1, 5),
+        ((_BATCH.replace("Offset: 0", "Offset: 7"), _OF_2_8), -1, 4, 5),
+    ],
+    ids=["2.0", "append", "1.0", "0.11", "0.10.2", "blanks", "0.9", "2.7 set", "3.9 set", "2.8"],
+)  # fmt: skip
+def test_a_record_of_every_version_is_read(
+    lines: tuple[str, ...], producer: int, sequence: int, time: int | None
+) -> None:
+    """Until Kafka 2.2 a record's line tells of its batch; what it does not print is not known."""
+    (batch,) = _read(*lines)
+
+    assert isinstance(batch, Batch)
+    (record,) = batch.records()
+    assert (record.offset, record.key, record.value) == (7, b"k", b"vv")
+    assert (record.timestamp_ms, record.sequence, batch.producer_id) == (time, sequence, producer)
+    assert (batch.base_offset, batch.last_offset, batch.count) == (7, 7, 1)
+    assert batch.is_transactional == (producer == 9)
+    assert batch.is_log_append_time == ("LogAppendTime" in lines[0])
+
+
+def test_old_keys_and_values_that_are_not_there_are_null() -> None:
+    """Kafka 0.8 prints a null value as a word, later versions not even the key beside it."""
+    line = _PAYLOAD.replace("payloadsize: 2", "payloadsize: -1").replace("payload: vv", "payload: null")
+    keyless = _PAYLOAD.replace("keysize: 1 key: k ", "")
+    lines = [line, line.removesuffix(" key: k payload: null"), keyless, keyless.removesuffix(" payload: vv")]
+
+    found = [entry for one in lines for entry in _read(one)]
+
+    assert [entry.records()[0].key for entry in found if isinstance(entry, Batch)] == [b"k", None, None, None]
+    assert [entry.records()[0].value for entry in found if isinstance(entry, Batch)] == [
+        None,
+        None,
+        b"vv",
+        None,
+    ]
+    assert [entry.records()[0].is_unprinted for entry in found if isinstance(entry, Batch)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert (outline_of(lines).bare, outline_of(lines).has_unplaced) == (1, True)
+
+
+def test_old_markers_decide_and_one_that_is_cut_off_is_damage() -> None:
+    """A line of its own as well, told by what it decides or by having no sequence in a transaction."""
+    marker = _V2.replace("keysize: 1 valuesize: 2", "keysize: 4 valuesize: 6").replace(
+        "sequence: 4", "sequence: -1"
+    )
+    marker = marker.removesuffix(" key: k payload: vv")
+    found = [_read(f"{marker} endTxnMarker: {kind} coordinatorEpoch: 0")[0] for kind in ("COMMIT", "ABORT")]
+    cut = _read(marker)[0]
+
+    assert [entry.marker() for entry in found if isinstance(entry, Batch)] == ["committed", "aborted"]
+    assert isinstance(cut, Damage)
+    assert cut.reason == _CUT_MARKER
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (_V2[:-1], "key and value: expected 1 and 2 bytes, found fewer"),
+        (_PAYLOAD.replace("isvalid: true", "isvalid: false"), "the record's checksum fails"),
+        (_PAYLOAD.replace("NoCompressionCodec", "GZIPCompressionCodec"), "print them with --deep-iteration"),
+        (_V1.partition(" crc")[0], "the line of a record is cut off or wrapped"),
+        (_V2.partition(" headerKeys")[0], "the line of a record is cut off or wrapped"),
+        (_SET, "expected the messages of this set below its line, found none"),
+        (
+            "baseOffset: 0 lastOffset: 3 baseSequence: -1 lastSequence: -1 producerId: -1 producerEpoch: -1 "
+            "partitionLeaderEpoch: 0 isTransactional: false position: 0 CreateTime: 5 isvalid: true size: 90 magic: 2 "
+            "compresscodec: NONE crc: 1",
+            "the line of a batch as Kafka 1 prints it without records",
+        ),
+    ],
+)  # fmt: skip
+def test_an_old_line_that_does_not_add_up_is_damage(line: str, reason: str) -> None:
+    """What is cut off, compressed or without its records."""
+    damage = [entry for entry in _read(line) if isinstance(entry, Damage)]
+
+    assert [reason in entry.reason for entry in damage] == [True]
+    assert damage[0].text == line
+
+
+def test_a_set_whose_last_message_is_missing_is_damage() -> None:
+    """Its line says which offset its last message has."""
+    record = _IN_SET.replace("offset: 7", "offset: 6")
+
+    damage = [entry for entry in _read(_SET, record) if isinstance(entry, Damage)]
+
+    assert "found the last at offset 6" in damage[0].reason
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "SLF4J: Class path contains multiple SLF4J bindings.",
+        "log4j:WARN Please initialize the log4j system properly.",
+        "Picked up JAVA_TOOL_OPTIONS: -Xmx64m",
+        "OpenJDK 64-Bit Server VM warning: Option UseConcMarkSweepGC was deprecated in version 9.0",
+        "WARNING: The 'kafka.tools.DumpLogSegments' package is deprecated",
+        "[2026-11-20 10:00:00,123] WARN Unsupported option (kafka.tools.DumpLogSegments$)",
+        "2026-11-20 10:00:00 INFO starting",
+        'Defaulted container "kafka" out of: kafka, metrics',
+        "me@host:~$ kafka-dump-log.sh --print-data-log --files 0.log",
+        "[root@broker-1 kafka]# bin/kafka-run-class.sh kafka.tools.DumpLogSegments --files 0.log",
+        "$ kubectl exec kafka-0 -- kafka-dump-log --files 0.log",
+        "me@host:~$",
+        "```text",
+        "Mismatches in :/d/t-0/00000000000000000000.index",
+        "  Index offset: 5, log offset: 7",
+        "Non-secutive offsets in :/d/t-0/00000000000000000000.log",
+        "The following indexed offsets are not found in the log.",
+        "/d/t-0/00000000000000000000.index passed sanity check.",
+    ],
+)
+def test_what_shells_and_loggers_write_between_the_lines_is_no_damage(noise: str) -> None:
+    """Before a batch, between it and its record, and behind."""
+    record = _record("keySize: -1 valueSize: 1", " payload: v")
+
+    found = _read(noise, _BATCH, noise, record, noise, _V2, noise)
+
+    assert [type(entry) for entry in found] == [Batch, Batch]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Exception in thread "main" org.apache.kafka.common.errors.CorruptRecordException: Record size 0',
+        "[2026-11-20 10:00:00,123] ERROR Exiting (kafka.tools.DumpLogSegments$)",
+        "command terminated with exit code 1",
+        "Killed",
+    ],
+)
+def test_what_may_have_ended_the_tool_is_damage(line: str) -> None:
+    """What it would have printed behind is not known."""
+    record = _record("keySize: -1 valueSize: 1", " payload: v")
+
+    assert [type(entry) for entry in _read(_V2, line)] == [Batch, Damage]
+    assert [type(entry) for entry in _read(_BATCH, record, line)] == [Damage, Batch]
 
 
 def test_markers_are_read_and_other_control_records_decide_nothing() -> None:

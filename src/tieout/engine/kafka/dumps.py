@@ -1,21 +1,33 @@
 """The text that `kafka-dump-log` prints of segment files, decoded: for people who can paste and cannot copy.
 
-A line for each batch, then one for each of its records, if the tool was told `--print-data-log` or `--deep-iteration`.
+A line for each batch, then one for each of its records, if the tool was told `--print-data-log` or `--deep-iteration`;
+before Kafka 2.3 the records alone.
 Keys and values are printed as text, so the sizes beside them are held against what is there: a value with a line break,
 or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed at all.
-What pasting takes away or adds around a line, the bar before a record and blanks, makes no difference.
+What pasting takes away or adds around a line, the bar before a record and blanks, makes no difference, and what shells
+and Java's loggers write between the lines is passed over.
 
-Source: `kafka.tools.DumpLogSegments` of Apache Kafka 4.3; its options are in Kafka's documentation, "Basic Operations".
+Source: `kafka.tools.DumpLogSegments` of Apache Kafka 0.8.2 to 4.3; its options are in Kafka's documentation, "Basic
+Operations".
 """
 
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from tieout.engine.kafka.dump_records import (
+    CUT,
+    CUT_MARKER,
+    RecordLine,
+    complete_batch,
+    content_of,
+    missized,
+    record_line,
+)
+from tieout.engine.kafka.noise import is_noise
 from tieout.engine.kafka.records import Batch, Damage, Entry, Record
 
 Place = tuple[str, int]
@@ -27,20 +39,16 @@ _NAMELESS: Final = re.compile(r"(?:^|[/\\])\d{20}\.log$")
 """A segment that was dumped from within its folder, or outside of it."""
 _BATCH: Final = re.compile(r"^\s*baseOffset: ")
 _LIKE_A_RECORD: Final = re.compile(r"^\s*\|?\s*offset: \d")
-_OLD_RECORD: Final = re.compile(r"^\s*offset: \d+ position: \d+ ")
+_SET: Final = re.compile(r"^\s*offset: (?P<last>\d+) position: \d+ .*\bsize: \d+ magic: [01] ")
+"""The line of a set of messages, as a batch was before Kafka 0.11."""
 _PASSED_OVER: Final = re.compile(
-    r"^(Log starting offset: |Starting offset: |Non-consecutive offsets in |\s|$)"
+    r"^(Log starting offset: |Starting offset: |Snapshot end offset: |Non-(con)?sec\w+ offsets in |Mismatches in :|"
+    r"Found (timestamp mismatch|out of order timestamp) in :|The following indexed offsets are not found|"
+    r"Indexed offset: |\S+ passed sanity check\.|\S+ is empty\.|Ignoring unknown file |\s|$)"
 )
 _INVALID: Final = re.compile(r"^\s*(?P<found>Found \d+ invalid bytes at the end of .*?)\s*$")
 _CONTENT: Final = re.compile(r"^\s*(key|payload): ")
 _FIELD: Final = re.compile(r"(\w+): (\S+)")
-_RECORD: Final = re.compile(
-    r"^\s*\|?\s*offset: (?P<offset>\d+) (?:isValid: \w+ )?(?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d+) "
-    r"key[sS]ize: (?P<key>-?\d+) value[sS]ize: (?P<value>-?\d+) sequence: (?P<sequence>-?\d+) "
-    r"headerKeys: \[.*?\](?:\s(?P<rest>.*))?$"
-)
-_MARKER: Final = re.compile(r"^endTxnMarker: (?P<kind>COMMIT|ABORT) coordinatorEpoch: (?P<epoch>-?\d+)\s*$")
-_OTHER_CONTROL: Final = re.compile(r"^(?!endTxnMarker)\w+: ")
 _NEEDED: Final = frozenset(
     {
         "baseOffset",
@@ -54,7 +62,15 @@ _NEEDED: Final = frozenset(
     | {"isControl", "magic", "isvalid"}
 )
 _TRUE: Final = "true"
-_SEGMENTS: Final = "read the segment itself with kind: kafka_segments"
+_NUMBER: Final = re.compile(r"^-?\d+$")
+_BATCHES_ALONE: Final = (
+    "the line of a batch as Kafka 1 prints it without records: let the tool print them with --deep-iteration "
+    "--print-data-log"
+)
+_NO_MESSAGES: Final = (
+    "expected the messages of this set below its line, found {}: let the tool print them with --deep-iteration "
+    "--print-data-log, and paste the dump whole"
+)
 _STRAY: Final = (
     "expected a line of kafka-dump-log, `baseOffset: …` or `| offset: …`, found another; remove it, "
     "or paste the line whole that it is a part of"
@@ -63,11 +79,12 @@ _STRAY: Final = (
 
 @dataclass
 class _Open:
-    """A batch whose records are still being read."""
+    """A batch whose records are still being read; of a set of messages its last offset is all that its line says."""
 
     line: int
     text: str
     fields: dict[str, str]
+    is_set: bool = False
     records: list[Record] = field(default_factory=list)
     malformed: int = 0
     is_followed: bool = False
@@ -81,18 +98,16 @@ class _Open:
     def entries(self) -> Iterator[Entry]:
         """Give the batch, and damage where it has not as many records as it says."""
         fields, found = self.fields, len(self.records) + self.malformed
-        if found != int(fields["count"]):
-            hint = (
-                f"{found}: lines below this one are missing; paste the dump whole"
-                if self.is_followed
-                else "none: let the tool print them with --print-data-log"
-            )
-            yield Damage(self.line, f"expected {fields['count']} records, found {hint}", text=self.text)
+        fault = self._set_fault() if self.is_set else self._fault(found)
+        if fault is not None:
+            yield Damage(self.line, fault, text=self.text)
+        last = int(fields["lastOffset"])
+        first = min((record.offset for record in self.records), default=last)
         yield Batch(
             place=self.line,
-            base_offset=int(fields["baseOffset"]),
-            last_offset=int(fields["lastOffset"]),
-            leader_epoch=int(fields["partitionLeaderEpoch"]),
+            base_offset=first if self.is_set else int(fields["baseOffset"]),
+            last_offset=last,
+            leader_epoch=None if self.is_set else int(fields["partitionLeaderEpoch"]),
             producer_id=int(fields["producerId"]),
             producer_epoch=int(fields["producerEpoch"]),
             is_transactional=fields["isTransactional"] == _TRUE,
@@ -102,17 +117,36 @@ class _Open:
             read=self.records.copy,
         )
 
+    def _fault(self, found: int) -> str | None:
+        if found == int(self.fields["count"]):
+            return None
+        hint = (
+            f"{found}: lines below this one are missing; paste the dump whole"
+            if self.is_followed
+            else "none: let the tool print them with --print-data-log"
+        )
+        return f"expected {self.fields['count']} records, found {hint}"
+
+    def _set_fault(self) -> str | None:
+        if not self.records and not self.malformed:
+            return _NO_MESSAGES.format("none")
+        if self.records and not self.malformed and self.records[-1].offset != int(self.fields["lastOffset"]):
+            return _NO_MESSAGES.format(f"the last at offset {self.records[-1].offset}")
+        return None
+
 
 @dataclass(frozen=True)
 class Outline:
     """What a dump is of: its partitions, whether batches are below no line that names one, and what is not printed.
 
-    `bare` counts the records that show neither key nor value, although they have one.
+    `bare` counts the records that show neither key nor value, although they have one, `noise` the lines that shells and
+    loggers wrote.
     """
 
     places: frozenset[Place]
     has_unplaced: bool
     bare: int
+    noise: int = 0
 
 
 def outline_of(lines: Iterable[str]) -> Outline:
@@ -123,21 +157,19 @@ def outline_of(lines: Iterable[str]) -> Outline:
     """
     places: set[Place] = set()
     is_nameless, has_unplaced = True, False
-    bare = 0
+    bare = noise = 0
     for line in lines:
-        section = _SECTION.match(line)
+        record = record_line(line)
+        begins = _begins(line, record)
+        section = None if begins or record is not None else _SECTION.match(line)
         if section:
             place = _place_in(section["path"])
             places |= {place} if place else set()
             is_nameless = place is None and _NAMELESS.search(section["path"]) is not None
-        has_unplaced = has_unplaced or (is_nameless and _BATCH.match(line) is not None)
-        record = _RECORD.match(line)
-        bare += (
-            record is not None
-            and not (record["rest"] or "").strip()
-            and (int(record["key"]) >= 0 or int(record["value"]) >= 0)
-        )
-    return Outline(frozenset(places), has_unplaced, bare)
+        has_unplaced = has_unplaced or (is_nameless and begins)
+        bare += record is not None and record.is_bare and not record.is_keyless_tombstone
+        noise += record is None and not begins and is_noise(line)
+    return Outline(frozenset(places), has_unplaced, bare, noise)
 
 
 def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
@@ -148,9 +180,10 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
     current = default
     batch: _Open | None = None
     for number, line in enumerate(lines, start=1):
-        section = _SECTION.match(line)
-        is_batch = _BATCH.match(line) is not None
-        if section or is_batch:
+        record = record_line(line)
+        section = None if record is not None else _SECTION.match(line)
+        begins = _begins(line, record)
+        if section or begins:
             yield from batch.entries() if batch else ()
             batch = None
         if section:
@@ -158,15 +191,22 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
             current = _place_in(section["path"]) or (default if is_nameless else None)
         elif current != place or _is_passed_over(line, batch):
             continue
-        elif is_batch:
-            opened = _opened(number, line)
-            if isinstance(opened, Damage):
-                yield opened
-            else:
+        elif begins:
+            opened = _opened(number, line, record)
+            if isinstance(opened, _Open):
                 batch = opened
+            else:
+                yield opened
         else:
-            yield from _added(batch, number, line)
+            yield from _added(batch, number, line, record)
     yield from batch.entries() if batch else ()
+
+
+def _begins(line: str, record: RecordLine | None) -> bool:
+    """Return whether the line begins a batch: its own, a set's of messages, or a record's that tells of it."""
+    if record is not None:
+        return record.is_complete
+    return _BATCH.match(line) is not None or _SET.match(line) is not None
 
 
 def _is_passed_over(line: str, batch: _Open | None) -> bool:
@@ -176,7 +216,7 @@ def _is_passed_over(line: str, batch: _Open | None) -> bool:
     """
     is_content = batch is not None and batch.is_bare and _CONTENT.match(line) is not None
     is_told = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
-    return not is_told and _PASSED_OVER.match(line) is not None
+    return not is_told and (_PASSED_OVER.match(line) is not None or is_noise(line))
 
 
 def _place_in(path: str) -> Place | None:
@@ -185,59 +225,69 @@ def _place_in(path: str) -> Place | None:
     return (found["topic"], int(found["partition"])) if found else None
 
 
-def _opened(number: int, line: str) -> _Open | Damage:
+def _opened(number: int, line: str, record: RecordLine | None) -> _Open | Batch | Damage:
+    """Return the batch that the line begins or, where it tells of its one record as well, is."""
+    if record is not None and record.is_complete:
+        batch = complete_batch(record, number)
+        return batch if isinstance(batch, Batch) else Damage(number, batch, text=line)
     fields = dict(_FIELD.findall(line))
-    missing = sorted(_NEEDED - fields.keys())
+    old = _SET.match(line)
+    if old is not None:
+        fields = {**_OF_A_SET, **fields, "lastOffset": old["last"]}
+    missing = sorted(_NEEDED - fields.keys() - (_NOT_IN_SETS if old else set()))
+    if missing == ["count", "isControl"] and "crc" in fields:
+        return Damage(number, _BATCHES_ALONE, text=line)
     if missing:
         reason = f"the line of a batch lacks {', '.join(missing)}: it is cut off or wrapped; paste it whole"
         return Damage(number, reason, text=line)
-    if fields["magic"] != "2":
-        return Damage(
-            number, f"expected record format 2, found {fields['magic']}, written before Kafka 0.11", text=line
-        )
+    refused = _refused(fields, is_set=old is not None)
+    if refused is not None:
+        return Damage(number, refused, text=line)
+    return _Open(number, line, fields, is_set=old is not None)
+
+
+_OF_A_SET: Final = {
+    "producerId": "-1",
+    "producerEpoch": "-1",
+    "isTransactional": "false",
+    "isControl": "false",
+}
+_NOT_IN_SETS: Final = frozenset({"baseOffset", "count", "partitionLeaderEpoch"})
+
+
+def _refused(fields: Mapping[str, str], *, is_set: bool) -> str | None:
+    """Return why a batch is none that can be read, from its line alone; None where it can."""
+    if fields["magic"] not in (("0", "1") if is_set else ("2",)):
+        return f"expected record format 2, found {fields['magic']}"
     if fields["isvalid"] != _TRUE:
-        return Damage(number, "the batch's checksum fails, says the dump", text=line)
-    try:
-        for name in (
-            "baseOffset",
-            "lastOffset",
-            "count",
-            "producerId",
-            "producerEpoch",
-            "partitionLeaderEpoch",
-        ):
-            int(fields[name])
-    except ValueError:
-        return Damage(number, f"{name}: expected a number, found {fields[name]}", text=line)
-    return _Open(number, line, fields)
+        return "the batch's checksum fails, says the dump"
+    numbers = ("baseOffset", "lastOffset", "count", "producerId", "producerEpoch", "partitionLeaderEpoch")
+    wrong = (name for name in numbers if name in fields and not _NUMBER.match(fields[name]))
+    return next((f"{name}: expected a number, found {fields[name]}" for name in wrong), None)
 
 
-def _added(batch: _Open | None, number: int, line: str) -> Iterator[Damage]:
+def _added(batch: _Open | None, number: int, line: str, record: RecordLine | None) -> Iterator[Damage]:
     """Add the line's record to the batch, or give the damage that the line is."""
-    found, is_like_one = _RECORD.match(line), _LIKE_A_RECORD.match(line) is not None
+    is_like_one = _LIKE_A_RECORD.match(line) is not None
     content = None
     if batch is not None:
         batch.is_followed = True
-        content = None if found is None else _content(found, is_control=batch.is_control)
+        content = None if record is None else content_of(record, is_control=batch.is_control)
         batch.malformed += is_like_one and content is None
-    if batch is None or found is None or content is None:
-        yield Damage(number, _reason(line, found, batch), text=line)
+    if batch is None or record is None or content is None:
+        yield Damage(number, _reason(line, record, batch), text=line)
         return
-    key, value = content
     batch.is_bare = content == (None, None)
-    offset, time, sequence = int(found["offset"]), int(found["time"]), int(found["sequence"])
-    batch.records.append(Record(offset, time, sequence, key, value))
+    batch.records.append(record.record(content))
 
 
-def _reason(line: str, found: re.Match[str] | None, batch: _Open | None) -> str:
+def _reason(line: str, record: RecordLine | None, batch: _Open | None) -> str:
     """Return what is wrong with a line that adds no record to its batch."""
-    if found is None:
+    if record is None:
         return _unlike(line)
     if batch is None:
         return "a record without the line of its batch, `baseOffset: …`, above it; paste the dump whole"
-    if batch.is_control:
-        return "a control record without what it decides: the line is cut off or wrapped; paste it whole"
-    return _missized(found)
+    return CUT_MARKER if batch.is_control else missized(record)
 
 
 def _unlike(line: str) -> str:
@@ -245,62 +295,4 @@ def _unlike(line: str) -> str:
     invalid = _INVALID.match(line)
     if invalid is not None:
         return f"{invalid['found']}: a batch that is cut off, or a stretch that is none"
-    if _OLD_RECORD.match(line):
-        return "a record as an old kafka-dump-log prints it; print it with that of Kafka 3 or newer"
-    if _LIKE_A_RECORD.match(line):
-        return "the line of a record is cut off or wrapped; paste it whole"
-    return _STRAY
-
-
-def _missized(found: re.Match[str]) -> str:
-    """Return what is wrong with a record whose key and value are not as long as its line says."""
-    sizes = [max(0, int(found[name])) for name in ("key", "value")]
-    expected = f"key and value: expected {sizes[0]} and {sizes[1]} bytes, found"
-    names = (b"key: " if int(found["key"]) >= 0 else b"", b"payload: " if int(found["value"]) >= 0 else b"")
-    if len((found["rest"] or "").encode()) < sum(sizes) + len(b" ".join(filter(None, names))):
-        return (
-            f"{expected} fewer: the line was cut off, or a line break in the value ended it; "
-            f"paste it whole, or {_SEGMENTS}"
-        )
-    return f"{expected} others: what is no text is not printed as it was; {_SEGMENTS}"
-
-
-def _content(found: re.Match[str], *, is_control: bool) -> tuple[bytes | None, bytes | None] | None:
-    """Return a record's key and value, or None where they are not as long as the line says.
-
-    Without `--print-data-log` the line says nothing of either.
-    """
-    rest = (found["rest"] or "").encode()
-    if is_control:
-        return _marker(rest.decode())
-    if not rest.strip():
-        return None, None
-    key = value = None
-    sizes = int(found["key"]), int(found["value"])
-    if sizes[0] >= 0:
-        key, rest = _taken(b"key: ", rest, sizes[0])
-    if sizes[1] >= 0:
-        value, rest = _taken(b"payload: ", rest.removeprefix(b" ") if key is not None else rest, sizes[1])
-    is_whole = (
-        not rest.strip() and (key is not None) == (sizes[0] >= 0) and (value is not None) == (sizes[1] >= 0)
-    )
-    return (key, value) if is_whole else None
-
-
-def _taken(name: bytes, rest: bytes, size: int) -> tuple[bytes | None, bytes]:
-    """Return the named bytes and what follows them, or None and all of it where they are not there."""
-    start = len(name)
-    if not rest.startswith(name) or len(rest) < start + size:
-        return None, rest
-    return rest[start : start + size], rest[start + size :]
-
-
-def _marker(rest: str) -> tuple[bytes, bytes | None] | None:
-    """Return a control record's key and value as the log holds them, or None where its line is not whole.
-
-    A type that ends no transaction is -1.
-    """
-    found = _MARKER.match(rest)
-    if found is None:
-        return (struct.pack(">hh", 0, -1), None) if _OTHER_CONTROL.match(rest) else None
-    return struct.pack(">hh", 0, found["kind"] == "COMMIT"), struct.pack(">hi", 0, int(found["epoch"]))
+    return CUT if _LIKE_A_RECORD.match(line) else _STRAY

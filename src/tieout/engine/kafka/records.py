@@ -27,14 +27,18 @@ class LogError(TieoutError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `sequence` is -1 where its producer was not idempotent, times are milliseconds since 1970."""
+    """One record; `sequence` is -1 where its producer was not idempotent, times are milliseconds since 1970.
+
+    `is_unprinted`: it has a key or a value that a dump does not show. `timestamp_ms` is None where a dump shows none.
+    """
 
     offset: int
-    timestamp_ms: int
+    timestamp_ms: int | None
     sequence: int
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    is_unprinted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,13 @@ class Batch:
     """One batch; `producer_id` is -1 where its producer was not idempotent, `read` decodes its records.
 
     `place` is where it begins: the byte in a segment file, the line in a dump. `count` is that of its records.
+    `leader_epoch` is None where a dump does not print it.
     """
 
     place: int
     base_offset: int
     last_offset: int
-    leader_epoch: int
+    leader_epoch: int | None
     producer_id: int
     producer_epoch: int
     is_transactional: bool

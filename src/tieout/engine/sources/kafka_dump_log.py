@@ -98,5 +98,7 @@ def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iter
 
 def _notes(outlines: Mapping[Input, Outline]) -> Iterator[str]:
     for file, outline in outlines.items():
+        if outline.noise:
+            yield f"{file.name}: {outline.noise} lines of a shell or a logger, passed over"
         if outline.bare:
             yield f"{file.name}: {outline.bare} records without key and value; --print-data-log prints them"

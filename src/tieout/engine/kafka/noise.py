@@ -1,0 +1,31 @@
+"""Lines that shells, Java, its loggers and containers write into a tool's output, and that are evidence of nothing.
+
+Only what can be told for sure: warnings and information, prompts, the command. An error is none of them: the tool may
+have ended with it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NOISE: Final = re.compile(
+    r"""^\s*(?:
+      SLF4J[:(]|log4j:|Picked\ up\ \w*OPTIONS:|(?:OpenJDK|Java\ HotSpot)\b.*\bwarning:|(?:WARNING|WARN|Warning|Note):\s|
+      \[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d[.,]?\d*Z?\]?\s+\[?(?:TRACE|DEBUG|INFO|WARN)\b|
+      Default(?:ed|ing)\ container\b|Unable\ to\ use\ a\ TTY\b|If\ you\ don't\ see\ a\ command\ prompt|
+      (?:\[[^\]]*\]|[\w.-]+@[\w.-]+:?\S*|[\w./~-]*)?\s*[$\#]\s.*(?:kafka-|rpk\b|docker\b|kubectl\b|cat\b|exit\b)|
+      \S*(?:kafka-dump-log|kafka-run-class|kafka-console-consumer|kafka-verifiable)\S*\s+-|
+      (?:\[?[\w.-]+@[\w.-]+[:\ ][^\]\s]*\]?)\s*[$\#]\s*$|[$\#]\s*$|```\w*\s*$|\^C\s*$
+    )""",
+    re.VERBOSE,
+)
+
+
+def is_noise(line: str) -> bool:
+    """Return whether the line is such a one.
+
+    >>> is_noise("SLF4J: Class path contains multiple SLF4J bindings."), is_noise("[2026-11-20 10:00:00,1] ERROR x")
+    (True, False)
+    """
+    return _NOISE.match(line) is not None
