@@ -95,7 +95,7 @@ def _opened(
     spec = spec_of(contract, ledger)
     reach = _reach_of(window, ledger, spec)
     plain = text_columns(ledger, spec.columns)
-    request = Request(spark, ledger, contract.base_dir, now, plain, reach, spec.expressions)
+    request = Request(spark, ledger, contract.base_dir, now, plain, reach, spec.expressions, contract.group)
     reading = READERS[spec.source.kind](spec.source, request)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)

@@ -123,12 +123,140 @@ def test_documents_that_are_none_are_named(spark: SparkSession, tmp_path: Path) 
     }
     key = {"version": 1, "data": {"group": GROUP, "topic": "payments", "partition": 7}}
     whole = json.dumps({"key": key, "value": value}, separators=(",", ":"))
-    (tmp_path / "text.txt").write_text(whole + text[:-20])
+    (tmp_path / "text.txt").write_text(whole + text + whole[:-20])
 
     found = _evidence(spark, tmp_path, path="text.txt", format="formatter")
 
     assert found.coverage.unparsed == 1
     assert (7, 9, '}{"key":') in _history(found)
+
+
+_NEW = (
+    "OffsetAndMetadata(offset=17, leaderEpoch=Optional[3], metadata=by hand, commitTimestamp=1700000000000, "
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "epoch", "metadata"),
+    [
+        (f"{_NEW}expireTimestamp=None)", 3, "by hand"),
+        (f"{_NEW}expireTimestamp=Some(1700000099000))", 3, "by hand"),
+        (_NEW.replace("Optional[3]", "Optional.empty").replace("by hand", "") + "expireTimestamp=None)", None, None),
+        (
+            _NEW.replace("Optional[3]", "OptionalInt[3]").replace("commitTimestamp", "commitTimestampMs")
+            + "expireTimestampMs=OptionalLong.empty, recordOffset=9)",
+            3,
+            "by hand",
+        ),
+        ("[OffsetMetadata[17,NO_METADATA],CommitTime 1700000000000,ExpirationTime 1700086400000]", None, None),
+        ("[OffsetMetadata[17,a],[b,CommitTime],CommitTime 1700000000000,ExpirationTime -1]", None, "a],[b,CommitTime"),
+        ("OffsetAndMetadata[17,NO_METADATA,1700000000000]", None, None),
+        ("OffsetAndMetadata[17,a,b,1700000000000]", None, "a,b"),
+    ],
+    ids=["2.1", "expires", "empty", "Java", "0.10", "metadata", "0.8", "0.8 metadata"],
+)  # fmt: skip
+def test_a_commit_is_read_from_every_version_s_text(
+    spark: SparkSession, tmp_path: Path, value: str, epoch: int | None, metadata: str | None
+) -> None:
+    """Lines before Kafka 4; the group's name may have a comma, and metadata may look like anything."""
+    (tmp_path / "text.txt").write_text(f"[a,{GROUP},my.topic-1,7]::{value}\n")
+
+    found = _evidence(spark, tmp_path, path="text.txt", format="formatter", group=f"a,{GROUP}")
+
+    columns = (*_PLACE, "consumer_group", "leader_epoch", "metadata")
+    assert rows_of(found, *columns) == [("my.topic-1", 7, 17, f"a,{GROUP}", epoch, metadata)]
+    (row,) = found.rows.collect()
+    assert row["committed_at"].isoformat() == "2023-11-14T22:13:20"
+    assert found.coverage.unparsed == 0
+
+
+_OWN = f"[{GROUP},t,0]::{_NEW}expireTimestamp=None)"
+_DOCUMENT = (
+    f'{{"key":{{"version":1,"data":{{"group":"{GROUP}","topic":"t","partition":0}}}},'
+    '"value":{"version":3,"data":{"offset":17,"leaderEpoch":3,"metadata":"","commitTimestamp":1700000000000}}}'
+)
+
+
+@pytest.mark.parametrize("own", [_OWN, _DOCUMENT], ids=["lines", "documents"])
+def test_what_is_no_commit_of_the_group_is_passed_over(spark: SparkSession, tmp_path: Path, own: str) -> None:
+    """Other groups' commits, whole or not, memberships, deletions, and what Java, a shell and the tool say around."""
+    lines = [
+        "$ kafka-console-consumer.sh --topic __consumer_offsets --formatter 'kafka.coordinator.group.X'",
+        "Picked up JAVA_TOOL_OPTIONS: -Xmx64m",
+        "[2026-11-20 10:00:00,123] WARN [Consumer clientId=c, groupId=g] Connection lost (org.apache.kafka.x)",
+        own,
+        own.replace(GROUP, "audit"),
+        f"[audit,t,0]::{_NEW}",
+        "[audit,t,0]::NULL",
+        f"{GROUP}::GroupMetadata(groupId={GROUP}, generation=1, protocolType=Some(consumer), members=Map())",
+        f"{GROUP}::[{GROUP},Some(consumer),Stable,Map(c-1 -> [c-1,c,/10.0.0.1,10000])]",
+        f"{GROUP}::NULL",
+        f"[{GROUP},t,1]::NULL",
+        '{"key":{"version":2,"data":"unknown"},"value":{"version":3,"data":"unknown"}}',
+        '{"key":{"type":5,"data":"unknown"},"value":null}',
+        _DOCUMENT.replace(GROUP, "audit")[:-9],
+        own.replace(",0]", ",2]").replace('"partition":0', '"partition":2')
+        + "^CProcessed a total of 12 messages",
+        "Processed a total of 12 messages",
+        "[2026-11-20 10:00:00,123] ERROR Error processing message, terminating consumer process:  (kafka.tools.X$)",
+        "org.apache.kafka.common.errors.TimeoutException",
+        "command terminated with exit code 130",
+    ]
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n")
+
+    found = _evidence(spark, tmp_path, path="text.txt", format="formatter")
+
+    assert rows_of(found, *_PLACE) == [("t", 0, 17), ("t", 2, 17)]
+    assert found.coverage.unparsed == 0
+    assert found.coverage.is_within_tolerance
+    assert f"1 positions of {GROUP} were deleted, at times that the text does not say" in found.coverage.notes
+    assert "4 commits of other groups, passed over" in found.coverage.notes
+    assert "5 records about memberships, passed over" in found.coverage.notes
+    assert "6 lines that are no commit, passed over" in found.coverage.notes
+
+
+@pytest.mark.parametrize(
+    "torn",
+    [
+        _OWN[:-8],
+        f"[{GROUP},t,0]::OffsetAndMetadata(offset=1",
+        f"[{GROUP[:4]}",
+        "s-loader,t,0]::OffsetAndMetadata(offset=17, leaderEpoch=Optional[3], metadata=, commitTimestamp=5, ",
+        "leaderEpoch=Optional[0], metadata=, commitTimestamp=1622442520203,",
+        f"tools-1  | {_OWN}",
+        "java.lang.IllegalStateException: Unknown offset message version: 4",
+        'Exception in thread "main" java.lang.OutOfMemoryError',
+        _DOCUMENT[:-5],
+        f"2026-11-20 {_DOCUMENT}",
+        _DOCUMENT[40:],
+        _DOCUMENT.replace('"partition":0', '"partitions":0'),
+        _DOCUMENT.replace('"offset"', '"position"'),
+    ],
+)
+def test_what_may_be_part_of_the_group_s_commit_is_an_unreadable_row(
+    spark: SparkSession, tmp_path: Path, torn: str
+) -> None:
+    """A line that is cut off, wrapped or behind a prefix, an unknown document, an error that ended the tool."""
+    (tmp_path / "text.txt").write_text(f"{_OWN}\n{torn}\n")
+
+    found = _evidence(spark, tmp_path, path="text.txt", format="formatter")
+
+    assert found.coverage.unparsed == 1
+    assert any(note.startswith("text.txt:2: ") for note in found.coverage.notes)
+
+
+def test_a_text_without_a_commit_of_anybody_covers_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """An error of the tool, or a text of something else, says nothing of the group; others' commits do."""
+    (tmp_path / "none.txt").write_text("Processed a total of 0 messages\n")
+    (tmp_path / "others.txt").write_text("[audit,t,0]::NULL\n")
+
+    none = _evidence(spark, tmp_path, path="none.txt", format="formatter")
+    others = _evidence(spark, tmp_path, path="others.txt", format="formatter")
+
+    assert not none.coverage.is_within_tolerance
+    assert any("expected what the console consumer prints" in note for note in none.coverage.notes)
+    assert others.coverage.is_within_tolerance
+    assert f"no commit of the group {GROUP}" in others.coverage.notes
 
 
 def test_it_is_evidence_for_committed_only(spark: SparkSession) -> None:

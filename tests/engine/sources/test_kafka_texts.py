@@ -55,6 +55,20 @@ def test_a_dump_is_the_log_that_it_is_of(spark: SparkSession) -> None:
     assert dumped.coverage.unparsed == 0
 
 
+@pytest.mark.parametrize("version", ["0.11", "2.0", "2.8"])
+def test_a_dump_of_an_old_tool_is_the_log_that_it_is_of(spark: SparkSession, version: str) -> None:
+    """What those tools printed of these very segments: until 2.2 no leader epoch, and no key of a tombstone."""
+    dumped = _log(spark, TEXT, kind="kafka_dump_log", path=f"kafka-{version}.dump.txt")
+    whole = _log(spark, FILES, kind="kafka_segments", path="log", topic="payments")
+
+    columns = [name for name in _SAME if name not in ("leader_epoch", "key_hash")]
+    rows = rows_of(dumped, *columns)
+    assert len(rows) == 52
+    assert set(rows_of(whole, *columns)) == {row for row in rows if (row[1], row[2]) not in ((1, 0), (1, 1))}
+    assert dumped.coverage.unparsed == 0
+    assert dumped.coverage.is_within_tolerance
+
+
 def test_malformed_lines_of_a_dump_are_named_by_file_and_line(spark: SparkSession, tmp_path: Path) -> None:
     """A value that is not as long as its line says, a stray line, and a batch that lacks a record."""
     lines = (TEXT / "payments-0.dump.txt").read_text().splitlines()
@@ -162,14 +176,12 @@ def test_a_text_that_is_no_dump_says_what_to_do(
 
 
 @pytest.mark.parametrize(
-    ("name", "group"),
-    [("describe.txt", None), ("describe_verbose.txt", None), ("export.csv", "payments-loader")],
+    "name",
+    ["describe.txt", "describe_verbose.txt", "export.csv"],
 )
-def test_positions_are_read_from_every_form(spark: SparkSession, name: str, group: str | None) -> None:
+def test_positions_are_read_from_every_form(spark: SparkSession, name: str) -> None:
     """The table, the wider table and the export say the same; none says when a position was committed."""
-    source = {"path": name, "taken_at": COPIED} | ({"group": group} if group else {})
-
-    found = _committed(spark, TEXT, **source)
+    found = _committed(spark, TEXT, path=name, taken_at=COPIED, group="payments-loader")
 
     rows = rows_of(found, "consumer_group", "topic", "partition", "committed_offset")
     assert rows == [("payments-loader", "payments", 0, 6), ("payments-loader", "payments", 1, 4)]
@@ -189,7 +201,7 @@ def test_a_table_of_several_groups_is_read_by_its_headers(spark: SparkSession, t
     )
     (tmp_path / "all.txt").write_text(text)
 
-    found = _committed(spark, tmp_path, path="all.txt")
+    found = _committed(spark, tmp_path, path="all.txt", group="busy")
 
     columns = ("consumer_group", "partition", "committed_offset", "leader_epoch")
     assert rows_of(found, *columns) == [("busy", 0, 18, 4), ("idle", 0, 17, None)]
@@ -206,27 +218,90 @@ def test_a_member_without_partitions_has_no_position(spark: SparkSession, tmp_pa
     )
     (tmp_path / "members.txt").write_text(text)
 
-    found = _committed(spark, tmp_path, path="members.txt")
+    found = _committed(spark, tmp_path, path="members.txt", group="busy")
 
     assert rows_of(found, "consumer_group", "partition", "committed_offset") == [("busy", 0, 18)]
     assert [note.split(": ")[0] for note in found.coverage.notes[:1]] == ["members.txt:4"]
     assert found.coverage.unparsed == 1
 
 
-def test_lines_that_are_no_positions_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    """An error of the tool and a torn row are unreadable rows with file and line."""
+def test_lines_that_concern_the_group_and_are_no_positions_are_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A torn row is an unreadable one with file and line; an error about another group is a note."""
     shutil.copy(TEXT / "describe.txt", tmp_path / "torn.txt")
     with (tmp_path / "torn.txt").open("a") as file:
         file.write("Error: Consumer group 'x' does not exist.\npayments-loader payments")
     (tmp_path / "torn.csv").write_text("g,payments,0,6\npayments,0\n")
 
-    table = _committed(spark, tmp_path, path="torn.txt")
-    export = _committed(spark, tmp_path, path="torn.csv")
+    table = _committed(spark, tmp_path, path="torn.txt", group="payments-loader")
+    export = _committed(spark, tmp_path, path="torn.csv", group="g")
 
-    assert table.coverage.unparsed == 2
-    assert [note.split(": ")[0] for note in table.coverage.notes[:2]] == ["torn.txt:5", "torn.txt:6"]
-    assert export.coverage.notes[0].startswith("torn.csv:2: expected a row of the table or of the export")
+    assert table.coverage.unparsed == 1
+    assert any(note.startswith("torn.txt:6: expected a row of the table") for note in table.coverage.notes)
+    assert "torn.txt: 1 lines around the tables say nothing of the group (lines 5)" in table.coverage.notes
+    assert export.coverage.notes[0].startswith("torn.csv:2: expected a row of the export")
     assert rows_of(export, "consumer_group", "committed_offset") == [("g", 6)]
+
+
+_RPK = (
+    "GROUP        loader\nCOORDINATOR  2\nSTATE        Stable\nTOTAL-LAG    0\n\n"
+    "TOPIC   PARTITION  CURRENT-OFFSET  LOG-START-OFFSET  LOG-END-OFFSET  LAG  MEMBER-ID  CLIENT-ID  HOST\n"
+    "orders  0          6               0                 6               0\n"
+)
+_DESCRIBED = (
+    "Picked up JAVA_TOOL_OPTIONS: -Xmx64m\n\nConsumer group 'loader' has no active members.\n\n"
+    "TOPIC   PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST  CLIENT-ID\n"
+    "orders  0          6               6               0    -            -     -\n"
+    "command terminated with exit code 1\n"
+)
+
+
+_REBALANCING = (
+    _DESCRIBED.replace("Consumer group", "Warning: Consumer group")
+    .replace("has no active members", "is rebalancing")
+    .replace("orders  0", "orders  2")
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [_RPK, _DESCRIBED, f"\ufeff{_DESCRIBED}".replace("\n", "\r\n"), _DESCRIBED.replace("  ", "\t")],
+    ids=["rpk", "Kafka 1", "Windows", "tabs"],
+)
+def test_lines_around_a_table_cost_no_coverage(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    """A block of names, a warning of Java, a remark of the tool; the contract's group is the one asked for."""
+    (tmp_path / "group.txt").write_text(text, newline="")
+
+    found = _committed(spark, tmp_path, path="group.txt", taken_at=COPIED)
+
+    columns = ("consumer_group", "topic", "partition", "committed_offset", "log_end_offset")
+    assert rows_of(found, *columns[:4]) == [("loader", "orders", 0, 6)]
+    assert found.coverage.unparsed == 0
+    assert found.coverage.is_within_tolerance
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (_RPK.replace("loader", "audit"), "PARTITION and CURRENT-OFFSET or an export, found those of audit"),
+        ("Error: Executing consumer group command failed due to TimeoutException\n", "or an export, found none"),
+        ("", "or an export, found none"),
+        (_RPK.partition("\n\n")[0], "or an export, found none"),
+        (_REBALANCING, "the group loader was rebalancing, and its table has no row of orders-0"),
+    ],
+    ids=["another group", "error", "empty", "summary", "rebalancing"],
+)  # fmt: skip
+def test_a_text_without_the_group_s_rows_covers_nothing(
+    spark: SparkSession, tmp_path: Path, text: str, reason: str
+) -> None:
+    """Whatever it says of others: what the group's positions are it does not say."""
+    (tmp_path / "group.txt").write_text(text)
+
+    found = _committed(spark, tmp_path, path="group.txt", taken_at=COPIED)
+
+    assert any(reason in note for note in found.coverage.notes)
+    assert not found.coverage.is_within_tolerance
 
 
 def test_positions_are_evidence_for_committed_only(spark: SparkSession) -> None:

@@ -1,55 +1,58 @@
-"""The reader of the kind `kafka_consumer_groups`: a group's positions as they are, from its cluster or Kafka's tool.
+"""The reader of the kind `kafka_consumer_groups`: a group's positions as they are, from its cluster or a tool's text.
 
-Of the tool two forms are read: the table of `--describe`, and the CSV of `--reset-offsets --to-current --dry-run
---export`. Neither these nor a cluster say when a position was committed, so the rows are current positions without a
-time: what compares commits is not judged. A partition whose position is `-` has none, and no row; neither has a member
-without partitions, of which the table says `-` for topic and partition as well.
-
-Source: `ConsumerGroupCommand` of Apache Kafka 4.3; Kafka documentation, "Managing Consumer Groups" (Basic Operations).
+Of `kafka-consumer-groups` two forms are read: the table of `--describe`, of any version and with whatever a terminal or
+Java wrote around it, and the CSV of `--reset-offsets --to-current --dry-run --export`; so is the table of
+`rpk group describe`. None of these nor a cluster says when a position was committed, so the rows are current positions
+without a time: what compares commits is not judged. A partition whose position is `-` has none, and no row; neither has
+a member without partitions, of which the table says `-` for topic and partition as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql import Row
 
 from tieout.contracts import KafkaConsumerGroupsSource
+from tieout.engine.kafka.group_tables import GroupTables, Position, tables_of
+from tieout.engine.materialising import no_rows
+from tieout.engine.sources.inputs import Inputs, inputs_of, local_path, name_of
 from tieout.engine.sources.kafka import Cluster, hidden_columns
-from tieout.engine.sources.lines import text_reading
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request
+from tieout.engine.sources.lines import line_numbers, lines_of
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, unread
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import SMALL_BYTES, Ledger
 
-_HEADER: Final = r"^\s*(GROUP\s+)?TOPIC\s+PARTITION\s.*\bCURRENT-OFFSET\b"
-_REMARK: Final = (
-    r"^(Consumer group .* has no active members\.|Warning: Consumer group .* is rebalancing\.)\s*$"
-)
-_CSV: Final = "`1` STRING, `2` STRING, `3` STRING, `4` STRING"
 _HELD: Final = (
     "consumer_group STRING, topic STRING, partition INT, committed_offset BIGINT, leader_epoch INT, "
     "log_end_offset BIGINT"
 )
-_WHOLE: Final = r"^[0-9]{1,18}$"
-_NO_ROW: Final = "expected a row of the table or of the export, with a topic, a partition and an offset"
+_READ: Final = f"{_HELD}, {FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
+_SHOWN: Final = 5
+_Text = Sequence[Row]
 
 
 def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
-    """Return the positions, one row a partition; a line of text that is neither form is an unreadable row.
+    """Return the positions, one row per partition; a line that concerns the group and is no row is an unreadable one.
 
     Raises:
-        SourceError: where the contract uses the source for another ledger than `committed`, and where the cluster
-            cannot be asked.
+        SourceError: where the contract uses the source for another ledger than `committed`, where the text is too
+            large to be a table, and where the cluster cannot be asked.
         ConnectionNotFoundError: where the connection is not defined.
     """
     if request.ledger is not Ledger.COMMITTED:
         raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
     if spec.connection is not None:
         return _from_cluster(spec.connection, str(spec.group), request)
-    taken_at = spec.taken_time(request.now)
-    return text_reading(request, spec.path or (), taken_at, lambda lines: _positions(lines, spec.group))
+    inputs = inputs_of(request.spark, spec.path or (), request.base_dir, "text")
+    if not inputs.readable:
+        return unread(inputs, request.now)
+    if inputs.size > SMALL_BYTES:
+        raise SourceError(
+            f"{request.place}.path: expected what the tool prints, found {inputs.size >> 20} MB; name its files alone"
+        )
+    return _from_text(spec, inputs, request)
 
 
 def _from_cluster(connection: str, group: str, request: Request) -> Reading:
@@ -65,63 +68,71 @@ def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     )
 
 
-def _positions(lines: DataFrame, group: str | None) -> DataFrame:
-    """Return the lines' positions, and `HIDDEN`.
-
-    | line                            | consumer_group | topic  | partition | committed_offset | log_end_offset |
-    |---------------------------------|----------------|--------|-----------|------------------|----------------|
-    | `loader orders 0 17 20 3 - - -` | loader         | orders | 0         | 17               | 20             |
-    | `orders,0,17`                   | (the source's) | orders | 0         | 17               |                |
-    """
-    header = F.last(F.when(F.col(TEXT).rlike(_HEADER), F.col(TEXT)), ignorenulls=True)
-    order = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
-    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    fields = F.from_csv(TEXT, _CSV, {"mode": "PERMISSIVE"})
-    rows = (
-        lines.withColumn("names", _words(header.over(so_far)))
-        .where(~F.col(TEXT).rlike(_HEADER) & ~F.col(TEXT).rlike(_REMARK))
-        .withColumns({"words": _words(F.col(TEXT)), "fields": fields})
-        .withColumn("fields", F.array_compact(F.array(*(F.col("fields")[name] for name in "1234"))))
+def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request) -> Reading:
+    """Return the positions in the files, of which each is a text of its own."""
+    group = spec.group or request.group or ""
+    texts: dict[str, list[Row]] = {}
+    for line in lines_of(request.spark, inputs.readable).orderBy(FILE, BLOCK, ROW).collect():
+        texts.setdefault(line[FILE], []).append(line)
+    found = {uri: tables_of((line[TEXT] for line in text), group) for uri, text in texts.items()}
+    rows = [row for uri, tables in found.items() for row in _rows(tables, texts[uri])]
+    missing = tuple(_missing(list(found.values()), group))
+    taken_at = spec.taken_time(request.now)
+    return Reading(
+        rows=request.spark.createDataFrame(rows, _READ) if rows else no_rows(request.spark, _READ),
+        is_present=True,
+        read_at=request.now if taken_at is None else taken_at,
+        size=inputs.size,
+        digests=inputs.digests,
+        unparsed_inputs=len(inputs.faults) + len(missing),
+        notes=(*inputs.faults, *missing, *_passed(found, texts, request)),
+        complete_until=taken_at,
     )
-    placed = rows.select(
-        _either("GROUP", F.coalesce(_field(-4), F.lit(group).cast(StringType()))).alias("consumer_group"),
-        _either("TOPIC", _field(-3)).alias("topic"),
-        _either("PARTITION", _field(-2)).alias("partition"),
-        _either("CURRENT-OFFSET", _field(-1)).alias("committed_offset"),
-        _known(_cell("LEADER-EPOCH")).alias("leader_epoch"),
-        _known(_cell("LOG-END-OFFSET")).alias("log_end_offset"),
-        *HIDDEN[:-1],
-    )
-    is_row = (
-        F.col("topic").isNotNull()
-        & F.col("partition").rlike(_WHOLE)
-        & (F.col("committed_offset").rlike(_WHOLE) | (F.col("committed_offset") == "-"))
-    )
-    is_idle = F.array("topic", "partition", "committed_offset") == F.array(*[F.lit("-")] * 3)
-    fault = F.when(~F.coalesce(is_row | is_idle, F.lit(False)), _NO_ROW)
-    is_kept = F.col(FAULT).isNotNull() | (F.col("committed_offset") != "-")
-    return placed.withColumn(FAULT, fault).where(is_kept)
 
 
-def _words(line: Column) -> Column:
-    return F.split(F.trim(line), r"\s+")
+def _rows(tables: GroupTables, text: _Text) -> Iterator[tuple[object, ...]]:
+    for number, held in tables.positions:
+        if held.offset is not None:
+            place = (held.group, held.topic, held.partition, held.offset, held.leader_epoch, held.end)
+            yield (*place, *_place(text[number]), None)
+    for number, fault in tables.faults:
+        yield (*[None] * 6, *_place(text[number]), fault)
 
 
-def _cell(name: str) -> Column:
-    """Return the word that stands below the name in the table's header; null where either is missing."""
-    place = F.array_position("names", name)
-    return F.when(place > 0, F.try_element_at("words", place.cast("int")))
+def _place(line: Row) -> tuple[object, ...]:
+    return tuple(line[name] for name in (FILE, TEXT, BLOCK, ROW))
 
 
-def _field(place: int) -> Column:
-    """Return the field of an exported line, counted from its end; null where it has none."""
-    return F.try_element_at("fields", F.lit(place))
+def _missing(found: Sequence[GroupTables], group: str) -> Iterator[str]:
+    """Give what the texts lack of the group: all of its rows, or some of them while it was rebalancing."""
+    own = [held for tables in found for _, held in tables.positions if held.group == group]
+    others = sorted({other for tables in found for other in tables.groups} - {group})
+    if not own and not any(tables.idle for tables in found):
+        shown = f"those of {', '.join(others[:_SHOWN])}" if others else "none"
+        yield (
+            f"expected positions of the group {group}, in a table with the columns TOPIC, PARTITION and "
+            f"CURRENT-OFFSET or an export, found {shown}"
+        )
+    elif any(tables.is_rebalancing for tables in found) and (hole := _hole(own)) is not None:
+        yield f"the group {group} was rebalancing, and its table has no row of {hole}; print it again"
 
 
-def _either(name: str, field: Column) -> Column:
-    """Return the table's cell where a header came before, else the export's field."""
-    return F.when(F.col("names").isNotNull(), _cell(name)).otherwise(field)
+def _hole(held: Sequence[Position]) -> str | None:
+    """Return a partition below one that the table has, of which it has no row."""
+    numbers: dict[str, set[int]] = {}
+    for one in held:
+        numbers.setdefault(one.topic, set()).add(one.partition)
+    holes = ((topic, set(range(max(there))) - there) for topic, there in sorted(numbers.items()))
+    return next((f"{topic}-{min(missing)}" for topic, missing in holes if missing), None)
 
 
-def _known(cell: Column) -> Column:
-    return F.when(cell.rlike(_WHOLE), cell)
+def _passed(found: Mapping[str, GroupTables], texts: Mapping[str, _Text], request: Request) -> Iterator[str]:
+    """Give a note for each file with lines that are no part of a table and say nothing of the group."""
+    for uri, tables in found.items():
+        if tables.passed:
+            samples = [(uri, str(texts[uri][number][TEXT])) for number in tables.passed[:_SHOWN]]
+            known = [str(number) for number in line_numbers(samples) if number is not None]
+            more = ["…"] if len(tables.passed) > _SHOWN else []
+            where = f" (lines {', '.join([*known, *more])})" if known else ""
+            name = name_of(local_path(uri), request.base_dir)
+            yield f"{name}: {len(tables.passed)} lines around the tables say nothing of the group{where}"

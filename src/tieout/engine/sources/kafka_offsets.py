@@ -22,35 +22,23 @@ from pyspark.sql.types import StringType
 from tieout.contracts import OFFSETS_TOPIC, KafkaOffsetsSource
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
-from tieout.engine.sources.json_lines import json_fault
 from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
+from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading
-from tieout.engine.sources.lines import text_reading
-from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request
+from tieout.engine.sources.source import FAULT, HIDDEN, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
-_COMMIT_TYPES: Final = (0, 1)
-_LAST_TYPE: Final = 24
-"""The highest type of a key that Kafka 4.3 writes; all but the first two are about memberships."""
 _LAST_VERSION: Final = 4
 _TOPIC_ID_TAG: Final = "010010"
 """One tagged field, number 0, of 16 bytes: the topic's id."""
-_DOCUMENT: Final = (
-    "key STRUCT<version: STRING, type: STRING, data: STRUCT<group: STRING, topic: STRING, partition: STRING>>, "
-    "value STRUCT<version: STRING, data: STRUCT<offset: STRING, leaderEpoch: STRING, metadata: STRING, "
-    "commitTimestamp: STRING, topicId: STRING>>"
-)
 _COLUMNS: Final = (
     *("consumer_group", "topic", "topic_id", "partition", "committed_offset", "leader_epoch", "committed_at"),
     "metadata",
 )
 _CUT_KEY: Final = "the key of a commit is cut off"
 _NEWER: Final = f"expected a commit of version 0 to {_LAST_VERSION}, found a later one"
-_UNTOLD: Final = (
-    "the formatter does not tell commits of aborted transactions: print with --isolation-level read_committed"
-)
 
 
 def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
@@ -67,7 +55,7 @@ def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
         return _from_cluster(spec.connection, spec.group, request)
     paths = spec.path or ()
     return (
-        _from_text(spec, paths, request)
+        read_text(spec, paths, request)
         if spec.format == "formatter"
         else _from_segments(spec, paths, request)
     )
@@ -152,7 +140,7 @@ def _with_key(records: DataFrame) -> DataFrame:
     return records.withColumns(
         {
             "key_type": key_type,
-            "is_commit": F.coalesce(key_type.isin(*_COMMIT_TYPES), F.lit(False)),
+            "is_commit": F.coalesce(key_type.isin(*COMMIT_TYPES), F.lit(False)),
             "consumer_group": _text(key, F.lit(5), group_bytes),
             "commit_topic": _text(key, topic_at + 2, topic_bytes),
             "commit_partition": _number(key, partition_at, 4),
@@ -223,8 +211,8 @@ def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
         F.count_if(is_commit & is_ours & (F.col("transaction_state") == "aborted")).alias("aborted"),
         F.count_if(is_commit & is_ours & (F.col("transaction_state") == "open")).alias("open"),
         F.count_if(is_commit & is_ours & F.col("is_deleted")).alias("deleted"),
-        F.count_if(~is_commit & (F.col("key_type") <= _LAST_TYPE)).alias("memberships"),
-        F.count_if(~is_commit & (F.col("key_type") > _LAST_TYPE)).alias("unknown"),
+        F.count_if(~is_commit & (F.col("key_type") <= LAST_TYPE)).alias("memberships"),
+        F.count_if(~is_commit & (F.col("key_type") > LAST_TYPE)).alias("unknown"),
     )
     found = counts.head()
     if found is None:
@@ -234,47 +222,10 @@ def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
         "open": "commits in transactions that are still open, set aside",
         "deleted": "positions that were deleted",
         "memberships": "records about memberships, passed over",
-        "unknown": f"records of a type above {_LAST_TYPE}, which is not known, passed over",
+        "unknown": f"records of a type above {LAST_TYPE}, which is not known, passed over",
     }
     notes = [f"{found[name]} {what}" for name, what in words.items() if found[name]]
     return (*([] if found["commits"] else [f"no commit of the group {group}"]), *notes)
-
-
-def _from_text(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request) -> Reading:
-    taken_at = spec.taken_time(request.now)
-    return text_reading(
-        request, paths, taken_at, lambda lines: _documents(lines, spec.group), notes=(_UNTOLD,)
-    )
-
-
-def _documents(lines: DataFrame, group: str) -> DataFrame:
-    """Return the commits in the formatter's documents, of which it prints one behind another, without line ends."""
-    one = F.explode(F.split(TEXT, r'(?<=\})\s*(?=\{"key":)')).alias("document")
-    parsed = lines.select("*", one).withColumns(
-        {
-            "parsed": F.from_json("document", _DOCUMENT, {"mode": "PERMISSIVE"}),
-            "broken": json_fault("document"),
-        }
-    )
-    key, value = F.col("parsed.key.data"), F.col("parsed.value.data")
-    key_type = F.coalesce(F.col("parsed.key.type"), F.col("parsed.key.version"))
-    is_known = key_type.isin(*map(str, _COMMIT_TYPES)) & key["partition"].isNotNull()
-    fault = F.coalesce(
-        F.col("broken"), F.when(~F.coalesce(is_known, F.lit(False)), "the document is not a commit's")
-    )
-    is_kept = fault.isNotNull() | (key["group"] == group)
-    return parsed.where(is_kept).select(
-        key["group"].alias("consumer_group"),
-        key["topic"].alias("topic"),
-        value["topicId"].alias("topic_id"),
-        key["partition"].alias("partition"),
-        value["offset"].alias("committed_offset"),
-        F.when(value["leaderEpoch"] != "-1", value["leaderEpoch"]).alias("leader_epoch"),
-        value["commitTimestamp"].alias("committed_at"),
-        F.rtrim(value["metadata"], F.lit("\0")).alias("metadata"),
-        *HIDDEN[:-1],
-        fault.cast(StringType()).alias(FAULT),
-    )
 
 
 def _bytes(data: Column, place: Column, count: int | Column) -> Column:

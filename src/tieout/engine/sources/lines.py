@@ -5,39 +5,15 @@ from __future__ import annotations
 import bz2
 import gzip
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine.sources.inputs import Input, inputs_of, local_path, spark_path
-from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT, Reading, Request, unread
-
-
-def text_reading(
-    request: Request,
-    paths: tuple[str, ...],
-    taken_at: datetime | None,
-    parsed: Callable[[DataFrame], DataFrame],
-    notes: tuple[str, ...] = (),
-) -> Reading:
-    """Return the reading of a tool's printed text: `parsed` gets its lines; it is complete up to when it was taken."""
-    inputs = inputs_of(request.spark, paths, request.base_dir, "text")
-    if not inputs.readable:
-        return unread(inputs, request.now)
-    return Reading(
-        rows=parsed(lines_of(request.spark, inputs.readable)),
-        is_present=True,
-        read_at=request.now if taken_at is None else taken_at,
-        size=inputs.size,
-        digests=inputs.digests,
-        unparsed_inputs=len(inputs.faults),
-        notes=(*inputs.faults, *notes),
-        complete_until=taken_at,
-    )
+from tieout.engine.sources.inputs import Input, local_path, spark_path
+from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT
 
 
 def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:

@@ -67,7 +67,7 @@ class Request:
     `text_columns` names the source columns that become canonical ones without an expression. A reader of text
     hands them over as the text they were, so that no guess at a type changes an id such as `00123`. `expressions` are
     all that is worked out of the others, or None where that is not known. A reader that can leaves out what lies before
-    `reach`.
+    `reach`. `group` is the contract's.
     """
 
     spark: SparkSession
@@ -77,6 +77,7 @@ class Request:
     text_columns: frozenset[str] = frozenset()
     reach: Reach | None = None
     expressions: tuple[str, ...] | None = None
+    group: str | None = None
 
     def needs(self, column: str) -> bool:
         """Return whether a source column is used, or might be: an expression with its name in it may mean another."""

@@ -1,0 +1,303 @@
+"""Lines in the output of tools that print a group's positions: headers, cells, and what the tools say beside them."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\u200b\ufeff]")
+_BEGINS: Final = ("GROUP", "TOPIC", "CONSUMER-ID")
+_COLUMNS: Final = frozenset(
+    {
+        "TOPIC",
+        "PARTITION",
+        "CURRENT-OFFSET",
+        "LOG-END-OFFSET",
+        "LOG-START-OFFSET",
+        "START-OFFSET",
+        "LAG",
+        "OWNER",
+    }
+    | {
+        "LEADER-EPOCH",
+        "CONSUMER-ID",
+        "MEMBER-ID",
+        "INSTANCE-ID",
+        "GROUP-INSTANCE-ID",
+        "HOST",
+        "CLIENT-ID",
+        "ERROR",
+    }
+    | {
+        "COORDINATOR",
+        "STATE",
+        "TYPE",
+        "PROTOCOL",
+        "NEW-OFFSET",
+        "STATUS",
+        "#PARTITIONS",
+        "#MEMBERS",
+        "ASSIGNMENT",
+    }
+)
+_NAME: Final = re.compile(r"^[A-Z#(][A-Z#()-]*$")
+_CHECKER: Final = {
+    "Group": "GROUP",
+    "Topic": "TOPIC",
+    "Pid": "PARTITION",
+    "Offset": "CURRENT-OFFSET",
+    "logSize": "LOG-END-OFFSET",
+    "Lag": "LAG",
+    "Owner": "OWNER",
+}
+"""The columns of Kafka's ConsumerOffsetChecker, until 0.9."""
+_TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
+_NUMBER: Final = re.compile(r"^[0-9]{1,18}$")
+_CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
+_GOODBYES: Final = frozenset({"exit", "logout", "quit"})
+_COMMAND: Final = re.compile(
+    r"(?:kafka-consumer-groups(?:\.sh|\.bat)?|ConsumerGroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
+    r"\brpk\s(?:.*\s)?group\s+describe\b"
+)
+_OPTION: Final = re.compile(r"(?:^|\s)--group[=\s]+(\"[^\"]*\"|'[^']*'|[^\s\\]+)")
+_TAKES_VALUE: Final = frozenset({"-X", "--brokers", "--config", "--profile", "--user", "--password"})
+_REMARK: Final = re.compile(
+    r"^(?:Warning: )?Consumer group [`'](?P<group>.+)[`'] (?:has no active members|is (?P<change>rebalancing))\.?$"
+)
+_ABSENT: Final = re.compile(r"^(?:Error: )?(?:The c|C)onsumer group [`'](?P<group>.+)[`'] does not exist\b")
+_BLOCK: Final = re.compile(
+    r"^(?P<key>GROUP|COORDINATOR|COORDINATOR-NODE|COORDINATOR-PARTITION|STATE|BALANCER|MEMBERS|TOTAL-LAG|ERROR)"
+    r"(?:\s+(?P<value>.*))?$"
+)
+_WRONG: Final = re.compile(
+    r"\b(?:error|exception|fail|fails|failed|failure|denied|not authorized|unauthorized|could not|cannot|invalid)\b|"
+    r"exception|does not exist",
+    re.IGNORECASE,
+)
+_PARTITION_LOST: Final = re.compile(r"^(?:Error: )?(?:No broker for partition|Could not fetch offset)\b")
+_SAID: Final = "the tool reports an error about the group; run it again"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table's columns, and how its lines are cut into cells: at a character, or at blanks where there is none.
+
+    `before` are the cells that stand before the first column in each line, such as a sign of quotation.
+    """
+
+    names: tuple[str, ...]
+    separator: str | None
+    before: tuple[str, ...]
+    error_at: int
+
+    @property
+    def is_of_positions(self) -> bool:
+        """Whether the table's rows are positions."""
+        wanted = [
+            self.names.index(name) for name in ("TOPIC", "PARTITION", "CURRENT-OFFSET") if self.has(name)
+        ]
+        return len(wanted) == 3 and wanted == sorted(wanted)
+
+    @property
+    def needed(self) -> int:
+        """How many cells a whole row has at least: up to its lag, so that no number before it is cut off."""
+        return 1 + max(
+            self.names.index(name) for name in ("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG") if self.has(name)
+        )
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a column of the name."""
+        return name in self.names
+
+    def values(self, line: str) -> list[str]:
+        """Return the line's cells from the first column on; none where it does not begin as the header does."""
+        cells = _split(line, self.separator)
+        before = tuple(cells[: len(self.before)])
+        is_alike = before == self.before or any(character.isdigit() for character in "".join(self.before))
+        return cells[len(self.before) :] if is_alike else []
+
+    def cell(self, name: str, values: Sequence[str]) -> str:
+        """Return the cell below the name; empty where there is none."""
+        place = self.names.index(name) if self.has(name) else len(values)
+        return values[place] if place < len(values) else ""
+
+    def error_in(self, line: str, values: Sequence[str]) -> bool:
+        """Return whether the row has something below ERROR; columns before it may be empty, so its place counts."""
+        if not self.has("ERROR"):
+            return False
+        is_below = line[self.error_at - 1 : self.error_at].isspace() and line[self.error_at :].strip() != ""
+        return len(values) >= len(self.names) or is_below
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a line says that is no row: an error that concerns the group, of whom what follows is, or a command.
+
+    `command` are the groups that a command names, `begins` says that the line has the command itself and not only more
+    of its options. `names_group` says that an error names whose it is.
+    """
+
+    error: str | None = None
+    names_group: bool = False
+    is_about: str | None = None
+    is_rebalancing: bool = False
+    command: tuple[str, ...] | None = None
+    begins: bool = False
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A line of `--reset-offsets --export`; what is not whole has no numbers."""
+
+    group: str | None
+    topic: str
+    partition: int
+    offset: int
+    is_whole: bool
+
+
+def cleaned(line: str) -> str:
+    r"""Return the line without what colours it in a terminal.
+
+    >>> cleaned("\x1b[1morders\x1b[0m  0")
+    'orders  0'
+    """
+    return _ANSI.sub("", line)
+
+
+def header_of(line: str) -> Cells | None:
+    """Return the columns of a line that is a table's header, None where it is none.
+
+    >>> header_of("GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG, OWNER").names[3:5]
+    ('CURRENT-OFFSET', 'LOG-END-OFFSET')
+    """
+    for separator in (None, "|", ","):
+        cells = _split(line, separator)
+        start = next((place for place, cell in enumerate(cells) if _name(cell) in _BEGINS), None)
+        if start is None:
+            continue
+        names = tuple(_name(cell) for cell in cells[start:])
+        if len(names) > 1 and names[1] in _COLUMNS and all(map(_NAME.match, names)):
+            return Cells(names, separator, tuple(cells[:start]), line.find("ERROR"))
+    return None
+
+
+def said_in(line: str, group: str) -> Said | None:
+    """Return what the tool or the command says in a line, None where it says nothing about groups."""
+    text = line.strip()
+    command = _command_in(line)
+    if command is not None:
+        return command
+    remark = _REMARK.match(text)
+    if remark is not None:
+        return Said(is_about=remark["group"], is_rebalancing=remark["change"] is not None)
+    absent = _ABSENT.match(text)
+    if absent is not None:
+        return Said(error=_SAID, names_group=True) if absent["group"] == group else None
+    block = _BLOCK.match(text)
+    if block is not None:
+        return _said_in_block(block["key"], (block["value"] or "").strip())
+    if _WRONG.search(text) and _mentions(text, group):
+        return Said(error=_SAID, names_group=True)
+    return Said(error=_SAID) if _PARTITION_LOST.match(text) and "group '" not in text else None
+
+
+def exported(line: str) -> Exported | None:
+    """Return the row of an export in the line, whole or not; None where it looks like none.
+
+    >>> exported("orders,0,17").offset, exported("orders,0").is_whole, exported("one, two")
+    (17, False, None)
+    """
+    fields = next(csv.reader([line.strip()]), [])
+    group, place = (fields[0] if len(fields) == 4 else None), fields[-3:]
+    if len(fields) in (3, 4) and _TOPIC.match(place[0]) and all(map(_NUMBER.match, place[1:])):
+        return Exported(group, place[0], int(place[1]), int(place[2]), is_whole=True)
+    is_cut = re.match(r"^[^\s,]+(,[^\s,]*){1,3}$", line.strip()) and any(map(_NUMBER.match, fields[1:]))
+    return Exported(None, "", 0, 0, is_whole=False) if is_cut else None
+
+
+def is_beginning_of_row(line: str, cells: Cells, group: str) -> bool:
+    """Return whether a line that is no whole row may be the beginning of one of the group's."""
+    values = cells.values(line)
+    text = " ".join(values)
+    if not values:
+        return False
+    if cells.has("GROUP"):
+        return text.startswith(f"{group} ") or group.startswith(text)
+    if not _TOPIC.match(values[0]) or (len(values) == 1 and text in _GOODBYES):
+        return False
+    return len(values) == 1 or _CELL.match(values[1]) is not None
+
+
+def is_row_without_header(line: str, group: str) -> bool:
+    """Return whether a line above any header is one of a table's rows.
+
+    >>> is_row_without_header("loader orders 0 17 20 3 - - -", "loader")
+    True
+    """
+    words = line.removeprefix(f"{group} ").split() if line.strip().startswith(f"{group} ") else line.split()
+    return (
+        len(words) > 3
+        and _TOPIC.match(words[0]) is not None
+        and _NUMBER.match(words[1]) is not None
+        and all(map(_CELL.match, words[2:4]))
+    )
+
+
+def _split(line: str, separator: str | None) -> list[str]:
+    if separator is None:
+        return line.split()
+    cells = [cell.strip() for cell in line.split(separator)]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _name(cell: str) -> str:
+    return _CHECKER.get(cell, cell.strip("`*").replace(" ", "-"))
+
+
+def _command_in(line: str) -> Said | None:
+    """Return the groups that a command in the line asks for, None where there is none."""
+    begins = _COMMAND.search(line)
+    options = tuple(found.strip("\"'") for found in _OPTION.findall(line))
+    if begins is None:
+        return Said(command=options) if options else None
+    if begins[0].startswith("rpk"):
+        options = _described(line[begins.end() :])
+    return Said(command=options, begins=True)
+
+
+def _described(arguments: str) -> tuple[str, ...]:
+    """Return the groups among the arguments of `rpk group describe`."""
+    try:
+        words = shlex.split(re.split(r"[|>]", arguments, maxsplit=1)[0])
+    except ValueError:
+        words = arguments.split()
+    return tuple(
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if not word.startswith("-") and before not in _TAKES_VALUE
+    )
+
+
+def _said_in_block(key: str, value: str) -> Said:
+    """Return what a line of the block says that `rpk` prints above a group's table."""
+    if key == "GROUP":
+        return Said(is_about=value)
+    if key == "ERROR" and value:
+        return Said(error=_SAID)
+    return Said(is_rebalancing=key == "STATE" and "Rebalanc" in value)
+
+
+def _mentions(text: str, group: str) -> bool:
+    """Return whether the text speaks of the group, and not only has the word."""
+    name = re.escape(group)
+    return (
+        re.search(rf"(?i:group(?:[ _-]?id)?)[\s=:]*[`'\"]?{name}(?![\w.-])|[`'\"]{name}[`'\"]", text)
+        is not None
+    )

@@ -1,0 +1,264 @@
+r"""Tables of groups' positions in a tool's output, and what of the text around them concerns the group asked for.
+
+A table is found by its header, wherever the text has one, and its rows are read by the header's names. So it does not
+matter which version printed it (without a column GROUP, with LEADER-EPOCH or OWNER, with commas between the cells),
+whether `rpk group describe` did, or what a terminal, Java or `kubectl` wrote around it. A line that is part of no table
+proves nothing and is counted, unless it concerns the group: an error about it, or a row of its table that is not whole.
+
+Source: `ConsumerGroupCommand` and `ConsumerOffsetChecker` of Apache Kafka 0.8 to 4.3; `rpk group describe` of Redpanda.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tieout.engine.kafka.group_lines import (
+    Cells,
+    Said,
+    cleaned,
+    exported,
+    header_of,
+    is_beginning_of_row,
+    is_row_without_header,
+    said_in,
+)
+
+_OFFSET: Final = re.compile(r"^[0-9]{1,18}$")
+_NONE: Final = frozenset({"-", "-1", "unknown", "none", "null", "n/a", "<none>"})
+_TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
+_LONGEST_GROUP: Final = 10
+"""How many words a group's name may have."""
+_TORN: Final = (
+    "expected a row of the table, with a cell for each column of its header, found {}; paste it whole"
+)
+_HEADLESS: Final = "a row of positions without the header of its table above it; paste the table whole"
+_CUT_EXPORT: Final = (
+    "expected a row of the export, with a topic, a partition and an offset, found fewer; paste it whole"
+)
+_AMBIGUOUS: Final = (
+    "expected one table without a column GROUP and without a group's name above it, found {}, or a command that asks "
+    "for several: which of them is that of {} nothing says; print them one by one, or with a tool that names the group"
+)
+_PARTLY: Final = "the tool reports an error for this partition"
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a group came in a partition, as a row of a table says; `offset` is None where it has no position."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int | None
+    leader_epoch: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True)
+class GroupTables:
+    """What a text has of positions, each with the number of its line, and what of it is none.
+
+    `faults` are lines that concern the group asked for and are no whole row, `passed` those that are neither rows nor
+    anything else that is known. `idle` counts the group's rows without a partition.
+    """
+
+    positions: tuple[tuple[int, Position], ...]
+    faults: tuple[tuple[int, str], ...]
+    passed: tuple[int, ...]
+    idle: int
+    is_rebalancing: bool
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups of which there is a row."""
+        return frozenset(position.group for _, position in self.positions)
+
+
+@dataclass
+class _Table:
+    """A table whose rows are being read; `group` is whose it is where no column says so, None where nothing does."""
+
+    cells: Cells
+    group: str | None
+    is_ambiguous: bool
+    rows: list[tuple[int, Position]] = field(default_factory=list)
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether neither a column nor the text says whose the table is."""
+        return not self.cells.has("GROUP") and self.group is None
+
+
+def tables_of(lines: Iterable[str], group: str) -> GroupTables:
+    """Return the positions in a text's lines, and which of the other lines concern the group.
+
+    >>> table = ["GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG", "loader orders 0 17 20 3"]
+    >>> tables_of(["Note: …", *table], "loader").positions[0][1].offset
+    17
+    """
+    reader = _Reader(group)
+    for number, line in enumerate(lines):
+        if line.strip():
+            reader.take(number, cleaned(line))
+    return reader.found()
+
+
+class _Reader:
+    """Reads a text line by line: which table is open, and of whom the text spoke last."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._tables: list[_Table] = []
+        self._table: _Table | None = None
+        self._is_in_other_table = False
+        self._exported: list[tuple[int, Position]] = []
+        self._spoken_of: str | None = None
+        self._commanded: tuple[str, ...] = ()
+        self._faults: list[tuple[int, str]] = []
+        self._passed: list[int] = []
+        self._idle = 0
+        self._is_rebalancing = False
+
+    def take(self, number: int, line: str) -> None:
+        """Take the next line."""
+        header = header_of(line)
+        row = None if self._table is None else self._row_of(line, self._table)
+        said = said_in(line, self._group)
+        if header is not None:
+            self._open(header)
+        elif self._table is not None and (isinstance(row, Position) or row == _IDLE or said is None):
+            self._take_row(number, line, self._table)
+        elif said is not None:
+            self._hear(number, said)
+        elif self._is_in_other_table:
+            self._passed.append(number)
+        else:
+            self._take_outside(number, line)
+
+    def _open(self, header: Cells) -> None:
+        """Begin a table; one without a column GROUP is of whom the text spoke last, or of whom the command asked."""
+        self._is_in_other_table = not header.is_of_positions
+        self._table = None
+        if header.is_of_positions:
+            whose = None if header.has("GROUP") else self._whose()
+            self._table = _Table(header, whose, is_ambiguous=len(self._commanded) > 1)
+            self._tables.append(self._table)
+            self._spoken_of = None
+
+    def _whose(self) -> str | None:
+        return self._spoken_of or (self._commanded[0] if len(self._commanded) == 1 else None)
+
+    def _hear(self, number: int, said: Said) -> None:
+        """Heed a line in which the tool says something, or which is a command."""
+        if said.command is not None:
+            self._commanded = said.command if said.begins else (*self._commanded, *said.command)
+            self._spoken_of = None
+        self._spoken_of = said.is_about or self._spoken_of
+        is_another_s = not said.names_group and self._whose_is_printed() not in (None, self._group)
+        names_its_groups = self._table is not None and self._table.cells.has("GROUP")
+        if said.command is not None or (said.is_about is not None and not names_its_groups):
+            self._table, self._is_in_other_table = None, False
+        self._is_rebalancing |= said.is_rebalancing and not is_another_s
+        if said.error is not None and not is_another_s:
+            self._faults.append((number, said.error))
+
+    def _whose_is_printed(self) -> str | None:
+        return self._spoken_of or (self._table.group if self._table is not None else self._whose())
+
+    def _take_outside(self, number: int, line: str) -> None:
+        """Take a line above any table: of an export, or nothing."""
+        row = exported(line)
+        if row is not None and row.is_whole:
+            whose = row.group or self._whose() or self._group
+            self._exported.append((number, Position(whose, row.topic, row.partition, row.offset)))
+        elif row is not None:
+            self._faults.append((number, _CUT_EXPORT))
+        elif is_row_without_header(line, self._group):
+            self._faults.append((number, _HEADLESS))
+        else:
+            self._passed.append(number)
+
+    def _take_row(self, number: int, line: str, table: _Table) -> None:
+        row = self._row_of(line, table)
+        if isinstance(row, Position):
+            table.rows.append((number, row))
+        elif row == _IDLE:
+            self._idle += _whose(line, table) in (None, self._group)
+        elif table.group in (None, self._group) and is_beginning_of_row(line, table.cells, self._group):
+            self._faults.append((number, row))
+        else:
+            self._passed.append(number)
+
+    def _row_of(self, line: str, table: _Table) -> Position | str:
+        """Return the row's position, `_IDLE` where its member has no partition, or what is wrong with it.
+
+        A group's name may have blanks in it: the topic is where a number follows that can be a partition. A row that
+        begins with the name of the group asked for is its row, or none.
+        """
+        values = table.cells.values(line)
+        is_wide = table.cells.has("GROUP") and table.cells.separator is None
+        is_own = " ".join(values).startswith(f"{self._group} ")
+        for width in range(1, _LONGEST_GROUP + 1 if is_wide else 2):
+            joined = [" ".join(values[:width]), *values[width:]]
+            row = _position(joined, table.cells, table.group)
+            if isinstance(row, str) and row != _IDLE:
+                continue
+            if not is_wide or not is_own or joined[0] == self._group:
+                return _PARTLY if table.cells.error_in(line, values) else row
+        return _TORN.format(
+            f"{len(values)} of at least {table.cells.needed}, or no numbers where they are expected"
+        )
+
+    def found(self) -> GroupTables:
+        """Return what was found, once every line was taken."""
+        nameless = [table for table in self._tables if table.rows and table.is_nameless]
+        is_ambiguous = len(nameless) > 1 or any(table.is_ambiguous for table in nameless)
+        refused = nameless if is_ambiguous else []
+        reason = _AMBIGUOUS.format(len(nameless), self._group)
+        self._faults.extend((number, reason) for table in refused for number, _ in table.rows)
+        read = [pair for table in self._tables if table not in refused for pair in table.rows]
+        positions = [(number, replace(row, group=row.group or self._group)) for number, row in read]
+        return GroupTables(
+            positions=tuple(sorted([*self._exported, *positions], key=lambda pair: pair[0])),
+            faults=tuple(sorted(self._faults)),
+            passed=tuple(self._passed),
+            idle=self._idle,
+            is_rebalancing=self._is_rebalancing,
+        )
+
+
+_IDLE: Final = "idle"
+_NO_ROW: Final = "no row"
+
+
+def _whose(line: str, table: _Table) -> str | None:
+    return table.cells.values(line)[0] if table.cells.has("GROUP") else table.group
+
+
+def _position(values: Sequence[str], cells: Cells, group: str | None) -> Position | str:
+    """Return the position in a row's cells, `_IDLE` where its member has no partition, or that there is none."""
+    whose = cells.cell("GROUP", values) if cells.has("GROUP") else group
+    topic, partition = cells.cell("TOPIC", values), cells.cell("PARTITION", values)
+    offset = cells.cell("CURRENT-OFFSET", values)
+    is_none = offset.lower() in _NONE
+    if len(values) < cells.needed or not (is_none or _OFFSET.match(offset)):
+        return _NO_ROW
+    if (topic, partition) == ("-", "-") and is_none:
+        return _IDLE
+    if not _TOPIC.match(topic) or not _OFFSET.match(partition):
+        return _NO_ROW
+    return Position(
+        group=whose or "",
+        topic=topic,
+        partition=int(partition),
+        offset=_number(offset),
+        leader_epoch=_number(cells.cell("LEADER-EPOCH", values)),
+        end=_number(cells.cell("LOG-END-OFFSET", values)),
+    )
+
+
+def _number(cell: str) -> int | None:
+    return int(cell) if _OFFSET.match(cell) else None

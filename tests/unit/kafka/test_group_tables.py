@@ -1,0 +1,327 @@
+"""Tables of groups' positions in every version's form, and what of the text around them matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tieout.engine.kafka.group_tables import GroupTables, tables_of
+
+NOTE = "Note: This will not show information about old Zookeeper-based consumers."
+IDLE = "Consumer group 'loader' has no active members."
+PLAIN = "TOPIC  PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST  CLIENT-ID"
+NAMED = f"GROUP   {PLAIN}"
+VERBOSE = NAMED.replace("CURRENT", "LEADER-EPOCH  CURRENT")
+ROW = "orders  0  6  9  3  -  -  -"
+RPK = (
+    "TOPIC   PARTITION  CURRENT-OFFSET  LOG-START-OFFSET  LOG-END-OFFSET  LAG  MEMBER-ID  CLIENT-ID  HOST",
+    "orders  0          6               0                 9               3",
+)
+BLOCK = (
+    *("GROUP        loader", "COORDINATOR  2", "STATE        Stable", "BALANCER     cooperative-sticky"),
+    *("MEMBERS      1", "TOTAL-LAG    3"),
+)
+
+
+def _held(found: GroupTables, group: str = "loader") -> list[tuple[str, int, int | None, int | None]]:
+    rows = [row for _, row in found.positions if row.group == group]
+    return [(row.topic, row.partition, row.offset, row.end) for row in rows]
+
+
+def _read(*lines: str) -> GroupTables:
+    return tables_of(lines, "loader")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG, OWNER", "loader, orders, 0, 6, 9, 3, none"),
+        ("Group  Topic  Pid Offset  logSize  Lag  Owner", "loader orders 0   6       9        3    none"),
+        ("GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG OWNER", "loader orders 0 6 9 3 c-1_/10.0.0.1"),
+        (NOTE, IDLE, PLAIN, ROW),
+        (NOTE, "Warning: Consumer group 'loader' is rebalancing.", PLAIN, ROW),
+        (PLAIN.removesuffix("  HOST  CLIENT-ID"), "orders  0  6  9  3  loader_host-1"),
+        (NAMED, f"loader  {ROW}"),
+        (VERBOSE, "loader  orders  0  4  6  9  3  c-1-aa  /10.0.0.1  c 1"),
+        (VERBOSE, "loader  orders  0  -  6  9  3  -  -  -"),
+        (*BLOCK, *RPK),
+        (BLOCK[0], "COORDINATOR-NODE  0", "COORDINATOR-PARTITION  __consumer_offsets/7", *BLOCK[2:], *RPK),
+        (*RPK,),
+        (NAMED.replace("  ", "\t"), f"loader\t{ROW}".replace("  ", "\t")),
+        (f"| {NAMED.replace('  ', ' | ')} |", "|---|---|---|---|---|---|---|---|---|",
+         "| loader | orders | 0 | 6 | 9 | 3 | - | - | - |"),
+        (f"\x1b[1m{NAMED}\x1b[0m", f"\x1b[32mloader\x1b[0m  {ROW}"),
+        (f"> {NAMED}", f"> loader {ROW}"),
+        (f"tools-1  | {NAMED}", f"tools-1  | loader {ROW}"),
+        (f"2026-11-20T10:00:00Z {NAMED}", f"2026-11-20T10:00:01Z loader {ROW}"),
+    ],
+    ids=lambda lines: lines[0][:40],
+)  # fmt: skip
+def test_every_version_s_table_is_read_by_its_header(lines: tuple[str, ...]) -> None:
+    """Whatever the columns are called and wherever they stand."""
+    found = _read(*lines)
+
+    assert _held(found) == [("orders", 0, 6, 9)]
+    assert found.faults == ()
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.8"])
+def test_what_old_tools_printed_is_read(version: str) -> None:
+    """Recorded: the tool of 2.0 for one group, that of 2.8 for all, each with what it wrote to its other output."""
+    text = (Path(__file__).parents[2] / "kafka_files" / "text" / f"kafka-{version}.describe.txt").read_text()
+
+    found = _read(*text.splitlines())
+
+    assert sorted(_held(found)) == [("orders", 0, 6, 6), ("orders", 1, 5, 6)]
+    assert (found.faults, len(found.passed)) == ((), 3)
+
+
+NOISE = (
+    "Picked up JAVA_TOOL_OPTIONS: -Xmx64m -Dgroup=1",
+    "SLF4J: Failed to load class \"org.slf4j.impl.StaticLoggerBinder\".",
+    "log4j:WARN No appenders could be found for logger (kafka.admin.ConsumerGroupCommand).",
+    "OpenJDK 64-Bit Server VM warning: Options -Xverify:none were deprecated in JDK 13.",
+    "[2026-11-20 10:00:00,123] WARN Couldn't resolve server kafka-9:9092 (org.apache.kafka.clients.ClientUtils)",
+    "Defaulted container \"kafka\" out of: kafka, metrics",
+    "command terminated with exit code 1",
+    "Unable to use a TTY - input is not a terminal or the right kind of file",
+    "me@host:~$ kafka-consumer-groups.sh --bootstrap-server b:9092 --describe --group loader | tee group.txt",
+    "```text",
+    "Error: Consumer group 'audit' does not exist.",
+    "Error: Executing consumer group command failed due to org.apache.kafka.common.errors.TimeoutException: 1 2 3",
+    "\tat java.base/java.util.concurrent.CompletableFuture.get(CompletableFuture.java:396)",
+    "Error from server (NotFound): pods \"kafka-9\" not found",
+    "Note: This will only show information about consumers that use the Java consumer API.",
+    "[2026-11-20 10:00:00,123] WARN [Consumer clientId=c-1, groupId=loader] Connection to node -1 was lost",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("noise", NOISE, ids=lambda noise: noise[:30])
+@pytest.mark.parametrize("place", ["before", "between", "amid", "after"])
+@pytest.mark.parametrize("is_named", [True, False], ids=["GROUP", "no GROUP"])
+def test_lines_around_a_table_cost_nothing(noise: str, place: str, is_named: bool) -> None:
+    """Warnings of Java and kubectl, prompts, the command itself, errors about another group."""
+    header, begin = (NAMED, "loader ") if is_named else (PLAIN, "")
+    rows = [f"{begin}{ROW}", f"{begin}{ROW.replace('  0  ', '  1  ')}"]
+    lines = {
+        "before": [noise, header, *rows],
+        "between": [
+            header,
+            *rows,
+            "",
+            noise,
+            "",
+            "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS",
+            "loader c /h c 2",
+        ],
+        "amid": [header, rows[0], noise, rows[1]],
+        "after": [header, *rows, noise],
+    }[place]
+    if place == "amid" and "kafka-consumer-groups.sh" in noise:
+        lines = [noise, *lines[:2], lines[3]]
+
+    found = _read(*lines)
+
+    assert _held(found) == [("orders", 0, 6, 9), ("orders", 1, 6, 9)]
+    assert found.faults == ()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "Error: Consumer group 'loader' does not exist.",
+        "Consumer group `loader` does not exist or is rebalancing.",
+        "Error: The consumer group 'loader' does not exist.",
+        "Error: Executing consumer group command failed due to GroupAuthorizationException: group loader",
+        "[2026-11-20 10:00:00,123] ERROR Request for groupId=loader failed (kafka.admin.ConsumerGroupCommand)",
+        "Error: Could not fetch offset from kafka for group 'loader' partition 'orders-1' due to unknown.",
+        "Error: No broker for partition 'orders-1'",
+        "loader orders 1 6",
+        "loader ord",
+        "load",
+        "loader  orders  x1  6  9  3  -  -  -",
+        "loader  orders  1  6,5  9  3  -  -  -",
+    ],
+)
+def test_what_concerns_the_group_is_a_fault(wrong: str) -> None:
+    """An error about it, and a row of its table that is not whole."""
+    found = _read(NAMED, f"loader {ROW}", wrong)
+
+    assert [number for number, _ in found.faults] == [2]
+
+
+def test_what_the_tool_writes_to_its_other_output_comes_where_it_likes() -> None:
+    """A remark about another group, amid a table whose rows name their groups, is not about its rows."""
+    remark = "Consumer group 'audit' has no active members."
+    torn = _read(remark, NAMED, f"audit {ROW}", "loader orders 1 6")
+    amid = _read(NAMED, f"audit {ROW}", remark, f"loader {ROW}")
+
+    assert [number for number, _ in torn.faults] == [3]
+    assert (_held(amid), amid.faults) == ([("orders", 0, 6, 9)], ())
+
+
+@pytest.mark.parametrize("torn", ["orders 1 6", "orders 1", "ord", "orders 1 6 9", "orders - 6 9 3 - - -"])
+def test_a_torn_row_of_a_table_without_group_is_a_fault(torn: str) -> None:
+    """The table is the group's, so each of its rows is."""
+    assert [number for number, _ in _read(PLAIN, ROW, torn).faults] == [2]
+
+
+@pytest.mark.parametrize("torn", ["audit orders 1", "audit orders x 6", "aud", "audit"])
+def test_a_torn_row_of_another_group_is_none_of_its_business(torn: str) -> None:
+    """It is counted as a line that says nothing."""
+    found = _read(NAMED, f"loader {ROW}", torn)
+
+    assert (found.faults, found.passed) == ((), (2,))
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        ("Consumer group 'audit' has no active members.",),
+        ("GROUP  audit", "STATE  Empty"),
+        ("$ kafka-consumer-groups.sh --bootstrap-server b:9092 --describe --group audit",),
+        ("$ kafka-consumer-groups.sh --bootstrap-server b:9092 \\", "    --describe --group=audit"),
+        (
+            "$ kafka-consumer-groups.sh --describe --group x",
+            "$ kafka-consumer-groups.sh \\",
+            "  --describe --group audit",
+        ),
+        ("$ rpk group describe audit -c",),
+        ("$ rpk -X brokers=b:9092 group describe -X user=u 'audit'",),
+    ],
+)
+def test_a_table_that_the_text_says_to_be_another_group_s_is_never_the_group_s(
+    above: tuple[str, ...],
+) -> None:
+    """A block, a remark or the command names whose it is."""
+    found = _read(*above, PLAIN, ROW)
+
+    assert _held(found) == []
+    assert _held(found, "audit") == [("orders", 0, 6, 9)]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (PLAIN, ROW, PLAIN, "orders  0  8  9  1  -  -  -"),
+        ("$ rpk group describe -c loader audit", *RPK, *RPK),
+        ("$ rpk group describe -c loader audit", *RPK),
+    ],
+)
+def test_of_several_tables_without_a_name_none_is_the_group_s(lines: tuple[str, ...]) -> None:
+    """Which is which nothing says: each row is unreadable."""
+    found = _read(*lines)
+
+    assert found.positions == ()
+    assert len(found.faults) >= 1
+    assert all("which of them is that of loader nothing says" in reason for _, reason in found.faults)
+
+
+def test_a_name_is_that_of_the_next_table_alone() -> None:
+    """A remark about one group says nothing of the table behind that group's."""
+    found = _read(
+        "Consumer group 'audit' has no active members.", PLAIN, ROW, "", PLAIN, "orders  0  8  9  1  -  -  -"
+    )
+
+    assert (_held(found, "audit"), _held(found)) == ([("orders", 0, 6, 9)], [("orders", 0, 8, 9)])
+
+
+def test_a_line_without_the_prefix_of_its_table_is_no_row_of_it() -> None:
+    """What stands before the header stands before each row."""
+    assert _held(_read(f"> {PLAIN}", f"> {ROW}", "at orders  1  6  9  3  -  -  -")) == [("orders", 0, 6, 9)]
+
+
+def test_tables_of_several_groups_are_each_their_own() -> None:
+    """One output, one group after another, the last with a name of several words."""
+    lines = [
+        *("GROUP  audit", "STATE  Dead", "ERROR  not coordinator", ""),
+        *(*BLOCK, "", *RPK, ""),
+        *("GROUP  billing", "STATE  Empty", "", RPK[0], RPK[1].replace(" 6 ", " 9 ", 1)),
+    ]
+    named = [NAMED, f"my own group {ROW}", "", NAMED, f"loader {ROW}"]
+
+    assert (_held(_read(*lines)), _read(*lines).faults) == ([("orders", 0, 6, 9)], ())
+    assert _held(_read(*lines), "billing") == [("orders", 0, 9, 9)]
+    assert _held(_read(*named), "my own group") == [("orders", 0, 6, 9)]
+    assert _held(tables_of(named, "my own group"), "my own group") == [("orders", 0, 6, 9)]
+
+
+@pytest.mark.parametrize("cell", ["-", "unknown", "none", "N/A", "-1"])
+def test_a_partition_without_a_position_has_none(cell: str) -> None:
+    """Whatever the version calls it; the row is whole."""
+    found = _read(
+        NAMED,
+        f"loader {ROW}".replace("  6  ", f"  {cell}  "),
+        "loader - - - - - c-2 /h c",
+        "audit - - - - - c /h c",
+    )
+
+    assert _held(found) == [("orders", 0, None, 9)]
+    assert (found.faults, found.idle) == ((), 1)
+
+
+@pytest.mark.parametrize("member", [("c-1-aa", "c", "/h"), ("", "", "")], ids=["a member", "none"])
+def test_a_partition_that_the_tool_reports_an_error_for_is_a_fault(member: tuple[str, ...]) -> None:
+    """`rpk` has a column for it where any row has one; the cells before it may be empty."""
+    cells = [
+        (*RPK[0].split(), "ERROR"),
+        ("orders", "0", "6", "0", "9", "3", *member, ""),
+        ("orders", "1", "6", "0", "9", "3", *member, "NOT_LEADER: not here"),
+    ]
+    lines = ["  ".join(cell.ljust(16) for cell in row) for row in cells]
+
+    found = _read(*BLOCK, *lines)
+
+    assert _held(found) == [("orders", 0, 6, 9)]
+    assert [reason for _, reason in found.faults] == ["the tool reports an error for this partition"]
+
+
+def test_an_error_of_rpk_s_block_is_the_group_s() -> None:
+    """The block that names the group has the error."""
+    assert len(_read(*BLOCK, "ERROR        COORDINATOR_NOT_AVAILABLE").faults) == 1
+    assert _read("GROUP  audit", "ERROR  COORDINATOR_NOT_AVAILABLE", *BLOCK, *RPK).faults == ()
+
+
+def test_other_tables_of_the_tool_are_no_positions() -> None:
+    """Members, states, new offsets of a reset, deleted offsets, lag per topic: none says where the group stands."""
+    lines = [
+        *(
+            "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT",
+            "loader c-1-aa /10.0.0.1 c 2 orders(0,1)",
+        ),
+        *(
+            "GROUP  COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE  #MEMBERS",
+            "loader  b:9092 (1)  range  Stable  1",
+        ),
+        *("GROUP TOPIC PARTITION NEW-OFFSET", "loader orders 0 0"),
+        *("TOPIC PARTITION STATUS", "orders 0 Successful"),
+        *("TOPIC LAG", "orders 3"),
+        *("GROUP STATE", "loader Stable"),
+        *("GROUP TOPIC PARTITION START-OFFSET LAG", "loader orders 0 6 3"),
+    ]
+
+    found = _read(*lines)
+
+    assert (found.positions, found.faults) == ((), ())
+
+
+def test_rows_without_their_header_are_faults() -> None:
+    """`grep loader` leaves them: which number is the position only the header says."""
+    found = _read("loader orders 0 6 9 3 - - -", "orders 1 6 9 3 - - -")
+
+    assert found.positions == ()
+    assert [number for number, _ in found.faults] == [0, 1]
+
+
+def test_an_export_is_read_between_other_lines() -> None:
+    """Its rows have no header; a row that is cut off is a fault."""
+    found = _read(
+        "Picked up JAVA_TOOL_OPTIONS: -Xmx64m", "orders,0,6", '"my group",orders,1,7', "orders,1", "Done, all"
+    )
+
+    assert [(row.group, row.partition, row.offset) for _, row in found.positions] == [
+        ("loader", 0, 6),
+        ("my group", 1, 7),
+    ]
+    assert ([number for number, _ in found.faults], found.passed) == ([3], (0, 4))
