@@ -122,6 +122,31 @@ def test_zeros_behind_the_last_batch_are_preallocated_space() -> None:
     assert isinstance(_entries(whole + bytes(100) + b"x")[-1], Damage)
 
 
+@pytest.mark.parametrize("written", [1, 5, 8, 10, 12, 16, 17, 30, 61])
+def test_a_batch_that_was_half_written_into_preallocated_space_is_torn(written: int) -> None:
+    """The broker was stopped meanwhile, and cuts it off when it starts: what is before it is the log."""
+    whole = PAYMENTS[0].read_bytes()
+    (first, second) = _batches(whole)[:2]
+    begun = whole[second.place : second.place + written]
+
+    entries = _entries(whole[: second.place] + begun + bytes(500))
+
+    assert [entry.place for entry in entries if isinstance(entry, Batch)] == [first.place]
+    damage = [entry for entry in entries if isinstance(entry, Damage)]
+    assert [entry.is_torn for entry in damage] == ([True] if any(begun) else [])
+
+
+def test_a_whole_batch_that_does_not_read_before_zeros_is_lost() -> None:
+    """Its last bytes were written: what is changed in it is damage."""
+    whole = PAYMENTS[0].read_bytes()
+    (first, second) = _batches(whole)[:2]
+
+    entries = _entries(_changed(whole[: second.place], first.place + 70, b"\xff") + bytes(500))
+
+    assert [(isinstance(entry, Damage) and entry.is_torn) for entry in entries] == [False]
+    assert isinstance(entries[0], Damage)
+
+
 def test_records_that_do_not_fit_their_batch_do_not_decode() -> None:
     """A batch that says more records than it holds is an error that names its offset, though its checksum holds."""
     whole = PAYMENTS[0].read_bytes()

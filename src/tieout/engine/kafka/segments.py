@@ -27,13 +27,16 @@ _CHECKED_FROM: Final = 9
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _LARGEST_SEQUENCE: Final = 0x7FFFFFFF
 _ZEROS: Final = bytes(1 << 16)
+_UNWRITTEN: Final = 16
+"""How many zeros at its end say that a batch was not written to it: more than a record leaves there by itself."""
 
 
 def batches(file: IO[bytes], size: int) -> Iterator[Entry]:
     """Yield the batches of the file's first `size` bytes, each with a checksum that holds, and what is none.
 
     A batch whose checksum fails is damage, and the next one is looked for behind it. Where no batch begins, the rest
-    of the file cannot be read. Zeros to the end are space that the broker took in advance.
+    of the file cannot be read. Zeros to the end are space that the broker took in advance, and a batch that ends in
+    them was being written when it was stopped.
     """
     position = 0
     while position < size:
@@ -44,16 +47,21 @@ def batches(file: IO[bytes], size: int) -> Iterator[Entry]:
             return
         base_offset, length = _PREFIX.unpack(prefix)
         end = position + _PREFIX.size + length
+        if length == 0 and _is_zero(file, size):
+            yield from [_half_written(position)] if base_offset else []
+            return
         if length < _HEADER.size:
-            body = file.read(min(_MAGIC_AT + 1, max(length, 0)))
-            if base_offset or length or not _is_zero(file, size):
-                yield _not_a_batch(position, base_offset, body)
+            file.seek(position + _PREFIX.size)
+            yield _not_a_batch(position, base_offset, file.read(min(_MAGIC_AT + 1, max(length, 0))))
             return
         if end > size:
             yield _torn(position, size)
             return
         body = file.read(length)
         entry = _batch(position, base_offset, body) if len(body) == length else _torn(position, file.tell())
+        if isinstance(entry, Damage) and _ends_in_zeros(body) and _is_zero(file, size):
+            yield _half_written(position)
+            return
         yield entry
         if isinstance(entry, Damage) and entry.reason.startswith(_OTHER_FORMAT):
             return
@@ -136,6 +144,16 @@ def _records(
 def _torn(position: int, size: int) -> Damage:
     reason = f"a batch begins at byte {position} and is cut off at byte {size}, the end of the file"
     return Damage(position, reason, is_torn=True)
+
+
+def _half_written(position: int) -> Damage:
+    reason = f"a batch begins at byte {position} and ends in zeros: the broker was stopped while it wrote it"
+    return Damage(position, reason, is_torn=True)
+
+
+def _ends_in_zeros(body: bytes) -> bool:
+    """Return whether a batch that does not read is one of which only the beginning was written."""
+    return not any(body) or (body[_MAGIC_AT] == 2 and not any(body[-_UNWRITTEN:]))
 
 
 def _not_a_batch(position: int, base_offset: int, body: bytes) -> Damage:
