@@ -142,6 +142,7 @@ def test_lines_around_a_table_cost_nothing(noise: str, place: str, is_named: boo
         "load",
         "loader  orders  x1  6  9  3  -  -  -",
         "loader  orders  1  6,5  9  3  -  -  -",
+        "loader  orders  12345678901  6  9  3  -  -  -",
     ],
 )
 def test_what_concerns_the_group_is_a_fault(wrong: str) -> None:
@@ -317,11 +318,18 @@ def test_rows_without_their_header_are_faults() -> None:
 def test_an_export_is_read_between_other_lines() -> None:
     """Its rows have no header; a row that is cut off is a fault."""
     found = _read(
-        "Picked up JAVA_TOOL_OPTIONS: -Xmx64m", "orders,0,6", '"my group",orders,1,7', "orders,1", "Done, all"
+        *(
+            "Picked up JAVA_TOOL_OPTIONS: -Xmx64m",
+            "orders,0,6",
+            '"my group",orders,1,7',
+            "orders,1",
+            "Done, all",
+        ),
+        "orders,12345678901,7",
     )
 
     assert [(row.group, row.partition, row.offset) for _, row in found.positions] == [
         ("loader", 0, 6),
         ("my group", 1, 7),
     ]
-    assert ([number for number, _ in found.faults], found.passed) == ([3], (0, 4))
+    assert ([number for number, _ in found.faults], found.passed) == ([3, 5], (0, 4))

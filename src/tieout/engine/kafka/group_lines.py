@@ -57,6 +57,7 @@ _CHECKER: Final = {
 """The columns of Kafka's ConsumerOffsetChecker, until 0.9."""
 _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _NUMBER: Final = re.compile(r"^[0-9]{1,18}$")
+_SMALL: Final = re.compile(r"^[0-9]{1,9}$")
 _CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
 _GOODBYES: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
@@ -214,7 +215,12 @@ def exported(line: str) -> Exported | None:
     """
     fields = next(csv.reader([line.strip()]), [])
     group, place = (fields[0] if len(fields) == 4 else None), fields[-3:]
-    if len(fields) in (3, 4) and _TOPIC.match(place[0]) and all(map(_NUMBER.match, place[1:])):
+    if (
+        len(fields) in (3, 4)
+        and _TOPIC.match(place[0])
+        and _SMALL.match(place[1])
+        and _NUMBER.match(place[2])
+    ):
         return Exported(group, place[0], int(place[1]), int(place[2]), is_whole=True)
     is_cut = re.match(r"^[^\s,]+(,[^\s,]*){1,3}$", line.strip()) and any(map(_NUMBER.match, fields[1:]))
     return Exported(None, "", 0, 0, is_whole=False) if is_cut else None

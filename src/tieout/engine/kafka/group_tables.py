@@ -27,6 +27,7 @@ from tieout.engine.kafka.group_lines import (
 )
 
 _OFFSET: Final = re.compile(r"^[0-9]{1,18}$")
+_SMALL: Final = re.compile(r"^[0-9]{1,9}$")
 _NONE: Final = frozenset({"-", "-1", "unknown", "none", "null", "n/a", "<none>"})
 _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _LONGEST_GROUP: Final = 10
@@ -243,19 +244,20 @@ def _position(values: Sequence[str], cells: Cells, group: str | None) -> Positio
     whose = cells.cell("GROUP", values) if cells.has("GROUP") else group
     topic, partition = cells.cell("TOPIC", values), cells.cell("PARTITION", values)
     offset = cells.cell("CURRENT-OFFSET", values)
+    epoch = cells.cell("LEADER-EPOCH", values)
     is_none = offset.lower() in _NONE
     if len(values) < cells.needed or not (is_none or _OFFSET.match(offset)):
         return _NO_ROW
     if (topic, partition) == ("-", "-") and is_none:
         return _IDLE
-    if not _TOPIC.match(topic) or not _OFFSET.match(partition):
+    if not _TOPIC.match(topic) or not _SMALL.match(partition):
         return _NO_ROW
     return Position(
         group=whose or "",
         topic=topic,
         partition=int(partition),
         offset=_number(offset),
-        leader_epoch=_number(cells.cell("LEADER-EPOCH", values)),
+        leader_epoch=int(epoch) if _SMALL.match(epoch) else None,
         end=_number(cells.cell("LOG-END-OFFSET", values)),
     )
 
