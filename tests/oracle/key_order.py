@@ -38,10 +38,17 @@ def keyed_messages(fates: Fates) -> list[list[Keyed]]:
             continue
         if effects[0].get("processed_at") is None:
             continue
-        written = [attempt for attempt in message.attempts if attempt.outcome != "failed"]
-        attempt = min(written, key=lambda one: (undated_last(one.at), one.row.get("sequence") or 0))
-        lanes.setdefault((*keys, first[0]), []).append(Keyed(message, first, attempt, effects[0]))
+        lanes.setdefault((*keys, first[0]), []).append(Keyed(message, first, first_sent(message), effects[0]))
     return list(lanes.values())
+
+
+def first_sent(message: Message) -> Attempt:
+    """Return the accepted message's first attempt that did not fail: it says when the message was sent (61)."""
+    written = [attempt for attempt in message.attempts if attempt.outcome != "failed"]
+    numbers = {id(one): one.row.get("sequence") for one in written}
+    return min(
+        written, key=lambda one: (undated_last(one.at), numbers[id(one)] is None, numbers[id(one)] or 0)
+    )
 
 
 def overtaken(fates: Fates) -> list[tuple[Keyed, Keyed]]:

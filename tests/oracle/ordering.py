@@ -10,8 +10,8 @@ from tests.oracle.aside import ASIDE, aside_rows, rows_that_took_place
 from tests.oracle.certainty import certainty
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import History, Position, Row, known, position, undated_last
-from tests.oracle.key_order import came_before, is_delivered_before, overtaken
+from tests.oracle.history import History, Position, Row, known, position
+from tests.oracle.key_order import came_before, first_sent, is_delivered_before, overtaken
 from tests.oracle.matching import turn
 from tests.oracle.messages import Message
 from tests.oracle.queues import is_queue
@@ -25,11 +25,11 @@ def producer_reorders(fates: Fates) -> list[Finding]:
     lanes: dict[Any, list[tuple[int, Message, Row]]] = {}
     for message in fates.matched.messages:
         first = fates.first_position(message)
-        sequenced = [attempt for attempt in message.attempts if attempt.row.get("sequence") is not None]
-        if first is None or not message.is_accepted or not sequenced:
+        if first is None or not message.is_accepted:
             continue
-        written = [attempt for attempt in sequenced if attempt.outcome != "failed"]
-        attempt = min(written or sequenced, key=lambda one: (undated_last(one.at), one.row["sequence"]))
+        attempt = first_sent(message)
+        if attempt.row.get("sequence") is None:
+            continue
         if fates.history.contract.ordering == "key" and _order_key(message) is None:
             continue
         lane = (*attempt.session, *first[:2], _lane_key(fates, message))

@@ -150,7 +150,8 @@ def commits_out_of_range(fates: Fates) -> list[Finding]:
     """Return the latest commits that lie outside log bounds observed no earlier."""
     found = []
     for place, rows in commits_of(fates).items():
-        bounds, latest = fates.history.bounds.get(place), rows[-1]
+        bounds = fates.history.bounds.get(place)
+        latest = max(rows, key=lambda row: (row["committed_at"], row["committed_offset"]))
         if bounds is None or bounds.observed_at is None or bounds.observed_at < latest["committed_at"]:
             continue
         is_below = bounds.is_start_stated and latest["committed_offset"] < bounds.start
