@@ -345,9 +345,10 @@ class Fates:
             (lambda: self.is_fully_delivered(message), "delivered"),
             (lambda: by is not None, aside.get(by or Ledger.FILTERED, "")),
             (lambda: self._is_doubtful(message) or self.evidence_is_missing(message), "unverifiable"),
-            (lambda: is_compacted(self, message), "compacted"),
+            (lambda: bool(message.pending_aside) and self.is_due(message), "unverifiable"),
+            (lambda: not message.pending_aside and is_compacted(self, message), "compacted"),
             (lambda: not self.is_due(message) or self.may_be_elsewhere(message), "in_flight"),
-            (lambda: bool(message.pending_aside) or message.may_have_earlier_effect, "unverifiable"),
+            (lambda: message.may_have_earlier_effect, "unverifiable"),
         )
         return next((name for holds, name in rules if holds()), "lost")
 

@@ -38,12 +38,16 @@ _UNDATED_UNCOVERS = {
 
 @dataclass(frozen=True)
 class OracleCoverage:
-    """How far one ledger's absence proves something; a `complete_until` of None means nowhere."""
+    """How far one ledger's absence proves something; a `complete_until` of None means nowhere.
+
+    `is_share_group` says that the source shows the group to be a share group.
+    """
 
     covers_from: datetime | None = None
     complete_until: datetime | None = None
     is_sound: bool = True
     names_all_producers: bool = False
+    is_share_group: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import permutations
 from typing import Any
 
@@ -83,7 +84,7 @@ def _is_untold(fates: Fates, one: Keyed, other: Keyed) -> bool:
         return False
     if _is_sent_before(fates, one, other):
         return not is_delivered_before(fates, other.effect, one.effect)
-    return _may_be_sent_before(fates, one.attempt, other.attempt)
+    return _may_be_sent_before(fates, one, other.attempt)
 
 
 def _is_sent_before(fates: Fates, one: Keyed, other: Keyed) -> bool:
@@ -93,16 +94,23 @@ def _is_sent_before(fates: Fates, one: Keyed, other: Keyed) -> bool:
     low, high = one.attempt.row.get("sequence"), other.attempt.row.get("sequence")
     if one.attempt.session == other.attempt.session:
         return low is not None and high is not None and low < high
-    done, began = one.attempt.row.get("completed_at"), other.attempt.at
+    done, began = _acknowledged_at(one.message), other.attempt.at
     return done is not None and began is not None and bool(done + fates.history.skew < began)
 
 
-def _may_be_sent_before(fates: Fates, one: Attempt, other: Attempt) -> bool:
-    """Return whether only what is missing would tell that the one was sent before the other."""
+def _acknowledged_at(message: Message) -> datetime | None:
+    """Return when the message was first acknowledged: when a send of unknown outcome was written nobody knows."""
+    times = [one.row.get("completed_at") for one in message.attempts if one.outcome == "acked"]
+    return min((time for time in times if time is not None), default=None)
+
+
+def _may_be_sent_before(fates: Fates, first: Keyed, other: Attempt) -> bool:
+    """Return whether only what is missing would tell that the first was sent before the other."""
+    one = first.attempt
     is_one_session = one.session == other.session
     if is_one_session and None not in (one.row.get("sequence"), other.row.get("sequence")):
         return False
-    if not is_one_session and one.row.get("completed_at") is not None and other.at is not None:
+    if not is_one_session and _acknowledged_at(first.message) is not None and other.at is not None:
         return False
     if one.at is None or other.at is None:
         return True

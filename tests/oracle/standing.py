@@ -102,7 +102,7 @@ def _jumped(
         is_open = message.is_accepted and not message.effects
         if not is_open or fates.disposition(message) not in ("lost", "in_flight"):
             continue
-        if fates.may_be_elsewhere(message):
+        if fates.may_be_elsewhere(message) or message.pending_aside:
             continue
         for at in fates.positions(message):
             if at[:2] == place and start <= at[2] < end and _counts(fates, message, at):
@@ -147,23 +147,48 @@ def _is_annotated(fates: Fates, before: datetime, after: datetime) -> bool:
 
 
 def commits_out_of_range(fates: Fates) -> list[Finding]:
-    """Return the latest commits that lie outside log bounds observed no earlier."""
+    """Return the latest commits that lie outside log bounds observed no earlier.
+
+    A row without a time says what holds when its table was taken: then a start has to be observed no later. It is one
+    of every window that begins before that.
+    """
     found = []
-    for place, rows in commits_of(fates).items():
-        bounds = fates.history.bounds.get(place)
-        latest = max(rows, key=lambda row: (row["committed_at"], row["committed_offset"]))
-        if bounds is None or bounds.observed_at is None or bounds.observed_at < latest["committed_at"]:
+    for place, row in _latest_rows(fates).items():
+        bounds, window = fates.history.bounds.get(place), fates.history.window
+        committed, taken = row.get("committed_at"), row.get("taken_at")
+        if bounds is None or bounds.observed_at is None:
             continue
-        is_below = bounds.is_start_stated and latest["committed_offset"] < bounds.start
-        if is_below or latest["committed_offset"] > bounds.end:
-            at = (*place, latest["committed_offset"])
-            shown = [(Ledger.COMMITTED, latest["committed_at"]), (Ledger.LOG, None)]
+        is_seen_after = bounds.observed_at >= (committed or taken)
+        is_above = is_seen_after and row["committed_offset"] > bounds.end
+        is_start_true = is_seen_after if committed else bounds.observed_at <= taken
+        is_below = is_start_true and bounds.is_start_stated and row["committed_offset"] < bounds.start
+        if is_below or is_above:
+            time = committed or (window.start if window.start < taken else taken)
+            at = (*place, row["committed_offset"])
+            shown = [(Ledger.COMMITTED, time), (Ledger.LOG, None)]
             found.append(
-                standing_finding(
-                    BreakClass.COMMIT_OUT_OF_RANGE, at, Locus.OFFSET_STORE, latest["committed_at"], shown
-                )
+                standing_finding(BreakClass.COMMIT_OUT_OF_RANGE, at, Locus.OFFSET_STORE, time, shown)
             )
     return found
+
+
+def _latest_rows(fates: Fates) -> dict[Place, Row]:
+    """Return each partition's latest position, of one instant the highest; undated ones at their table's taking."""
+    found: dict[Place, Row] = {}
+    for row in fates.history.rows(Ledger.COMMITTED):
+        place, time = (row.get("topic"), row.get("partition")), _stands_at(row)
+        if None in (*place, row.get("committed_offset"), time):
+            continue
+        if place not in found or (time, row["committed_offset"]) > (
+            _stands_at(found[place]),
+            found[place]["committed_offset"],
+        ):
+            found[place] = row
+    return found
+
+
+def _stands_at(row: Row) -> datetime | None:
+    return row.get("committed_at") or row.get("taken_at")
 
 
 def stale_commits(fates: Fates) -> list[Finding]:
