@@ -10,6 +10,8 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
+from tests.engine.histories import GRACE_END
+
 from tieout.model import Ledger
 
 Row = dict[str, Any]
@@ -121,6 +123,15 @@ def doubt_set_asides(rng: Random, rows: Rows) -> None:
             row["effect_key"] = rng.choice(("1", "2", None)) if has_keys else None
 
 
+def forget_when_positions_were_committed(rng: Random, rows: Rows) -> None:
+    """Show positions as a table of what holds now, of which one knows, or not, when it was taken."""
+    taken = rng.choice((None, GRACE_END - timedelta(minutes=15), GRACE_END, GRACE_END + timedelta(hours=2)))
+    for row in rows.get(Ledger.COMMITTED, []):
+        row.update({"committed_at": None, "taken_at": taken})
+        if rng.random() < 0.3:
+            row["committed_offset"] += rng.choice((1, 50))
+
+
 def crowd_into_one_key(rng: Random, rows: Rows) -> None:
     """Give all messages one key, wherever they lie; some sends say no number, or not when they were done."""
     for ledger in _HELD:
@@ -158,6 +169,7 @@ MISLEADING: tuple[Callable[[Random, Rows], None], ...] = (
     mistype_ids,
     spell_hashes,
     doubt_set_asides,
+    forget_when_positions_were_committed,
     crowd_into_one_key,
     read_what_another_has,
 )

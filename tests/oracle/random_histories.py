@@ -72,7 +72,15 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.DELIVERED: frozenset({*_OUTPUT, "transaction_id", "transaction_state"}),
     Ledger.READ: frozenset({*_OUTPUT, "transaction_id", "transaction_state", "isolation"}),
     Ledger.COMMITTED: frozenset(
-        {"consumer_group", "topic", "partition", "committed_offset", "committed_at", "leader_epoch"}
+        {
+            "consumer_group",
+            "topic",
+            "partition",
+            "committed_offset",
+            "committed_at",
+            "taken_at",
+            "leader_epoch",
+        }
     ),
     Ledger.ASSIGNED: frozenset(
         {"consumer_group", "consumer_id", "generation", "kind", "assigned_at", "partitions"}
