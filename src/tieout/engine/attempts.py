@@ -13,13 +13,14 @@ from pyspark.sql import functions as F
 from tieout.engine.contested import contested_among, with_position_key
 from tieout.engine.joining import same
 from tieout.engine.keys import NEVER, POSITION, SESSION, TRANSACTION, id_key, placed_offset, row_digest
+from tieout.engine.known_contents import LACKING, NULLS
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 STATE_RANKS: Final = {"committed": 0, "none": 1, "open": 2, "aborted": 3}
 _ID_SESSION: Final = ("message_id", *SESSION)
-_TOLD_OF_OUTCOMES: Final = ("says_failed", "is_contradicted")
+_TOLD_OF_ROWS: Final = ("says_failed", "is_contradicted", NULLS, LACKING)
 """What follows from an attempt's other columns, so is no part of what tells it apart."""
 
 
@@ -35,8 +36,8 @@ def attempts_of(scope: Scope, log: DataFrame | None, contested: DataFrame | None
 
 
 def claimed_rows_of(scope: Scope) -> DataFrame:
-    """Return the ledger's rows with the offset they really know, and their own outcome as `claimed`."""
-    produced = scope.rows(Ledger.PRODUCED)
+    """Return the ledger's rows with the offset they really know, their own outcome as `claimed`, and known contents."""
+    produced = scope.with_known_contents(Ledger.PRODUCED, scope.rows(Ledger.PRODUCED))
     return produced.select(
         *[F.col(name) for name in produced.columns if name not in ("offset", "outcome")],
         placed_offset(F.col("offset")).alias("offset"),
@@ -186,7 +187,7 @@ def with_keys(scope: Scope, rows: DataFrame, contested: DataFrame | None) -> Dat
 
 def own_messages(rows: DataFrame) -> DataFrame:
     """Return rows that are each a message by itself, with a key of its own that depends on its content alone."""
-    content = row_digest(name for name in rows.columns if name not in _TOLD_OF_OUTCOMES)
+    content = row_digest(name for name in rows.columns if name not in _TOLD_OF_ROWS)
     among_equals = Window.partitionBy("row_digest").orderBy("row_digest")
     number = F.row_number().over(among_equals).cast("string")
     keyed = rows.withColumn("row_digest", content)

@@ -10,11 +10,12 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.classes import MESSAGE_RULES
 from tieout.engine.classes.duplicates import has_further_effects, is_inherited
 from tieout.engine.classes.phantoms import is_aborted_effect, is_orphan
 from tieout.engine.classes.settled import is_overdue
-from tieout.engine.facts import CONTENTS, SIDES
+from tieout.engine.known_contents import SIDES
 from tieout.engine.multiplicity import may_be_doubled
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass
@@ -35,7 +36,8 @@ NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY | {
 """Primary classes that are counted and leave no break behind."""
 
 _ASKED_BY_RULES_ALONE: Final = (
-    *[f"{side}_{name}" for side in SIDES for name in CONTENTS if (side, name) != ("sent", "key_hash")],
+    *[f"{side}_{name}" for side in SIDES for name in ("nulls", "lacking")],
+    *[f"{side}_{name}" for side in SIDES for name in CONTENT_COLUMNS if (side, name) != ("sent", "key_hash")],
     "intended_partitions", "unknown_transactions", "uncovered_copies", "last_unknown", "may_be_copy", "is_passed",
     "was_jumped", "is_committed", "is_covered_by_log", "is_missing_in_log", "shares_ambiguous_id",
 )  # fmt: skip

@@ -5,7 +5,7 @@ Docs: docs/reference/taxonomy.md, section 1 (Coverage).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tieout.engine.classes import MESSAGE_RULES
@@ -14,6 +14,7 @@ from tieout.engine.classes.stretches import SKIPPED_NEEDS
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, LedgerCoverage
 from tieout.engine.incarnations import name_of
 from tieout.engine.keys import PLACE
+from tieout.engine.known_contents import SHOWING
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -143,9 +144,27 @@ def limits_of(scope: Scope) -> list[str]:
         )
     if scope.contract.multiplicity.count is not None:
         limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
-    return limits
+    return [*limits, *_unknown_contents(scope)]
 
 
+def _unknown_contents(scope: Scope) -> Iterator[str]:
+    """Yield of how many rows of a ledger a content that others show is unknown."""
+    for ledger in (one for one in SHOWING if one in scope.evidence):
+        coverage = scope.evidence[ledger].coverage
+        for name, count in coverage.unknown:
+            if any(scope.has(other, name) for other in SHOWING if other is not ledger):
+                yield (
+                    f"{ledger}: {name} is unknown in {count} of {coverage.rows} rows: there "
+                    f"{_COMPARING[name]} is not judged"
+                )
+
+
+_COMPARING: Final[Mapping[str, BreakClass]] = {
+    "payload_hash": BreakClass.CORRUPTED_VALUE,
+    "key_hash": BreakClass.CORRUPTED_KEY,
+    "header_hash": BreakClass.CORRUPTED_HEADER,
+    "record_timestamp": BreakClass.CORRUPTED_TIMESTAMP,
+}
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
     BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),

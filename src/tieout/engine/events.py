@@ -10,6 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.known_contents import LACKING, NULLS
 from tieout.engine.multiplicity import FAN_OUT_COLUMNS, fans_out
 from tieout.engine.scope import Scope
 
@@ -20,7 +21,7 @@ _EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
     "topic", "partition", "offset", "intended_partition", "at", "done_at", "completed_at", "state",
     "held_state", "held_at", "open_until", "is_visible",
-    "payload_hash", "key_hash", "header_hash", "record_timestamp",
+    "payload_hash", "key_hash", "header_hash", "record_timestamp", NULLS, LACKING,
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
     "broker_producer_id", "is_log_append", "says_failed", "is_contradicted",
 )  # fmt: skip
@@ -77,6 +78,7 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     types = dict.fromkeys((*truths, "is_log_append", "says_failed", "is_contradicted"), "boolean")
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
+    types |= dict.fromkeys((NULLS, LACKING), "int")
     types |= dict.fromkeys(
         ("at", "done_at", "completed_at", "held_at", "open_until", "record_timestamp"), "timestamp"
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -25,7 +26,8 @@ class LedgerCoverage:
     conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
     what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
     were made, `unset` rows whose time is that of an unset clock, where the window's is not.
-    `doubled` names files that hold what another one holds, byte for byte.
+    `doubled` names files that hold what another one holds, byte for byte. `unknown` says per content column in how many
+    rows it is not known; see `known_contents`.
     """
 
     is_present: bool
@@ -43,6 +45,7 @@ class LedgerCoverage:
     reversed: int = 0
     unset: int = 0
     doubled: tuple[str, ...] = ()
+    unknown: tuple[tuple[str, int], ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -62,7 +65,8 @@ class Evidence:
     """One ledger as the rules see it: rows in the canonical schema, and which of its columns the source has.
 
     `may_lack_id`, `may_lack_position`, `may_lack_identity`: some row may be without `message_id`, without an offset,
-    without both. Steps that only such rows need are left out where there are none.
+    without both. Steps that only such rows need are left out where there are none. `empty` says of content columns what
+    they are of an empty text, where the source writes that as it writes null.
     """
 
     ledger: Ledger
@@ -72,3 +76,4 @@ class Evidence:
     may_lack_id: bool = True
     may_lack_identity: bool = True
     may_lack_position: bool = True
+    empty: Mapping[str, str] = field(default_factory=dict)

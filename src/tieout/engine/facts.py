@@ -7,23 +7,19 @@ Docs: docs/reference/taxonomy.md, sections 1 and 3.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.events import ATTEMPT, DEAD_LETTER, EFFECT, FILTERED, READ, RECORD, STAGED
 from tieout.engine.keys import NEVER, TRANSACTION
+from tieout.engine.known_contents import LACKING, NULLS, SHOWING, SIDES
 from tieout.engine.multiplicity import fan_out_facts
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
-CONTENTS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp")
-"""What a message carries that must not change on its way."""
-SIDES: Final = ("sent", "logged", "output")
-"""Who shows what a message carries: the columns of its contents begin with these."""
-
-_SHOWN_BY: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
 Groups: TypeAlias = list[tuple[bool, dict[str, Column]]]
 """Columns by name, in groups, each with whether the evidence can tell them."""
 
@@ -73,6 +69,7 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
         (has_reads, _read_facts()),
         (has_records or has_reads, {"open_seen_at": _open_seen_at(scope, _is_effect(scope))}),
         *[(kind in kinds, {name: F.bool_or(_is(kind))}) for name, kind in aside.items()],
+        *_known_contents(scope),
     ]
 
 
@@ -277,18 +274,33 @@ def _transactions() -> dict[str, Column]:
     }
 
 
+def _sides() -> dict[str, Column]:
+    """Return per side whether an event shows what a message carried there."""
+    is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
+    return dict(zip(SIDES, (_is(ATTEMPT), _is_written(), is_output), strict=True))
+
+
+def _known_contents(scope: Scope) -> Groups:
+    """Return which contents each side knows to be null, and which its files lack, as bits."""
+    told: Groups = []
+    for (side, condition), ledgers in zip(_sides().items(), SIDES.values(), strict=True):
+        shows_any = any(scope.has(ledger, name) for ledger in ledgers for name in CONTENT_COLUMNS)
+        may_lack = any(scope.has(ledger, "content") for ledger in ledgers)
+        for is_told, name, bits in ((shows_any, "nulls", NULLS), (may_lack, "lacking", LACKING)):
+            every = F.coalesce(F.bit_or(_when(condition, F.col(bits))), F.lit(0))
+            told.append((is_told, {f"{side}_{name}": every}))
+    return told
+
+
 def _contents(scope: Scope) -> Groups:
     """Return what each side shows of a message's contents, as far as another side may differ.
 
     The key's hash is always told: it also says what supersedes a record.
     """
-    is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
-    conditions = (_is(ATTEMPT), _is_written(), is_output)
-    ledgers = ((Ledger.PRODUCED,), (Ledger.LOG,), (Ledger.DELIVERED, Ledger.READ))
-    told = []
-    for name in CONTENTS:
-        is_compared = name == "key_hash" or sum(scope.has(ledger, name) for ledger in _SHOWN_BY) > 1
-        for side, condition, shown_by in zip(SIDES, conditions, ledgers, strict=True):
+    told: Groups = []
+    for name in CONTENT_COLUMNS:
+        is_compared = name == "key_hash" or sum(scope.has(ledger, name) for ledger in SHOWING) > 1
+        for (side, condition), shown_by in zip(_sides().items(), SIDES.values(), strict=True):
             is_shown = any(scope.has(ledger, name) for ledger in shown_by)
             value = _when(condition, F.col(name).cast("string"))
             told.append((is_compared and is_shown, {f"{side}_{name}": value}))

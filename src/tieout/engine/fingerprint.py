@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.keys import POSITION
+from tieout.engine.ledger import is_lacking_contents
 from tieout.engine.sources.source import FAULT
 from tieout.model import Identity, Ledger, Window
 
@@ -173,6 +174,9 @@ def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> 
     """
     rows = side.rows
     is_ours, plain, time, own_time = _told_of(side, ledger, contract)
+    if "content" in side.present:
+        # What a file lacks is unverifiable, also where the other side has nothing either.
+        plain &= ~is_lacking_contents()
     is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
     hashes = {
         f"{prefix}{name}": value

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -143,6 +145,24 @@ TIME_COLUMN: Final[dict[Ledger, str]] = {
 IDENTITY_COLUMNS: Final[tuple[str, ...]] = ("message_id", "topic", "partition", "offset")
 OUTCOMES: Final[frozenset[str]] = frozenset({"acked", "failed", "unknown"})
 EFFECT_OUTCOMES: Final[frozenset[str]] = frozenset({"ok", "failed", "unknown"})
-CONTENT_WORDS: Final[frozenset[str]] = frozenset({"unknown"})
-"""What `content` says of a row: that its content columns, as far as they are null, are not known."""
+UNKNOWN: Final = "unknown"
+CONTENT_WORDS: Final[frozenset[str]] = frozenset({UNKNOWN})
+"""What a source may say in `content` of a row: that its content columns, as far as they are null, are not known."""
+_LACKS: Final = "lacks:"
+"""What `content` begins with where a row's file lacks columns that others of its ledger have; no source says so."""
 TRANSACTION_STATES: Final[frozenset[str]] = frozenset({"none", "committed", "aborted", "open"})
+
+
+def lacking_word(names: Column) -> Column:
+    """Return what `content` says of a row whose file lacks these content columns, an array."""
+    return F.concat(F.lit(f"{_LACKS} "), F.array_join(names, " "))
+
+
+def is_lacking_contents() -> Column:
+    """Return whether a row's `content` says that its file lacks content columns; never null."""
+    return F.coalesce(F.startswith("content", F.lit(_LACKS)), F.lit(False))
+
+
+def is_named_lacking(name: str) -> Column:
+    """Return whether a row's `content` says that its file lacks this content column; never null."""
+    return is_lacking_contents() & F.array_contains(F.split("content", " "), name)

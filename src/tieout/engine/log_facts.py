@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.joining import same
 from tieout.engine.keys import NEVER, PLACE
+from tieout.engine.known_contents import NULLS, bit_of
 from tieout.engine.positions import with_first_passing
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
@@ -113,8 +114,9 @@ def superseding_of(
     """Return what takes a key's records from a compacted log: place, `key_hash`, `offset`, and `record`, since when.
 
     None where no partition may be compacted.
-    A committed record takes those before it (`turn` 0). So does an acked tombstone, a keyed send that shows no payload
-    where others of its topic do. It is gone itself in the end, nobody knows when (`turn` 2, before its own position).
+    A committed record takes those before it (`turn` 0). So does an acked tombstone, a keyed send that is known to have
+    no payload where others of its topic have one. It is gone itself in the end, nobody knows when (`turn` 2, before its
+    own position).
     """
     if not compacts(scope, bounds):
         return None
@@ -132,7 +134,8 @@ def superseding_of(
         .select(F.col("topic").alias("told_topic"))
         .distinct()
     )
-    is_tombstone = F.col("key_hash").isNotNull() & F.col("payload_hash").isNull()
+    is_null = F.col(NULLS).bitwiseAND(bit_of("payload_hash")) != 0
+    is_tombstone = F.col("key_hash").isNotNull() & is_null
     is_acked = (F.col("outcome") == "acked") & F.col("offset").isNotNull()
     gone = (
         attempts.filter(is_acked & is_tombstone)

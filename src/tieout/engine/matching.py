@@ -24,6 +24,7 @@ from tieout.engine.effects import (
     with_message_keys,
     with_record_keys,
 )
+from tieout.engine.known_contents import SHOWING
 from tieout.engine.log_facts import superseding_of, with_log_coverage
 from tieout.engine.materialising import materialised
 from tieout.engine.messages import gathered
@@ -164,17 +165,23 @@ def _events(
 
     A read is an event of the message at its position, even where, by content, it is an effect of another.
     """
-    attempts = keyed[Ledger.PRODUCED].withColumn("done_at", F.coalesce("completed_at", "attempted_at"))
+    known: dict[Ledger, DataFrame] = {
+        ledger: rows if ledger is Ledger.PRODUCED else scope.with_known_contents(ledger, rows)
+        for ledger, rows in keyed.items()
+        if ledger in SHOWING
+    }
+    attempts = known[Ledger.PRODUCED].withColumn("done_at", F.coalesce("completed_at", "attempted_at"))
     covered = with_log_coverage(scope, attempts, bounds).withColumnRenamed("is_covered", "is_log_covered")
     found = {events.ATTEMPT: events.attempt_events(scope, covered)}
     if Ledger.LOG in keyed:
-        found[events.RECORD] = events.record_events(keyed[Ledger.LOG])
+        found[events.RECORD] = events.record_events(known[Ledger.LOG])
     if scope.contract.identity == Identity.CONTENT:
-        found[events.EFFECT] = events.consumer_events(keyed[scope.effect_ledger], events.EFFECT)
+        found[events.EFFECT] = events.consumer_events(known[scope.effect_ledger], events.EFFECT)
     elif Ledger.DELIVERED in keyed:
-        found[events.EFFECT] = events.consumer_events(keyed[Ledger.DELIVERED], events.EFFECT)
+        found[events.EFFECT] = events.consumer_events(known[Ledger.DELIVERED], events.EFFECT)
     if Ledger.READ in keyed:
-        read = at_position[Ledger.READ].withColumn("done_at", F.col("processed_at"))
+        read = scope.with_known_contents(Ledger.READ, at_position[Ledger.READ])
+        read = read.withColumn("done_at", F.col("processed_at"))
         covered = with_log_coverage(scope, read, bounds).withColumnRenamed("is_covered", "is_log_covered")
         found[events.READ] = events.consumer_events(covered.drop("done_at"), events.READ)
     aside = {kind: keyed[ledger] for ledger, kind in _ASIDE.items() if ledger in keyed}

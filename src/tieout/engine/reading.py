@@ -13,13 +13,22 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
-from tieout.contracts import Contract, LedgerSpec
+from tieout.contracts import Contract, FilesSource, LedgerSpec
+from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
+from tieout.engine.known_contents import SHOWING, unsaid_contents
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.session import suited_to
 from tieout.engine.sources import READERS
-from tieout.engine.sources.conforming import Conformed, conformed, plain_column, text_columns
+from tieout.engine.sources.conforming import (
+    Conformed,
+    conformed,
+    content_columns,
+    empty_contents,
+    plain_column,
+    text_columns,
+)
 from tieout.engine.sources.covering import LATEST_AHEAD, bounds_of, tolerance_holds
 from tieout.engine.sources.folding import folded
 from tieout.engine.sources.inputs import local_path, name_of
@@ -41,6 +50,7 @@ from tieout.errors import SourceError
 from tieout.model import SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
+_UNKNOWN, _LACKING = "unknown", "lacking"
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
 """Ledgers in which a row that stands twice is two sends, effects or reads."""
 
@@ -58,6 +68,20 @@ class _Counts:
     without_id: int = 0
     without_identity: int = 0
     without_position: int = 0
+    unknown: tuple[tuple[str, int], ...] = ()
+    lacking: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, counted: Mapping[str, int]) -> _Counts:
+        """Return the counts by the names that `_counted` gives them."""
+        of_contents = {
+            of: tuple(
+                (name, counted[f"{of}_{name}"]) for name in CONTENT_COLUMNS if counted.get(f"{of}_{name}")
+            )
+            for of in (_UNKNOWN, _LACKING)
+        }
+        single = {name: count for name, count in counted.items() if name in cls.__dataclass_fields__}
+        return cls(**single, unknown=of_contents[_UNKNOWN], lacking=of_contents[_LACKING])
 
 
 def read_evidence(
@@ -95,7 +119,10 @@ def _opened(
     spec = spec_of(contract, ledger)
     reach = _reach_of(window, ledger, spec)
     plain = text_columns(ledger, spec.columns)
-    request = Request(spark, ledger, contract.base_dir, now, plain, reach, spec.expressions, contract.group)
+    contents = content_columns(ledger, spec.columns)
+    request = Request(
+        spark, ledger, contract.base_dir, now, plain, reach, spec.expressions, contract.group, contents
+    )
     reading = READERS[spec.source.kind](spec.source, request)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)
@@ -151,7 +178,7 @@ class OpenLedger:
         """What `told` has to be told of the rows, as aggregates over them by name."""
         if self.found is None:
             return {}
-        return _counted(self.found.rows, self.request.ledger, self.request.now)
+        return _counted(self.found, self.spec, self.request)
 
     def kept(self) -> Evidence:
         """Return the evidence, read through once and kept.
@@ -169,7 +196,7 @@ class OpenLedger:
         """Return the evidence of rows that were gone through, with `counted` counted, and not kept."""
         if self.found is None:
             return self._without_rows()
-        return self._evidence(self.reading, self.found, _Counts(**counts))
+        return self._evidence(self.reading, self.found, _Counts.of(counts))
 
     def _evidence(self, reading: Reading, found: Conformed, counts: _Counts) -> Evidence:
         contract, ledger = self.contract, self.request.ledger
@@ -184,7 +211,15 @@ class OpenLedger:
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
+            empty=self._empty_contents(found.present),
         )
+
+    def _empty_contents(self, present: frozenset[str]) -> Mapping[str, str]:
+        """Return what the source's content columns are of an empty text, where it writes that as it writes null."""
+        source, ledger = self.spec.source, self.request.ledger
+        if not isinstance(source, FilesSource) or source.format != "csv" or ledger not in SHOWING:
+            return {}
+        return empty_contents(self.request.spark, self.spec.columns, present)
 
     def _without_rows(self) -> Evidence:
         """Return the evidence of a source that is absent, or that has nothing that could be read."""
@@ -214,12 +249,12 @@ def _kept(
     while reading.rows is not None:
         seen = Observation()
         try:
-            counted = _counted(found.rows, ledger, request.now)
+            counted = _counted(found, spec, request)
             totals = [count.alias(name) for name, count in counted.items()]
             kept = materialised(found.rows.observe(seen, *totals))
             # Spark Connect tells nothing of what it observed on the way to a checkpoint.
             counts = seen.get or kept.agg(*totals).collect()[0].asDict()
-            return reading, Conformed(kept, found.present), _Counts(**counts)
+            return reading, Conformed(kept, found.present), _Counts.of(counts)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:
@@ -252,12 +287,13 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
     return again
 
 
-def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column]:
+def _counted(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str, Column]:
     """Return the numbers of `_Counts` by name, which are taken while the rows are read."""
+    ledger, now = request.ledger, request.now
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
     is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
-    names = rows.columns
+    names = found.rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
     is_reversed = F.lit(False)
@@ -276,6 +312,9 @@ def _counted(rows: DataFrame, ledger: Ledger, now: datetime) -> dict[str, Column
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
     }
+    unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
+    for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):
+        counted |= {f"{of}_{name}": is_good & condition for name, condition in conditions.items()}
     return {name: F.count_if(condition) for name, condition in counted.items()}
 
 
@@ -326,6 +365,10 @@ def _coverage(
         f"{counts.undated} rows without {time}" if counts.undated else "",
         f"{counts.implausible} rows with {time} before 1971 or in the future" if counts.implausible else "",
     )
+    lacking = (
+        f"{count} rows are in files without {name}, which other files have: what they carry is unverifiable"
+        for name, count in counts.lacking
+    )
     return LedgerCoverage(
         is_present=reading.is_present,
         covers_from=max((time for time in begins if time is not None), default=None),
@@ -339,5 +382,6 @@ def _coverage(
         reversed=counts.reversed,
         unset=counts.unset if window.start >= EARLIEST_PLAUSIBLE else 0,
         digests=reading.digests,
-        notes=(*reading.notes, *samples, *(note for note in dating if note), *bounds.notes),
+        notes=(*reading.notes, *samples, *(note for note in dating if note), *lacking, *bounds.notes),
+        unknown=counts.unknown,
     )

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.evidence import Evidence
+from tieout.engine.known_contents import known_contents
 from tieout.engine.quiet import Quiet
 from tieout.engine.session import SMALL_ROWS
 from tieout.model import Identity, Ledger, Window
@@ -46,6 +47,11 @@ class Scope:
             KeyError: where the contract does not declare the ledger.
         """
         return self.evidence[ledger].rows
+
+    def with_known_contents(self, ledger: Ledger, rows: DataFrame) -> DataFrame:
+        """Return canonical rows of a ledger with what `known_contents` says of them."""
+        unknown = self.contract.ledgers[ledger].unknown or ()
+        return rows.withColumns(known_contents(ledger, self.evidence[ledger].present, unknown))
 
     def with_lacking(self, ledger: Ledger, lacking: Sequence[str]) -> Scope:
         """Return the scope with what a declared ledger lacks in its coverage; without anything the scope itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import traceback
@@ -74,6 +75,25 @@ def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: E
     assert (second["message_id"], second["offset"], second["effect_key"]) == ("", None, "0.10")
     assert found.coverage.rows == 2
     assert found.coverage.undated == 1
+
+
+def test_a_body_that_is_called_content_is_not_fetched(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """Only whether it is the ledger's word is asked, unless the contract makes something else of it."""
+    execute(
+        """
+        CREATE TABLE analytics.orders (message_id text, content text);
+        INSERT INTO analytics.orders VALUES ('1', 'unknown'), ('2', 'a body'), ('3', NULL)
+        """
+    )
+
+    plain = _evidence(spark, tmp_path)
+    used = _evidence(spark, tmp_path, columns={"payload_hash": "md5(content)"})
+
+    assert rows_of(plain, "message_id", "content") == [("1", "unknown"), ("2", None), ("3", None)]
+    body = hashlib.md5(b"a body", usedforsecurity=False).hexdigest()
+    assert rows_of(used, "message_id", "payload_hash")[1:] == [("2", body), ("3", None)]
 
 
 def test_texts_arrive_whatever_they_are_made_of(

@@ -124,8 +124,9 @@ def test_deep_iteration_alone_gives_positions_without_content(spark: SparkSessio
     """Records that are printed without key and value keep their positions, and the coverage says what is not there."""
     found = _log(spark, TEXT, kind="kafka_dump_log", path="payments-1.deep.dump.txt", topic="payments")
 
-    rows = rows_of(found, "offset", "message_id", "payload_hash")
-    assert rows == [(offset, None, None) for offset in range(4)]
+    rows = rows_of(found, "offset", "message_id", "payload_hash", "content")
+    assert rows == [(offset, None, None, "unknown") for offset in range(4)]
+    assert ("payload_hash", 4) in found.coverage.unknown
     assert any("4 records without key and value" in note for note in found.coverage.notes)
 
 

@@ -173,3 +173,14 @@ def test_other_ledgers_are_refused(spark: SparkSession, tmp_path: Path) -> None:
         SourceError, match=r"ledgers\.produced\.source: .* read, delivered, committed, assigned"
     ):
         _evidence(spark, tmp_path, "produced", _EVENTS)
+
+
+def test_what_a_line_does_not_say_of_a_key_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    """Kafka's own tool prints a key even where there is none; third-party clients leave it out."""
+    silent = {name: value for name, value in _record(18, "b").items() if name != "key"}
+    lines = [{"timestamp": _START, "name": "startup_complete"}, _record(17, "a"), silent]
+    (tmp_path / "c.out").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    found = evidence_of(spark, tmp_path, "read", source={"kind": "verifiable_consumer", "path": "c.out"})
+
+    assert rows_of(found, "message_id", "key_hash", "content") == [("a", None, None), ("b", None, "unknown")]

@@ -47,6 +47,24 @@ def _evidence(spark: SparkSession, folder: Path, **source: str) -> Evidence:
     return evidence_of(spark, folder, "produced", source={**_SOURCE, **source})
 
 
+def test_what_a_line_does_not_say_of_a_key_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    """Kafka's own tool prints a key even where there is none; third-party clients leave it out."""
+    answers = [_success("0", offset=0, key="k"), _success("1", offset=1), _success("3", offset=3)]
+    _write(
+        tmp_path / "web.out", [*answers[:2], {name: answers[2][name] for name in answers[2] if name != "key"}]
+    )
+
+    found = _evidence(spark, tmp_path)
+
+    assert [row[0::2] for row in rows_of(found, "message_id", "key_hash", "content")] == [
+        ("0", None),
+        ("1", None),
+        ("2", "unknown"),
+        ("3", "unknown"),
+    ]
+    assert found.coverage.unknown == (("key_hash", 2),)
+
+
 def test_answers_are_attempts_with_the_outcome_they_prove(spark: SparkSession, tmp_path: Path) -> None:
     """An ack is acked, a definite error failed, and a timeout or an unheard-of error unknown."""
     _write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from tieout.engine.classes.corrupted import is_content_open
 from tieout.engine.classes.phantoms import is_orphan, is_phantom
 from tieout.engine.classes.rule import MessageRule, Need, at
 from tieout.engine.dispositions import lacks_evidence
@@ -65,9 +66,9 @@ def _late(scope: Scope) -> Column:
 
 
 def _unverifiable(scope: Scope) -> Column:
-    return (
-        (F.col("disposition") == "unverifiable") | _is_undecided(scope) | (is_orphan() & ~is_phantom(scope))
-    )
+    is_orphaned = is_orphan() & ~is_phantom(scope)
+    is_untold = (F.col("disposition") == "unverifiable") | _is_undecided(scope)
+    return is_untold | is_orphaned | is_content_open(scope)
 
 
 def _recovered(_scope: Scope) -> Column:

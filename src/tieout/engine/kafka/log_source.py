@@ -35,8 +35,9 @@ _RECORD_SCHEMA: Final = (
     "topic string, topic_id string, partition int, offset bigint, leader_epoch int, broker_producer_id bigint, "
     "producer_epoch int, broker_sequence bigint, timestamp_ms bigint, timestamp_type string, is_transactional boolean, "
     "transaction_state string, is_control boolean, key binary, value binary, "
-    "headers array<struct<key: string, value: binary>>, log_start_offset bigint, last_stable_offset bigint, "
-    "end_offset bigint, file string, text string, place bigint, fault string"
+    "headers array<struct<key: string, value: binary>>, content string, "
+    "log_start_offset bigint, last_stable_offset bigint, end_offset bigint, "
+    "file string, text string, place bigint, fault string"
 )
 
 
@@ -145,13 +146,13 @@ def _record_rows(piece: Piece) -> Iterator[tuple[Any, ...]]:
 
 
 def _content(row: Row) -> tuple[Any, ...]:
-    """Return the columns from `offset` to `headers`; all null where the row is no record.
+    """Return the columns from `offset` to `content`; all null where the row is no record.
 
     The producer id stays -1 where there is none: a producer that was not idempotent is known, and explains a retry.
     """
     batch, record = row.batch, row.record
     if batch is None or record is None:
-        return (None,) * 13
+        return (None,) * 14
     return (
         *(record.offset, batch.leader_epoch),
         *(batch.producer_id, _known(batch.producer_epoch), _known(record.sequence)),
@@ -159,6 +160,7 @@ def _content(row: Row) -> tuple[Any, ...]:
         *(batch.is_transactional, row.state, batch.is_control),
         *((None, None) if batch.is_control else (record.key, record.value)),
         [{"key": key, "value": value} for key, value in record.headers],
+        "unknown" if record.is_unprinted or record.timestamp_ms is None else None,
     )
 
 

@@ -16,15 +16,23 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
 
 from tieout.contracts import LedgerSpec
-from tieout.engine.ledger import CONTENT_WORDS, EFFECT_OUTCOMES, OUTCOMES, SCHEMAS, TRANSACTION_STATES
+from tieout.contracts.columns import CONTENT_COLUMNS
+from tieout.engine.ledger import (
+    CONTENT_WORDS,
+    EFFECT_OUTCOMES,
+    OUTCOMES,
+    SCHEMAS,
+    TRANSACTION_STATES,
+    lacking_word,
+)
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -73,6 +81,40 @@ def plain_column(name: str, columns: Mapping[str, str]) -> str | None:
     return text.strip("`") if _is_path(text) and "." not in text else None
 
 
+def content_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
+    """Return the source's columns, in lower case, that what a message carries is made of.
+
+    >>> sorted(content_columns(Ledger.PRODUCED, {"payload_hash": "sha2(body, 256)"}))
+    ['body', 'header_hash', 'key_hash', 'record_timestamp']
+    """
+    named = set(CONTENT_COLUMNS) & set(SCHEMAS[ledger].names)
+    if "content" not in SCHEMAS[ledger].names:
+        return frozenset()
+    return frozenset(head.lower() for name in named for head in _heads(columns.get(name, name)))
+
+
+def empty_contents(
+    spark: SparkSession, columns: Mapping[str, str], present: frozenset[str]
+) -> dict[str, str]:
+    """Return what content columns that are made of one column are of an empty text.
+
+    An unquoted field of CSV without a character is null, but many programs write an empty text so.
+    """
+    names = [name for name in CONTENT_COLUMNS if name in present and name != "record_timestamp"]
+    made = {name: columns.get(name, f"`{name}`") for name in names}
+    alone = {name: text for name, text in made.items() if len(_heads(text)) == 1}
+    heads = sorted({head for text in alone.values() for head in _heads(text)})
+    if not alone:
+        return {}
+    with lenient(spark):
+        empty = spark.createDataFrame([("",) * len(heads)], heads)
+        try:
+            values = empty.select(*[F.expr(text).cast(StringType()) for text in alone.values()]).collect()[0]
+        except PySparkException:
+            return {}  # an expression fails on an empty text, so no row's value is made of one
+    return {name: value for name, value in zip(alone, values, strict=True) if value is not None}
+
+
 def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     """Return the source's rows in the ledger's schema, beside them `FAULT` and the place of the faulty ones.
 
@@ -85,8 +127,9 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
         SourceError: where an expression of the contract is no SQL or names what is not there.
     """
     schema = SCHEMAS[ledger]
-    names = [name for name in source.columns if name not in HIDDEN]
+    names = [name for name in source.columns if name not in (*HIDDEN, LACKS)]
     mapping = _mapping(schema, spec.columns, names)
+    lacks = LACKS in source.columns
     with lenient(source.sparkSession):
         valued = _with_values(source, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
@@ -96,10 +139,26 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
         rows = (
             valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
             .select("*", *(_value_of(types, field) for field in schema.fields))
-            .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW)
+            .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *([LACKS] if lacks else []))
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
-    return Conformed(rows, frozenset(mapping))
+    if not lacks:
+        return Conformed(rows, frozenset(mapping))
+    told = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
+    return Conformed(told, frozenset(mapping) | {"content"})
+
+
+def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
+    """Return `content`, of rows that say nothing else with the content columns that their file does not have."""
+    lacking = [
+        F.when(
+            F.arrays_overlap(LACKS, F.array(*[F.lit(head.lower()) for head in sorted(_heads(text))])), name
+        )
+        for name, text in mapping.items()
+        if name in CONTENT_COLUMNS and _heads(text)
+    ]
+    names = F.array_compact(F.array(*lacking)) if lacking else F.array().cast("array<string>")
+    return F.coalesce("content", F.when(F.size(names) > 0, lacking_word(names)))
 
 
 def _with_values(
@@ -119,7 +178,7 @@ def _with_values(
         values.append(value.alias(_VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
-    kept = [F.col(name) for name in HIDDEN if name != FAULT]
+    kept = [F.col(name) for name in (*HIDDEN, LACKS) if name != FAULT and name in source.columns]
     fault = F.coalesce(F.col(FAULT), doubt, *failures)
     return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values)
 

@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from tieout.contracts import FilesSource
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of, spark_path
 from tieout.engine.sources.json_lines import CORRUPT, RECORD, inferred, json_rows
+from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, lacking_of, with_lacking
 from tieout.engine.sources.lines import first_line, lines_of
 from tieout.engine.sources.nanoseconds import by_columns, in_microseconds
 from tieout.engine.sources.source import (
@@ -148,7 +149,7 @@ def _reason(error: Exception) -> str:
 def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFrame:
     options = {name: str(value) for name, value in spec.options.items()}
     if spec.format == "jsonl":
-        return json_rows(request, files, options)
+        return json_with_lacking(request, files, json_rows(request, files, options))
     if spec.format == "csv":
         return _csv_rows(request, files, options)
     return _columnar_rows(request, spec.format, files, options)
@@ -163,7 +164,12 @@ def _csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
             by_header[header].append(file)
     if not by_header:
         return _csv_part(request, files, "", options)
-    parts = [_csv_part(request, group, header, options) for header, group in by_header.items()]
+    names = {header: _csv_names(header, options) for header in by_header}
+    lacking = lacking_of(names, request.content_columns)
+    parts = [
+        with_lacking(_csv_part(request, group, header, options), lacking[header])
+        for header, group in by_header.items()
+    ]
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
 
 
@@ -220,6 +226,17 @@ def _header_line(spark: SparkSession, file: Input) -> str:
 def _columnar_rows(
     request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
 ) -> DataFrame:
+    parts = [
+        with_lacking(_of_one_shape(request, file_format, members, options), lacks)
+        for lacks, members in columnar_groups(request, file_format, files)
+    ]
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def _of_one_shape(
+    request: Request, file_format: str, files: Sequence[Input], options: Mapping[str, str]
+) -> DataFrame:
+    """Return the rows of files that all have the columns that contents are made of, or all lack them."""
     if file_format != "parquet":
         return _columnar_part(request, file_format, files, options, None)
     parts = [

@@ -289,6 +289,8 @@ def _rows(spark: SparkSession, pieces: Sequence[Piece], spec: LogSpec) -> DataFr
         F.timestamp_millis("timestamp_ms").alias("record_timestamp"),
         *(F.col(name) for name in spec.columns),
     ]
+    if any(piece.form == "dump" for piece in pieces):
+        known.append(F.col("content"))
     if spec.taken_at is not None:
         known.append(F.lit(spec.taken_at).alias("observed_at"))
     if spec.cleanup_policy is not None:

@@ -29,6 +29,8 @@ ROW: Final = "_tieout_row"
 """A number that rises with the rows of one part."""
 FAULT: Final = "_tieout_fault"
 """Why the row could not be read; null for a good one."""
+LACKS: Final = "_tieout_lacks"
+"""The columns, of `Request.content_columns`, that the row's file lacks and others have; not every reader adds it."""
 HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
 """The columns that every reader adds to those of its source, and that end with conforming."""
 
@@ -67,7 +69,8 @@ class Request:
     `text_columns` names the source columns that become canonical ones without an expression. A reader of text
     hands them over as the text they were, so that no guess at a type changes an id such as `00123`. `expressions` are
     all that is worked out of the others, or None where that is not known. A reader that can leaves out what lies before
-    `reach`. `group` is the contract's.
+    `reach`. `group` is the contract's. `content_columns` are those, in lower case, that what a message carries is made
+    of.
     """
 
     spark: SparkSession
@@ -78,6 +81,7 @@ class Request:
     reach: Reach | None = None
     expressions: tuple[str, ...] | None = None
     group: str | None = None
+    content_columns: frozenset[str] = frozenset()
 
     def needs(self, column: str) -> bool:
         """Return whether a source column is used, or might be: an expression with its name in it may mean another."""

@@ -153,6 +153,11 @@ def hashed(column: str) -> Column:
     return F.sha2(F.encode(column, "UTF-8"), 256)
 
 
+def content_word() -> Column:
+    """Return `unknown` where a line does not say which key its record has: third-party clients leave it out."""
+    return F.when(~F.col(TEXT).rlike(r'"key"\s*:'), "unknown")
+
+
 def stem_of(column: Column) -> Column:
     """Return the file's name without folder and endings: the client, where nothing else names it."""
     return F.regexp_extract(F.url_decode(column), r"([^/]+?)(\.[A-Za-z0-9]+)*$", 1)

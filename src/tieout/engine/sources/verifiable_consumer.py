@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType
 from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.inputs import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
-from tieout.engine.sources.verifiable import Events, events_of, hashed, is_true, stem_of
+from tieout.engine.sources.verifiable import Events, content_word, events_of, hashed, is_true, stem_of
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -84,6 +84,7 @@ def _records(rows: DataFrame) -> DataFrame:
         hashed("key").alias("key_hash"),
         hashed("value").alias("payload_hash"),
         F.lit("ok").alias("outcome"),
+        content_word().alias("content"),
         F.concat_ws(":", "consumer_id", F.col("poll").cast(StringType())).alias("poll_id"),
         *_hidden(),
     )

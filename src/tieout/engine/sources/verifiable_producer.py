@@ -19,6 +19,7 @@ from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, 
 from tieout.engine.sources.verifiable import (
     ANSWERS,
     Events,
+    content_word,
     event_time,
     events_of,
     hashed,
@@ -47,7 +48,7 @@ _LARGEST_GAP: Final = 1_000_000
 _SEEN: Final = (FILE, "prefix", "number", "topic", "at")
 _COLUMNS: Final = (
     *("producer_id", "producer_session", "sequence", "message_id", "topic", "partition", "offset"),
-    *("key_hash", "payload_hash", "attempted_at", "completed_at", "outcome"),
+    *("key_hash", "payload_hash", "attempted_at", "completed_at", "outcome", "content"),
 )
 _ACK_TIME: Final = "attempted_at is the time of the answer: the tool prints no time of the send"
 
@@ -162,6 +163,7 @@ def _answered(numbered: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
         F.col("timestamp").alias("attempted_at"),
         F.col("timestamp").alias("completed_at"),
         F.when(is_acked, "acked").otherwise(refused).alias("outcome"),
+        content_word().alias("content"),
         *HIDDEN[:-1],
         F.lit(None).cast(StringType()).alias(FAULT),
     )
@@ -182,6 +184,7 @@ def _attempts(inferred: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
         "payload_hash": hashed("value"),
         "attempted_at": millis,
         "outcome": F.lit("unknown"),
+        "content": F.lit("unknown"),
         FILE: F.col(FILE),
         BLOCK: F.lit(0).cast("bigint"),
         ROW: F.col("number"),
