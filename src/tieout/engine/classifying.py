@@ -37,6 +37,7 @@ NO_BREAK: Final[frozenset[BreakClass]] = _DISPOSITION_ONLY | {
 
 _ASKED_BY_RULES_ALONE: Final = (
     *[f"{side}_{name}" for side in SIDES for name in ("nulls", "lacking")],
+    "read_nulls", *[f"part_{name}" for name in CONTENT_COLUMNS],
     *[f"{side}_{name}" for side in SIDES for name in CONTENT_COLUMNS if (side, name) != ("sent", "key_hash")],
     "intended_partitions", "unknown_transactions", "uncovered_copies", "last_unknown", "may_be_copy", "is_passed",
     "was_jumped", "is_committed", "is_covered_by_log", "is_missing_in_log", "shares_ambiguous_id",

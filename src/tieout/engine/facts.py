@@ -16,7 +16,7 @@ from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.events import ATTEMPT, DEAD_LETTER, EFFECT, FILTERED, READ, RECORD, STAGED
 from tieout.engine.keys import NEVER, TRANSACTION
 from tieout.engine.known_contents import LACKING, NULLS, SHOWING, SIDES
-from tieout.engine.multiplicity import fan_out_facts
+from tieout.engine.multiplicity import fan_out_facts, fans_out
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
@@ -276,13 +276,19 @@ def _transactions() -> dict[str, Column]:
 
 def _sides() -> dict[str, Column]:
     """Return per side whether an event shows what a message carried there."""
-    is_output = (_is(EFFECT) | _is(READ)) & (F.col("state") == "ok")
+    is_output = _is_part() | _was_given()
     return dict(zip(SIDES, (_is(ATTEMPT), _is_written(), is_output), strict=True))
+
+
+def _is_part() -> Column:
+    """Return whether the event is a certain effect, where a message may have several."""
+    return _is(EFFECT) & (F.col("state") == "ok")
 
 
 def _known_contents(scope: Scope) -> Groups:
     """Return which contents each side knows to be null, and which its files lack, as bits."""
-    told: Groups = []
+    of_reads = F.coalesce(F.bit_or(_when(_was_given(), F.col(NULLS))), F.lit(0))
+    told: Groups = [(fans_out(scope) and Ledger.READ in scope.evidence, {"read_nulls": of_reads})]
     for (side, condition), ledgers in zip(_sides().items(), SIDES.values(), strict=True):
         shows_any = any(scope.has(ledger, name) for ledger in ledgers for name in CONTENT_COLUMNS)
         may_lack = any(scope.has(ledger, "content") for ledger in ledgers)
@@ -304,4 +310,6 @@ def _contents(scope: Scope) -> Groups:
             is_shown = any(scope.has(ledger, name) for ledger in shown_by)
             value = _when(condition, F.col(name).cast("string"))
             told.append((is_compared and is_shown, {f"{side}_{name}": value}))
+        is_part = is_compared and fans_out(scope) and scope.has(Ledger.DELIVERED, name)
+        told.append((is_part, {f"part_{name}": _when(_is_part(), F.col(name).cast("string"))}))
     return told

@@ -55,7 +55,7 @@ class Stage:
         self.spark.conf.set("spark.sql.catalog.lake.warehouse", str(self.folder))
         scenes: tuple[Callable[[], Any], ...] = (
             *(self.empty, self.current, self.named, self.looked, self.meanwhile, self.faulty),
-            *(self.several, self.refused, self.torn, self.incomplete),
+            *(self.several, self.lacking, self.refused, self.torn, self.incomplete),
         )
         return {scene.__name__: scene() for scene in scenes}
 
@@ -107,6 +107,13 @@ class Stage:
     def several(self) -> Any:
         """A list of tables, one of which is not there, and one there twice."""
         return self._told(self._evidence("orders", "faulty", "nowhere", "./faulty/../orders/"))
+
+    def lacking(self) -> Any:
+        """Two tables of one ledger, of which one has a column of contents."""
+        hashed = self._orders(range(20, 21)).withColumn("payload_hash", F.lit(None).cast("string"))
+        self._write(hashed, "hashed", is_new=True)
+        found = self._evidence("orders", "hashed")
+        return sorted((row["message_id"], row["content"]) for row in found.rows.collect())
 
     def refused(self) -> Any:
         """Paths that are there, and no table of this format."""

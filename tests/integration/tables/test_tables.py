@@ -136,6 +136,14 @@ def test_each_table_of_a_list_is_read_or_named(scenes: Played) -> None:
     assert not found["is_sound"]
 
 
+def test_a_table_without_a_column_of_contents_says_so(scenes: Played) -> None:
+    """Null in it says nothing, unlike null in the table that has the column."""
+    told = {content for name, content in scenes["lacking"] if name != "m-20"}
+
+    assert told == {"lacks: payload_hash"}
+    assert ["m-20", None] in scenes["lacking"]
+
+
 def test_what_is_no_table_is_refused(scenes: Played, table_format: str) -> None:
     """A plain folder, a pattern, and an Iceberg table whose current snapshot only its catalog knows."""
     plain, pattern, catalogued = scenes["refused"]

@@ -74,18 +74,17 @@ class _Content:
         return self.is_null(side) & F.arrays_overlap(self.values(other), F.array(*empty))
 
     def _is_part(self, scope: Scope, later: str, earlier: str) -> Column:
-        """Return whether a null of the output is a part of a fan-out beside one with the value."""
+        """Return whether all nulls of the output are effects of a fan-out, beside one with the value that was sent."""
         if later != "output" or not fans_out(scope):
             return F.lit(False)
-        return F.arrays_overlap(self.values(later), self.values(earlier))
+        has_value = F.arrays_overlap(F.col(f"part_{self.name}"), self.values(earlier))
+        return has_value & ~self._has_bit("read_nulls")
 
     def differs(self, scope: Scope, later: str, earlier: str) -> Column:
         """Return whether the later side holds what the earlier side, where it says anything, never had."""
         is_other = self.has_other_values(later, earlier)
         is_open = self.is_lacking(earlier) | self.may_be_empty(scope, earlier, later)
-        if self.name == "header_hash":
-            is_open |= self.is_null(earlier)
-        else:
+        if self.name != "header_hash":
             is_nulled = self.is_nulled(scope, later, earlier)
             is_other |= is_nulled & ~self.may_be_empty(scope, later, earlier)
         return self.is_known(earlier) & ~is_open & is_other
@@ -103,7 +102,7 @@ class _Content:
         of_files |= self.may_be_empty(scope, earlier, later) & self.has_other_values(later, earlier)
         if self.name != "header_hash":
             return of_files
-        is_unsaid = self.is_null(earlier) & self.has_other_values(later, earlier)
+        is_unsaid = self.is_null(earlier) & ~self.has_values(earlier) & self.has_values(later)
         return of_files | is_unsaid | self.is_nulled(scope, later, earlier)
 
     def is_kept(self) -> Column:

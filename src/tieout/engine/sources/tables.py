@@ -26,6 +26,7 @@ from tieout import settings
 from tieout.contracts import FilesSource
 from tieout.engine.session import DELTA_EXTENSION, has_class, local_session
 from tieout.engine.sources.inputs import is_remote, name_of
+from tieout.engine.sources.lacking import lacking_of, with_lacking
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -238,10 +239,12 @@ def _reading(
         (table, table.snapshot) for table in tables if table.fault is None and table.snapshot is not None
     ]
     try:
-        parts = [_rows(request, table_format, *each) for each in readable]
+        parts = {table.path: _rows(request, table_format, table, state) for table, state in readable}
+        lacking = lacking_of({path: part.columns for path, part in parts.items()}, request.content_columns)
+        told = [with_lacking(part, lacking[path]) for path, part in parts.items()]
         rows = (
-            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
-            if parts
+            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), told)
+            if told
             else None
         )
     except PySparkException as error:
