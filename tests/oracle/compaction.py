@@ -83,12 +83,15 @@ def went_by_compaction(fates: Fates, message: Message) -> bool:
 
 
 def committed_before_compaction(fates: Fates, message: Message) -> bool:
-    """Return whether a dated commit had passed a position of the message before what superseded it was written."""
-    for at, since in fates.asserted(message).items():
-        until = superseding(fates, message, at, since) or BEGINNING
-        for row in fates.history.rows(Ledger.COMMITTED):
-            when, offset = row.get("committed_at"), row.get("committed_offset")
-            is_here = (row.get("topic"), row.get("partition")) == at[:2]
-            if is_here and None not in (when, offset) and when <= until and fates.held_back(row) > at[2]:
-                return True
-    return False
+    """Return whether dated commits had passed every position of the message before what superseded it was written."""
+    return all(
+        any(
+            (row.get("topic"), row.get("partition")) == at[:2]
+            and None not in (row.get("committed_at"), row.get("committed_offset"))
+            and row["committed_at"] <= (superseding(fates, message, at, since) or BEGINNING)
+            and fates.held_back(row) > at[2]
+            for row in fates.history.rows(Ledger.COMMITTED)
+        )
+        and superseding(fates, message, at, since) != NEVER
+        for at, since in fates.asserted(message).items()
+    )
