@@ -30,9 +30,16 @@ def said(history: History, ledger: Ledger, row: Row, column: str) -> set[Any]:
         or is_set_by_the_client
         or is_declared_unknown
         or row.get("content") == "unknown"
+        or _is_lacking(row, column)
         or not history.has_column(ledger, column)
     )
     return set() if is_unknown else {None}
+
+
+def _is_lacking(row: Row, column: str) -> bool:
+    """Return whether the row is of a file that has not the column, though other files of its ledger have it."""
+    content = row.get("content") or ""
+    return row.get(column) is None and content.startswith("lacks:") and column in content.split()
 
 
 def _all_said(history: History, ledger: Ledger, rows: Iterable[Row], column: str) -> set[Any]:
@@ -83,12 +90,32 @@ def changes(history: History, message: Message) -> list[BreakClass]:
         seen = logged | _received_values(history, message, column, sent or logged)
         if column == "header_hash" and _may_be_no_headers(sent or logged, seen):
             found.add(BreakClass.UNVERIFIABLE)
+        if _is_lacking_against_what_is_known(history, message, column):
+            found.add(BreakClass.UNVERIFIABLE)
         if column == "header_hash":
             sent, logged, seen = sent - {None}, logged - {None}, seen - {None}
         right = sent or logged
         if right and seen - right:
             found.add(name)
     return sorted(found)
+
+
+def _is_lacking_against_what_is_known(history: History, message: Message, column: str) -> bool:
+    """Return whether a row of a file without the column stands against what another ledger says."""
+    reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
+    sides = (
+        (Ledger.PRODUCED, [attempt.row for attempt in message.attempts]),
+        (Ledger.LOG, written_records(history, message)),
+        (history.output, message.effects + (reads if history.output is Ledger.READ else [])),
+        (Ledger.READ, [] if history.output is Ledger.READ else reads),
+    )
+    lacking = [
+        number for number, (_, rows) in enumerate(sides) if any(_is_lacking(row, column) for row in rows)
+    ]
+    telling = {
+        number for number, (ledger, rows) in enumerate(sides) if _all_said(history, ledger, rows, column)
+    }
+    return any(telling - {number} for number in lacking)
 
 
 def _may_be_no_headers(right: set[Any], seen: set[Any]) -> bool:
