@@ -34,7 +34,7 @@ _DISTANCES = (
 
 
 def forget_contents(rng: Random, rows: Rows) -> None:
-    """Leave out contents on one side; some rows say that they do not know them."""
+    """Leave out contents on one side; some rows say that they do not know them, or their file has no such column."""
     columns = rng.sample(("payload_hash", "payload_hash", "key_hash", "header_hash"), rng.choice((1, 1, 2)))
     share, marked = rng.choice((0.1, 0.4, 1.0)), rng.choice((0.0, 0.0, 0.5, 1.0))
     for ledger in rng.sample(_HELD, rng.choice((1, 1, 2))):
@@ -45,7 +45,7 @@ def forget_contents(rng: Random, rows: Rows) -> None:
             if ledger in (D, R) and "record_timestamp" in row and rng.random() < 0.3:
                 row["record_timestamp"] = None
             if rng.random() < marked:
-                row["content"] = "unknown"
+                row["content"] = rng.choice(("unknown", "unknown", f"lacks: {' '.join(columns)}"))
 
 
 def set_clocks_wrong(rng: Random, rows: Rows) -> None:
