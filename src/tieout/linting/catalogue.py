@@ -84,6 +84,14 @@ metrics.recording.level num.standby.replicas num.stream.threads poll.ms probing.
 processing.exception.handler request.timeout.ms retry.backoff.ms rocksdb.config.setter state.cleanup.delay.ms
 state.dir statestore.cache.max.bytes task.timeout.ms topology.optimization upgrade.from security.protocol
 """
+_FLINK: Final = """
+connector format topic topic-pattern high-availability restart-strategy rest.port rest.address
+properties.bootstrap.servers properties.group.id scan.startup.mode
+"""
+_SPARK: Final = """
+kafka.bootstrap.servers subscribe subscribePattern assign endingOffsets maxOffsetsPerTrigger minPartitions
+includeHeaders topic
+"""
 _NAMES: Final = {
     "producer": _CLIENT + _PRODUCER,
     "consumer": _CLIENT + _CONSUMER,
@@ -91,8 +99,8 @@ _NAMES: Final = {
     "connect": _CONNECT,
     "connector": _CONNECTOR,
     "streams": _STREAMS,
-    "flink": "connector format topic topic-pattern high-availability restart-strategy",
-    "spark": "subscribe subscribePattern assign endingOffsets maxOffsetsPerTrigger minPartitions includeHeaders topic",
+    "flink": _FLINK,
+    "spark": _SPARK,
     "storm": "nimbus.seeds storm.local.dir storm.zookeeper.servers supervisor.slots.ports",
     "pulsar": "brokerServicePort zookeeperServers metadataStoreUrl clusterName serviceUrl subscriptionName",
     "activemq": "brokerURL brokerName",
@@ -131,6 +139,28 @@ _FAMILIES: Final = {
     "activemq": ("wireFormat.", "transport."),
 }  # fmt: skip
 """How names of settings begin, where there are too many, or users choose their ends; those without a dot have none."""
+
+_TELLING_FAMILIES: Final = {
+    "producer": ("ssl.", "sasl."),
+    "consumer": ("ssl.", "sasl."),
+    "broker": ("listener.name.", "log.cleaner.", "remote.log.", "zookeeper."),
+    "connect": ("config.storage.", "offset.storage.", "status.storage.", "listeners.https."),
+    "connector": ("transforms.", "errors.", "topic.creation.", "producer.override.", "consumer.override."),
+    "streams": ("main.consumer.", "restore.consumer.", "global.consumer."),
+    "flink": (
+        "jobmanager.",
+        "taskmanager.",
+        "execution.",
+        "state.backend",
+        "parallelism.",
+        "restart-strategy.",
+    ),
+    "spark": ("spark.",),
+    "storm": ("topology.", "storm.", "nimbus.", "supervisor."),
+    "pulsar": ("managedLedger", "bookkeeper", "brokerService", "loadBalancer", "transactionCoordinator"),
+    "activemq": ("wireFormat.",),
+}
+"""Beginnings that no other program's settings have at the top of a file."""
 
 _OTHER_WORDS: Final = {
     "producer": {"transactionidprefix": "transactional.id", "requiredacks": "acks"},
@@ -220,4 +250,4 @@ def is_telling_alone(section: str, name: str) -> bool:
     """Return whether one such setting at the top of a file says that the file is one of the part's."""
     if name in _COMMON:
         return name in ("topics", "group.id", "security.protocol")
-    return is_exact(section, name) and not name.startswith(("metrics.", "socket.", "go."))
+    return name in names_of(section) or name.startswith(_TELLING_FAMILIES[section])

@@ -27,6 +27,9 @@ _ANY_CASE: Final = {
 _RETENTION: Final = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 """Settings that say `retention.ms` in another unit, the one that counts first."""
 
+_TRUTHS: Final = ("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store", "journalSyncData")
+"""Settings that some programs take in more words than true and false."""
+
 _WORDS: Final = {
     "-1": {"acks": "all"},
     "largest": {"auto.offset.reset": "latest"},
@@ -34,10 +37,8 @@ _WORDS: Final = {
     "smallest": {"auto.offset.reset": "earliest"},
     "beginning": {"auto.offset.reset": "earliest"},
     "error": {"auto.offset.reset": "none"},
-    "t": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "true"),
-    "f": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "false"),
-    "1": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "true"),
-    "0": dict.fromkeys(("enable.idempotence", "enable.auto.commit", "enable.auto.offset.store"), "false"),
+    **{word: dict.fromkeys(_TRUTHS, "true") for word in ("t", "1", "yes", "on", "y")},
+    **{word: dict.fromkeys(_TRUTHS, "false") for word in ("f", "0", "no", "off", "n")},
 }
 """Values that mean the same as another."""
 

@@ -60,6 +60,9 @@ _NAME: Final = Kind("a name", lambda _: True, is_free=True)
 """Text of which only that it is there matters to a rule."""
 
 _TRUTH: Final = _one_of("true", "false", in_any_case=True)
+_LOOSE_TRUTH: Final = _one_of(
+    "true", "false", "yes", "no", "on", "off", "t", "f", "y", "n", "1", "0", in_any_case=True
+)
 _LEVELS: Final = ("read_committed", "read_uncommitted")
 _LEVEL: Final = _one_of(*_LEVELS)
 _DURATION_KIND: Final = _matching("a duration, such as 10 s", _DURATION)
@@ -226,7 +229,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "sendTimeoutMs": _all(_whole(0)),
         "topic": _all(_ANY),
         "ttlDurationDefaultInSeconds": _all(_whole(0)),
-        "journalSyncData": _all(_TRUTH),
+        "journalSyncData": _all(_LOOSE_TRUTH),
         "managedLedgerDefaultAckQuorum": _all(_whole(1, _INT)),
         "acknowledgmentAtBatchIndexLevelEnabled": _all(_TRUTH),
         "subscriptionType": _all(

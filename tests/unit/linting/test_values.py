@@ -90,7 +90,7 @@ TAKEN = [
     ("flink", "execution.checkpointing.interval: 60000, sink.delivery-guarantee: EXACTLY_ONCE"),
     ("spark", 'startingOffsets: \'{"orders": {"0": 23}}\''),
     ("storm", "processing.guarantee: at_least_once"),
-    ("pulsar", "subscriptionType: key_shared"),
+    ("pulsar", "subscriptionType: key_shared, journalSyncData: 'no'"),
 ]
 PLACEHOLDERS = (
     "${RESET}", "${RESET:latest}", "${env:RESET}", "@reset@", "{{ .Values.reset }}", "{{ reset | default('x') }}",

@@ -163,6 +163,12 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
     ("producer", "application.yml", SPRING, {"acks": "1", "transactional.id": "tx-"}),
     ("streams", "application.yml", SPRING, {"processing.guarantee": "exactly_once_v2"}),
     ("consumer", "application.properties", SPRING_PROPERTIES, READS_COMMITTED),
+    (
+        "consumer",
+        "application.properties",
+        SPRING_PROPERTIES.replace("commit=false", "commit=off"),
+        {"enable.auto.commit": "false"},
+    ),
     ("producer", "application.properties", SPRING_PROPERTIES, {"acks": "1"}),
     ("consumer", "q.properties", QUARKUS, {**READS_COMMITTED, "enable.auto.commit": "false"}),
     ("producer", "q.properties", QUARKUS, {"acks": "1", "bootstrap.servers": "prod:9092"}),
@@ -288,6 +294,14 @@ NOT_UNDERSTOOD = [
     ("broker", "values.yaml", "image: {tag: 3.7}\nreplicaCount: 3\n", "image.tag, replicaCount"),
     ("flink", "flink-conf.yaml", "execution:\n  checkpointing:\n    mode: AT_LEAST_ONCE\n", "mode"),
     ("producer", "empty.yaml", "", "none at all"),
+    (
+        "flink",
+        "job.yaml",
+        "pipeline: {name: x}\nsink: {type: kafka, table: orders}\n",
+        "pipeline.name, sink.type",
+    ),
+    ("connect", "clients.json", '{"producer": {"acks": 1}, "consumer": {"topic": "a"}}', "producer.acks"),
+    ("pulsar", "app.json", '{"consumerGroup": "g", "topicName": "a"}', "consumerGroup, topicName"),
     (
         "consumer",
         "p.json",

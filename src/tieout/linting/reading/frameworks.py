@@ -20,6 +20,14 @@ _PATHS: Final = {
 _MEANINGS: Final = {
     "isolation.level": {"readcommitted": "read_committed", "readuncommitted": "read_uncommitted"},
     "acks": {"leader": "1", "none": "0", "all": "all"},
+    "enable.auto.commit": {
+        "yes": "true",
+        "on": "true",
+        "1": "true",
+        "no": "false",
+        "off": "false",
+        "0": "false",
+    },
     "auto.offset.reset": {"latest": "latest", "earliest": "earliest", "none": "none", "error": "error"},
 }
 """Words of frameworks, and of .NET, that mean a value; without case and separators."""
