@@ -127,6 +127,10 @@ STANDING: Final = frozenset(
 """Classes whose breaks stand by themselves, of a position, a commit or a transaction (taxonomy section 3)."""
 
 
+SET_ASIDE_AND_DELIVERED: Final = "set_aside_and_delivered"
+"""The flag of a message that took effect and was set aside as well, or was set aside twice."""
+
+
 class Locus(StrEnum):
     """Where on the way from producer to sink a break happened; the value is printed."""
 

@@ -11,7 +11,16 @@ from enum import StrEnum
 from typing import Any, Final
 
 from tieout.contracts import Contract
-from tieout.model import BreakClass, CheckResult, CheckStatus, Guarantee, Ledger, Severity, Verdict
+from tieout.model import (
+    SET_ASIDE_AND_DELIVERED,
+    BreakClass,
+    CheckResult,
+    CheckStatus,
+    Guarantee,
+    Ledger,
+    Severity,
+    Verdict,
+)
 
 
 class Effect(StrEnum):
@@ -50,6 +59,7 @@ _MATRIX: Final[Mapping[str, tuple[Effect, Effect, Effect]]] = {
     BreakClass.LOG_TRUNCATION: (Effect.WARNED, Effect.BROKEN, Effect.BROKEN),
     BreakClass.LATE: _BUDGETED,
     "OVERDUE": _BUDGETED,
+    SET_ASIDE_AND_DELIVERED: (Effect.REPORTED, Effect.REPORTED, Effect.WARNED),
 }
 """Per class or flag its effect under at_most_once, at_least_once, exactly_once; ordering decides the rest."""
 

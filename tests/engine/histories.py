@@ -9,9 +9,15 @@ Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window 
 Positions are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own
 time, `done` completed_at, `pos` position, `part` partition, `to` intended_partition, `out` outcome, `hash`
 payload_hash, `key` key_hash, `tx` transaction_id, `state` transaction_state, `seq` sequence, `session`
-producer_session, `group` consumer_group, `next` committed_offset, `ts` record_timestamp, `control` is_control;
+producer_session, `group` consumer_group, `next` committed_offset, `taken` taken_at (when a table of positions said so,
+for rows without a time), `ts` record_timestamp, `control` is_control;
 canonical names are accepted too. A row with an id has the payload hash `h-<id>` unless `hash` says otherwise. What a
 row leaves out is null, but attempts are acked in session s1 of producer p1.
+
+`state` is what the log says of a record's transaction, and what a row of `filtered`, `dead_letters` or `staged` says of
+its own: `none` or left out, `committed`, `aborted` or `open`. Only committed rows, and those in no transaction, set a
+message aside; `open` also stands for what lies above the last stable offset of the topic that sets aside. In a fan-out
+by key their `effect_key` says which effect they stand for; without it they stand for all of their message.
 
 `bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out:
 from offset 0 to just above the last record, observed at the end of the grace; what a row itself says of them stands.
@@ -59,6 +65,7 @@ _SHORT: Final = {
     "session": "producer_session",
     "group": "consumer_group",
     "next": "committed_offset",
+    "taken": "taken_at",
     "ts": "record_timestamp",
     "control": "is_control",
     "part": "partition",
@@ -74,7 +81,7 @@ _TIME_OF: Final = {
     Ledger.DEAD_LETTERS: "at",
     Ledger.STAGED: "at",
 }
-_TIMES: Final = {*_TIME_OF.values(), "completed_at", "record_timestamp", "observed_at"}
+_TIMES: Final = {*_TIME_OF.values(), "completed_at", "record_timestamp", "observed_at", "taken_at"}
 _WITH_PAYLOAD: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
 _NOTATION: Final = {
     ledger: frozenset({time, "message_id", "topic", "partition", "offset", "outcome", "payload_hash"})

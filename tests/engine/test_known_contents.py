@@ -103,7 +103,7 @@ def test_the_statement_says_of_how_many_rows_a_content_is_unknown(spark: SparkSe
     coverage = replace(sent.coverage, unknown=(("key_hash", 1), ("header_hash", 1)), rows=3)
     told = replace(scope, evidence={**scope.evidence, Ledger.PRODUCED: replace(sent, coverage=coverage)})
 
-    assert limits_of(told) == [
+    assert limits_of(told, {}) == [
         "produced: key_hash is unknown in 1 of 3 rows: there CORRUPTED_KEY is not judged"
     ]
-    assert limits_of(scope) == []
+    assert limits_of(scope, {}) == []

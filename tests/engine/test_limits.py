@@ -25,7 +25,19 @@ def test_the_statement_carries_what_nobody_could_see(terms: dict[str, Any], word
     """Each term that hides something has its sentence, and only those have one."""
     contract = contract_for([Ledger.PRODUCED, Ledger.DELIVERED], terms)
 
-    limits = limits_of(Scope(contract, WINDOW, {}))
+    limits = limits_of(Scope(contract, WINDOW, {}), {})
 
     assert len(limits) == len(words)
     assert all(word in limit for word, limit in zip(words, limits, strict=True))
+
+
+def test_the_statement_says_how_many_were_delivered_and_set_aside() -> None:
+    """The flag has its sentence wherever it stands, and no other flag has."""
+    contract = contract_for([Ledger.PRODUCED, Ledger.DELIVERED], {})
+
+    limits = limits_of(Scope(contract, WINDOW, {}), {"set_aside_and_delivered": 3, "LATE": 1})
+
+    assert limits == [
+        "3 messages took effect and were filtered or dead-lettered as well, or were so twice: "
+        "flag set_aside_and_delivered"
+    ]

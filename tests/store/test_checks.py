@@ -70,6 +70,7 @@ WARNED_CLASSES = [
     *((AMO, name, "log_damaged") for name in ("LOG_IDENTITY_CONFLICT", "LOG_TRUNCATION")),
     (AMO, "REDELIVERY", "redelivery"),
     (EO, "LOG_DUPLICATE", "log_duplicate"),
+    (EO, "set_aside_and_delivered", "set_aside_and_delivered"),
 ]
 
 TOLERATED_CLASSES = [

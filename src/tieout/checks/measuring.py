@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from great_expectations.expectations import UnexpectedRowsExpectation
 
 from tieout.checks.parameters import UNLIMITED
-from tieout.model import BreakClass
+from tieout.model import SET_ASIDE_AND_DELIVERED, BreakClass
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ COUNT_COLUMNS: Final = (
 )
 """The counts of one row of tieout.statement_partition."""
 
-COUNTED_NAMES: Final = frozenset({*BreakClass, "OVERDUE", "POSSIBLE_DUPLICATE"})
+COUNTED_NAMES: Final = frozenset({*BreakClass, "OVERDUE", "POSSIBLE_DUPLICATE", SET_ASIDE_AND_DELIVERED})
 """What a rule can ask for of tieout.statement_count: the classes, and flags that are no class."""
 
 _IS_COMPLETE: Final = """(

@@ -13,7 +13,7 @@ _PLACE: Final = ("topic", "topic_id", "partition", "offset")
 CONTENT_COLUMNS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp")
 """What a message carries that must not change on its way."""
 _CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp", "content")
-_SET_ASIDE: Final = ("message_id", *_PLACE, "payload_hash", "at", "reason")
+_SET_ASIDE: Final = ("message_id", *_PLACE, "payload_hash", "effect_key", "at", "reason", "transaction_state")
 _DELIVERED: Final = (
     "message_id",
     "producer_session",
@@ -77,6 +77,7 @@ CANONICAL_COLUMNS: Final[dict[Ledger, tuple[str, ...]]] = {
         "leader_epoch",
         "generation",
         "committed_at",
+        "taken_at",
         "metadata",
     ),
     Ledger.FILTERED: _SET_ASIDE,

@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.asserting import placed_reads
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import NEVER, POSITION
 from tieout.engine.materialising import materialised
@@ -51,9 +52,8 @@ def record_claims(records: DataFrame) -> DataFrame:
 
 
 def read_claims(scope: Scope, reads: DataFrame, attempts: DataFrame) -> DataFrame:
-    """Return a claim for each position at which the group was given a message; what nobody attempted claims nothing."""
-    is_told = F.col("offset").isNotNull() & F.col("has_identity") & ~F.col("is_ambiguous")
-    ours = reads.filter(is_told & F.col("effect_state").isin("ok", "again"))
+    """Return a claim for each position at which a read shows a message; what nobody attempted claims nothing."""
+    ours = placed_reads(reads).filter(F.col("has_identity") & ~F.col("is_ambiguous"))
     attempted = ours.join(attempts.select("key").distinct(), "key", how="left_semi")
     session = _session(scope, attempted)
     return _claims(attempted, rank=F.lit(_READ), name=F.col(scope.identity_column), session=session)

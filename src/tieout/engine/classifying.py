@@ -16,9 +16,9 @@ from tieout.engine.classes.duplicates import has_further_effects, is_inherited
 from tieout.engine.classes.phantoms import is_aborted_effect, is_orphan
 from tieout.engine.classes.settled import is_overdue
 from tieout.engine.known_contents import SIDES
-from tieout.engine.multiplicity import may_be_doubled
+from tieout.engine.multiplicity import is_accounted_twice, may_be_doubled
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass
+from tieout.model import SET_ASIDE_AND_DELIVERED, BreakClass
 
 # These say that nothing went wrong: they are a class, never a flag beside another.
 _DISPOSITION_ONLY: Final[frozenset[BreakClass]] = frozenset(
@@ -86,6 +86,7 @@ def _flags(scope: Scope) -> Column:
         "EXPIRED": (F.col("disposition") == "lost") & F.col("is_expired"),
         "inherited": has_further_effects(scope) & is_inherited(scope),
         "partial": (F.col("disposition") == "lost") & (F.col("effect_rows") > 0),
+        SET_ASIDE_AND_DELIVERED: is_accounted_twice(scope),
         "COMMIT_AHEAD": (F.col("disposition") == "lost") & F.col("is_committed_ahead"),
     }
     named = F.array(*[F.when(F.coalesce(holds, F.lit(False)), name) for name, holds in extras.items()])

@@ -16,7 +16,7 @@ from tieout.engine.incarnations import name_of
 from tieout.engine.keys import PLACE
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Identity, Ledger
+from tieout.model import SET_ASIDE_AND_DELIVERED, BreakClass, Identity, Ledger
 
 _DATED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ})
 
@@ -111,6 +111,10 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     missing = {rule.name: rule.missing(scope) for rule in MESSAGE_RULES}
     missing |= {name: missing_for(scope, needs) for name, needs in _STANDING_NEEDS.items()}
     missing[BreakClass.LOST] = _missing_for_losses(scope)
+    if scope.has(Ledger.COMMITTED, "taken_at"):
+        missing[BreakClass.COMMIT_OUT_OF_RANGE] = missing_for(scope, _OUT_OF_RANGE_NEEDS)
+    if scope.has(Ledger.READ, "partition", "offset"):
+        missing[BreakClass.LOG_IDENTITY_CONFLICT] = None
     ordered = ((scope.reader_ledger, ("consumer_id", "generation", "processed_at")),)
     missing[BreakClass.REORDER_CONSUMER] = missing_for(scope, ordered)
     if scope.contract.ordering == "key":
@@ -134,14 +138,28 @@ def _missing_for_losses(scope: Scope) -> str | None:
     return " or ".join(map(str, telling))
 
 
-def limits_of(scope: Scope) -> list[str]:
-    """Return what the contract's terms hide whatever the evidence: sentences that the statement carries."""
+def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
+    """Return what the verdict does not say: sentences that the statement carries.
+
+    They name what the contract's terms hide whatever the evidence, and what was found that no class is for; `flags` are
+    the statement's.
+    """
     limits = []
+    doubly = flags.get(SET_ASIDE_AND_DELIVERED, 0)
+    if doubly:
+        limits.append(
+            f"{doubly} messages took effect and were filtered or dead-lettered as well, or were so twice: "
+            f"flag {SET_ASIDE_AND_DELIVERED}"
+        )
     if scope.contract.identity == Identity.CONTENT:
         limits.append(
             "identity: content: a loss that an equal duplicate cancels is invisible, and which of several "
             "equal messages was lost, late or doubled is not known"
         )
+        if scope.sets_aside:
+            limits.append(
+                "identity: content: that a message took effect and was set aside as well is not seen"
+            )
     if scope.contract.multiplicity.count is not None:
         limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
     return [*limits, *_unknown_contents(scope)]
@@ -165,6 +183,10 @@ _COMPARING: Final[Mapping[str, BreakClass]] = {
     "header_hash": BreakClass.CORRUPTED_HEADER,
     "record_timestamp": BreakClass.CORRUPTED_TIMESTAMP,
 }
+
+_OBSERVED_END: Final = (Ledger.LOG, ("end_offset", "observed_at"))
+_OUT_OF_RANGE_NEEDS: Final = ((Ledger.COMMITTED, ("committed_offset", "partition")), _OBSERVED_END)
+"""What tells a position outside the log where it is known when the table of positions was taken."""
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
     BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
@@ -172,7 +194,7 @@ _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ..
     BreakClass.SKIPPED: SKIPPED_NEEDS,
     BreakClass.COMMIT_OUT_OF_RANGE: (
         (Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),
-        (Ledger.LOG, ("end_offset", "observed_at")),
+        _OBSERVED_END,
     ),
     BreakClass.LOG_IDENTITY_CONFLICT: ((Ledger.PRODUCED, ("partition", "offset")),),
     BreakClass.LOG_TRUNCATION: ((Ledger.LOG, ()), (Ledger.PRODUCED, ("partition", "offset"))),

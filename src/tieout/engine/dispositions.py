@@ -12,7 +12,7 @@ from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE
 from tieout.engine.log_facts import with_log_facts
 from tieout.engine.materialising import materialised
-from tieout.engine.multiplicity import is_in_doubt, is_whole
+from tieout.engine.multiplicity import is_in_doubt, is_set_aside_whole, is_whole
 from tieout.engine.pairing import with_equals_elsewhere
 from tieout.engine.positions import frontier_of, with_first_cover
 from tieout.engine.scope import Scope
@@ -63,6 +63,7 @@ def _is_committed_ahead(scope: Scope) -> Column:
     if Ledger.COMMITTED not in scope.evidence:
         return F.lit(False)
     is_open = F.col("disposition").isin("lost", "in_flight") & (F.col("effect_rows") == 0)
+    is_open &= ~may_be_set_aside()
     if scope.contract.identity == Identity.CONTENT:
         is_open &= ~F.col("may_be_elsewhere")
     is_complete = F.exists("covers", lambda cover: is_accounted_after(scope, cover["committed_at"]))
@@ -272,6 +273,11 @@ def _any(condition: Column) -> Column:
     return F.coalesce(F.bool_or(condition), F.lit(False))
 
 
+def may_be_set_aside() -> Column:
+    """Return whether an open transaction would set the message aside if it were committed."""
+    return F.col("open_set_aside_rows") > 0
+
+
 def _is_old_enough(scope: Scope) -> Column:
     """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
     sent_at = F.col("first_attempt.at")
@@ -327,9 +333,10 @@ def _disposition(scope: Scope) -> Column:
     """Return the first disposition that holds for an accepted message."""
     held = (
         F.when(is_whole(scope), "delivered")
-        .when(F.coalesce("is_dead_lettered", F.lit(False)), "dead_lettered")
-        .when(F.coalesce("is_filtered", F.lit(False)), "filtered")
+        .when(F.coalesce("is_dead_lettered", F.lit(False)) & is_set_aside_whole(scope), "dead_lettered")
+        .when(F.coalesce("is_filtered", F.lit(False)) & is_set_aside_whole(scope), "filtered")
         .when(is_in_doubt(scope) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
+        .when(may_be_set_aside(), F.when(F.col("is_due"), "unverifiable").otherwise("in_flight"))
         .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
         .when(F.col("is_due"), "lost")
         .otherwise("in_flight")

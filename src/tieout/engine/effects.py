@@ -40,6 +40,17 @@ def consumer_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
     )
 
 
+def set_aside_rows_of(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return the rows of `filtered`, `dead_letters` or `staged`, with `effect_state` in {ok, unknown, none}.
+
+    Like an output, a row counts only where a reader of committed data sees it: one of an aborted transaction is none,
+    one of an open transaction may become one. A row that says nothing of a transaction is in none.
+    """
+    own = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    state = F.when(own == "aborted", "none").when(own == "open", "unknown").otherwise("ok")
+    return scope.rows(ledger).withColumn("effect_state", state)
+
+
 def _with_sink_states(scope: Scope, ledger: Ledger, rows: DataFrame) -> DataFrame:
     """Return rows with `sink_state`, their sink transaction's: what the row says, else what another row of it says.
 
@@ -197,6 +208,7 @@ def with_message_keys(
             F.when(owner_fits, F.col("held_state")).alias("held_state"),
             F.when(owner_fits, F.col("held_until")).alias("open_until"),
             F.when(owner_fits, F.col("held_at")).alias("held_at"),
+            F.coalesce(F.col("held_state") == "aborted", F.lit(False)).alias("is_of_aborted"),
             "is_ambiguous",
         )
     )

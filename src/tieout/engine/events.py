@@ -23,7 +23,7 @@ _EVENT_COLUMNS: Final = (
     "held_state", "held_at", "open_until", "is_visible",
     "payload_hash", "key_hash", "header_hash", "record_timestamp", NULLS, LACKING,
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
-    "broker_producer_id", "is_log_append", "says_failed", "is_contradicted",
+    "broker_producer_id", "is_log_append", "says_failed", "is_contradicted", "is_of_aborted",
 )  # fmt: skip
 
 
@@ -66,16 +66,20 @@ def consumer_events(rows: DataFrame, kind: str) -> DataFrame:
     )
 
 
-def aside_events(rows: DataFrame, kind: str) -> DataFrame:
+def aside_events(scope: Scope, rows: DataFrame, kind: str) -> DataFrame:
     """Return rows of `filtered`, `dead_letters` or `staged` as events."""
-    return _events(rows, kind, at=F.col("at"))
+    if fans_out(scope):
+        rows = rows.withColumn("effect_round", F.lit(None).cast("bigint"))
+    return _events(rows, kind, at=F.col("at"), state=F.col("effect_state"))
 
 
 def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     """Return rows in the columns every event has; what a ledger does not know is null."""
     chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
     truths = ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered")
-    types = dict.fromkeys((*truths, "is_log_append", "says_failed", "is_contradicted"), "boolean")
+    types = dict.fromkeys(
+        (*truths, "is_log_append", "says_failed", "is_contradicted", "is_of_aborted"), "boolean"
+    )
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")
     types |= dict.fromkeys((NULLS, LACKING), "int")

@@ -13,10 +13,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tieout.contracts.columns import CONTENT_COLUMNS
+from tieout.engine.asserting import shows_position
 from tieout.engine.events import ATTEMPT, DEAD_LETTER, EFFECT, FILTERED, READ, RECORD, STAGED
 from tieout.engine.keys import NEVER, TRANSACTION
 from tieout.engine.known_contents import LACKING, NULLS, SHOWING, SIDES
-from tieout.engine.multiplicity import fan_out_facts, fans_out
+from tieout.engine.multiplicity import fan_out_facts, fans_out, set_aside_key_facts
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
@@ -59,7 +60,6 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
     """Return the facts that rules ask for, given which kinds of events there are."""
     has_records, has_reads = RECORD in kinds, READ in kinds
     names_intended = scope.has(Ledger.PRODUCED, "intended_partition")
-    aside = {"is_filtered": FILTERED, "is_dead_lettered": DEAD_LETTER, "is_staged": STAGED}
     return [
         (True, _attempt_facts(scope)),
         (names_intended, _intention_facts()),
@@ -68,7 +68,10 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
         (True, _effect_facts(scope)),
         (has_reads, _read_facts()),
         (has_records or has_reads, {"open_seen_at": _open_seen_at(scope, _is_effect(scope))}),
-        *[(kind in kinds, {name: F.bool_or(_is(kind))}) for name, kind in aside.items()],
+        (FILTERED in kinds, {"is_filtered": F.bool_or(_is(FILTERED) & (F.col("state") == "ok"))}),
+        (DEAD_LETTER in kinds, {"is_dead_lettered": F.bool_or(_is(DEAD_LETTER) & (F.col("state") == "ok"))}),
+        (STAGED in kinds, {"is_staged": F.bool_or(_is(STAGED))}),
+        (FILTERED in kinds or DEAD_LETTER in kinds, _set_aside_facts(scope)),
         *_known_contents(scope),
     ]
 
@@ -138,6 +141,20 @@ def _record_facts() -> dict[str, Column]:
     }
 
 
+def _is_set_aside_row() -> Column:
+    return _is(FILTERED) | _is(DEAD_LETTER)
+
+
+def _set_aside_facts(scope: Scope) -> dict[str, Column]:
+    """Return how many rows set the message aside, and how many would if their transaction had been committed."""
+    row, state = _is_set_aside_row(), F.col("state")
+    return set_aside_key_facts(scope, row & (state == "ok")) | {
+        "set_aside_rows": F.count_if(row & (state == "ok")),
+        "open_set_aside_rows": F.count_if(row & (state == "unknown")),
+        "aborted_set_aside_rows": F.count_if(row & (state == "none")),
+    }
+
+
 def _effect_kind(scope: Scope) -> str:
     has_effects = scope.effect_ledger == Ledger.DELIVERED or scope.contract.identity == Identity.CONTENT
     return EFFECT if has_effects else READ
@@ -164,7 +181,9 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
         ),
         "effect_seen_at": F.coalesce(F.min(_when(effect & inside, at)), F.min(_when(effect, at))),
         "is_ambiguous": F.coalesce(
-            F.bool_or(F.col("is_ambiguous") & (is_possible | F.col("kind").isin(FILTERED, DEAD_LETTER))),
+            F.bool_or(
+                F.col("is_ambiguous") & (is_possible | (_is_set_aside_row() & (F.col("state") != "none")))
+            ),
             F.lit(False),
         ),
         "first_effect_at": F.min(_when(effect, at)),
@@ -200,6 +219,7 @@ def _origin_facts(scope: Scope) -> dict[str, Column]:
 def _read_facts() -> dict[str, Column]:
     return {
         "reads": F.count_if(_was_given() & F.col("offset").isNotNull()),
+        "placed_reads": F.count_if(_is(READ) & shows_position()),
         "was_handed": F.coalesce(F.bool_or(_was_handed()), F.lit(False)),
         "is_read_committed": F.bool_or(_is(READ) & F.col("is_committed_read")),
     }
@@ -236,7 +256,7 @@ def _open_seen_at(scope: Scope, effect: Column) -> Column:
 def sets_of(scope: Scope, kinds: Collection[str]) -> Groups:
     """Return the values of which a message keeps the distinct ones; null in an event that has none."""
     attempt, state, placed = _is(ATTEMPT), F.col("state"), F.col("offset").isNotNull()
-    asserts = placed & ((attempt & (state != "failed")) | _is_written() | (_is(READ) & (state != "none")))
+    asserts = placed & ((attempt & (state != "failed")) | _is_written() | (_is(READ) & shows_position()))
     has_records, effect = RECORD in kinds, _is_effect(scope)
     names_intended = scope.has(Ledger.PRODUCED, "intended_partition")
     names_readers = any(scope.has(scope.effect_ledger, name) for name in ("consumer_id", "generation"))

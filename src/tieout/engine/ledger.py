@@ -59,8 +59,10 @@ _SET_ASIDE: Final[dict[str, DataType]] = {
     "message_id": _STRING,
     **_PLACE,
     "payload_hash": _STRING,
+    "effect_key": _STRING,
     "at": _TIME,
     "reason": _STRING,
+    "transaction_state": _STRING,
 }
 
 _COLUMNS: Final[dict[Ledger, dict[str, DataType]]] = {
@@ -116,6 +118,7 @@ _COLUMNS: Final[dict[Ledger, dict[str, DataType]]] = {
         "leader_epoch": _INT,
         "generation": _LONG,
         "committed_at": _TIME,
+        "taken_at": _TIME,
         "metadata": _STRING,
     },
     Ledger.FILTERED: _SET_ASIDE,

@@ -20,6 +20,7 @@ from tieout.engine.dispositions import disposed, with_first_records
 from tieout.engine.effects import (
     consumer_rows_of,
     reused_ids_of,
+    set_aside_rows_of,
     with_first_reads,
     with_message_keys,
     with_record_keys,
@@ -47,7 +48,8 @@ _ASIDE = {
 class Matched:
     """The evidence with every row tied to a message: what rules, statement and proof are made from.
 
-    `keyed` holds per ledger its rows with `key`; `messages` one row a message with its disposition.
+    `keyed` holds per ledger its rows with `key`; `messages` one row a message with its disposition. `reads` have the
+    keys of what lies at their positions, which by content are not those of the messages that they are effects of.
     """
 
     messages: DataFrame
@@ -56,6 +58,7 @@ class Matched:
     bounds: DataFrame | None
     commits: DataFrame | None
     progress: DataFrame
+    reads: DataFrame | None = None
 
 
 def matched(scope: Scope) -> Matched:
@@ -90,7 +93,7 @@ def matched(scope: Scope) -> Matched:
         superseding = superseding_of(scope, records, attempts, bounds)
     judged = disposed(scope, messages, bounds, superseding, held, progress, may_share_ids=reused is not None)
     judged = with_first_records(scope, judged, attempts, records, bounds)
-    return Matched(judged, keyed, log, bounds, commits, progress)
+    return Matched(judged, keyed, log, bounds, commits, progress, at_position.get(Ledger.READ))
 
 
 def log_of(scope: Scope) -> tuple[DataFrame | None, DataFrame | None]:
@@ -138,7 +141,9 @@ def _others(
             owners = owners_of(scope, [*claims, read_claims(scope, keyed[ledger], attempts)])
     for ledger in _ASIDE:
         if ledger in scope.evidence:
-            keyed[ledger] = materialised(with_message_keys(scope, scope.rows(ledger), owners, reused))
+            keyed[ledger] = materialised(
+                with_message_keys(scope, set_aside_rows_of(scope, ledger), owners, reused)
+            )
     return keyed
 
 
@@ -147,11 +152,15 @@ def _paired(scope: Scope, at_position: Mapping[Ledger, DataFrame]) -> dict[Ledge
     keyed, attempts = dict(at_position), at_position[Ledger.PRODUCED]
     effects = materialised(with_content_keys(scope, keyed[scope.effect_ledger], attempts))
     keyed[scope.effect_ledger] = effects
-    accounted = effects.filter(F.col("effect_state").isin("ok", "unknown"))
-    for ledger in (Ledger.DEAD_LETTERS, Ledger.FILTERED):
-        if ledger in scope.evidence:
-            attempts = attempts.join(accounted.select("key").distinct(), "key", how="left_anti")
-            accounted = keyed[ledger] = materialised(with_set_aside_keys(keyed[ledger], attempts))
+    accounting = effects.filter(F.col("effect_state").isin("ok", "unknown"))
+    for state in ("ok", "unknown", "none"):
+        for ledger in (Ledger.DEAD_LETTERS, Ledger.FILTERED):
+            if not (scope.has(ledger, "transaction_state") or (state == "ok" and ledger in scope.evidence)):
+                continue
+            attempts = attempts.join(accounting.select("key").distinct(), "key", how="left_anti")
+            rows, is_asked = keyed[ledger], F.col("effect_state") == state
+            accounting = materialised(with_set_aside_keys(rows.filter(is_asked), attempts))
+            keyed[ledger] = rows.filter(~is_asked).unionByName(accounting)
     return keyed
 
 
@@ -185,4 +194,4 @@ def _events(
         covered = with_log_coverage(scope, read, bounds).withColumnRenamed("is_covered", "is_log_covered")
         found[events.READ] = events.consumer_events(covered.drop("done_at"), events.READ)
     aside = {kind: keyed[ledger] for ledger, kind in _ASIDE.items() if ledger in keyed}
-    return found | {kind: events.aside_events(rows, kind) for kind, rows in aside.items()}
+    return found | {kind: events.aside_events(scope, rows, kind) for kind, rows in aside.items()}

@@ -53,6 +53,41 @@ def fan_out_facts(scope: Scope, effect: Column, doubtful: Column, attempt: Colum
     }
 
 
+def set_aside_key_facts(scope: Scope, row: Column) -> dict[str, Column]:
+    """Return which effects of a message were set aside; nothing where its effects have no keys.
+
+    `row` says whether an event sets its message aside.
+    """
+    if scope.contract.multiplicity.effect_key is None:
+        return {}
+    name = F.col("effect_key")
+    return {
+        "set_aside_keys": F.collect_list(F.when(row, name)),
+        "keyless_set_aside_rows": F.count_if(row & name.isNull()),
+    }
+
+
+def is_set_aside_whole(scope: Scope) -> Column:
+    """Return whether what sets a message aside accounts for every effect it lacks; a row without key does for all."""
+    if scope.contract.multiplicity.effect_key is None:
+        return F.lit(True)
+    lacking = F.array_except(F.array_except("sent_effect_keys", "effect_keys"), F.col("set_aside_keys"))
+    return (F.col("keyless_set_aside_rows") > 0) | (F.size(lacking) == 0)
+
+
+def is_accounted_twice(scope: Scope) -> Column:
+    """Return whether one effect is there and set aside as well, or was set aside twice."""
+    rows, multiplicity = F.col("set_aside_rows"), scope.contract.multiplicity
+    if not fans_out(scope):
+        return (rows > 1) | ((rows > 0) & (F.col("effect_rows") > 0))
+    if multiplicity.count is not None:
+        return (rows > 0) & (F.least("effect_rows", F.lit(multiplicity.count)) + rows > multiplicity.count)
+    keys = F.col("set_aside_keys")
+    is_doubled = F.arrays_overlap(keys, "effect_keys") | (F.size(F.array_distinct(keys)) < F.size(keys))
+    # Where all the effects that were sent are there, a row is one too many, whatever its key.
+    return is_doubled | ((rows > 0) & (F.size("sent_effect_keys") > 0) & is_whole(scope))
+
+
 def is_whole(scope: Scope) -> Column:
     """Return whether every effect that a message must have is there."""
     is_there, count = F.col("effect_rows") > 0, scope.contract.multiplicity.count

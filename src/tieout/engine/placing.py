@@ -57,7 +57,7 @@ def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
     One write that a read_committed reader was given, or that is committed in the log, proves the whole transaction.
     """
     by_committed_read = F.coalesce("is_read_committed", F.lit(False))
-    plain_read = (F.col("reads") > 0) & (F.size("transactions") == 0)
+    plain_read = (F.col("placed_reads") > 0) & (F.size("transactions") == 0)
     own = (F.col("effect_rows") > 0) | (F.col("written") > 0) | plain_read | by_committed_read
     if not scope.has(Ledger.PRODUCED, "transaction_id"):
         return gathered.withColumn("is_proven", own)

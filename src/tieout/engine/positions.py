@@ -27,7 +27,15 @@ def commits_of(scope: Scope) -> DataFrame | None:
     return (
         scope.rows(Ledger.COMMITTED)
         .filter(scope.is_ours() & F.col("committed_offset").isNotNull())
-        .select(*PLACE, "committed_offset", "committed_at", "generation", "leader_epoch", "consumer_group")
+        .select(
+            *PLACE,
+            "committed_offset",
+            "committed_at",
+            "taken_at",
+            "generation",
+            "leader_epoch",
+            "consumer_group",
+        )
         .distinct()
     )
 

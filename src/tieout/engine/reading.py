@@ -123,9 +123,19 @@ def _opened(
     request = Request(
         spark, ledger, contract.base_dir, now, plain, reach, spec.expressions, contract.group, contents
     )
-    reading = READERS[spec.source.kind](spec.source, request)
+    reading = _with_taking(READERS[spec.source.kind](spec.source, request), ledger)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
     return OpenLedger(contract, window, spec, request, reading, found)
+
+
+def _with_taking(reading: Reading, ledger: Ledger) -> Reading:
+    """Return the reading of a group's positions with when its table was taken in each row, if that is known."""
+    rows, taken_at = reading.rows, reading.taken_at
+    if ledger is not Ledger.COMMITTED or rows is None or taken_at is None:
+        return reading
+    if "taken_at" in [name.lower() for name in rows.columns]:
+        return reading
+    return replace(reading, rows=rows.withColumn("taken_at", F.lit(taken_at)))
 
 
 def _reach_of(window: Window, ledger: Ledger, spec: LedgerSpec) -> Reach | None:

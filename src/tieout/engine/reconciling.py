@@ -179,7 +179,7 @@ def _proved_standing(scope: Scope, messages: DataFrame, found: Matched) -> list[
     standing = [
         *standing_breaks(scope, messages, found),
         *_reorders(scope, messages, found),
-        *_stretches(scope, found),
+        *_stretches(scope, messages, found),
     ]
     by_themselves = materialised(reduce(DataFrame.unionByName, standing))
     if by_themselves.isEmpty():
@@ -223,11 +223,11 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
     return found if beside is None else [beside.computed(rows) for rows in found]
 
 
-def _stretches(scope: Scope, found: Matched) -> list[DataFrame]:
+def _stretches(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
     """Return the stretches of reads and commits that the evidence allows to judge."""
     stretches = []
     if not missing_for(scope, SKIPPED_NEEDS):
-        stretches.append(skipped(scope, found.keyed[Ledger.READ], found.keyed[Ledger.LOG]))
+        stretches.append(skipped(scope, messages, found))
     if found.commits is not None and scope.evidence[Ledger.COMMITTED].coverage.is_sound:
         stretches.append(commit_stale(scope, found.commits, found.progress))
     return stretches
@@ -298,7 +298,7 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,
         "not_judged": not_judged_of(scope),
-        "limits": [*limits_of(scope), *numbers.undecided.sentences],
+        "limits": [*limits_of(scope, numbers.flags), *numbers.undecided.sentences],
         "coverage": coverage_of(scope),
         "partitions": numbers.partitions,
         "classes": numbers.classes,

@@ -81,8 +81,12 @@ class Scope:
     @property
     def accounting_ledgers(self) -> tuple[Ledger, ...]:
         """The ledgers whose silence makes a loss: the effects', and the declared ones of what was legally set aside."""
-        aside = (Ledger.FILTERED, Ledger.DEAD_LETTERS)
-        return (self.effect_ledger, *(ledger for ledger in aside if ledger in self.evidence))
+        return (self.effect_ledger, *self.sets_aside)
+
+    @property
+    def sets_aside(self) -> tuple[Ledger, ...]:
+        """The declared ledgers of what was legally set aside."""
+        return tuple(ledger for ledger in (Ledger.FILTERED, Ledger.DEAD_LETTERS) if ledger in self.evidence)
 
     @property
     def reader_ledger(self) -> Ledger:

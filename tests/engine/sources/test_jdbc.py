@@ -48,6 +48,25 @@ def _evidence(spark: SparkSession, folder: Path, **spec: Any) -> Evidence:
     return evidence_of(spark, folder, "delivered", **{"source": _TABLE, **spec})
 
 
+@pytest.mark.parametrize(
+    ("column", "year"), [("", 2026), (", '2020-01-01Z'::timestamptz AS \"TAKEN_AT\"", 2020)]
+)
+def test_positions_stood_when_the_snapshot_was_taken(
+    spark: SparkSession, tmp_path: Path, execute: Execute, column: str, year: int
+) -> None:
+    """A table of positions says what the database had in its snapshot, unless a column says when."""
+    execute("CREATE TABLE analytics.positions (topic text, partition int, committed_offset bigint)")
+    execute("INSERT INTO analytics.positions VALUES ('orders', 0, 7)")
+    query = f"SELECT *{column} FROM analytics.positions"  # noqa: S608 - a column of this test's
+    source = {"kind": "jdbc", "connection": "warehouse", "query": query}
+
+    found = evidence_of(spark, tmp_path, "committed", source=source)
+
+    (row,) = found.rows.collect()
+    assert (row["committed_offset"], row["committed_at"], row["taken_at"].year >= year) == (7, None, True)
+    assert (row["taken_at"].year == 2020) is bool(column)
+
+
 def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
     """Line breaks, quotes, backslashes, empty texts and nulls, bytes, microseconds and big numbers survive."""
     execute(

@@ -292,6 +292,32 @@ def test_an_output_topic_s_positions_are_not_taken_for_the_message_s(spark: Spar
     }
 
 
+@pytest.mark.parametrize("ledger", ["dead_letters", "filtered", "staged"])
+@pytest.mark.parametrize("kind", ["kafka_segments", "kafka_dump_log"])
+def test_what_sets_aside_shows_what_readers_of_committed_data_see(
+    spark: SparkSession, ledger: str, kind: str
+) -> None:
+    """Aborted records are told apart, and what lies above the last stable offset is open, in whatever state it is."""
+    source = (
+        _source(partitions=2)
+        if kind == "kafka_segments"
+        else {"kind": kind, "path": "text/payments-0.dump.txt"}
+    )
+    found = evidence_of(
+        spark,
+        LOG.parent,
+        ledger,
+        source=source,
+        columns={"message_id": ID, "offset": "source_offset", "partition": "source_partition"},
+    )
+
+    states = {row["offset"]: row["transaction_state"] for row in found.rows.where("partition = 0").collect()}
+    assert {states[offset] for offset in range(6)} == {"none"}
+    assert {states[offset] for offset in (*range(6, 18), *range(32, 44))} == {"committed"}
+    assert {states[offset] for offset in range(19, 31)} == {ABORTED}
+    assert {states[offset] for offset in (45, 46, 47)} == {"open"}
+
+
 def test_it_is_no_evidence_for_reads(spark: SparkSession) -> None:
     """A log does not say who read it."""
     with pytest.raises(SourceError, match="kafka_segments is evidence for one of log, produced, delivered"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tieout.errors import SourceError
 FILES = Path(__file__).parents[2] / "kafka_files"
 TEXT = FILES / "text"
 COPIED = "2026-11-21T19:17:00Z"
+_COPIED_IN_UTC = datetime.fromisoformat(COPIED).replace(tzinfo=None).isoformat()
 _SAME = (
     *(
         "topic",
@@ -187,6 +189,8 @@ def test_positions_are_read_from_every_form(spark: SparkSession, name: str) -> N
     rows = rows_of(found, "consumer_group", "topic", "partition", "committed_offset")
     assert rows == [("payments-loader", "payments", 0, 6), ("payments-loader", "payments", 1, 4)]
     assert "committed_at" not in found.present
+    assert {row["taken_at"].isoformat() for row in found.rows.collect()} == {_COPIED_IN_UTC}
+    assert "taken_at" not in _committed(spark, TEXT, path=name, group="payments-loader").present
     assert found.coverage.complete_until is not None
 
 

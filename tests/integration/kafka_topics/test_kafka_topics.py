@@ -174,6 +174,21 @@ def test_readers_of_committed_data_see_up_to_the_open_transaction(
     assert any("a transaction is open since" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("ledger", [Ledger.DEAD_LETTERS, Ledger.DELIVERED])
+def test_readers_of_all_data_see_which_of_it_is_committed(
+    connected: Served, spark: SparkSession, now: datetime, ledger: Ledger
+) -> None:
+    """Other ledgers that hold what is not committed have the states of transactions, as the log has."""
+    found = read(spark, now, ledger, connection="kafka_plain", topic="orders", isolation="read_uncommitted")
+    states = {
+        bytes(value).decode(): state for value, state in rows_of(found.rows, "value", "transaction_state")
+    }
+    told = [states.get(payload) for payload in PAYLOADS[:18]]
+    committed, aborted, opened = ["committed"] * 4, ["aborted"] * 4, ["open"] * 2
+    assert told == [*committed, *[None] * 4, *aborted, *committed, *opened]
+    assert found.complete_until == now
+
+
 def test_positions_are_those_of_the_brokers_own_files(
     connected: Served, spark: SparkSession, now: datetime
 ) -> None:

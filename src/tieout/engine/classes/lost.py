@@ -22,7 +22,7 @@ def _locus(scope: Scope) -> Column:
     """
     in_sink = F.coalesce("is_staged", F.lit(False)) if Ledger.STAGED in scope.evidence else F.lit(False)
     is_in_log = F.col("written") > 0
-    was_jumped = (F.col("reads") == 0) & F.coalesce("was_jumped", F.lit(False))
+    was_jumped = ~F.col("was_handed") & F.coalesce("was_jumped", F.lit(False))
     return (
         F.when(F.col("effect_rows") > 0, Locus.CONSUMER_OR_SINK.value)
         .when(F.col("is_missing_in_log") | F.coalesce("went_unread", F.lit(False)), Locus.BROKER.value)

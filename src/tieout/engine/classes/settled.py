@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from tieout.engine.classes.corrupted import is_content_open
 from tieout.engine.classes.phantoms import is_orphan, is_phantom
 from tieout.engine.classes.rule import MessageRule, Need, at
-from tieout.engine.dispositions import lacks_evidence
+from tieout.engine.dispositions import lacks_evidence, may_be_set_aside
 from tieout.engine.multiplicity import last_first_effect_at
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger, Locus
@@ -42,7 +42,9 @@ def _is_set_aside() -> Column:
 
 def _is_pending() -> Column:
     """Return whether an unproven message can still show up: not due, or not absent everywhere."""
-    is_somewhere = (F.col("open") > 0) | F.col("was_handed") | F.coalesce("is_staged", F.lit(False))
+    # A dead letter of a transaction that was aborted, or is open, sets nothing aside; but somebody had the message.
+    was_had = F.col("aborted_set_aside_rows") + F.col("open_set_aside_rows") > 0
+    is_somewhere = (F.col("open") > 0) | F.col("was_handed") | F.coalesce("is_staged", F.lit(False)) | was_had
     is_open = ~F.col("is_due") | is_somewhere
     return (F.col("acceptance") == "unproven") & is_open & ~_is_set_aside()
 
@@ -51,7 +53,10 @@ def _is_undecided(scope: Scope) -> Column:
     """Return whether the evidence that would decide on a message that is not accepted is missing or ambiguous."""
     may_have_effect = (F.col("possible_effects") > 0) & (F.col("effect_rows") == 0)
     is_unproven = (F.col("acceptance") == "unproven") & (
-        F.col("shares_ambiguous_id") | may_have_effect | lacks_evidence(scope)
+        F.col("shares_ambiguous_id")
+        | may_have_effect
+        | lacks_evidence(scope)
+        | (may_be_set_aside() & F.col("is_due"))
     )
     may_be_meant = may_have_effect | (F.col("shares_ambiguous_id") & (F.col("effect_rows") == 0))
     return (is_unproven | ((F.col("acceptance") == "failed") & may_be_meant)) & ~_is_set_aside()

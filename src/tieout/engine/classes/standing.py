@@ -6,18 +6,20 @@ rows of `STANDING_COLUMNS`. Docs: docs/reference/taxonomy.md, section 3.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.asserting import accepted_sends, placed_reads, standing_records
 from tieout.engine.dispositions import is_accounted_after
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.log_facts import absent_positions
 from tieout.engine.matching import Matched
 from tieout.engine.scope import Scope
-from tieout.model import BreakClass, Ledger, Locus
+from tieout.model import BreakClass, Identity, Ledger, Locus
 
 STANDING_COLUMNS: Final[tuple[str, ...]] = (
     "class", "kind", "subject", "message_id", "locus", "topic", "partition", "offset", "positions", "flags",
@@ -160,16 +162,27 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
 
 
 def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> DataFrame:
-    """Return one break a partition whose latest commit lies outside log bounds observed no earlier than it."""
-    last = F.max(F.struct("committed_at", "committed_offset", "leader_epoch"))
-    latest = commits.groupBy(*PLACE).agg(last.alias("latest"))
+    """Return one break a partition whose latest commit lies outside log bounds observed no earlier than it.
+
+    A commit without a time stood when its table was taken. A log only grows, so it lay beyond an end that was observed
+    no earlier, and below a start that was observed no later. Its break is one of every window that begins before.
+    """
+    stood_at = F.coalesce("committed_at", "taken_at")
+    last = F.max(F.struct(stood_at.alias("stood_at"), "committed_at", "committed_offset", "leader_epoch"))
+    latest = commits.filter(stood_at.isNotNull()).groupBy(*PLACE).agg(last.alias("latest"))
     place = [F.col(name).alias(f"b_{name}") for name in PLACE]
     limits = bounds.select(*place, "stated_start", "log_end", "observed_at")
     committed, committed_at = F.col("latest.committed_offset"), F.col("latest.committed_at")
-    is_outside = (committed > F.col("log_end")) | F.coalesce(committed < F.col("stated_start"), F.lit(False))
+    is_dated, taken_at, observed_at = committed_at.isNotNull(), F.col("latest.stood_at"), F.col("observed_at")
+    is_below = F.coalesce(committed < F.col("stated_start"), F.lit(False))
+    is_above = committed > F.col("log_end")
+    is_outside = F.when(is_dated, (is_above | is_below) & (observed_at >= committed_at)).otherwise(
+        (is_above & (observed_at >= taken_at)) | (is_below & (observed_at <= taken_at))
+    )
+    is_here = F.when(is_dated, scope.in_window(committed_at)).otherwise(taken_at >= F.lit(scope.window.start))
     rows = (
         latest.join(F.broadcast(limits), same(PLACE, "b_"), how="inner")
-        .filter(is_outside & (F.col("observed_at") >= committed_at) & scope.in_window(committed_at))
+        .filter(is_outside & is_here)
         .withColumn("offset", committed)
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn("committed_at", committed_at)
@@ -203,51 +216,32 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
 
-def log_identity_conflict(
-    scope: Scope, messages: DataFrame, attempts: DataFrame, records: DataFrame | None
-) -> DataFrame:
-    """Return one break a position that two identities, or two accepted attempts that differ, claim."""
-    placed = attempts.filter(F.col("offset").isNotNull())
-    accepted = messages.filter((F.col("acceptance") == "accepted") & (F.col("unknown") > 0)).select(
-        F.col("key").alias("accepted_key")
-    )
-    proven = placed.filter(F.col("outcome") == "unknown").join(
-        accepted, F.col("key") == F.col("accepted_key"), how="left_semi"
-    )
-    acked = placed.filter(F.col("outcome") == "acked")
-    answered_at = F.when(F.col("outcome") == "acked", F.coalesce("completed_at", "attempted_at"))
-    claims = acked.unionByName(proven).select(
-        *PLACE, "offset", "key", "attempted_at", answered_at.alias("answered_at"), "payload_hash"
-    )
-    if records is not None:
-        claims = claims.unionByName(
-            records.filter(F.col(scope.identity_column).isNotNull()).select(
-                *PLACE,
-                "offset",
-                "key",
-                F.lit(None).cast("timestamp").alias("attempted_at"),
-                F.lit(None).cast("timestamp").alias("answered_at"),
-                F.lit(None).cast("string").alias("payload_hash"),
-            )
-        )
+def log_identity_conflict(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
+    """Return one break a position that two identities, or two accepted attempts that differ, claim.
+
+    It is a break of the window of the latest send that claims the position, else of the latest read.
+    """
+    key, named = F.when(~F.col("is_read"), F.col("key")), F.col("name")
+    if scope.contract.identity == Identity.POSITION:
+        named = F.lit(None).cast("string")
     rows = (
-        claims.groupBy(*PLACE, "offset")
+        _claims_of_positions(scope, messages, found)
+        .groupBy(*PLACE, "offset")
         .agg(
-            F.min("key").alias("low"),
-            F.max("key").alias("high"),
+            (F.min("key") != F.max("key")).alias("is_of_two"),
+            (F.min(named) != F.max(named)).alias("has_two_names"),
             (F.min("payload_hash") != F.max("payload_hash")).alias("differs"),
-            F.max("attempted_at").alias("at"),
+            F.coalesce(F.min(key) != F.max(key), F.lit(False)).alias("is_told_without_reads"),
+            F.coalesce(F.max("attempted_at"), F.max("read_at")).alias("at"),
             F.min("attempted_at").alias("sent_at"),
+            F.max("attempted_at").alias("last_sent_at"),
             F.min("answered_at").alias("acked_at"),
+            F.max("read_at").alias("last_read_at"),
         )
-        .filter(
-            ((F.col("low") != F.col("high")) | F.col("differs")) & scope.holds(F.col("at"), F.col("offset"))
-        )
+        .filter(F.col("is_of_two") | F.col("has_two_names") | F.col("differs"))
+        .filter(scope.holds(F.col("at"), F.col("offset")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
-        .withColumn(
-            "is_shown",
-            scope.covered_between(Ledger.PRODUCED, F.col("sent_at"), F.col("at")),
-        )
+        .withColumn("is_shown", _is_conflict_shown(scope))
     )
     return standing(
         rows,
@@ -257,6 +251,48 @@ def log_identity_conflict(
         subject=_at_place("offset"),
         flags=F.array(),
     )
+
+
+def _claims_of_positions(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
+    """Return what asserts positions: sends, and records and reads whose identity is known."""
+    nothing = {
+        **dict.fromkeys(("attempted_at", "answered_at", "read_at"), "timestamp"),
+        "payload_hash": "string",
+    }
+
+    def claims(rows: DataFrame, *, is_read: bool = False, **told: Column) -> DataFrame:
+        name = F.col(scope.identity_column).alias("name")
+        values = {column: told.get(column, F.lit(None)).cast(kind) for column, kind in nothing.items()}
+        named = [value.alias(column) for column, value in values.items()]
+        return rows.select(*PLACE, "offset", "key", name, F.lit(is_read).alias("is_read"), *named)
+
+    answered_at = F.when(F.col("outcome") == "acked", F.coalesce("completed_at", "attempted_at"))
+    sends = accepted_sends(messages, found.keyed[Ledger.PRODUCED])
+    parts = [
+        claims(
+            sends,
+            attempted_at=F.col("attempted_at"),
+            answered_at=answered_at,
+            payload_hash=F.col("payload_hash"),
+        )
+    ]
+    is_known = F.col(scope.identity_column).isNotNull()
+    if Ledger.LOG in found.keyed:
+        parts.append(claims(standing_records(found.keyed[Ledger.LOG]).filter(is_known)))
+    if found.reads is not None:
+        told = placed_reads(found.reads).filter(is_known & ~F.col("is_ambiguous"))
+        parts.append(claims(told, is_read=True, read_at=F.col("processed_at")))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def _is_conflict_shown(scope: Scope) -> Column:
+    """Return whether the ledgers cover the sends of a conflict, and its reads where these tell of it."""
+    sends = scope.covered_between(Ledger.PRODUCED, F.col("sent_at"), F.col("last_sent_at"))
+    is_sent = F.col("sent_at").isNull() | sends
+    if Ledger.READ not in scope.evidence:
+        return is_sent
+    reads = scope.covered_between(Ledger.READ, F.col("last_read_at"), F.col("last_read_at"))
+    return is_sent & (F.col("is_told_without_reads") | F.coalesce("differs", F.lit(False)) | reads)
 
 
 def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
@@ -286,7 +322,7 @@ def torn_transaction(scope: Scope, messages: DataFrame) -> DataFrame:
 def standing_breaks(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
     """Return the standing breaks of every class that the evidence allows to judge."""
     attempts, records = found.keyed[Ledger.PRODUCED], found.keyed.get(Ledger.LOG)
-    breaks = [log_identity_conflict(scope, messages, attempts, records)]
+    breaks = [log_identity_conflict(scope, messages, found)]
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         breaks.append(torn_transaction(scope, messages))
     if found.log is not None and found.bounds is not None and records is not None:

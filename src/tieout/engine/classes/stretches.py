@@ -6,56 +6,54 @@ Both are breaks of a stretch, not of one row. Jepsen's Kafka checker calls the f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.asserting import accepted_sends, placed_reads
 from tieout.engine.classes.standing import standing
-from tieout.engine.keys import PLACE
+from tieout.engine.joining import same
+from tieout.engine.keys import PLACE, POSITION
+from tieout.engine.matching import Matched
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Ledger, Locus
 
 SKIPPED_NEEDS: Final = (
     (Ledger.READ, ("consumer_id", "generation", "processed_at", "partition", "offset")),
     (Ledger.ASSIGNED, ()),
-    (Ledger.LOG, ()),
 )
-"""Without a consumer's assignments a jump may be a rebalance, and without the log a hole."""
+"""Without a consumer's assignments a jump may be a rebalance."""
+_READER: Final = ("consumer_id", "generation", *PLACE)
 
 
-def skipped(scope: Scope, reads: DataFrame, records: DataFrame) -> DataFrame:
-    """Return one break a pair of consecutive reads that jumped a visible record while the partition stayed assigned.
+def skipped(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
+    """Return one break a pair of consecutive reads that jumped a record while the partition stayed assigned.
 
-    `reads` and `records` are the keyed rows of `read` and of the log's data records.
+    What is known to exist is what a log shows as visible; without a log what accepted sends and other reads assert. It
+    was not jumped where the same consumer read it, whatever came of that, or where it was set aside.
     """
-    reader = ("consumer_id", "generation", *PLACE)
-    is_known = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
-    for name in ("consumer_id", "generation", "processed_at"):
-        is_known = is_known & F.col(name).isNotNull()
-    in_time = Window.partitionBy(*reader).orderBy(
-        "processed_at", F.coalesce("delivery_sequence", F.lit(0)), "offset"
-    )
-    pairs = (
-        reads.filter(is_known)
-        .select(
-            *reader,
-            "offset",
-            F.lead("offset").over(in_time).alias("next_offset"),
-            F.col("processed_at").alias("read_at"),
-            F.lead("processed_at").over(in_time).alias("next_at"),
-        )
-        .filter(F.col("next_offset") > F.col("offset") + 1)
+    reads = found.keyed[Ledger.READ] if found.reads is None else found.reads
+    pairs = _jumps(reads)
+    aside = _set_aside(scope, messages, found).select(*_prefixed("a_", POSITION))
+    known = _existing(messages, found, reads).join(aside, same(POSITION, "a_"), how="left_anti")
+    readers = pairs.select("consumer_id", *_prefixed("r_", PLACE)).distinct()
+    by_reader = ("consumer_id", *POSITION)
+    own = reads.filter(F.col("offset").isNotNull()).select(*_prefixed("o_", by_reader)).distinct()
+    unread = known.join(readers, same(PLACE, "r_"), how="inner").join(
+        own, same(by_reader, "o_"), how="left_anti"
     )
     # Backwards, because Spark goes through all following rows anew for each row: the square of a partition's size.
-    backwards = Window.partitionBy(*PLACE).orderBy(F.desc("offset"), F.desc("turn"))
+    backwards = Window.partitionBy("consumer_id", *PLACE).orderBy(F.desc("offset"), F.desc("turn"))
     following = backwards.rowsBetween(Window.unboundedPreceding, -1)
-    visible = records.filter("is_visible").select(
-        *PLACE, "offset", F.col("offset").alias("record_offset"), F.lit(0).alias("turn")
+    points = unread.select(
+        "consumer_id", *POSITION, F.col("offset").alias("record_offset"), F.lit(0).alias("turn")
     )
     jumped = (
         pairs.withColumn("turn", F.lit(1))
-        .unionByName(visible, allowMissingColumns=True)
+        .unionByName(points, allowMissingColumns=True)
         .withColumn("jumped", F.last("record_offset", ignorenulls=True).over(following))
         .filter((F.col("turn") == 1) & (F.col("jumped") < F.col("next_offset")))
     )
@@ -67,6 +65,50 @@ def skipped(scope: Scope, reads: DataFrame, records: DataFrame) -> DataFrame:
     subject = F.to_json(F.struct("positions", "consumer_id", "generation", "next_at"))
     locus = F.lit(Locus.BROKER_TO_CONSUMER.value)
     return standing(rows, BreakClass.SKIPPED, "order", locus, subject=subject, flags=F.array())
+
+
+def _prefixed(prefix: str, names: Sequence[str]) -> list[Column]:
+    return [F.col(name).alias(f"{prefix}{name}") for name in names]
+
+
+def _jumps(reads: DataFrame) -> DataFrame:
+    """Return the pairs of a consumer's consecutive reads that have offsets between them."""
+    is_known = F.col("effect_state").isin("ok", "again") & F.col("offset").isNotNull()
+    for name in ("consumer_id", "generation", "processed_at"):
+        is_known = is_known & F.col(name).isNotNull()
+    in_time = Window.partitionBy(*_READER).orderBy(
+        "processed_at", F.coalesce("delivery_sequence", F.lit(0)), "offset"
+    )
+    next_ones = {
+        "next_offset": F.lead("offset").over(in_time),
+        "next_at": F.lead("processed_at").over(in_time),
+    }
+    return (
+        reads.filter(is_known)
+        .select(
+            *_READER, "offset", F.col("processed_at").alias("read_at"), "processed_at", "delivery_sequence"
+        )
+        .withColumns(next_ones)
+        .filter(F.col("next_offset") > F.col("offset") + 1)
+        .drop("processed_at", "delivery_sequence")
+    )
+
+
+def _existing(messages: DataFrame, found: Matched, reads: DataFrame) -> DataFrame:
+    """Return the positions at which a reader had to come across a record, as far as the evidence shows them."""
+    if found.log is not None:
+        return found.keyed[Ledger.LOG].filter("is_visible").select(*POSITION)
+    sent = accepted_sends(messages, found.keyed[Ledger.PRODUCED]).select(*POSITION)
+    return sent.unionByName(placed_reads(reads).select(*POSITION)).distinct()
+
+
+def _set_aside(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
+    """Return the positions of what was set aside."""
+    held = F.explode(F.array_union("asserted", "visible")).alias("at")
+    of_messages = messages.filter(F.col("set_aside_rows") > 0).select(held).select("at.*")
+    is_placed = (F.col("effect_state") == "ok") & F.col("offset").isNotNull()
+    named = [found.keyed[ledger].filter(is_placed).select(*POSITION) for ledger in scope.sets_aside]
+    return reduce(DataFrame.unionByName, named, of_messages).distinct()
 
 
 def _changes(scope: Scope) -> DataFrame:

@@ -101,6 +101,7 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         rows=_rows(request, copy.files, needed, [column.name for column in columns if column not in needed]),
         is_present=True,
         read_at=read_at,
+        taken_at=read_at,
         size=sum(file.stat().st_size for file in copy.files),
         digests=(f"rows-sha256:{copy.digest:064x}  {name}",),
     )

@@ -2,9 +2,10 @@
 
 What is read is fixed once, when the run begins: from each partition's first offset, or from its first record that is
 stamped as late as the ledger's `reach`, to its end, or to the last stable offset for a reader of committed data. A
-consumer is shown neither markers nor the state of a transaction. They are inferred for the ledger `log`: a record that
-a reader of committed data is not handed is of an aborted transaction, or of an open one from the last stable offset on;
-and offsets that nobody is handed are markers, as a log has no others to leave out unless it is compacted.
+consumer is shown neither markers nor the state of a transaction. They are inferred where what is not committed is read,
+always for the ledger `log`: a record that a reader of committed data is not handed is of an aborted transaction, or of
+an open one from the last stable offset on; and offsets that nobody is handed are markers, as a log has no others to
+leave out unless it is compacted.
 
 Source: Structured Streaming + Kafka Integration Guide of Apache Spark, "Creating a Kafka Source for Batch Queries".
 """
@@ -56,7 +57,7 @@ _TIMESTAMP_TYPES: Final = {0: "CreateTime", 1: "LogAppendTime"}
 
 
 def read(spec: KafkaSource, request: Request) -> Reading:
-    """Return the topic's records up to its end now, with their transactions' states in the ledger `log`.
+    """Return the topic's records up to its end now, with their transactions' states unless committed ones are read.
 
     Raises:
         SourceError: for a ledger that a topic cannot be, for a `log` without what is not committed, where Spark lacks
@@ -75,7 +76,8 @@ def read(spec: KafkaSource, request: Request) -> Reading:
     topic = cluster.topic(spec.topic)
     if topic is None:
         return cluster.without(spec.topic)
-    rows = cluster.with_states(topic) if is_log else cluster.records(topic, isolation)
+    is_told_apart = isolation == UNCOMMITTED
+    rows = cluster.with_states(topic) if is_told_apart else cluster.records(topic, isolation)
     return for_ledger(cluster.reading(topic, rows, isolation), request.ledger)
 
 

@@ -10,6 +10,7 @@ a member without partitions, of which the table says `-` for topic and partition
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from pyspark.sql import Row
@@ -65,6 +66,7 @@ def _from_cluster(connection: str, group: str, request: Request) -> Reading:
         read_at=request.now,
         notes=() if held else (f"the cluster knows no position of the group {group}",),
         complete_until=request.now,
+        taken_at=datetime.now(UTC),  # not when the run began: the log may have grown since
     )
 
 
@@ -87,6 +89,7 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
         unparsed_inputs=len(inputs.faults) + len(missing),
         notes=(*inputs.faults, *missing, *_passed(found, texts, request)),
         complete_until=taken_at,
+        taken_at=taken_at,
     )
 
 

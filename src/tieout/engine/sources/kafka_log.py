@@ -122,6 +122,7 @@ LEDGERS: Final = (
     *(Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED),
 )
 """The ledgers that a topic can be evidence for."""
+_SETTING_ASIDE: Final = (Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
 _ELSEWHERE: Final = ("topic", "topic_id", "partition", "offset", "leader_epoch", "record_timestamp")
 
 
@@ -141,13 +142,21 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
     Only in `log` is a record's position the message's own. Elsewhere, in an output topic or a dead letter topic, it is
     that of the record about the message: there its columns are `source_topic`, `source_partition`, `source_offset`,
     `source_topic_id`, `source_leader_epoch` and `source_timestamp`, so that they are not taken for the message's, and
-    control records are left out.
+    control records are left out. What sets a message aside does so for readers of committed data: from the last stable
+    offset on it is as open as a transaction's record there.
     """
     if ledger is Ledger.LOG or reading.rows is None:
         return reading
     renamed = {name: f"source_{name.removeprefix('record_')}" for name in _ELSEWHERE}
     is_data = F.col(FAULT).isNotNull() | (F.col("offset").isNotNull() & ~F.col("is_control"))
-    return replace(reading, rows=reading.rows.where(is_data).withColumnsRenamed(renamed))
+    rows = reading.rows.where(is_data)
+    if ledger in _SETTING_ASIDE and "transaction_state" in rows.columns:
+        is_held_back = (F.col("transaction_state") != "aborted") & (
+            F.col("offset") >= F.col("last_stable_offset")
+        )
+        state = F.when(is_held_back, "open").otherwise(F.col("transaction_state"))
+        rows = rows.withColumn("transaction_state", state)
+    return replace(reading, rows=rows.withColumnsRenamed(renamed))
 
 
 def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:

@@ -102,7 +102,8 @@ class Reading:
 
     `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs
     that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
-    itself says it is complete, `read_at` when its content was fixed. `size` counts the inputs' bytes. `reread`
+    itself says it is complete, `read_at` when its content was fixed. `taken_at` is when a table said what the rows say,
+    where that is known to the moment. `size` counts the inputs' bytes. `reread`
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
     `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
     paths of files that hold what another one holds, each with that in words.
@@ -119,6 +120,7 @@ class Reading:
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
     is_columnar: bool = False
     copies: tuple[tuple[str, str], ...] = ()
+    taken_at: datetime | None = None
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:
