@@ -13,10 +13,13 @@ _NOISE: Final = re.compile(
     r"""^\s*(?:
       SLF4J[:(]|log4j:|Picked\ up\ \w*OPTIONS:|(?:OpenJDK|Java\ HotSpot)\b.*\bwarning:|(?:WARNING|WARN|Warning|Note):\s|
       \[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d:\d\d[.,]?\d*Z?\]?\s+\[?(?:TRACE|DEBUG|INFO|WARN)\b|
+      time="[^"]*"\ level=(?:info|warning)\b|WARN\[\d+\]|Connection\ to\ \S+\ closed\.|
       Default(?:ed|ing)\ container\b|Unable\ to\ use\ a\ TTY\b|If\ you\ don't\ see\ a\ command\ prompt|
-      (?:\[[^\]]*\]|[\w.-]+@[\w.-]+:?\S*|[\w./~-]*)?\s*[$\#]\s.*(?:kafka-|rpk\b|docker\b|kubectl\b|cat\b|exit\b)|
+      (?:\[[^\]]*\]|[\w.-]+@[\w.-]+:?\S*(?:\ \S+)?|[\w./~-]*)?\s*[$\#%]\s
+        .*(?:kafka-|rpk\b|docker\b|kubectl\b|cat\b|exit\b)|
+      (?:PS\ )?[A-Za-z]:\\[^<>|]*>|
       \S*(?:kafka-dump-log|kafka-run-class|kafka-console-consumer|kafka-verifiable)\S*\s+-|
-      (?:\[?[\w.-]+@[\w.-]+[:\ ][^\]\s]*\]?)\s*[$\#]\s*$|[$\#]\s*$|```\w*\s*$|\^C\s*$
+      (?:\[?[\w.-]+@[\w.-]+[:\ ][^\]\s]*\]?|(?:ba|z)?sh-[\d.]+|/)?\s*[$\#%]\s*$|```\w*\s*$|\^C\s*$|(?:exit|logout)\s*$
     )""",
     re.VERBOSE,
 )
