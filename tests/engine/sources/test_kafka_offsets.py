@@ -226,6 +226,7 @@ def test_what_is_no_commit_of_the_group_is_passed_over(spark: SparkSession, tmp_
         f"tools-1  | {_OWN}",
         "java.lang.IllegalStateException: Unknown offset message version: 4",
         'Exception in thread "main" java.lang.OutOfMemoryError',
+        "$ kafka-console-consumer.sh --topic __consumer_offsets --from-beginning | head -100",
         _DOCUMENT[:-5],
         f"2026-11-20 {_DOCUMENT}",
         _DOCUMENT[40:],

@@ -312,6 +312,8 @@ def test_what_shells_and_loggers_write_between_the_lines_is_no_damage(noise: str
         "[2026-11-20 10:00:00,123] ERROR Exiting (kafka.tools.DumpLogSegments$)",
         "command terminated with exit code 1",
         "Killed",
+        "$ kafka-dump-log --print-data-log --files 0.log | head -100",
+        "$ kafka-dump-log --print-data-log --max-bytes 1000 --files 0.log",
     ],
 )
 def test_what_may_have_ended_the_tool_is_damage(line: str) -> None:

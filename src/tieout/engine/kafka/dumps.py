@@ -27,7 +27,7 @@ from tieout.engine.kafka.dump_records import (
     missized,
     record_line,
 )
-from tieout.engine.kafka.noise import is_noise
+from tieout.engine.kafka.noise import is_cutting, is_noise
 from tieout.engine.kafka.records import Batch, Damage, Entry, Record
 
 Place = tuple[str, int]
@@ -295,4 +295,6 @@ def _unlike(line: str) -> str:
     invalid = _INVALID.match(line)
     if invalid is not None:
         return f"{invalid['found']}: a batch that is cut off, or a stretch that is none"
+    if is_cutting(line):
+        return "the command leaves out a part of the dump; print all of it"
     return CUT if _LIKE_A_RECORD.match(line) else _STRAY

@@ -25,10 +25,23 @@ _NOISE: Final = re.compile(
 )
 
 
+_CUTTING: Final = re.compile(r"\|\s*(?:head|tail|e?grep|sed|awk|less|more)\b|--(?:max-messages|max-bytes)\b")
+"""What leaves lines of the output out: a command with it is evidence, of what is not there."""
+
+
 def is_noise(line: str) -> bool:
     """Return whether the line is such a one.
 
     >>> is_noise("SLF4J: Class path contains multiple SLF4J bindings."), is_noise("[2026-11-20 10:00:00,1] ERROR x")
     (True, False)
     """
-    return _NOISE.match(line) is not None
+    return _NOISE.match(line) is not None and not is_cutting(line)
+
+
+def is_cutting(line: str) -> bool:
+    """Return whether the line is a command that leaves out lines of the output.
+
+    >>> is_cutting("$ kafka-dump-log --files 0.log | head"), is_cutting("$ kafka-dump-log --files 0.log | tee dump.txt")
+    (True, False)
+    """
+    return _NOISE.match(line) is not None and _CUTTING.search(line) is not None

@@ -64,9 +64,11 @@ _NO_COMMIT: Final = (
     "paste lines whole"
 )
 _EXCEPTION: Final = r"^\s*(Exception in thread |([A-Za-z_$][\w$]*\.)+[\w$]*(Exception|Error)\b)"
+_CUTTING: Final = r"consumer.*(\|\s*(head|tail|sed|awk)\b|--max-messages\b)"
+"""A command of which the output is not all."""
 _TIMEOUT: Final = r"TimeoutException"
 """How the tool ends that was told `--timeout-ms`."""
-_ENDED: Final = "the tool ended with an error: what it would have printed behind is not there; run it again"
+_ENDED: Final = "the tool ended early: what it would have printed behind is not there; run it again"
 _COMMIT, _ANOTHER, _GONE, _MEMBER, _NOTHING, _BROKEN = (
     "commit",
     "another",
@@ -163,7 +165,9 @@ def _sorted(lines: DataFrame, group: str) -> DataFrame:
 
 
 def _is_an_end() -> Column:
-    return F.col("document").rlike(_EXCEPTION) & ~F.col("document").rlike(_TIMEOUT)
+    """Return whether the line shows that the tool did not print all there is, as it failed or was told to."""
+    text = F.col("document")
+    return (text.rlike(_EXCEPTION) & ~text.rlike(_TIMEOUT)) | text.rlike(_CUTTING)
 
 
 def _fault() -> Column:
