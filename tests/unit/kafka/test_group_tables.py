@@ -230,7 +230,15 @@ def test_a_name_is_that_of_the_next_table_alone() -> None:
 
 def test_a_line_without_the_prefix_of_its_table_is_no_row_of_it() -> None:
     """What stands before the header stands before each row."""
-    assert _held(_read(f"> {PLAIN}", f"> {ROW}", "at orders  1  6  9  3  -  -  -")) == [("orders", 0, 6, 9)]
+    for prefix in (">", "tools-1  |", "2026-11-20 10:00:00"):
+        found = _read(
+            f"{prefix} {PLAIN}",
+            f"{prefix} {ROW}",
+            "at 1 orders  1  6  9  3  -  -  -",
+            "at orders  1  6  9  3",
+        )
+
+        assert _held(found) == [("orders", 0, 6, 9)]
 
 
 def test_tables_of_several_groups_are_each_their_own() -> None:

@@ -59,6 +59,7 @@ _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _NUMBER: Final = re.compile(r"^[0-9]{1,18}$")
 _SMALL: Final = re.compile(r"^[0-9]{1,9}$")
 _CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
+_TIME: Final = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)")
 _GOODBYES: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
     r"(?:kafka-consumer-groups(?:\.sh|\.bat)?|ConsumerGroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
@@ -117,8 +118,8 @@ class Cells:
     def values(self, line: str) -> list[str]:
         """Return the line's cells from the first column on; none where it does not begin as the header does."""
         cells = _split(line, self.separator)
-        before = tuple(cells[: len(self.before)])
-        is_alike = before == self.before or any(character.isdigit() for character in "".join(self.before))
+        before = cells[: len(self.before)]
+        is_alike = all(map(_is_alike, before, self.before)) and len(before) == len(self.before)
         return cells[len(self.before) :] if is_alike else []
 
     def cell(self, name: str, values: Sequence[str]) -> str:
@@ -261,6 +262,11 @@ def _split(line: str, separator: str | None) -> list[str]:
     while cells and not cells[-1]:
         cells.pop()
     return cells
+
+
+def _is_alike(cell: str, other: str) -> bool:
+    """Return whether two cells before a table are the same, or both a time."""
+    return cell == other or (_TIME.match(cell) is not None and _TIME.match(other) is not None)
 
 
 def _name(cell: str) -> str:
