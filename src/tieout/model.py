@@ -168,6 +168,7 @@ class Cause(StrEnum):
     PARALLEL_COMMITS = "parallel commits out of order"
     POISON = "swallowed poison record"
     PARTITIONS_ADDED = "partition count changed"
+    COMPACTION = "compaction"
 
 
 @dataclass(frozen=True, order=True)

@@ -212,20 +212,35 @@ def _class_checks(found: _Found) -> Iterable[CheckResult]:
 def budgets_of(contract: Contract, statement: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Return per budget that the guarantee knows the observed ratio and its limit, None for no limit.
 
-    A ratio of nothing to nothing is 0; of something to nothing it is infinite, written as None beside `exceeded`.
+    A ratio of nothing to nothing is 0; of something to nothing it is infinite, written as None beside `exceeded`. What
+    is lost or overdue and not confirmed is in no budget.
     """
-    found = _Found(contract, statement)
+    found, limits = _Found(contract, statement), contract.budgets
+    budgets = {}
+    for name in _budgets_known(contract.guarantee):
+        part, whole, doubtful = _parts_of(found)[name]
+        confirmed = part - doubtful
+        budgets[name] = {
+            "observed": _ratio(confirmed, whole),
+            "limit": getattr(limits, name),
+            "numerator": confirmed,
+        }
+    return budgets
+
+
+def _parts_of(found: _Found) -> dict[str, tuple[int, int, int]]:
+    """Return part and whole of each budget, and how much of the part is not confirmed."""
     first, further = found.total("first_effects"), found.total("further_effects")
-    accepted = found.total("accepted")
-    parts = {
-        "loss_ratio": (found.total("lost"), accepted - found.total("in_flight")),
-        "duplicate_ratio": (further, first),
-        "late_ratio": (found.count(BreakClass.LATE) + found.count("OVERDUE"), accepted),
-    }
-    limits = contract.budgets
+    accepted, lost = found.total("accepted"), found.total("lost")
+    overdue = found.unconfirmed("OVERDUE")
     return {
-        name: {"observed": _ratio(*parts[name]), "limit": getattr(limits, name), "numerator": parts[name][0]}
-        for name in _budgets_known(contract.guarantee)
+        "loss_ratio": (
+            lost,
+            accepted - found.total("in_flight"),
+            min(lost, found.unconfirmed(BreakClass.LOST)),
+        ),
+        "duplicate_ratio": (further, first, 0),
+        "late_ratio": (found.count(BreakClass.LATE) + found.count("OVERDUE"), accepted, overdue),
     }
 
 
@@ -257,7 +272,7 @@ def _budget_checks(found: _Found) -> Iterable[CheckResult]:
             status = CheckStatus.FAIL if budget["numerator"] else CheckStatus.PASS
             yield CheckResult(name, Severity.WARNING, status, text, "no limit declared")
             continue
-        exceeded = observed is None or observed > limit
+        exceeded = budget["observed"] is None or budget["observed"] > limit
         yield CheckResult(
             name,
             Severity.CRITICAL,
@@ -265,6 +280,13 @@ def _budget_checks(found: _Found) -> Iterable[CheckResult]:
             text,
             f"at most {limit:g}",
         )
+        part, whole, doubtful = _parts_of(found)[name]
+        worst = _ratio(part, whole)
+        if doubtful and not exceeded and (worst is None or worst > limit):
+            told = f"{doubtful} where the evidence does not cover"
+            yield CheckResult(
+                f"{name}_unconfirmed", Severity.CRITICAL, CheckStatus.ERROR, told, f"at most {limit:g}"
+            )
 
 
 def _evidence_checks(found: _Found) -> Iterable[CheckResult]:

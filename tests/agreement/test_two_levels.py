@@ -280,6 +280,7 @@ TWISTS: tuple[Twist, ...] = (
     _set(D, "processed_at", None), _set(P, "attempted_at", None), _set(P, "completed_at", None),
     _set_on_both("payload_hash", None), _set_on_both("key_hash", "k"), _set_on_both("payload_hash", ""),
     _later(D, "processed_at", 1200), _later(D, "processed_at", -4000), _later(P, "attempted_at", -3600),
+    _later(D, "processed_at", -300), _later(D, "processed_at", -2), _set(P, "is_approximate", True),
     _reorder("processed_at"), _reorder("sequence"),
 )  # fmt: skip
 
@@ -311,7 +312,7 @@ TRAPS: tuple[Twist, ...] = (
     _set(P, "outcome", "unknown"), _set(P, "outcome", "failed"),
     _set(D, "consumer_group", "other"), _set(D, "transaction_id", "t"),
     _set(P, "intended_partition", 7), _set(D, "processed_at", None), _set(P, "attempted_at", None),
-    _later(D, "processed_at", 1200), _set(P, "offset", -1), _set(D, "offset", None),
+    _later(D, "processed_at", 1200), _later(D, "processed_at", -3000), _set(P, "offset", -1), _set(D, "offset", None),
 )  # fmt: skip
 """Twists each of which always leaves something that must be looked at."""
 TRAPS_OF_LOG: tuple[Twist, ...] = (

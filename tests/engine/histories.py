@@ -27,7 +27,8 @@ of the grace, all producers named.
 0, beside the hour; the contract then has `windows: offsets`.
 
 `expect`: `verdict`, `classes` and `flags` (exact), `breaks` (all of them; of each the keys given), `totals` (sums over
-all partitions), `offsets` (sums of the offset balance), `not_judged` (classes that must be among them).
+all partitions), `offsets` (sums of the offset balance), `not_judged` (classes that must be among them),
+`says` (parts of what the coverage says).
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ from tieout.engine.classes.key_order import orders_keys
 from tieout.engine.classes.reordered import undecided_across_partitions
 from tieout.engine.classifying import classified
 from tieout.engine.coverage import coverage_of, not_judged_of, with_partitions_shown
-from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage, Suspicions
+from tieout.engine.forms import Forms
 from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
@@ -36,6 +37,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, tallied
+from tieout.engine.suspicions import hashes_spelled, shown_by_topic, suspecting, suspicions_in
 from tieout.engine.undecided import orders_undecided
 from tieout.model import Guarantee, Identity, Ledger, Window
 from tieout.verdicts import judge
@@ -145,6 +147,8 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     """Return the engine's statement of each history of a scope that holds them together, with its `breaks` as rows."""
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
+    suspected = _suspected(scope, histories, messages)
+    scope = _doubting(scope, suspected)
     breaks = materialised(breaks_of(scope, messages, found))
     balance = None
     if found.log is not None and found.bounds is not None:
@@ -157,7 +161,8 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     for number, history in enumerate(histories):
         own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = with_partitions_shown(_narrowed(scope, history, number), own)
+        own_scope = suspecting(_narrowed(scope, history, number), suspected[number])
+        own_scope = with_partitions_shown(own_scope, own)
         statement: dict[str, Any] = {
             "partitions": own,
             "classes": classes,
@@ -166,7 +171,7 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
             "undecided": orders_undecided(
                 row for row in open_orders if number_of(row["topic"]) == number
             ).counts,
-            "coverage": coverage_of(own_scope),
+            "coverage": {name: _told(one) for name, one in coverage_of(own_scope).items()},
             "identity_errors": identity_errors(own),
             "not_judged": not_judged_of(own_scope),
             "breaks": [unmarked(line) for line in lines if number_of(_place_of(line)) == number],
@@ -174,6 +179,56 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
         verdict = judge(history.contract, statement)
         statements.append(statement | {"verdict": verdict.verdict.value, "reasons": list(verdict.reasons)})
     return statements
+
+
+def _suspected(scope: Scope, histories: Sequence[History], messages: DataFrame) -> list[Suspicions]:
+    """Return what is suspected of each history, as if it were judged alone."""
+    rows, quiet = shown_by_topic(scope, messages), scope.beside.topics() if scope.beside else frozenset()
+    hashes, found = hashes_spelled(scope, rows), []
+    for number, history in enumerate(histories):
+        own = replace(_narrowed(scope, history, number), beside=scope.beside)
+        theirs = [row | {"topic": _named(row["topic"])} for row in rows if number_of(row["topic"]) == number]
+        quietly = frozenset(_named(topic) for topic in quiet if number_of(topic) == number)
+        of_hashes = [
+            replace(one, forms={ledger: _theirs(by, number) for ledger, by in one.forms.items()})
+            for one in hashes
+        ]
+        suspected = suspicions_in(own, theirs, of_hashes, quietly)
+        nowhere = f"{_NO_TOPIC}{_MARK}{number}"
+        found.append(
+            replace(
+                suspected,
+                doubted={
+                    name: frozenset(nowhere if topic is None else topic for topic in topics)
+                    for name, topics in suspected.doubted.items()
+                },
+            )
+        )
+    return found
+
+
+def _named(topic: str | None) -> str | None:
+    """Return the topic as a row names it, None where it names none."""
+    return None if topic is None or topic.startswith(f"{_NO_TOPIC}{_MARK}") else topic
+
+
+def _theirs(by_topic: Mapping[str | None, Forms], number: int) -> dict[str | None, Forms]:
+    return {_named(topic): forms for topic, forms in by_topic.items() if number_of(topic) == number}
+
+
+def _doubting(scope: Scope, suspected: Sequence[Suspicions]) -> Scope:
+    """Return the scope of all histories with what is doubted in the topics of each."""
+    doubted: dict[str, frozenset[str | None]] = {}
+    for one in suspected:
+        for name, topics in one.doubted.items():
+            doubted[name] = doubted.get(name, frozenset()) | topics
+    return replace(scope, suspicions=Suspicions(doubted))
+
+
+def _told(coverage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ledger's coverage as its history's own names have it."""
+    gap = coverage["gap"]
+    return {**coverage, "gap": None if gap is None else re.sub(rf"{_MARK}\d+", "", gap)}
 
 
 def _with_numbered_sums(scope: Scope) -> Scope:

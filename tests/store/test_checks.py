@@ -327,6 +327,15 @@ def test_holds_budgets_over_all_partitions(
     assert checked(shared_url, contract) == expected
 
 
+def test_what_the_run_could_not_confirm_exceeds_no_budget(shared_url: str) -> None:
+    """It is no proof, and leaves open whether the budget is kept."""
+    contract = contract_of(AMO, budgets={"loss_ratio": 0.1})
+    lost = {"counts": {"lost": 5, "delivered": 4}, "classes": {"LOST": 5}}
+    published(shared_url, contract, statement_of(contract, **lost, unconfirmed={"LOST": 5}))
+
+    assert checked(shared_url, contract)["loss_budget"] == "error"
+
+
 def test_something_of_nothing_exceeds_every_budget(shared_url: str) -> None:
     """Further effects without first ones are more than any share."""
     contract = contract_of(ALO, budgets={"duplicate_ratio": 1000})

@@ -32,6 +32,17 @@ _NOTHING: Final = "{{}}"
 """An empty JSON object, in a query in which the library replaces what stands in single braces."""
 
 
+_DOUBTED: Final = {"loss_ratio": ["LOST"], "late_ratio": ["OVERDUE"]}
+"""What of a budget's part the run may not have confirmed; that is in no budget."""
+
+
+def _unconfirmed(classes: list[str]) -> str:
+    """Return the query of how many of the classes the run could not confirm."""
+    return f"""(select coalesce(sum(value::bigint), 0)::bigint
+        from jsonb_each_text(coalesce(stored.statement -> 'unconfirmed', '{_NOTHING}'))
+        where key in ({quoted(classes)}))"""
+
+
 class ExpectBreaksWithinLimit(MeasureRule):
     """Breaks of some classes are not more than a limit, wherever the run stored them.
 
@@ -61,9 +72,7 @@ class ExpectBreaksWithinLimit(MeasureRule):
             "in_breaks": f"""(select count(*) from tieout.break b
                 where b.run_id = run.run_id and b.class {of_class})""",
             **{f"in_{column}": total_of(column) for column in self.columns},
-            "unconfirmed": f"""(select coalesce(sum(value::bigint), 0)::bigint
-                from jsonb_each_text(coalesce(stored.statement -> 'unconfirmed', '{_NOTHING}'))
-                where key {of_class})""",
+            "unconfirmed": _unconfirmed(self.classes),
         }
 
     def judged(self, row: Row) -> Finding:
@@ -115,13 +124,26 @@ class ExpectRatioWithinBudget(MeasureRule):
         limit_of(self.max_ratio)
 
     def measures(self) -> dict[str, str]:
-        """Return the ratio's part and whole."""
+        """Return the ratio's part and whole, and how much of the part the run could not confirm."""
         part, whole = _RATIOS[self.ratio]
-        return {"part": part, "whole": whole}
+        doubted = _DOUBTED.get(self.ratio)
+        return {"part": part, "whole": whole, "unconfirmed": _unconfirmed(doubted) if doubted else "0"}
 
     def judged(self, row: Row) -> Finding:
-        """Return whether the budget is kept; compared as fractions, for 7 of 100 to be within 0.07."""
+        """Return whether the budget is kept, and whether what is confirmed exceeds it.
+
+        Compared as fractions, for 7 of 100 to be within 0.07.
+        """
         limit, part, whole = limit_of(self.max_ratio), row["part"], row["whole"]
-        holds = limit is None or part == 0 or (whole > 0 and Fraction(part, whole) <= limit)
+
+        def fits(some: int) -> bool:
+            return limit is None or some <= 0 or (whole > 0 and Fraction(some, whole) <= limit)
+
         share = f" = {part / whole:.6g}" if whole else ""
-        return Finding(holds, f"{part} of {whole}{share}", str(self.max_ratio))
+        told = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
+        return Finding(
+            fits(part),
+            f"{part} of {whole}{share}{told}",
+            str(self.max_ratio),
+            is_confirmed=not fits(part - row["unconfirmed"]),
+        )

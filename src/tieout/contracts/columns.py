@@ -46,6 +46,7 @@ CANONICAL_COLUMNS: Final[dict[Ledger, tuple[str, ...]]] = {
         *_CONTENT,
         "attempted_at",
         "completed_at",
+        "is_approximate",
         "outcome",
     ),
     Ledger.LOG: (

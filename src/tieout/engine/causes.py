@@ -79,6 +79,7 @@ def admissible() -> Column:
             _listed(Cause.COMMIT_BEFORE_PROCESS, Cause.POISON, *resets),
         )
         .when(is_lost & (locus == Locus.BROKER_TO_CONSUMER.value), _listed(*resets))
+        .when(is_lost & F.coalesce("is_superseded", F.lit(False)), _listed(Cause.COMPACTION))
         .when(
             name == BreakClass.REDELIVERY.value,
             _listed(Cause.PROCESS_BEFORE_COMMIT, Cause.ZOMBIE, Cause.OFFSET_RESET),
@@ -95,7 +96,7 @@ def with_causes(scope: Scope, breaks: DataFrame, line: DataFrame, found: Matched
     """Return the breaks of messages with `cause`: what the message, its run or its position proves, else `unknown`.
 
     `breaks` are `breaks.broken_messages`, `line` is `breaks.lined_up`. Only the causes in `admissible` that were not
-    proved stay open.
+    proved stay open; `fitting` are all that the kind of break admits.
     """
     whole = (Window.unboundedPreceding, Window.unboundedFollowing)
     of_run = Window.partitionBy(*_RUN).orderBy("rank").rowsBetween(*whole)
@@ -132,7 +133,8 @@ def with_causes(scope: Scope, breaks: DataFrame, line: DataFrame, found: Matched
     fitting = F.when(_begins_partition(), F.concat("admissible", _listed(Cause.PARTITIONS_ADDED))).otherwise(
         F.col("admissible")
     )
-    return known.withColumn("cause", cause).withColumn("admissible", _left_open(fitting))
+    caused = known.withColumn("cause", cause)
+    return caused.withColumns({"fitting": fitting, "admissible": _left_open(fitting)})
 
 
 def _begins_partition() -> Column:

@@ -78,9 +78,10 @@ def _flags(scope: Scope) -> Column:
     never = F.array(*[F.lit(name.value) for name in sorted(_DISPOSITION_ONLY)])
     others = F.array_except(F.slice("held", 2, len(MESSAGE_RULES)), never)
     is_pending = F.array_contains("held", BreakClass.IN_FLIGHT.value)
+    has_stray_beside = (F.col("strays") > 0) & (F.col("effect_rows") > 0)
     extras = {
         "OVERDUE": is_pending & is_overdue() & (F.col("acceptance") == "accepted"),
-        "POSSIBLE_DUPLICATE": (F.col("attempts") > 0) & may_be_doubled(scope),
+        "POSSIBLE_DUPLICATE": (F.col("attempts") > 0) & (may_be_doubled(scope) | has_stray_beside),
         "FAILED_BUT_WRITTEN": F.col("is_failed_but_written"),
         "PHANTOM_ABORTED": (F.col("acceptance") == "accepted") & F.col("is_from_aborted"),
         "EXPIRED": (F.col("disposition") == "lost") & F.col("is_expired"),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import reduce
 from operator import add
 from typing import Final
@@ -16,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
+from tieout.engine.early import comes_before
 from tieout.engine.fingerprint import (
     BUCKET,
     PAIRS,
@@ -40,8 +40,8 @@ class Compared:
     """Both sides of a window, read once: their buckets, each side's and together, and the counts taken on the way.
 
     `together` has one row a bucket: `is_dirty` where the sides differ, a position stands twice or a row is not plain;
-    `is_unclear` where only times are in question: a message may be late, or belong to another window. `columns` are
-    those that were compared, per pair of ledgers.
+    `is_unclear` where only times are in question: a message may be late, or delivered before it was sent, or belong to
+    another window. `columns` are those that were compared, per pair of ledgers.
     """
 
     sent: DataFrame
@@ -64,8 +64,7 @@ def compare(
         totals = [F.coalesce(F.sum(f"counted_{name}"), F.lit(0)).alias(name) for name in side.counted]
         counts[ledger] = buckets[ledger].agg(*totals).collect()[0].asDict() if totals else {}
     sent, arrived = (buckets[ledger] for ledger in SIDES)
-    patience = contract.max_latency + contract.clock_skew
-    together = materialised(_together(buckets, list(columns), patience))
+    together = materialised(_together(buckets, list(columns), contract))
     return Compared(sent, arrived, together, counts, columns, widths)
 
 
@@ -75,7 +74,7 @@ def counted(side: Side) -> dict[str, int]:
     return side.rows.agg(*totals).collect()[0].asDict() if totals else {}
 
 
-def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], patience: timedelta) -> DataFrame:
+def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contract: Contract) -> DataFrame:
     """Return one row a bucket: what is left of one ledger of each pair when the other is taken from it."""
     is_plain = F.col("is_plain")
     of_sent, of_seen = (is_plain & (F.col("of") == ledger.value) for ledger in SIDES)
@@ -93,6 +92,8 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], patienc
             F.coalesce(F.sum(F.when(of_sent, F.col("inside"))), F.lit(0)).alias("owned"),
             F.min(F.when(of_sent, F.col("earliest"))).alias("done_at"),
             F.max(F.when(of_seen, F.col("latest"))).alias("seen_at"),
+            F.max(F.when(of_sent, F.col("began"))).alias("began_at"),
+            F.min(F.when(of_seen, F.col("earliest"))).alias("first_seen_at"),
             F.sum(F.when(of_sent, F.col("micros"))).alias("done_micros"),
             F.sum(F.when(of_seen, F.col("micros"))).alias("seen_micros"),
             F.max(F.when(of_sent, F.col("sample"))).alias("done_sample"),
@@ -100,7 +101,9 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], patienc
         )
     )
     is_left = F.exists("left", lambda difference: difference != 0)
+    patience = contract.max_latency + contract.clock_skew
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(patience), F.lit(False))
+    is_in_time &= ~comes_before(contract, F.col("first_seen_at"), F.col("began_at"))
     is_split = (F.col("owned") > 0) & (F.col("owned") < F.col("sent"))
     return merged.withColumns(
         {

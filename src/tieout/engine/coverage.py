@@ -35,7 +35,7 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
             "unparsed": coverage.unparsed,
             "undated": coverage.undated,
             "digests": list(coverage.digests),
-            "notes": list(coverage.notes),
+            "notes": [*scope.suspicions.notes.get(ledger, ()), *coverage.notes],
         }
     return told
 
@@ -141,8 +141,8 @@ def _missing_for_losses(scope: Scope) -> str | None:
 def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
     """Return what the verdict does not say: sentences that the statement carries.
 
-    They name what the contract's terms hide whatever the evidence, and what was found that no class is for; `flags` are
-    the statement's.
+    They name what the contract's terms hide whatever the evidence, what was found that no class is for, and what clocks
+    that stand apart leave open; `flags` are the statement's.
     """
     limits = []
     doubly = flags.get(SET_ASIDE_AND_DELIVERED, 0)
@@ -162,7 +162,7 @@ def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
             )
     if scope.contract.multiplicity.count is not None:
         limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
-    return [*limits, *_unknown_contents(scope)]
+    return [*limits, *_unknown_contents(scope), *scope.suspicions.limits]
 
 
 def _unknown_contents(scope: Scope) -> Iterator[str]:

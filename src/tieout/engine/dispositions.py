@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.early import is_early, is_stray
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE
 from tieout.engine.log_facts import with_log_facts
@@ -34,7 +35,7 @@ def disposed(
     Position facts are worked out for messages without effect, by content for all: `is_passed`, `was_jumped` (the
     group is known beyond each visible one), `went_unread` (with a topic that was deleted), `is_committed` (the commits
     cover it), `covers` (the first commit beyond each visible one), `cover` (the first of these), `is_expired`,
-    `is_covered_by_log`, `is_missing_in_log`, `is_compacted`.
+    `is_covered_by_log`, `is_missing_in_log`, `is_superseded`, `is_compacted`, `was_committed_first`.
     `superseding` is what takes a key's records from a compacted log (`superseding_of`), or None.
     `may_share_ids` says whether any id is used for several messages.
     """
@@ -117,6 +118,7 @@ def position_facts(
         F.bool_and(F.col("is_covered") | F.col("went_unread")).alias("is_covered_by_log"),
         F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
+        F.bool_and("was_committed_first").alias("was_committed_first"),
         F.collect_list(cover).alias("covers"),
     )
     return facts.withColumn("cover", F.array_min("covers"))
@@ -196,7 +198,7 @@ def with_ambiguity(scope: Scope, messages: DataFrame, *, may_share_ids: bool) ->
     `may_be_copy` is of `_with_copies`.
     """
     is_sent = (F.col("attempts") > 0) & (F.col("acceptance") != "failed")
-    is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0)
+    is_orphan = (F.col("attempts") == 0) & (F.col("effect_rows") > 0) & ~is_stray()
     by_content = scope.contract.identity == Identity.CONTENT
     by_position = F.lit(scope.contract.identity == Identity.POSITION)
     is_nameless = F.col("key").startswith("r:") if by_content else F.col("message_id").isNull() | by_position
@@ -326,18 +328,21 @@ def _is_ambiguous(scope: Scope) -> Column:
         | (~F.col("has_identity") & F.col("has_orphans"))
         | (may_be_any & F.col("has_nameless_orphans"))
         | F.coalesce("shares_ambiguous_id", F.lit(False))
+        | (F.col("strays") > 0)
     )
 
 
 def _disposition(scope: Scope) -> Column:
     """Return the first disposition that holds for an accepted message."""
     held = (
-        F.when(is_whole(scope), "delivered")
+        F.when(is_early(scope), "unverifiable")
+        .when(is_whole(scope), "delivered")
         .when(F.coalesce("is_dead_lettered", F.lit(False)) & is_set_aside_whole(scope), "dead_lettered")
         .when(F.coalesce("is_filtered", F.lit(False)) & is_set_aside_whole(scope), "filtered")
         .when(is_in_doubt(scope) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
         .when(may_be_set_aside(), F.when(F.col("is_due"), "unverifiable").otherwise("in_flight"))
         .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
+        .when(F.col("is_due") & F.col("may_be_met_early"), "unverifiable")
         .when(F.col("is_due"), "lost")
         .otherwise("in_flight")
     )

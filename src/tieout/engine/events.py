@@ -24,6 +24,7 @@ _EVENT_COLUMNS: Final = (
     "payload_hash", "key_hash", "header_hash", "record_timestamp", NULLS, LACKING,
     "consumer_id", "generation", "delivery_sequence", "is_committed_read", "is_ambiguous", "is_log_covered",
     "broker_producer_id", "is_log_append", "says_failed", "is_contradicted", "is_of_aborted",
+    "is_approximate", "may_be_met_early",
 )  # fmt: skip
 
 
@@ -45,11 +46,11 @@ def record_events(records: DataFrame) -> DataFrame:
         RECORD,
         at=F.col("record_timestamp"),
         state=F.col("transaction_state"),
-        is_log_append=_is_log_append() if "timestamp_type" in records.columns else F.lit(False),
+        is_log_append=is_log_append() if "timestamp_type" in records.columns else F.lit(False),
     )
 
 
-def _is_log_append() -> Column:
+def is_log_append() -> Column:
     """Return whether the broker stamped the record (`LogAppendTime`), however its source writes it."""
     return F.coalesce(F.lower("timestamp_type").contains("append"), F.lit(False))
 
@@ -78,7 +79,16 @@ def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:
     chosen: dict[str, Column] = {"kind": F.lit(kind), **values}
     truths = ("is_visible", "has_identity", "is_committed_read", "is_ambiguous", "is_log_covered")
     types = dict.fromkeys(
-        (*truths, "is_log_append", "says_failed", "is_contradicted", "is_of_aborted"), "boolean"
+        (
+            *truths,
+            "is_log_append",
+            "says_failed",
+            "is_contradicted",
+            "is_of_aborted",
+            "is_approximate",
+            "may_be_met_early",
+        ),
+        "boolean",
     )
     longs = ("sequence", "offset", "generation", "delivery_sequence", "broker_producer_id")
     types |= dict.fromkeys(longs, "bigint") | dict.fromkeys(("partition", "intended_partition"), "int")

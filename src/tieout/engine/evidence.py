@@ -27,7 +27,8 @@ class LedgerCoverage:
     what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
     were made, `unset` rows whose time is that of an unset clock, where the window's is not.
     `doubled` names files that hold what another one holds, byte for byte. `unknown` says per content column in how many
-    rows it is not known; see `known_contents`.
+    rows it is not known; see `known_contents`. `is_by_own_times` says that how far it is
+    complete was read off its own rows' times.
     """
 
     is_present: bool
@@ -46,6 +47,7 @@ class LedgerCoverage:
     unset: int = 0
     doubled: tuple[str, ...] = ()
     unknown: tuple[tuple[str, int], ...] = ()
+    is_by_own_times: bool = False
 
     @property
     def is_sound(self) -> bool:
@@ -58,6 +60,23 @@ class LedgerCoverage:
         if not self.is_sound or self.complete_until is None:
             return False
         return (self.covers_from is None or self.covers_from <= start) and self.complete_until >= end
+
+
+@dataclass(frozen=True)
+class Suspicions:
+    """What the evidence tells against itself: see `suspicions.py`.
+
+    `doubted` are the classes and flags that it does not confirm, with the topics in which it does not. `lacking` is
+    what ledgers lack in their coverage, `notes` what else is said of them, `limits` what is left open because of it.
+    """
+
+    doubted: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
+    lacking: Mapping[Ledger, tuple[str, ...]] = field(default_factory=dict)
+    notes: Mapping[Ledger, tuple[str, ...]] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+
+
+NOTHING_SUSPECTED: Final = Suspicions()
 
 
 @dataclass(frozen=True)

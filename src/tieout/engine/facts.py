@@ -17,6 +17,7 @@ from tieout.engine.asserting import shows_position
 from tieout.engine.events import ATTEMPT, DEAD_LETTER, EFFECT, FILTERED, READ, RECORD, STAGED
 from tieout.engine.keys import NEVER, TRANSACTION
 from tieout.engine.known_contents import LACKING, NULLS, SHOWING, SIDES
+from tieout.engine.meetings import SHOWN_MARKS, marks_of
 from tieout.engine.multiplicity import fan_out_facts, fans_out, set_aside_key_facts
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -62,6 +63,8 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
     names_intended = scope.has(Ledger.PRODUCED, "intended_partition")
     return [
         (True, _attempt_facts(scope)),
+        (True, {SHOWN_MARKS: marks_of(scope)}),
+        (scope.contract.identity == Identity.CONTENT, _content_facts()),
         (names_intended, _intention_facts()),
         (scope.contract.ordering == "key" and scope.has(Ledger.PRODUCED, "completed_at"), _answer_facts()),
         (has_records, _record_facts() | _origin_facts(scope)),
@@ -92,6 +95,10 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
         "has_identity": F.coalesce(F.bool_and("has_identity"), F.lit(True)),
         "first_attempt": F.min(_when(attempt & F.col("at").isNotNull(), sent)),
         "first_sent": F.min(_when(attempt & F.col("at").isNotNull() & (outcome != "failed"), sent)),
+        "is_roughly_dated": F.coalesce(
+            F.bool_or(attempt & (F.col("at").isNull() | F.coalesce("is_approximate", F.lit(False)))),
+            F.lit(False),
+        ),
         "last_attempt_at": F.max(_when(attempt, F.col("at"))),
         "first_acked": F.min(_when(attempt & (outcome == "acked"), F.struct("at", "done_at"))),
         "last_unknown": F.max(_when(attempt & (outcome == "unknown"), F.struct("at", "done_at"))),
@@ -106,6 +113,13 @@ def _attempt_facts(scope: Scope) -> dict[str, Column]:
             _when(attempt & placed & (outcome == "unknown"), F.struct("at", _place().alias("place")))
         ),
         "attempt_place": F.min(_when(attempt, F.struct("at", _place().alias("place")))),
+    }
+
+
+def _content_facts() -> dict[str, Column]:
+    return {
+        "shown_hash": F.min("payload_hash"),
+        "may_be_met_early": F.coalesce(F.bool_or("may_be_met_early"), F.lit(False)),
     }
 
 

@@ -138,9 +138,10 @@ def buckets_of(
     |-------|-----------|--------|------|-------------|---------|------|------------|--------|--------|--------|-------|
     | a     | 0         | 7     | 128  | …           | [-1, -1] | 1023 | 10:00:01  | 128    | …      | …      | 0     |
 
-    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`; `inside` counts rows of
-    the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the least
-    hash. There are sums for each pair that the ledger is of. Rows of other groups are left out; of rows that could not
+    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`, `began` is the latest
+    `attempted_at`, on the other side `processed_at`; `inside` counts rows of the window, `micros` adds the times up
+    from the window's start, `sample` is the time of the message with the least hash. There are sums for each pair that
+    the ledger is of. Rows of other groups are left out; of rows that could not
     be read only `counted` tells.
     """
     known = hashed(side, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
@@ -151,6 +152,7 @@ def buckets_of(
         "last": F.max("offset"),
         "earliest": F.min("time"),
         "latest": F.max("time"),
+        "began": F.max("own_time"),
         "inside": F.count_if(
             (F.col("own_time") >= F.lit(window.start)) & (F.col("own_time") < F.lit(window.end))
         ),

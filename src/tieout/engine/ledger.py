@@ -80,6 +80,7 @@ _COLUMNS: Final[dict[Ledger, dict[str, DataType]]] = {
         **_CONTENT,
         "attempted_at": _TIME,
         "completed_at": _TIME,
+        "is_approximate": _FLAG,
         "outcome": _STRING,
     },
     Ledger.LOG: {

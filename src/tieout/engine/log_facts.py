@@ -17,7 +17,8 @@ from tieout.engine.positions import with_first_passing
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
-_LOG_FACTS: Final = ("is_expired", "is_covered", "is_superseded", "is_compacted")
+_OF_COMPACTION: Final = ("is_superseded", "is_compacted", "was_committed_first")
+_LOG_FACTS: Final = ("is_expired", "is_covered", *_OF_COMPACTION)
 _LIMITS: Final = ("log_start", "stated_start", "log_end", "observed_at")
 
 
@@ -28,8 +29,10 @@ def with_log_facts(
     superseding: DataFrame | None,
     progress: DataFrame | None,
 ) -> DataFrame:
-    """Return positions with `is_expired`, `is_covered`, `is_superseded` and `is_compacted`; all false without a log.
+    """Return positions with `is_expired`, `is_covered` and what compaction did to them; all false without a log.
 
+    `is_superseded`: compaction took it; `is_compacted`: before the group had come so far; `was_committed_first`: a
+    dated commit had passed it before compaction could.
     `is_uncovered` says of a position that its own attempt, which may be later than the message's first, is not covered.
     """
     if bounds is None:
@@ -37,15 +40,22 @@ def with_log_facts(
     covered = with_log_coverage(scope, positions, bounds)
     covered = covered.withColumn("is_covered", F.col("is_covered") & ~F.col("is_uncovered"))
     if superseding is None:
-        return covered.withColumns(dict.fromkeys(("is_superseded", "is_compacted"), F.lit(False)))
-    superseded = _with_superseding(covered, superseding)
-    passed = superseded.withColumn("passed_at", F.lit(None).cast("timestamp"))
+        return covered.withColumns(dict.fromkeys(_OF_COMPACTION, F.lit(False)))
+    known = _with_superseding(covered, superseding)
+    since, unknown = F.col("superseded_at"), F.lit(NEVER).cast("timestamp")
+    was_passed = was_committed = F.lit(False)
     if progress is not None:
-        passed = with_first_passing(superseded, progress)
-    was_passed = F.coalesce(F.col("passed_at") <= F.col("superseded_at"), F.lit(False))
-    return passed.withColumn("is_compacted", F.col("is_superseded") & ~was_passed).drop(
-        "passed_at", "superseded_at"
-    )
+        commits = progress.filter((F.col("by") == "commit") & F.col("at").isNotNull())
+        known = with_first_passing(known, commits).withColumnRenamed("passed_at", "committed_at")
+        known = with_first_passing(known, progress)
+        was_passed = F.coalesce(F.col("passed_at") <= since, F.lit(False))
+        was_committed = F.coalesce((F.col("committed_at") <= since) & (since < unknown), F.lit(False))
+    return known.withColumns(
+        {
+            "is_compacted": F.col("is_superseded") & ~was_passed,
+            "was_committed_first": F.col("is_superseded") & was_committed,
+        }
+    ).drop("passed_at", "committed_at", "superseded_at")
 
 
 def compacts(scope: Scope, bounds: DataFrame) -> bool:

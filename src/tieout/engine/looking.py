@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.comparing import COMPARED_LEDGERS, SIDES, Compared
+from tieout.engine.early import comes_before
 from tieout.engine.fingerprint import BUCKET, Shared, Side, bucket_of, hashed, hashes_of
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
@@ -115,6 +116,7 @@ def narrow(
         *[value.alias(name) for name, value in by.items()],
         *[(F.col(name) if name in own else nothing).alias(name) for name in hashes_of(columns)],
         "time",
+        F.col("own_time").alias("began"),
         F.when(F.col("is_plain"), fact).otherwise(0).alias("facts"),
     )
 
@@ -148,11 +150,13 @@ def quiet_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
         F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
         F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
         F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
+        F.max(F.when(is_sent, F.col("began"))).alias("began_at"),
         F.bit_or("facts").alias("facts"),
         F.min("first").alias("lot"),
     )
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
-    is_quiet = F.col("is_matched") & is_in_time
+    is_early = comes_before(scope.contract, F.col("seen_at"), F.col("began_at"))
+    is_quiet = F.col("is_matched") & is_in_time & ~is_early
     is_owned, is_seen = (is_quiet & _has(_bits(ledger)[1]) for ledger in SIDES)
     took = F.unix_micros("seen_at") - F.unix_micros("done_at")
     return known.select(

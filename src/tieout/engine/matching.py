@@ -17,6 +17,7 @@ from tieout.engine.claims import owners_of, read_claims, record_claims, sent_cla
 from tieout.engine.contents import sent_by_content
 from tieout.engine.contested import contested_positions_of
 from tieout.engine.dispositions import disposed, with_first_records
+from tieout.engine.early import with_strays, with_strays_told
 from tieout.engine.effects import (
     consumer_rows_of,
     reused_ids_of,
@@ -30,7 +31,7 @@ from tieout.engine.log_facts import superseding_of, with_log_coverage
 from tieout.engine.materialising import materialised
 from tieout.engine.messages import gathered
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
-from tieout.engine.pairing import with_content_keys, with_set_aside_keys
+from tieout.engine.pairing import met_early, with_content_keys, with_later_equals, with_set_aside_keys
 from tieout.engine.placing import placed
 from tieout.engine.positions import commits_of, epochs_of, held_back, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
@@ -71,8 +72,12 @@ def matched(scope: Scope) -> Matched:
         keyed[Ledger.LOG] = records
     keyed |= _others(scope, attempts, records, reused)
     at_position = keyed
+    has_strays = False
     if scope.contract.identity == Identity.CONTENT:
         keyed = _paired(scope, keyed)
+    else:
+        effects = keyed[scope.effect_ledger]
+        keyed[scope.effect_ledger], has_strays = with_strays(scope, effects, attempts)
     if fans_out(scope):
         keyed[Ledger.DELIVERED] = materialised(with_effect_rounds(scope, keyed[Ledger.DELIVERED]))
     messages = gathered(scope, _events(scope, keyed, at_position, bounds))
@@ -91,7 +96,15 @@ def matched(scope: Scope) -> Matched:
     superseding = None
     if records is not None and bounds is not None:
         superseding = superseding_of(scope, records, attempts, bounds)
-    judged = disposed(scope, messages, bounds, superseding, held, progress, may_share_ids=reused is not None)
+    judged = disposed(
+        scope,
+        with_strays_told(messages, has_any=has_strays),
+        bounds,
+        superseding,
+        held,
+        progress,
+        may_share_ids=reused is not None,
+    )
     judged = with_first_records(scope, judged, attempts, records, bounds)
     return Matched(judged, keyed, log, bounds, commits, progress, at_position.get(Ledger.READ))
 
@@ -148,20 +161,40 @@ def _others(
 
 
 def _paired(scope: Scope, at_position: Mapping[Ledger, DataFrame]) -> dict[Ledger, DataFrame]:
-    """Return the keyed ledgers with effects, and what was set aside, keyed by payload instead of position."""
+    """Return the keyed ledgers with effects, and what was set aside, keyed by payload instead of position.
+
+    Attempts say whether a row that no attempt is left for may be theirs all the same: see `pairing.met_early`.
+    """
     keyed, attempts = dict(at_position), at_position[Ledger.PRODUCED]
     effects = materialised(with_content_keys(scope, keyed[scope.effect_ledger], attempts))
-    keyed[scope.effect_ledger] = effects
-    accounting = effects.filter(F.col("effect_state").isin("ok", "unknown"))
+    unserved = effects.filter("is_unserved").select("payload_hash")
+    left, accounting = attempts, effects.filter(F.col("effect_state").isin("ok", "unknown"))
+    waiting = attempts
     for state in ("ok", "unknown", "none"):
         for ledger in (Ledger.DEAD_LETTERS, Ledger.FILTERED):
             if not (scope.has(ledger, "transaction_state") or (state == "ok" and ledger in scope.evidence)):
                 continue
-            attempts = attempts.join(accounting.select("key").distinct(), "key", how="left_anti")
+            left = _without(left, accounting)
             rows, is_asked = keyed[ledger], F.col("effect_state") == state
-            accounting = materialised(with_set_aside_keys(rows.filter(is_asked), attempts))
+            told = materialised(with_set_aside_keys(rows.filter(is_asked), left))
+            if state == "ok":
+                unserved = unserved.unionByName(told.filter("is_unserved").select("payload_hash"))
+            accounting = told.drop("is_unserved")
             keyed[ledger] = rows.filter(~is_asked).unionByName(accounting)
+        if state == "ok":
+            waiting = _without(left, accounting)
+    if unserved.isEmpty():
+        keyed[scope.effect_ledger] = effects.drop("is_unserved")
+        return keyed
+    is_open = F.col("payload_hash").isNotNull() & (F.col("standing") != "failed")
+    waiting = materialised(waiting.filter(is_open))
+    keyed[scope.effect_ledger] = materialised(with_later_equals(effects, waiting))
+    keyed[Ledger.PRODUCED] = materialised(met_early(attempts, waiting, unserved))
     return keyed
+
+
+def _without(attempts: DataFrame, accounted: DataFrame) -> DataFrame:
+    return attempts.join(accounted.select("key").distinct(), "key", how="left_anti")
 
 
 def _events(

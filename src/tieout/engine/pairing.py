@@ -49,7 +49,8 @@ def with_content_keys(scope: Scope, rows: DataFrame, attempts: DataFrame) -> Dat
 
     `attempts` are `contents.sent_by_content`. Certain effects take attempts first. A row for which every fitting
     attempt is taken is one more effect of the latest of them where nobody else can have sent it; else, like a row
-    without hash, it has `has_identity` false. Rows that are no effect keep the key of their position.
+    without hash, it has `has_identity` false. Rows that are no effect keep the key of their position. `is_unserved`
+    are certain effects that found no free attempt.
     """
     is_effect, is_known = F.col("effect_state").isin(*_CERTAINTIES), F.col(_PAYLOAD).isNotNull()
     effects = rows.filter(is_effect & is_known)
@@ -67,22 +68,61 @@ def with_content_keys(scope: Scope, rows: DataFrame, attempts: DataFrame) -> Dat
         excess_key(),
     )
     is_told_apart = F.col("paired_key").isNotNull() | is_copy | is_unsent
-    keyed = known.withColumns({"key": key, "has_identity": is_told_apart}).select(*rows.columns)
+    is_unserved = F.col("paired_key").isNull() & (F.col("effect_state") == "ok")
+    told = {"key": key, "has_identity": is_told_apart, "is_unserved": is_unserved}
+    keyed = known.withColumns(told).select(*rows.columns, "is_unserved")
     nameless = rows.filter(is_effect & ~is_known).withColumns(
         {"key": F.concat(F.lit("r:"), row_digest(rows.columns)), "has_identity": F.lit(False)}
     )
-    return keyed.unionByName(nameless).unionByName(rows.filter(~is_effect))
+    others = nameless.unionByName(rows.filter(~is_effect)).withColumn("is_unserved", F.lit(False))
+    return keyed.unionByName(others)
+
+
+def with_later_equals(effects: DataFrame, waiting: DataFrame) -> DataFrame:
+    """Return keyed effects of which those that found no free attempt are nobody's for certain if an equal one waits.
+
+    As many as there are `waiting` attempts, which nothing accounts for, the earliest first. One that lay before such an
+    effect, it would have taken: they were made later, unless the clocks differ, or keep whole seconds.
+    """
+    counts = waiting.groupBy(F.col(_PAYLOAD).alias("of_payload")).agg(F.count("*").alias("left"))
+    in_time = Window.partitionBy(_PAYLOAD, "is_unserved").orderBy(
+        F.col("processed_at").asc_nulls_last(), "delivery_sequence", row_digest(effects.columns)
+    )
+    turned = effects.withColumn("turn", F.row_number().over(in_time))
+    joined = turned.join(counts, F.col(_PAYLOAD) == F.col("of_payload"), how="left")
+    is_open = F.coalesce(F.col("is_unserved") & (F.col("turn") <= F.col("left")), F.lit(False))
+    changed = {
+        "key": F.when(is_open, excess_key()).otherwise(F.col("key")),
+        "has_identity": F.col("has_identity") & ~is_open,
+    }
+    return joined.withColumns(changed).drop("of_payload", "left", "turn", "is_unserved")
+
+
+def met_early(attempts: DataFrame, waiting: DataFrame, unserved: DataFrame) -> DataFrame:
+    """Return attempts with `may_be_met_early`: a row that found no free attempt may be theirs, by its payload.
+
+    As many of the `waiting` ones as there are such rows, the earliest first; `unserved` are the rows' payloads.
+    """
+    counts = unserved.groupBy(F.col(_PAYLOAD).alias("of_payload")).agg(F.count("*").alias("rows"))
+    names = ("attempted_at", "topic", "partition", "offset", "sequence", "key")
+    in_time = Window.partitionBy(_PAYLOAD).orderBy(*[F.col(name).asc_nulls_last() for name in names])
+    turned = waiting.withColumn("turn", F.row_number().over(in_time))
+    met = turned.join(counts, F.col(_PAYLOAD) == F.col("of_payload")).filter("turn <= rows")
+    named = met.select(F.col("key").alias("met_key"))
+    joined = attempts.join(named, F.col("key") == F.col("met_key"), how="left")
+    return joined.withColumn("may_be_met_early", F.col("met_key").isNotNull()).drop("met_key")
 
 
 def with_set_aside_keys(rows: DataFrame, attempts: DataFrame) -> DataFrame:
     """Return set-aside rows with the `key` of the attempt that each accounts for; those without hash keep theirs.
 
-    `attempts` are those that nothing accounts for yet; a row that finds none accounts for nothing.
+    `attempts` are those that nothing accounts for yet; a row that finds none, it `is_unserved`, accounts for nothing.
     """
     is_known = F.col(_PAYLOAD).isNotNull()
     paired = _paired(attempts, rows.filter(is_known), F.col("at"), F.lit(None).cast("bigint"), F.lit("ok"))
-    keyed = paired.withColumn("key", F.coalesce("paired_key", excess_key()))
-    return keyed.select(*rows.columns).unionByName(rows.filter(~is_known))
+    told = {"key": F.coalesce("paired_key", excess_key()), "is_unserved": F.col("paired_key").isNull()}
+    keyed = paired.withColumns(told).select(*rows.columns, "is_unserved")
+    return keyed.unionByName(rows.filter(~is_known).withColumn("is_unserved", F.lit(False)))
 
 
 def with_equals_elsewhere(messages: DataFrame, is_settled: Column, is_shown: Column) -> DataFrame:

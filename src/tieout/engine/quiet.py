@@ -68,6 +68,11 @@ class Quiet:
         }
         return sent.join(writers, is_there, how="left").withColumns(facts).select(*sent.columns)
 
+    def topics(self) -> frozenset[str | None]:
+        """Return the topics that were sent to."""
+        found = self.computed(self.rows[Ledger.PRODUCED].select("topic").distinct())
+        return frozenset(row["topic"] for row in found.collect())
+
     def arrived(self) -> DataFrame:
         """Return the messages as their effects show them."""
         return as_messages(self.arrived_at(), Ledger.DELIVERED)

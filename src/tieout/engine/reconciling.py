@@ -7,7 +7,7 @@ extraction time of sources that are read as a snapshot. Docs: docs/reference/tax
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from typing import Any, Final
@@ -37,6 +37,7 @@ from tieout.engine.classes.reordered import (
 from tieout.engine.classes.standing import standing_breaks
 from tieout.engine.classes.stretches import SKIPPED_NEEDS, commit_stale, skipped
 from tieout.engine.classifying import classified
+from tieout.engine.clocks import with_clocks_apart
 from tieout.engine.coverage import (
     coverage_of,
     limits_of,
@@ -58,6 +59,7 @@ from tieout.engine.settled import no_breaks
 from tieout.engine.statement import identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, sampled_latency, tallied
 from tieout.engine.supported import refuse_other_windows
+from tieout.engine.suspicions import with_suspicions
 from tieout.engine.undecided import Undecided, undecided_of
 from tieout.model import BreakClass, Identity, Ledger, Window
 from tieout.reporting.schema import SCHEMA_VERSION
@@ -136,8 +138,12 @@ def reconciled(
     progress("matching")
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
+    scope = with_suspicions(scope, messages)
     progress("classifying")
-    breaks = materialised(breaks_of(scope, messages, found))
+    kept, limits = _explained(scope, messages, found)
+    breaks = materialised(kept)
+    if limits:
+        scope = replace(scope, suspicions=replace(scope.suspicions, limits=limits))
     progress("adding up")
     statement = statement_of(scope, messages, found, breaks) | {
         "run_id": run_id,
@@ -147,31 +153,43 @@ def reconciled(
 
 
 def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
-    """Return every break of the window with id, incident, cause, severity and the rows that prove it.
+    """Return every break of the window with id, incident, cause, severity and the rows that prove it."""
+    return _explained(scope, messages, found)[0]
+
+
+def _explained(scope: Scope, messages: DataFrame, found: Matched) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return the breaks, and why some of their causes are left open.
 
     Most windows are clean: neighbours are lined up and proof is gathered only where there is something to explain.
     """
-    proved = [*_proved_messages(scope, messages, found), *_proved_standing(scope, messages, found)]
+    of_messages, limits = _proved_messages(scope, messages, found)
+    proved = [*of_messages, *_proved_standing(scope, messages, found)]
     if not proved:
-        return no_breaks(scope, _KEPT_COLUMNS)
+        return no_breaks(scope, _KEPT_COLUMNS), ()
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
     gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
         F.col("class")
     )
     judged = [one.withColumn("severity", F.try_element_at(by_class, gravest)) for one in proved]
-    return reduce(DataFrame.unionByName, [one.select(*_KEPT_COLUMNS) for one in judged])
+    return reduce(DataFrame.unionByName, [one.select(*_KEPT_COLUMNS) for one in judged]), limits
 
 
-def _proved_messages(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
-    """Return the breaks of messages with ids, cause and the rows of their messages; an empty list where none broke."""
+def _proved_messages(
+    scope: Scope, messages: DataFrame, found: Matched
+) -> tuple[list[DataFrame], tuple[str, ...]]:
+    """Return the breaks of messages with ids, cause and the rows of their messages, and why causes are left open.
+
+    The list is empty where none broke.
+    """
     places = materialised(places_of_breaks(messages))
     if places.isEmpty():
-        return []
+        return [], ()
     line = materialised(lined_up(messages, places))
     caused = materialised(with_causes(scope, broken_messages(messages), line, found))
-    named = materialised(named_messages(scope, caused))
-    return [with_rows_of_messages(named, found.keyed)]
+    left, limits = with_clocks_apart(scope, caused, messages, found)
+    named = materialised(named_messages(scope, left))
+    return [with_rows_of_messages(named, found.keyed)], limits
 
 
 def _proved_standing(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:

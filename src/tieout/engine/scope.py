@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.evidence import Evidence
+from tieout.engine.evidence import NOTHING_SUSPECTED, Evidence, Suspicions
 from tieout.engine.known_contents import known_contents
 from tieout.engine.quiet import Quiet
 from tieout.engine.session import SMALL_ROWS
@@ -25,7 +25,7 @@ class Scope:
 
     `deleted` are topics that are known to be gone, one a row; None where none is. See `incarnations.py`. `beside` are
     messages that the rows lack because no rule has to look at them, and `size` says how many rows there are then; see
-    `levels.py`.
+    `levels.py`. `suspicions` are what the matched messages tell against the evidence.
     """
 
     contract: Contract
@@ -33,6 +33,7 @@ class Scope:
     evidence: Mapping[Ledger, Evidence]
     deleted: DataFrame | None = None
     beside: Quiet | None = None
+    suspicions: Suspicions = NOTHING_SUSPECTED
     size: int | None = None
 
     def has(self, ledger: Ledger, *columns: str) -> bool:

@@ -76,7 +76,7 @@ def _counts(scope: Scope) -> list[Column]:
     counts["phantom_effects"] = F.sum(phantom)
     counts["unverifiable_effects"] = F.sum(F.col("effect_rows_in") - F.coalesce(own, F.lit(0)) - phantom)
     is_doubtful = owned & F.array_contains("flags", "POSSIBLE_DUPLICATE")
-    counts[POSSIBLE_EFFECTS] = F.sum(F.when(is_doubtful, F.col("possible_effects")))
+    counts[POSSIBLE_EFFECTS] = F.sum(F.when(is_doubtful, F.col("possible_effects") + F.col("strays")))
     if fans_out(scope):
         values = (expected_effects(scope), F.col("first_rows"), missing_effects(scope))
         for name, value in zip(FAN_OUT_COUNTS, values, strict=True):

@@ -16,6 +16,7 @@ from tieout.engine.coverage import standing_is_told
 from tieout.engine.materialising import materialised
 from tieout.engine.quiet import Sums
 from tieout.engine.scope import Scope
+from tieout.engine.suspicions import doubted_of
 from tieout.model import BreakClass, Ledger
 
 _NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, BreakClass.NOT_SENT.value)
@@ -43,8 +44,9 @@ def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> D
         *by, "class", held.alias("held"), _doubtful(scope, held).alias("doubtful")
     )
     is_told = F.col("class").isin(_told_standing(scope)) & F.col("is_covered")
+    doubtful = F.when(~is_told, held).otherwise(F.array_intersect(held, doubted_of(scope.suspicions.doubted)))
     standing = breaks.filter(F.col("kind") != "message").select(
-        *by, "class", held.alias("held"), F.when(~is_told, held).otherwise(F.array()).alias("doubtful")
+        *by, "class", held.alias("held"), doubtful.alias("doubtful")
     )
     tally = of_messages.unionByName(standing).groupBy(*by, "class", "held", "doubtful").count()
     return tally if scope.beside is None else tally.unionByName(_quiet_tally(scope.beside.sums, *by))
@@ -95,7 +97,8 @@ def _doubtful(scope: Scope, held: Column) -> Column:
 
     Effects must lie in their ledger's coverage, and the attempts in theirs that a changed or misrouted message is held
     against; the log must be sound that shows a transaction open or aborted. That all attempts failed has its own
-    question. Loss carries its own proof, and of an unknown phantom one effect is enough.
+    question. Loss carries its own proof, and of an unknown phantom one effect is enough; unless the evidence as a whole
+    is suspected.
     """
     ledger = scope.effect_ledger
     is_unknown = F.col("class").eqNullSafe(F.lit(BreakClass.PHANTOM_UNKNOWN.value))
@@ -113,9 +116,10 @@ def _doubtful(scope: Scope, held: Column) -> Column:
     undecided = _ISOLATION if _is_log_unsound(scope) else ()
     doubted = [F.when(~attempts_hold, name) for name in _COMPARED]
     doubted += [F.when(may_have_succeeded, BreakClass.PHANTOM_ABORTED.value), *map(F.lit, undecided)]
-    return F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value)))).otherwise(
+    uncovered = F.when(~effects_hold, F.array_except(held, F.array(F.lit(BreakClass.LOST.value)))).otherwise(
         F.array_intersect(held, F.array(*doubted))
     )
+    return F.array_union(uncovered, F.array_intersect(held, doubted_of(scope.suspicions.doubted)))
 
 
 def _is_log_unsound(scope: Scope) -> bool:

@@ -113,6 +113,7 @@ def test_killed_producer_leaves_unknown_sends(spark: SparkSession, tmp_path: Pat
         ("2.4", 4, "acked", "t"),
     ]
     inferred = found.rows.where("outcome = 'unknown'").selectExpr("unix_millis(attempted_at)", "completed_at")
+    assert found.rows.where("NOT is_approximate OR is_approximate IS NULL").isEmpty()
     assert [tuple(row) for row in inferred.collect()] == [(_START + 4, None)] * 2
     assert (
         "a.out: 2 sends without an answer, inferred from the sequence of values; their time is that of the "

@@ -52,13 +52,11 @@ def _is_pending() -> Column:
 def _is_undecided(scope: Scope) -> Column:
     """Return whether the evidence that would decide on a message that is not accepted is missing or ambiguous."""
     may_have_effect = (F.col("possible_effects") > 0) & (F.col("effect_rows") == 0)
+    may_own = F.col("shares_ambiguous_id") | (F.col("strays") > 0)
     is_unproven = (F.col("acceptance") == "unproven") & (
-        F.col("shares_ambiguous_id")
-        | may_have_effect
-        | lacks_evidence(scope)
-        | (may_be_set_aside() & F.col("is_due"))
+        may_own | may_have_effect | lacks_evidence(scope) | (may_be_set_aside() & F.col("is_due"))
     )
-    may_be_meant = may_have_effect | (F.col("shares_ambiguous_id") & (F.col("effect_rows") == 0))
+    may_be_meant = may_have_effect | (may_own & (F.col("effect_rows") == 0))
     return (is_unproven | ((F.col("acceptance") == "failed") & may_be_meant)) & ~_is_set_aside()
 
 

@@ -39,13 +39,17 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Bounds:
-    """From when until when a ledger is complete, who is known to be in it, and notes about both."""
+    """From when until when a ledger is complete, who is known to be in it, and notes about both.
+
+    `is_by_own_times` says that the end was read off the rows' own times.
+    """
 
     covers_from: datetime | None = None
     complete_until: datetime | None = None
     names_all_producers: bool = False
     has_sequence_gaps: bool = False
     notes: tuple[str, ...] = ()
+    is_by_own_times: bool = False
 
 
 def bounds_of(
@@ -83,6 +87,7 @@ def bounds_of(
         names_all_producers=bool(spec.producers) and not strangers,
         has_sequence_gaps=has_gaps,
         notes=(*said, *strangers, *gap_notes),
+        is_by_own_times=spec.complete_until is not None and _asks_rows(spec.complete_until, ledger),
     )
 
 
@@ -127,12 +132,16 @@ def _stated(
         pass
     if _NOW.fullmatch(text.strip()):
         return read_at, ()
-    names = SCHEMAS[ledger].names
     aggregate = _NOW.sub(f"TIMESTAMP '{format_time(read_at)}'", text)
-    if not any(re.search(rf"\b{name}\b", aggregate, re.IGNORECASE) for name in names):
+    if not _asks_rows(text, ledger):
         return _only_time(rows.sparkSession.range(1), ledger, aggregate), ()
     until, notes = _lowest_watermark(rows, ledger, spec.producers, aggregate, read_at)
     return (None if until is None else min(until, read_at)), notes
+
+
+def _asks_rows(text: str, ledger: Ledger) -> bool:
+    """Return whether an aggregate names a column of the ledger."""
+    return any(re.search(rf"\b{name}\b", text, re.IGNORECASE) for name in SCHEMAS[ledger].names)
 
 
 def _only_time(one_row: DataFrame, ledger: Ledger, expression: str) -> datetime | None:

@@ -48,7 +48,7 @@ _LARGEST_GAP: Final = 1_000_000
 _SEEN: Final = (FILE, "prefix", "number", "topic", "at")
 _COLUMNS: Final = (
     *("producer_id", "producer_session", "sequence", "message_id", "topic", "partition", "offset"),
-    *("key_hash", "payload_hash", "attempted_at", "completed_at", "outcome", "content"),
+    *("key_hash", "payload_hash", "attempted_at", "completed_at", "is_approximate", "outcome", "content"),
 )
 _ACK_TIME: Final = "attempted_at is the time of the answer: the tool prints no time of the send"
 
@@ -162,6 +162,7 @@ def _answered(numbered: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
         hashed("value").alias("payload_hash"),
         F.col("timestamp").alias("attempted_at"),
         F.col("timestamp").alias("completed_at"),
+        F.lit("true").alias("is_approximate"),
         F.when(is_acked, "acked").otherwise(refused).alias("outcome"),
         content_word().alias("content"),
         *HIDDEN[:-1],
@@ -183,6 +184,7 @@ def _attempts(inferred: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
         "topic": F.col("topic"),
         "payload_hash": hashed("value"),
         "attempted_at": millis,
+        "is_approximate": F.lit("true"),
         "outcome": F.lit("unknown"),
         "content": F.lit("unknown"),
         FILE: F.col(FILE),

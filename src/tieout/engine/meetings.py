@@ -1,0 +1,162 @@
+"""Ids that never meet: whether what one ledger names its messages by occurs in the other at all.
+
+An id that was read as a number, padded or cut names no message of the other side, and nothing tells that from a loss
+of everything but that no id at all is on both sides. Docs: docs/reference/taxonomy.md, section 8, 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tieout.engine.events import ATTEMPT, EFFECT, READ, RECORD
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+
+SHOWN_MARKS: Final = "shown_marks"
+"""The fact of a message that `marks_of` makes."""
+_OTHERS: Final = (Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
+_SENT: Final = 1
+_WIDTH: Final = 3
+_LONGEST: Final = 60
+
+
+def _sent_within(ledger: Ledger) -> int:
+    """Return the bit of a send with an id that lies in the ledger's coverage."""
+    return 2 << (_WIDTH * _OTHERS.index(ledger))
+
+
+def _shown(ledger: Ledger) -> int:
+    """Return the bit of a row of the ledger with an id."""
+    return 2 * _sent_within(ledger)
+
+
+def _shown_within(ledger: Ledger) -> int:
+    """Return the bit of a row of the ledger with an id that lies in the sends' coverage."""
+    return 4 * _sent_within(ledger)
+
+
+def _others(scope: Scope) -> list[Ledger]:
+    """Return the ledgers whose ids are held against the sends'; none where positions say what a message is."""
+    column = scope.identity_column
+    if scope.contract.identity is Identity.POSITION or not scope.has(Ledger.PRODUCED, column):
+        return []
+    return [ledger for ledger in _OTHERS if scope.has(ledger, column)]
+
+
+def marks_of(scope: Scope) -> Column:
+    """Return what an event tells of who shows its message's id, as bits: an aggregate over events."""
+    kinds: dict[Ledger, tuple[str, ...]] = {
+        Ledger.LOG: (RECORD,),
+        Ledger.READ: (READ,),
+        Ledger.DELIVERED: (EFFECT,),
+    }
+    if scope.effect_ledger is Ledger.READ:
+        kinds[Ledger.READ] = (READ, EFFECT)
+    is_send = F.col("kind") == ATTEMPT
+    marks = F.when(is_send, _SENT).otherwise(0)
+    for ledger in _others(scope):
+        is_told = _within(scope, ledger)
+        is_row = F.col("kind").isin(*kinds[ledger])
+        within = F.when(_within(scope, Ledger.PRODUCED), _shown_within(ledger)).otherwise(0)
+        marks = (
+            marks
+            + F.when(is_send & is_told, _sent_within(ledger)).otherwise(0)
+            + F.when(is_row, F.lit(_shown(ledger)) + within).otherwise(0)
+        )
+    return F.coalesce(F.bit_or(F.when(F.col(scope.identity_column).isNotNull(), marks)), F.lit(0))
+
+
+def _within(scope: Scope, ledger: Ledger) -> Column:
+    """Return whether an event lies, or without a time may lie, in what the ledger covers."""
+    coverage, at = scope.evidence[ledger].coverage, F.col("at")
+    if not coverage.is_sound or coverage.complete_until is None:
+        return F.lit(False)
+    return at.isNull() | scope.covered_between(ledger, at, at)
+
+
+def meetings(scope: Scope) -> dict[str, Column]:
+    """Return what messages together tell of their ids, as aggregates: for each ledger what meets, and one of each side.
+
+    An id that several messages share is one that was sent, and so is that of an effect which came before its send.
+    """
+    marks, named = F.col(SHOWN_MARKS), _named(scope)
+    was_sent = _has(marks, _SENT) | F.col("key").rlike("^[abe]:")
+    facts: dict[str, Column] = {}
+    for ledger in _others(scope):
+        is_shown = _has(marks, _shown(ledger))
+        facts |= {
+            f"{ledger}_meets": F.bool_or(was_sent & is_shown),
+            f"{ledger}_sent": F.bool_or(_has(marks, _sent_within(ledger))),
+            f"{ledger}_shown": F.bool_or(_has(marks, _shown_within(ledger))),
+            f"{ledger}_of_send": F.min(F.when(_has(marks, _sent_within(ledger)), named)),
+            f"{ledger}_of_row": F.min(F.when(_has(marks, _shown_within(ledger)), named)),
+        }
+    return facts
+
+
+def _named(scope: Scope) -> Column:
+    return F.col("shown_hash" if scope.contract.identity is Identity.CONTENT else "message_id")
+
+
+def _has(marks: Column, bit: int) -> Column:
+    return marks.bitwiseAND(bit) != 0
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """A ledger of which no id is a send's, in the topics that this is so of, told in words."""
+
+    ledger: Ledger
+    topics: frozenset[str | None]
+    told: str
+
+
+def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], quiet: frozenset[str | None]) -> list[Unmet]:
+    """Return the ledgers whose ids never meet those of the sends, over everything that was read or in some topics.
+
+    `rows` have the facts of `meetings` by topic; `quiet` are the topics of messages that no rule looked at.
+    """
+    found = []
+    for ledger in _others(scope):
+        meeting = quiet if scope.beside is not None and ledger in scope.beside.rows else frozenset()
+        met = [row for row in rows if row[f"{ledger}_meets"] or row["topic"] in meeting]
+        sent, shown = ([row for row in rows if row[f"{ledger}_{side}"]] for side in ("sent", "shown"))
+        if sent and shown and not met and not meeting:
+            every = frozenset(row["topic"] for row in rows)
+            found.append(Unmet(ledger, every, _told(scope, ledger, sent, shown, "")))
+            continue
+        if any(row["topic"] is None for row in met):
+            continue  # a row that names no topic may be of any
+        for row in sent:
+            if row["topic"] is not None and row in shown and row not in met:
+                told = _told(scope, ledger, [row], [row], f"of topic {row['topic']} ")
+                found.append(Unmet(ledger, frozenset({row["topic"]}), told))
+    return found
+
+
+def _told(
+    scope: Scope,
+    ledger: Ledger,
+    sent: Sequence[Mapping[str, Any]],
+    shown: Sequence[Mapping[str, Any]],
+    where: str,
+) -> str:
+    """Return what does not meet, with one of each side."""
+    is_content = scope.contract.identity is Identity.CONTENT
+    what = "payload hashes" if is_content else "ids"
+    one = min(row[f"{ledger}_of_row"] for row in shown)
+    other = min(row[f"{ledger}_of_send"] for row in sent)
+    return (
+        f"none of its {what} {where}is in produced: it has {_short(one)}, produced has {_short(other)}; "
+        f"check how each side writes them"
+    )
+
+
+def _short(text: str) -> str:
+    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return f"'{shown}'"
