@@ -45,7 +45,9 @@ def due_at(
 
 
 def _acknowledged_at(history: History, at: Position) -> datetime | None:
-    """Return when the position was first known as acknowledged; an undated row says it when the table was taken."""
+    """Return when the position was first known as acknowledged; an undated row says it when its table was taken."""
+    coverage = history.coverage.get(Ledger.COMMITTED)
+    until = coverage.complete_until if coverage else None
     commits = [row for row in history.rows(Ledger.COMMITTED) if is_acknowledged(row, at)]
-    times = [row.get("committed_at") or row.get("taken_at") for row in commits]
+    times = [row.get("committed_at") or row.get("taken_at") or until for row in commits]
     return min((time for time in times if time is not None), default=None)
