@@ -18,8 +18,8 @@ from tieout.engine.scope import Scope
 from tieout.model import BreakClass
 
 _REASONS: Final = {
-    "unnumbered": "of one producer session, where produced has no sequence that rises between the two",
-    "unacknowledged": "sent after another session's whose completed_at produced does not say",
+    "unnumbered": "in a producer session whose sequence produced does not say",
+    "uncompleted": "sent after another session's whose completed_at produced does not say",
     "close": "with first effects of one instant, or of two consumers within clock_skew",
 }
 

@@ -2,14 +2,15 @@
 
 A key moves to another partition when partitions are added to its topic, or when a producer partitions by something
 else. No log orders messages of two partitions. Two facts do: the sequence of a session, and that one send was
-acknowledged before another one began. Docs: docs/reference/interpretations.md, 61 and 90.
+completed before another one began. Docs: docs/reference/interpretations.md, 61 and 90.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.joining import same, small_side
@@ -19,7 +20,6 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 _KEY: Final = ("topic", "order_key")
-_START, _END = 0, 1
 
 
 def orders_keys(scope: Scope) -> bool:
@@ -56,8 +56,8 @@ def pairs_across_partitions(scope: Scope, messages: DataFrame) -> DataFrame:
 
     Columns: `topic`, `order_key`, `partition`, `is_owned`, `own`, and what was sent before it, null where nothing in
     another partition was: `previous`, the one before it in its session; `overtaken`, the one whose first effect is the
-    latest of all that were acknowledged before it was sent; `unsure`, the same of those of which nobody knows when they
-    were. `is_unnumbered`: which of it and the one before it in its session was sent first, the evidence does not say.
+    latest of all that were completed before it began; `unsure`, the same of those of which nobody knows when they
+    were; `unnumbered`, the same of those of its session that no number orders before or behind it.
     `messages` have a position, a key as `order_key`, and a first effect.
     """
     return _with_latest_before(scope, _with_previous(_moved(messages)))
@@ -81,7 +81,7 @@ def descents(scope: Scope, pairs: DataFrame) -> DataFrame:
 def undecided(scope: Scope, pairs: DataFrame) -> DataFrame:
     """Return how many of the window's messages may be out of their key's order, or not, by topic and what is missing.
 
-    | topic  | unnumbered | unacknowledged | close | example                    |
+    | topic  | unnumbered | uncompleted | close | example                    |
     |--------|------------|----------------|-------|----------------------------|
     | orders | 0          | 1              | 2     | {1, 17, the message's id}  |
     """
@@ -89,14 +89,14 @@ def undecided(scope: Scope, pairs: DataFrame) -> DataFrame:
     def is_open(name: str) -> Column:
         return F.col(name).isNotNull() & ~is_before(scope, name, "own")
 
-    is_unacknowledged = is_open("unsure") & ~_is_of_session("unsure")
+    is_unnumbered, is_uncompleted = is_open("unnumbered"), is_open("unsure") & ~_is_of_session("unsure")
     is_close = F.lit(False)
     for name in ("previous", "overtaken"):
         is_close = is_close | (is_open(name) & ~is_before(scope, "own", name))
     reasons = {
-        "unnumbered": F.col("is_unnumbered"),
-        "unacknowledged": ~F.col("is_unnumbered") & is_unacknowledged,
-        "close": ~F.col("is_unnumbered") & ~is_unacknowledged & is_close,
+        "is_unnumbered": is_unnumbered,
+        "is_uncompleted": ~is_unnumbered & is_uncompleted,
+        "is_close": ~is_unnumbered & ~is_uncompleted & is_close,
     }
     example = F.struct("partition", "own.offset", "own.message_id")
     return (
@@ -104,7 +104,10 @@ def undecided(scope: Scope, pairs: DataFrame) -> DataFrame:
         .withColumns(reasons)
         .filter(" OR ".join(reasons))
         .groupBy("topic")
-        .agg(*[F.count_if(name).alias(name) for name in reasons], F.min(example).alias("example"))
+        .agg(
+            *[F.count_if(name).alias(name.removeprefix("is_")) for name in reasons],
+            F.min(example).alias("example"),
+        )
     )
 
 
@@ -155,70 +158,66 @@ def _moved(messages: DataFrame) -> DataFrame:
 
 
 def _with_previous(rows: DataFrame) -> DataFrame:
-    """Return messages with `previous` of their session in another partition, and whether their turn is untold.
+    """Return messages with `previous`, the one before it by the numbers of their session, if in another partition.
 
-    By sequence where the session's messages of the key all have one, else by the time of sending, which proves nothing.
+    `unnumbered` is the one with the latest first effect of those in another partition that the session sent no later
+    by its clock, and that have no number, or of which the message has none: a clock proves nothing.
     """
-    session = Window.partitionBy(*_KEY, *[f"own.{name}" for name in SESSION])
-    by_time = ("sent_at", "own.sequence", "partition", "own.offset")
-    has_numbers = F.count("own.sequence").over(session) == F.count("*").over(session)
-    before = F.when(has_numbers, F.lag("own").over(session.orderBy("own.sequence", *by_time))).otherwise(
-        F.lag("own").over(session.orderBy(*by_time))
+    session = (*_KEY, *[f"own.{name}" for name in SESSION])
+    by_number = Window.partitionBy(*session).orderBy("own.sequence", "sent_at", "partition", "own.offset")
+    before = F.lag("own").over(by_number)
+    known = rows.withColumn("before", before)
+    is_next = (F.col("before.partition") != F.col("partition")) & (
+        F.col("before.sequence") < F.col("own.sequence")
     )
-    is_elsewhere = F.col("before.partition") != F.col("partition")
-    is_numbered = F.coalesce(F.col("before.sequence") < F.col("own.sequence"), F.lit(False))
-    told = {
-        "previous": F.when(is_elsewhere & is_numbered, F.col("before")),
-        "is_unnumbered": F.coalesce(is_elsewhere & ~is_numbered, F.lit(False)),
-    }
-    return rows.withColumn("before", before).withColumns(told).drop("before")
+    known = known.withColumn("previous", F.when(is_next, F.col("before"))).drop("before")
+    starts, ends = (known.withColumns({"turn": F.lit(turn), "turn_at": F.col("sent_at")}) for turn in (1, 0))
+    is_end, has_number = F.col("turn") == 0, F.col("own.sequence").isNotNull()
+    turns = _with_latest(starts.unionByName(ends), F.when(is_end, F.col("own")), "any_before", session)
+    turns = _with_latest(turns, F.when(is_end & ~has_number, F.col("own")), "unnumbered", session)
+    unnumbered = F.when(has_number, F.col("unnumbered")).otherwise(F.col("any_before"))
+    told = turns.filter(~is_end).withColumn("unnumbered", unnumbered)
+    return told.drop("any_before", "turn", "turn_at")
 
 
 def _with_latest_before(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return messages with `overtaken` and `unsure`, each the one with the latest first effect.
 
-    Sends and acknowledgements are walked through in the order of time. What was never acknowledged, or nobody knows
-    when, may have been written before all that began after it.
+    Beginnings and completions of sends are walked through in the order of time. What nobody knows the completion of may
+    have been sent before all that began after it.
     """
     completed_at, skew = F.col("completed_at"), F.lit(scope.contract.clock_skew)
-    starts = rows.withColumns({"turn": F.lit(_START), "turn_at": F.col("sent_at")})
-    ends = rows.withColumns({"turn": F.lit(_END), "turn_at": F.coalesce(completed_at, "sent_at") + skew})
-    is_end, own = F.col("turn") == _END, F.col("own")
+    starts = rows.withColumns({"turn": F.lit(0), "turn_at": F.col("sent_at")})
+    ends = rows.withColumns({"turn": F.lit(1), "turn_at": F.coalesce(completed_at, "sent_at") + skew})
+    is_end, own = F.col("turn") == 1, F.col("own")
     known = starts.unionByName(ends)
-    known = _with_latest(known, F.when(is_end & completed_at.isNotNull(), own), "overtaken")
-    known = _with_latest(known, F.when(is_end & completed_at.isNull(), own), "unsure")
+    known = _with_latest(known, F.when(is_end & completed_at.isNotNull(), own), "overtaken", _KEY)
+    known = _with_latest(known, F.when(is_end & completed_at.isNull(), own), "unsure", _KEY)
     return known.filter(~is_end).drop("turn", "turn_at", "sent_at", "completed_at")
 
 
-def _with_latest(turns: DataFrame, value: Column, name: str) -> DataFrame:
+def _with_latest(turns: DataFrame, value: Column, name: str, by: Sequence[str]) -> DataFrame:
     """Return turns with the greatest value before each that lies in another partition than the turn's own.
 
     The greatest of all lies in one partition. For turns in it the greatest of the others is asked: since the greatest
     last changed its partition that is the greatest from elsewhere, or the one that was the greatest until then.
     """
-    in_time, best, before = _in_time(*_KEY), f"{name}_best", f"{name}_before"
-    stretch, runner_up = f"{name}_stretch", f"{name}_second"
+    best, before, stretch, second = (f"{name}_{word}" for word in ("best", "before", "stretch", "second"))
+    in_order = Window.partitionBy(*by).orderBy("turn_at", "turn", "own")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     known = turns.withColumn(name, value)
-    known = known.withColumn(best, F.max(name).over(in_time)).withColumn(before, F.lag(best).over(_order()))
+    known = known.withColumn(best, F.max(name).over(so_far)).withColumn(before, F.lag(best).over(in_order))
     has_moved = F.coalesce(F.col(f"{best}.partition") != F.col(f"{before}.partition"), F.lit(False))
-    known = known.withColumn(stretch, F.sum(has_moved.cast("int")).over(in_time))
+    known = known.withColumn(stretch, F.sum(has_moved.cast("int")).over(so_far))
     is_from_elsewhere = F.col(f"{name}.partition") != F.col(f"{best}.partition")
     candidate = F.when(has_moved, F.col(before)).when(is_from_elsewhere, F.col(name))
-    second = F.max(candidate).over(_in_time(*_KEY, stretch))
-    is_elsewhere = F.col(f"{best}.partition") != F.col("partition")
-    return (
-        known.withColumn(runner_up, second)
-        .withColumn(name, F.when(is_elsewhere, F.col(best)).otherwise(F.col(runner_up)))
-        .drop(best, before, stretch, runner_up)
+    of_stretch = Window.partitionBy(*by, stretch).orderBy("turn_at", "turn", "own")
+    known = known.withColumn(
+        second, F.max(candidate).over(of_stretch.rowsBetween(Window.unboundedPreceding, 0))
     )
-
-
-def _order(*by: str) -> WindowSpec:
-    return Window.partitionBy(*(by or _KEY)).orderBy("turn_at", "turn", "own")
-
-
-def _in_time(*by: str) -> WindowSpec:
-    return _order(*by).rowsBetween(Window.unboundedPreceding, 0)
+    is_elsewhere = F.col(f"{best}.partition") != F.col("partition")
+    chosen = F.when(is_elsewhere, F.col(best)).otherwise(F.col(second))
+    return known.withColumn(name, chosen).drop(best, before, stretch, second)
 
 
 def _is_of_session(name: str) -> Column:
