@@ -104,6 +104,8 @@ def severities(contract: Contract) -> dict[str, Severity]:
     return {name.value: severity_of(contract, name) for name in BreakClass}
 
 
+_OF_READERS_IN_ORDER: Final = (BreakClass.LOST, BreakClass.COMMIT_AHEAD, BreakClass.SKIPPED)
+"""Classes that what a group went past may have; a member of a share group may still be given it."""
 _DISPOSED: Final = {BreakClass.LOST.value: "lost", BreakClass.IN_FLIGHT.value: "in_flight"}
 """The sums of messages that decide a verdict as their class does."""
 
@@ -127,6 +129,15 @@ class _Found:
     def unconfirmed(self, name: str) -> int:
         """Return how many of these lie where a ledger that shows them does not cover."""
         return int(self.statement["unconfirmed"].get(name, 0))
+
+    def why_unconfirmed(self, name: str) -> str:
+        """Return in words why these are not confirmed: mostly for want of coverage."""
+        is_share_group = any(told.get("is_share_group") for told in self.statement["coverage"].values())
+        if is_share_group and not self.contract.is_queue and name in _OF_READERS_IN_ORDER:
+            return (
+                "of a share group, whose records are locked and acknowledged one by one (consumption: queue)"
+            )
+        return "where the evidence does not cover"
 
     def undecided(self, name: str) -> int:
         """Return of how many messages the evidence, complete as it is, does not tell whether the class holds."""
@@ -199,7 +210,7 @@ def _class_checks(found: _Found) -> Iterable[CheckResult]:
         yield CheckResult(str(name).lower(), severity, status, str(count), limit)
         unconfirmed = found.unconfirmed(name)
         if unconfirmed and effect == Effect.BROKEN:
-            observed = f"{unconfirmed} where the evidence does not cover"
+            observed = f"{unconfirmed} {found.why_unconfirmed(name)}"
             yield CheckResult(
                 f"{str(name).lower()}_unconfirmed", severity, CheckStatus.ERROR, observed, limit
             )

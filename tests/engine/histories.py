@@ -23,6 +23,7 @@ by key their `effect_key` says which effect they stand for; without it they stan
 from offset 0 to just above the last record, observed at the end of the grace; what a row itself says of them stands.
 `coverage: {delivered: {from: 0s, until: 40m, sound: false, all_producers: false}}`; left out: everything up to the end
 of the grace, all producers named.
+`coverage: {committed: {share_group: true}}`: the source shows that the group is a share group.
 `coverage: {delivered: none}` covers nothing. `offsets: {0: [2, 4]}` makes the window the offsets 2 and 3 of partition
 0, beside the hour; the contract then has `windows: offsets`.
 
@@ -92,6 +93,13 @@ _NOTATION: Final = {
 }
 """The columns of a ledger without rows: an empty source has columns, too."""
 _DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?(?:(\d+)us)?")
+
+
+@dataclass(frozen=True)
+class Covered(OracleCoverage):
+    """A ledger's coverage; `is_share_group` says that its source shows the group to be a share group."""
+
+    is_share_group: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,9 +278,10 @@ def _ledger_coverage(stated: Mapping[str, Any] | str) -> OracleCoverage:
     if isinstance(stated, str):
         return OracleCoverage(complete_until=None, names_all_producers=True)
     since, until = stated.get("from"), stated.get("until")
-    return OracleCoverage(
+    return Covered(
         covers_from=time_of(since) if since else None,
         complete_until=time_of(until) if until else GRACE_END,
         is_sound=stated.get("sound", True),
         names_all_producers=stated.get("all_producers", True),
+        is_share_group=stated.get("share_group", False),
     )

@@ -356,6 +356,7 @@ def _coverage(
         covers_from=covered.covers_from if covered else None,
         complete_until=covered.complete_until if covered else None,
         names_all_producers=bool(covered and covered.names_all_producers),
+        is_share_group=bool(getattr(covered, "is_share_group", False)),
         is_within_tolerance=bool(covered and covered.is_sound),
         has_sequence_gaps=False,
         rows=len(rows),

@@ -114,6 +114,8 @@ class Contract(Model):
     guarantee: Guarantee
     group: Text
     ordering: Literal["none", "partition", "key"] = "none"
+    consumption: Literal["log", "queue"] = "log"
+    redelivery: Duration | None = None
     identity: Identity = Identity.MESSAGE_ID
     id_scope: Literal["global", "session"] = "global"
     effects: Literal["delivered", "read"] = "delivered"
@@ -154,6 +156,11 @@ class Contract(Model):
     def effect_ledger(self) -> Ledger:
         """The ledger whose rows are effects: `delivered` wherever it is declared, else `read`."""
         return Ledger.DELIVERED if Ledger.DELIVERED in self.ledgers else Ledger.READ
+
+    @property
+    def is_queue(self) -> bool:
+        """Whether the group takes messages as from a queue: what it acknowledges is a set, and none is jumped over."""
+        return self.consumption == "queue"
 
     @property
     def connections(self) -> tuple[str, ...]:

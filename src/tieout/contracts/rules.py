@@ -178,6 +178,14 @@ def _identity(contract: Contract) -> Iterator[Problem]:
         yield Problem(("id_scope",), f"session has no effect with identity: {contract.identity}")
 
 
+def _consumption(contract: Contract) -> Iterator[Problem]:
+    if contract.redelivery is not None and not contract.is_queue:
+        yield Problem(
+            ("redelivery",),
+            "has no effect with consumption: log, where no message is locked; for a share group say consumption: queue",
+        )
+
+
 def _multiplicity(contract: Contract) -> Iterator[Problem]:
     multiplicity = contract.multiplicity
     given = [name for name in ("effect_key", "count") if getattr(multiplicity, name) is not None]
@@ -247,6 +255,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _coverage,
     _reach,
     _fold_by,
+    _consumption,
     _identity,
     _multiplicity,
     _active,

@@ -35,6 +35,7 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
             "unparsed": coverage.unparsed,
             "undated": coverage.undated,
             "digests": list(coverage.digests),
+            **({"is_share_group": True} if coverage.is_share_group else {}),
             "notes": [*scope.suspicions.notes.get(ledger, ()), *coverage.notes],
         }
     return told
@@ -121,6 +122,8 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
         by_key = missing_for(scope, ((Ledger.PRODUCED, ("key_hash",)),))
         for name in (BreakClass.REORDER_PRODUCER, BreakClass.REORDER_CONSUMER):
             missing[name] = missing[name] or by_key
+    if scope.contract.is_queue:
+        missing |= dict.fromkeys(_NOT_OF_QUEUES, "consumption: log")
     if scope.contract.identity == Identity.POSITION:
         missing[BreakClass.LOG_DUPLICATE] = "identity: message_id"
     if scope.contract.identity == Identity.CONTENT:
@@ -162,6 +165,12 @@ def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
             )
     if scope.contract.multiplicity.count is not None:
         limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
+    if scope.is_misread_queue:
+        limits.append(
+            f"{scope.contract.group} is a share group: its records are locked and acknowledged one by one, so that one "
+            "before others that were processed may still be given to a member. LOST, COMMIT_AHEAD and SKIPPED are "
+            "not confirmed; say `consumption: queue` and `redelivery` in the contract"
+        )
     return [*limits, *_unknown_contents(scope), *scope.suspicions.limits]
 
 
@@ -187,6 +196,8 @@ _COMPARING: Final[Mapping[str, BreakClass]] = {
 _OBSERVED_END: Final = (Ledger.LOG, ("end_offset", "observed_at"))
 _OUT_OF_RANGE_NEEDS: Final = ((Ledger.COMMITTED, ("committed_offset", "partition")), _OBSERVED_END)
 """What tells a position outside the log where it is known when the table of positions was taken."""
+_NOT_OF_QUEUES: Final = (BreakClass.SKIPPED, BreakClass.REORDER_CONSUMER, BreakClass.COMMIT_STALE)
+"""Classes about readers that go in order."""
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
     BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),

@@ -5,6 +5,8 @@ Docs: docs/reference/taxonomy.md, section 2 (due) and section 3 (dispositions, i
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -39,6 +41,10 @@ def disposed(
     `superseding` is what takes a key's records from a compacted log (`superseding_of`), or None.
     `may_share_ids` says whether any id is used for several messages.
     """
+    if scope.contract.is_queue:
+        progress = progress.filter(
+            F.col("by") == "commit"
+        )  # what was acknowledged is a set: nothing else is passed
     by_content = scope.contract.identity == Identity.CONTENT
     is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
     asked = messages.filter(is_asked)
@@ -46,13 +52,14 @@ def disposed(
     facts = (small_side(facts) if scope.is_large else facts).withColumnRenamed("key", "facts_key")
     together = messages.join(facts, F.col("key") == F.col("facts_key"), how="left")
     known = with_ambiguity(scope, together.drop("facts_key"), may_share_ids=may_share_ids)
+    known = known.withColumn("due_at", _due_at(scope))
     due = known.withColumn("is_old_enough", _is_old_enough(scope)).withColumn(
         "is_missing_in_log", _is_missing(scope)
     )
-    due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled())
+    due = due.withColumn("is_due", F.col("is_old_enough") & _is_settled(scope))
     if by_content:
         due = with_equals_elsewhere(
-            due, _is_settled(), scope.covered_from(scope.effect_ledger, _began(scope))
+            due, _is_settled(scope), scope.covered_from(scope.effect_ledger, _began(scope))
         )
     return due.withColumn("disposition", _disposition(scope)).withColumn(
         "is_committed_ahead", _is_committed_ahead(scope)
@@ -119,9 +126,30 @@ def position_facts(
         F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
         F.bool_and("was_committed_first").alias("was_committed_first"),
+        F.max(_acknowledged_at(scope)).alias("acknowledged_at"),
         F.collect_list(cover).alias("covers"),
     )
     return facts.withColumn("cover", F.array_min("covers"))
+
+
+def _acknowledged_at(scope: Scope) -> Column:
+    """Return when a commit first covered a position, an undated one when its table was taken; null where none does."""
+    if not scope.contract.is_queue or Ledger.COMMITTED not in scope.evidence:
+        return F.lit(None).cast("timestamp")
+    taken_at = F.lit(scope.evidence[Ledger.COMMITTED].coverage.complete_until).cast("timestamp")
+    return F.when(F.col("cover").isNotNull(), F.coalesce("cover.committed_at", taken_at))
+
+
+def _due_at(scope: Scope) -> Column:
+    """Return until when the message may be without effect: its deadline, of a queue also by acknowledgement and lock.
+
+    A record that a member was given is locked for it, and may be given to another one once the lock has run out.
+    """
+    if not scope.contract.is_queue:
+        return F.col("deadline")
+    patience = F.lit(scope.patience)
+    unlocked_at = F.col("last_read_at") + F.lit(scope.contract.redelivery or timedelta(0))
+    return F.greatest("deadline", F.col("acknowledged_at") + patience, unlocked_at + patience)
 
 
 def _is_passed() -> Column:
@@ -284,7 +312,7 @@ def _is_old_enough(scope: Scope) -> Column:
     """Return whether both sides cover the message and its deadline has passed in the covered evidence."""
     sent_at = F.col("first_attempt.at")
     is_sent_covered = scope.covered_between(Ledger.PRODUCED, sent_at, sent_at)
-    return is_sent_covered & scope.is_accounted(F.col("deadline"), since=_began(scope))
+    return is_sent_covered & scope.is_accounted(F.col("due_at"), since=_began(scope))
 
 
 def _began(scope: Scope) -> Column:
@@ -300,8 +328,14 @@ def _is_missing(scope: Scope) -> Column:
     return is_absent & (F.size("asserted") > 0) & F.coalesce("is_covered_by_log", F.lit(False))
 
 
-def _is_settled() -> Column:
-    """Return whether nothing can still be on its way at any position of the message."""
+def _is_settled(scope: Scope) -> Column:
+    """Return whether nothing can still be on its way at any position of the message.
+
+    In a queue that takes an acknowledgement of each, or a log that lacks it; without `committed` nobody knows.
+    """
+    if scope.contract.is_queue:
+        is_acknowledged = (F.size("asserted") > 0) & F.coalesce("is_passed", F.lit(False))
+        return F.lit(Ledger.COMMITTED in scope.evidence) & (is_acknowledged | F.col("is_missing_in_log"))
     return (
         (F.size("asserted") == 0)
         | F.coalesce("is_passed", F.lit(False))
@@ -313,7 +347,7 @@ def _is_settled() -> Column:
 def lacks_evidence(scope: Scope) -> Column:
     """Return whether what would decide on a message without effect is missing, rather than its time not having come."""
     horizon = scope.window.end + scope.contract.grace
-    is_untold = ~scope.is_accounted(F.least(F.col("deadline"), F.lit(horizon)), since=_began(scope))
+    is_untold = ~scope.is_accounted(F.least(F.col("due_at"), F.lit(horizon)), since=_began(scope))
     sent_at = F.col("first_attempt.at")
     is_unattested = ~scope.covered_between(Ledger.PRODUCED, sent_at, sent_at)
     return is_untold | is_unattested

@@ -28,7 +28,8 @@ class LedgerCoverage:
     were made, `unset` rows whose time is that of an unset clock, where the window's is not.
     `doubled` names files that hold what another one holds, byte for byte. `unknown` says per content column in how many
     rows it is not known; see `known_contents`. `is_by_own_times` says that how far it is
-    complete was read off its own rows' times.
+    complete was read off its own rows' times. `is_share_group`: the source shows that the group is a share group, whose
+    members take records one by one (KIP-932).
     """
 
     is_present: bool
@@ -48,6 +49,7 @@ class LedgerCoverage:
     doubled: tuple[str, ...] = ()
     unknown: tuple[tuple[str, int], ...] = ()
     is_by_own_times: bool = False
+    is_share_group: bool = False
 
     @property
     def is_sound(self) -> bool:

@@ -70,6 +70,7 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
         (has_records, _record_facts() | _origin_facts(scope)),
         (True, _effect_facts(scope)),
         (has_reads, _read_facts()),
+        (has_reads and scope.contract.is_queue, {"last_read_at": F.max(_when(_is(READ), F.col("at")))}),
         (has_records or has_reads, {"open_seen_at": _open_seen_at(scope, _is_effect(scope))}),
         (FILTERED in kinds, {"is_filtered": F.bool_or(_is(FILTERED) & (F.col("state") == "ok"))}),
         (DEAD_LETTER in kinds, {"is_dead_lettered": F.bool_or(_is(DEAD_LETTER) & (F.col("state") == "ok"))}),

@@ -395,4 +395,5 @@ def _coverage(
         digests=reading.digests,
         notes=(*reading.notes, *samples, *(note for note in dating if note), *lacking, *bounds.notes),
         unknown=counts.unknown,
+        is_share_group=reading.is_share_group,
     )

@@ -243,7 +243,9 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
 
 def _stretches(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFrame]:
     """Return the stretches of reads and commits that the evidence allows to judge."""
-    stretches = []
+    stretches: list[DataFrame] = []
+    if scope.contract.is_queue:
+        return stretches
     if not missing_for(scope, SKIPPED_NEEDS):
         stretches.append(skipped(scope, messages, found))
     if found.commits is not None and scope.evidence[Ledger.COMMITTED].coverage.is_sound:

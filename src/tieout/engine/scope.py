@@ -105,6 +105,12 @@ class Scope:
         """How long after its acknowledgement a message may stay without effect."""
         return self.contract.max_latency + self.contract.clock_skew
 
+    @property
+    def is_misread_queue(self) -> bool:
+        """Whether the evidence shows a share group, which locks records one by one, and the contract says a log."""
+        shown = any(found.coverage.is_share_group for found in self.evidence.values())
+        return shown and not self.contract.is_queue
+
     def is_ours(self) -> Column:
         """Return whether a row of the consumer's side is the judged group's; one that names no group is."""
         return F.col("consumer_group").isNull() | (F.col("consumer_group") == self.contract.group)

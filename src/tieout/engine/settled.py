@@ -54,7 +54,7 @@ def doubtful_commits(scope: Scope, bounds: DataFrame | None, output: DataFrame) 
     yield commit_regression(scope, commits).select("topic")
     if bounds is not None:
         yield commit_out_of_range(scope, commits, bounds).select("topic")
-    paused = _in_pauses(scope, commits, output)
+    paused = None if scope.contract.is_queue else _in_pauses(scope, commits, output)
     if paused is not None:
         yield commit_stale(scope, commits, paused).select("topic")
 

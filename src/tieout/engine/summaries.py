@@ -29,6 +29,8 @@ _COMPARED: Final = (
     BreakClass.MISROUTED.value,
 )
 """Classes that show only where what was sent is known."""
+_NOT_OF_QUEUES: Final = (BreakClass.LOST.value, BreakClass.COMMIT_AHEAD.value, BreakClass.SKIPPED.value)
+"""Classes that hold of what a reader in order went past; a member of a share group may still be given it."""
 _ISOLATION: Final = (BreakClass.PHANTOM_ABORTED.value, BreakClass.PHANTOM_UNCOMMITTED.value)
 """Classes that show only where the ends of transactions are known."""
 
@@ -41,12 +43,15 @@ def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> D
     """
     held = F.array_distinct(F.concat(F.array("class"), "flags"))
     of_messages = messages.filter("is_judged_here").select(
-        *by, "class", held.alias("held"), _doubtful(scope, held).alias("doubtful")
+        *by,
+        "class",
+        held.alias("held"),
+        F.array_union(_doubtful(scope, held), _misread(scope, held)).alias("doubtful"),
     )
     is_told = F.col("class").isin(_told_standing(scope)) & F.col("is_covered")
     doubtful = F.when(~is_told, held).otherwise(F.array_intersect(held, doubted_of(scope.suspicions.doubted)))
     standing = breaks.filter(F.col("kind") != "message").select(
-        *by, "class", held.alias("held"), doubtful.alias("doubtful")
+        *by, "class", held.alias("held"), F.array_union(doubtful, _misread(scope, held)).alias("doubtful")
     )
     tally = of_messages.unionByName(standing).groupBy(*by, "class", "held", "doubtful").count()
     return tally if scope.beside is None else tally.unionByName(_quiet_tally(scope.beside.sums, *by))
@@ -120,6 +125,12 @@ def _doubtful(scope: Scope, held: Column) -> Column:
         F.array_intersect(held, F.array(*doubted))
     )
     return F.array_union(uncovered, F.array_intersect(held, doubted_of(scope.suspicions.doubted)))
+
+
+def _misread(scope: Scope, held: Column) -> Column:
+    """Return the classes and flags that may only seem to hold because a queue was read as a log."""
+    misread = _NOT_OF_QUEUES if scope.is_misread_queue else ()
+    return F.array_intersect(held, F.array(*map(F.lit, misread)).cast("array<string>"))
 
 
 def _is_log_unsound(scope: Scope) -> bool:

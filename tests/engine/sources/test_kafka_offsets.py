@@ -13,7 +13,12 @@ from pyspark.sql import Row, SparkSession
 from tests.engine.sources.builders import evidence_of, rows_of
 
 from tieout.engine.evidence import Evidence
-from tieout.engine.sources.kafka_offsets import _commits, _decoded, partition_of
+from tieout.engine.sources.kafka_offsets import (
+    _commits,
+    _decoded,
+    _is_share_group,
+    partition_of,
+)
 from tieout.errors import SourceError
 
 FILES = Path(__file__).parents[2] / "kafka_files"
@@ -294,6 +299,66 @@ def _value(version: int, metadata: str = "m") -> bytes:
         + expiry
         + bytes(version >= 4)
     )
+
+
+_HIDDEN = (
+    "_tieout_file string, _tieout_text string, _tieout_block bigint, _tieout_row bigint, _tieout_fault string"
+)
+_RECORDS = (
+    "key binary, value binary, transaction_state string, is_control boolean, record_timestamp timestamp, "
+)
+
+
+def _group_key(kind: int, group: str) -> bytes:
+    """Return the key of a record about a group itself, or about one of its members."""
+    return struct.pack(">h", kind) + _string(group) + (_string("member") if kind in (10, 13, 14) else b"")
+
+
+@pytest.mark.parametrize(
+    ("content", "is_shown"),
+    [
+        ([(_group_key(11, GROUP), b"epoch")], True),
+        ([(_group_key(15, GROUP), b"partitions")], True),
+        ([(_group_key(10, GROUP), b"member")], True),
+        ([(_group_key(11, GROUP), None)], True),
+        ([(_group_key(11, GROUP), None), (_key(), _value(4))], False),
+        ([(_group_key(11, GROUP), b"epoch"), (_key(), _value(4))], True),
+        ([(_group_key(11, "another"), b"epoch"), (_key(), _value(4))], False),
+        ([(_group_key(3, GROUP), b"epoch")], False),
+        ([(_group_key(17, GROUP), b"streams")], False),
+    ],
+)
+def test_records_of_a_share_group_show_it(
+    spark: SparkSession, content: list[tuple[bytes, bytes | None]], is_shown: bool
+) -> None:
+    """Types 9 to 15 are a share group's alone; of one that was deleted, and committed since, nothing is left."""
+    rows = [(*pair, "none", False, None, None, None, 0, place, None) for place, pair in enumerate(content)]
+    records = spark.createDataFrame(rows, _RECORDS + _HIDDEN)
+
+    assert _is_share_group(_decoded(records), GROUP) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("group", "is_shown"), [(GROUP, True), ("another", False)], ids=["the group", "another group"]
+)
+def test_printed_state_of_a_share_group_shows_it(
+    spark: SparkSession, tmp_path: Path, group: str, is_shown: bool
+) -> None:
+    """As the formatter of `__share_group_state` prints it: the evidence says so, and has no position."""
+    key = {"type": 0, "data": {"groupId": GROUP, "topicId": "RvIZdrYCQ4WoDqWQyH9RJQ", "partition": 0}}
+    value = {
+        "version": 0,
+        "data": {"snapshotEpoch": 0, "stateEpoch": 1, "startOffset": 3, "stateBatches": []},
+    }
+    (tmp_path / "state.txt").write_text(
+        json.dumps({"key": key, "value": value}, separators=(",", ":")) + "\n"
+    )
+
+    found = _evidence(spark, tmp_path, path="state.txt", format="formatter", group=group)
+
+    assert found.coverage.is_share_group is is_shown
+    assert any("is a share group" in note for note in found.coverage.notes) is is_shown
+    assert _history(found) == []
 
 
 def test_every_version_of_key_and_value_is_decoded(spark: SparkSession) -> None:

@@ -124,7 +124,7 @@ WRONG_FIELDS = [
     (
         "grace: 15m",
         "base_dir: /",
-        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, match, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
+        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, consumption, redelivery, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, match, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
     ),
     (
         "grace: 15m",
@@ -274,6 +274,12 @@ BROKEN_RULES = [
         "grace: 15m",
         "id_scope: session\nidentity: position",
         "5: id_scope: session has no effect with identity: position",
+    ),
+    (
+        "grace: 15m",
+        "redelivery: 30s",
+        "5: redelivery: has no effect with consumption: log, where no message is locked; for a share group say "
+        "consumption: queue",
     ),
     (
         "grace: 15m",

@@ -95,9 +95,16 @@ def reorder_producer(scope: Scope, messages: DataFrame) -> DataFrame:
 
 
 def shows_turns(scope: Scope) -> bool:
-    """Return whether the evidence shows who was handed what and when, and the keys where only these have an order."""
+    """Return whether the evidence shows who was handed what and when, and the keys where only these have an order.
+
+    A queue hands records to many readers at once, and again to others: it promises no order of handing out.
+    """
     shows_keys = scope.contract.ordering != "key" or scope.has(Ledger.PRODUCED, "key_hash")
-    return shows_keys and scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at")
+    return (
+        not scope.contract.is_queue
+        and shows_keys
+        and scope.has(scope.reader_ledger, "consumer_id", "generation", "processed_at")
+    )
 
 
 def with_order_keys(rows: DataFrame, messages: DataFrame) -> DataFrame:

@@ -17,10 +17,13 @@ from pyspark.sql import Row
 
 from tieout.contracts import KafkaConsumerGroupsSource
 from tieout.engine.kafka.group_tables import GroupTables, Position, tables_of
+from tieout.engine.kafka.share_groups import shows_share_group
 from tieout.engine.materialising import no_rows
 from tieout.engine.sources.inputs import Inputs, inputs_of, local_path, name_of
 from tieout.engine.sources.kafka import Cluster, hidden_columns
+from tieout.engine.sources.kafka_offsets import share_group_of
 from tieout.engine.sources.lines import line_numbers, lines_of
+from tieout.engine.sources.share_groups import told
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, unread
 from tieout.errors import SourceError
 from tieout.model import SMALL_BYTES, Ledger
@@ -59,6 +62,8 @@ def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
 def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     cluster = Cluster.of(connection, request)
     held = cluster.positions(group)
+    if not held and (shared := share_group_of(cluster, group, request)) is not None:
+        return shared
     rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in held]
     return Reading(
         rows=request.spark.createDataFrame(rows, _HELD).select("*", *hidden_columns()),
@@ -80,7 +85,7 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
     rows = [row for uri, tables in found.items() for row in _rows(tables, texts[uri])]
     missing = tuple(_missing(list(found.values()), group))
     taken_at = spec.taken_time(request.now)
-    return Reading(
+    reading = Reading(
         rows=request.spark.createDataFrame(rows, _READ) if rows else no_rows(request.spark, _READ),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
@@ -91,6 +96,8 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
         complete_until=taken_at,
         taken_at=taken_at,
     )
+    is_shared = any(shows_share_group((line[TEXT] for line in text), group) for text in texts.values())
+    return told(reading, group) if is_shared else reading
 
 
 def _rows(tables: GroupTables, text: _Text) -> Iterator[tuple[object, ...]]:

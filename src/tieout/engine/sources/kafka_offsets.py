@@ -20,12 +20,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tieout.contracts import OFFSETS_TOPIC, KafkaOffsetsSource
+from tieout.engine.kafka.share_groups import RECORD_TYPES
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
 from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading
+from tieout.engine.sources.share_groups import told, told_by_text
 from tieout.engine.sources.source import FAULT, HIDDEN, Reading, Request
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -55,7 +57,7 @@ def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
         return _from_cluster(spec.connection, spec.group, request)
     paths = spec.path or ()
     return (
-        read_text(spec, paths, request)
+        told_by_text(read_text(spec, paths, request), request, paths, spec.group)
         if spec.format == "formatter"
         else _from_segments(spec, paths, request)
     )
@@ -76,7 +78,10 @@ def partition_of(group: str, partitions: int) -> int:
 
 def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     """Return the group's commits that a reader of committed data is handed: those in force."""
-    cluster = Cluster.of(connection, request)
+    return _from_offsets_topic(Cluster.of(connection, request), group, request)
+
+
+def _from_offsets_topic(cluster: Cluster, group: str, request: Request) -> Reading:
     topic = cluster.topic(OFFSETS_TOPIC)
     if topic is None:
         return cluster.without(OFFSETS_TOPIC)
@@ -85,6 +90,18 @@ def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     with set_to(request.spark, INTERNAL_TOPICS):
         records = cluster.records(own, COMMITTED).withColumn("transaction_state", F.lit("committed"))
         return _in_force(cluster.reading(own, records, COMMITTED), group)
+
+
+def share_group_of(cluster: Cluster, group: str, request: Request) -> Reading | None:
+    """Return what a cluster tells of a share group, which has no positions; None where nothing shows it to be one.
+
+    Brokers tell a group's type only to clients that are newer than Spark's, so its records are looked at instead.
+    """
+    try:
+        found = _from_offsets_topic(cluster, group, request)
+    except SourceError:
+        return None  # a user who may not read that topic is told nothing
+    return found if found.is_share_group else None
 
 
 def _from_segments(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request) -> Reading:
@@ -103,7 +120,20 @@ def _in_force(reading: Reading, group: str) -> Reading:
         return reading
     decoded = materialised(_decoded(reading.rows))
     notes = (*reading.notes, *_set_aside(decoded, group))
-    return replace(reading, rows=_commits(decoded, group), notes=notes)
+    found = replace(reading, rows=_commits(decoded, group), notes=notes)
+    return told(found, group) if _is_share_group(decoded, group) else found
+
+
+def _is_share_group(decoded: DataFrame, group: str) -> bool:
+    """Return whether the topic has the group's records of a share group: live ones, or deleted ones and no commit."""
+    is_of_sharing = F.col("key_type").isin(*RECORD_TYPES)
+    found = decoded.where(F.col("is_data") & (F.col("consumer_group") == group)).agg(
+        F.count_if(is_of_sharing & ~F.col("is_deleted")).alias("live"),
+        F.count_if(is_of_sharing).alias("all"),
+        F.count_if("is_commit").alias("commits"),
+    )
+    counts = found.collect()[0]
+    return bool(counts["live"] or (counts["all"] and not counts["commits"]))
 
 
 def _decoded(records: DataFrame) -> DataFrame:

@@ -106,7 +106,8 @@ class Reading:
     where that is known to the moment. `size` counts the inputs' bytes. `reread`
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
     `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
-    paths of files that hold what another one holds, each with that in words.
+    paths of files that hold what another one holds, each with that in words. `is_share_group`: the source shows that
+    the group asked for is a share group.
     """
 
     rows: DataFrame | None
@@ -121,6 +122,7 @@ class Reading:
     is_columnar: bool = False
     copies: tuple[tuple[str, str], ...] = ()
     taken_at: datetime | None = None
+    is_share_group: bool = False
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:
