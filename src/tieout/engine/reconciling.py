@@ -235,9 +235,12 @@ def _reorders(scope: Scope, messages: DataFrame, known: Matched) -> list[DataFra
             handed = among(handed, Quiet.read)
         found.append(reorder_consumer(scope, handed))
     if scope.has(Ledger.PRODUCED, "key_hash") and scope.contract.identity != Identity.CONTENT:
-        found.append(reorder_output(scope, among(messages, Quiet.arrived)))
-    if orders_keys(scope) and beside is None:  # beside quiet messages no key lies in several partitions
-        found.append(reorder_across_partitions(scope, messages))
+        may_cross = (
+            orders_keys(scope) and beside is None
+        )  # beside quiet messages no key lies in several partitions
+        found.append(reorder_output(scope, among(messages, Quiet.arrived), may_cross=may_cross))
+        if may_cross:
+            found.append(reorder_across_partitions(scope, messages))
     return found if beside is None else [beside.computed(rows) for rows in found]
 
 

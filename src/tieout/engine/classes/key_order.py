@@ -2,7 +2,7 @@
 
 A key moves to another partition when partitions are added to its topic, or when a producer partitions by something
 else. No log orders messages of two partitions. Two facts do: the sequence of a session, and that one send was
-completed before another one began. Docs: docs/reference/interpretations.md, 61 and 90.
+completed before another one began. Docs: docs/reference/interpretations.md, 61 and 100.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def orders_keys(scope: Scope) -> bool:
 
 
 def keys_in_several_partitions(rows: DataFrame) -> DataFrame:
-    """Return each key of a topic whose rows lie in more than one of its partitions: `topic` and `order_key`."""
-    ends = rows.groupBy(*_KEY).agg(F.min("partition").alias("low"), F.max("partition").alias("high"))
-    return ends.filter(F.col("low") < F.col("high")).select(*_KEY)
+    """Return each key of a topic whose rows lie in more than one of its partitions, and these as `places`."""
+    found = rows.groupBy(*_KEY).agg(F.collect_set("partition").alias("places"))
+    return found.filter(F.size("places") > 1)
 
 
 def crosses_partitions(scope: Scope) -> bool:
@@ -48,81 +48,112 @@ def crosses_partitions(scope: Scope) -> bool:
         is_same = F.col("message_id") == F.col("sent_id")
         logged = scope.rows(Ledger.LOG).join(small_side(materialised(unplaced)), is_same, how="inner")
         placed = placed.unionByName(logged.select(*PLACE, "order_key"))
-    return not keys_in_several_partitions(placed).isEmpty()
+    ends = placed.groupBy(*_KEY).agg(F.min("partition").alias("low"), F.max("partition").alias("high"))
+    return not ends.filter(F.col("low") < F.col("high")).isEmpty()
 
 
-def pairs_across_partitions(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return messages of keys in several partitions, each with those of other partitions that had to come before it.
+def in_one_partition(messages: DataFrame) -> DataFrame:
+    """Return the messages of keys that lie in one partition of their topic: of these its log alone says the order."""
+    keys = materialised(keys_in_several_partitions(messages).select(*_KEY))
+    moved = small_side(keys.withColumnsRenamed({name: f"k_{name}" for name in _KEY}))
+    return messages.join(moved, same(_KEY, "k_"), how="left_anti")
 
-    Columns: `topic`, `order_key`, `partition`, `is_owned`, `own`, and what was sent before it, null where nothing in
-    another partition was: `previous`, the one before it in its session; `overtaken`, the one whose first effect is the
-    latest of all that were completed before it began; `unsure`, the same of those of which nobody knows when they
-    were; `unnumbered`, the same of those of its session that no number orders before or behind it.
-    `messages` have a position, a key as `order_key`, and a first effect.
+
+def moved(messages: DataFrame) -> DataFrame:
+    """Return what order asks of messages whose keys lie in several partitions, kept; mostly none.
+
+    `own` is the message as others see it, `places` are the partitions of its key. The messages have a position, a key
+    as `order_key`, and a dated first effect.
     """
-    return _with_latest_before(scope, _with_previous(_moved(messages)))
-
-
-def descents(scope: Scope, pairs: DataFrame) -> DataFrame:
-    """Return the pairs whose later send certainly had its first effect first, as `earlier` and `later` by effect.
-
-    A message has one pair at most, and what was overtaken by several in a row of one partition is told once.
-    """
-    in_log = Window.partitionBy(*_KEY, "partition").orderBy("own.offset", "own.message_id")
-    is_told = F.col("overtaken").eqNullSafe(F.lag("overtaken").over(in_log))
-    is_of_another = F.col("overtaken").isNotNull() & ~_is_of_session("overtaken")
-    is_overtaken = is_of_another & ~is_told & is_before(scope, "own", "overtaken")
-    later = F.when(is_before(scope, "own", "previous"), F.col("previous")).when(
-        is_overtaken, F.col("overtaken")
+    own = F.struct(
+        F.col("first_effect.at").alias("at"),
+        "partition",
+        F.col("first_offset").alias("offset"),
+        "message_id",
+        "first_effect.delivery_sequence",
+        "first_effect.consumer_id",
+        *[F.col(f"sent.{name}").alias(name) for name in (*SESSION, "sequence")],
+        F.col("sent.at").alias("sent_at"),
+        "completed_at",
     )
-    return pairs.withColumns({"later": later, "earlier": F.col("own")}).filter(F.col("later").isNotNull())
+    sent = messages.withColumn("sent", F.coalesce("first_sent", "first_attempt"))
+    rows = sent.select(*_KEY, "partition", "is_owned", own.alias("own"))
+    keys = materialised(keys_in_several_partitions(rows)).withColumnsRenamed(
+        {name: f"k_{name}" for name in _KEY}
+    )
+    joined = rows.join(small_side(keys), same(_KEY, "k_"), how="inner")
+    return materialised(joined.drop(*(f"k_{name}" for name in _KEY)))
 
 
-def undecided(scope: Scope, pairs: DataFrame) -> DataFrame:
+def descents(scope: Scope, rows: DataFrame) -> DataFrame:
+    """Return the neighbours of which the one sent later certainly had its first effect first, given `moved` messages.
+
+    They are `earlier` and `later` by effect. Neighbours have no message between them that is known to be sent after the
+    one and before the other. In each partition a message has one candidate, the last that was sent before it.
+    """
+    known = _with_last_before(scope, rows)
+    candidate = F.greatest("by_time", "by_number")["own"]
+    elsewhere = known.groupBy(*_KEY, "own").agg(F.collect_list(candidate).alias("candidates"))
+    in_log = Window.partitionBy(*_KEY, "partition").orderBy("own.offset", "own.message_id")
+    below = rows.select(*_KEY, "own", F.lag("own").over(in_log).alias("below"))
+    below = below.withColumnsRenamed({name: f"b_{name}" for name in (*_KEY, "own")})
+    every = F.array_compact(F.concat("candidates", F.array("below")))
+    found = elsewhere.join(below, same((*_KEY, "own"), "b_"), how="inner").withColumn("every", every)
+    last = F.filter("every", lambda one: ~F.exists("every", lambda other: _is_sent_before(scope, one, other)))
+    pairs = found.select(*_KEY, F.col("own").alias("earlier"), F.explode(last).alias("later"))
+    return pairs.filter(is_before(scope, F.col("earlier"), F.col("later")))
+
+
+def undecided(scope: Scope, rows: DataFrame) -> DataFrame:
     """Return how many of the window's messages may be out of their key's order, or not, by topic and what is missing.
 
-    | topic  | unnumbered | uncompleted | close | example                    |
-    |--------|------------|----------------|-------|----------------------------|
-    | orders | 0          | 1              | 2     | {1, 17, the message's id}  |
+    | topic  | unnumbered | uncompleted | close | example                   |
+    |--------|------------|-------------|-------|---------------------------|
+    | orders | 0          | 1           | 2     | {1, 17, the message's id} |
+
+    `unnumbered`: one of its session in another partition was sent no later by their clock, and one of both has no
+    sequence. `uncompleted`: one of another session began before, and nobody knows when it was completed. `close`: their
+    order is known, and that of their first effects is not. Of all such messages that with the latest effect is asked.
     """
+    own = F.col("own")
 
     def is_open(name: str) -> Column:
-        return F.col(name).isNotNull() & ~is_before(scope, name, "own")
+        one = F.col(name)["own"]
+        return one.isNotNull() & ~is_before(scope, one, own)
 
-    is_unnumbered, is_uncompleted = is_open("unnumbered"), is_open("unsure") & ~_is_of_session("unsure")
-    is_close = F.lit(False)
-    for name in ("previous", "overtaken"):
-        is_close = is_close | (is_open(name) & ~is_before(scope, "own", name))
+    def is_close(name: str) -> Column:
+        return is_open(name) & ~is_before(scope, own, F.col(name)["own"])
+
+    known = _with_latest_before(scope, _with_latest_of_session(rows))
+    is_of_another = ~_is_of_session(F.col("unsure")["own"], own)
     reasons = {
-        "is_unnumbered": is_unnumbered,
-        "is_uncompleted": ~is_unnumbered & is_uncompleted,
-        "is_close": ~is_unnumbered & ~is_uncompleted & is_close,
+        "unnumbered": is_open("unordered"),
+        "uncompleted": is_open("unsure") & is_of_another,
+        "close": is_close("numbered")
+        | (is_close("completed") & ~_is_of_session(F.col("completed")["own"], own)),
     }
+    first = F.coalesce(*[F.when(held, name) for name, held in reasons.items()])
     example = F.struct("partition", "own.offset", "own.message_id")
     return (
-        pairs.filter("is_owned")
-        .withColumns(reasons)
-        .filter(" OR ".join(reasons))
+        known.filter("is_owned")
+        .withColumn("reason", first)
+        .filter(F.col("reason").isNotNull())
         .groupBy("topic")
         .agg(
-            *[F.count_if(name).alias(name.removeprefix("is_")) for name in reasons],
+            *[F.count_if(F.col("reason") == name).alias(name) for name in reasons],
             F.min(example).alias("example"),
         )
     )
 
 
-def is_before(scope: Scope, one: str, other: str) -> Column:
-    """Return whether one message's first effect certainly came before another's; false, never null, without either.
+def is_before(scope: Scope, one: Column, other: Column) -> Column:
+    """Return whether one message's first effect certainly came before another's; false, never null.
 
     Effects of one consumer are ordered by it; those of two by their clocks, beyond the skew.
     """
-    first, second = F.col(one), F.col(other)
-    is_far = first["at"] + F.lit(scope.contract.clock_skew) < second["at"]
-    is_same_consumer = first["consumer_id"].eqNullSafe(second["consumer_id"])
-    is_known = first.isNotNull() & second.isNotNull()
-    return F.coalesce(
-        is_known & F.when(is_same_consumer, came_before(first, second)).otherwise(is_far), F.lit(False)
-    )
+    is_far = one["at"] + F.lit(scope.contract.clock_skew) < other["at"]
+    is_same_consumer = one["consumer_id"].eqNullSafe(other["consumer_id"])
+    return F.coalesce(F.when(is_same_consumer, came_before(one, other)).otherwise(is_far), F.lit(False))
 
 
 def came_before(one: Column, other: Column) -> Column:
@@ -132,94 +163,128 @@ def came_before(one: Column, other: Column) -> Column:
     return F.when(has_turns, by_turn).otherwise(one["at"] < other["at"])
 
 
-def _moved(messages: DataFrame) -> DataFrame:
-    """Return what order asks of the messages whose keys lie in several partitions, kept; mostly none."""
-    own = F.struct(
-        F.col("first_effect.at").alias("at"),
-        "partition",
-        F.col("first_offset").alias("offset"),
-        "message_id",
-        "first_effect.delivery_sequence",
-        "first_effect.consumer_id",
-        *[F.col(f"sent.{name}").alias(name) for name in (*SESSION, "sequence")],
-    )
-    sent = messages.withColumn("sent", F.coalesce("first_sent", "first_attempt"))
-    rows = sent.select(
-        *_KEY,
-        "partition",
-        "is_owned",
-        own.alias("own"),
-        F.col("sent.at").alias("sent_at"),
-        "completed_at",
-    )
-    keys = materialised(keys_in_several_partitions(rows))
-    moved = small_side(keys.withColumnsRenamed({name: f"k_{name}" for name in _KEY}))
-    return materialised(rows.join(moved, same(_KEY, "k_"), how="left_semi"))
+def _is_of_session(one: Column, other: Column) -> Column:
+    first, second = (one[name].eqNullSafe(other[name]) for name in SESSION)
+    return first & second
 
 
-def _with_previous(rows: DataFrame) -> DataFrame:
-    """Return messages with `previous`, the one before it by the numbers of their session, if in another partition.
+def _is_sent_before(scope: Scope, one: Column, other: Column) -> Column:
+    """Return whether one message is known to be sent before another: by the log, by number or in time."""
+    in_time = one["completed_at"] + F.lit(scope.contract.clock_skew) < other["sent_at"]
+    in_session = F.when(_is_of_session(one, other), one["sequence"] < other["sequence"]).otherwise(in_time)
+    is_one_log = one["partition"] == other["partition"]
+    return F.coalesce(F.when(is_one_log, one["offset"] < other["offset"]).otherwise(in_session), F.lit(False))
 
-    `unnumbered` is the one with the latest first effect of those in another partition that the session sent no later
-    by its clock, and that have no number, or of which the message has none: a clock proves nothing.
+
+def _with_last_before(scope: Scope, rows: DataFrame) -> DataFrame:
+    """Return messages once for each `target`, another partition of their key, with the last one there sent before them.
+
+    `by_time` is that of other sessions, `by_number` that of their own: `own` as they are there, after its offset.
     """
-    session = (*_KEY, *[f"own.{name}" for name in SESSION])
-    by_number = Window.partitionBy(*session).orderBy("own.sequence", "sent_at", "partition", "own.offset")
-    before = F.lag("own").over(by_number)
-    known = rows.withColumn("before", before)
-    is_next = (F.col("before.partition") != F.col("partition")) & (
-        F.col("before.sequence") < F.col("own.sequence")
-    )
-    known = known.withColumn("previous", F.when(is_next, F.col("before"))).drop("before")
-    starts, ends = (known.withColumns({"turn": F.lit(turn), "turn_at": F.col("sent_at")}) for turn in (1, 0))
-    is_end, has_number = F.col("turn") == 0, F.col("own.sequence").isNotNull()
-    turns = _with_latest(starts.unionByName(ends), F.when(is_end, F.col("own")), "any_before", session)
-    turns = _with_latest(turns, F.when(is_end & ~has_number, F.col("own")), "unnumbered", session)
-    unnumbered = F.when(has_number, F.col("unnumbered")).otherwise(F.col("any_before"))
-    told = turns.filter(~is_end).withColumn("unnumbered", unnumbered)
-    return told.drop("any_before", "turn", "turn_at")
+    skew = F.lit(scope.contract.clock_skew)
+    value = F.struct(F.col("own.offset").alias("rank"), "own")
+    others = F.explode(F.array_remove("places", F.col("partition"))).alias("target")
+    known = rows.select("*", others).drop("places")
+    there = rows.withColumn("target", F.col("partition")).drop("places")
+    by_time = _together(known, there, F.col("own.sent_at"), F.col("own.completed_at") + skew)
+    known = _with_greatest(by_time, value, "by_time", (*_KEY, "target"), apart=SESSION)
+    by_number = _together(known, there, F.col("own.sequence"), F.col("own.sequence"))
+    session = [f"own.{name}" for name in SESSION]
+    return _with_greatest(by_number, value, "by_number", (*_KEY, "target", *session), apart=())
+
+
+def _with_latest_of_session(rows: DataFrame) -> DataFrame:
+    """Return messages with those of their session in other partitions whose first effect is the latest.
+
+    `numbered`: of those with a lower number. `unordered`: of those that were sent no later by their clock, where one of
+    both has no number.
+    """
+    value = F.struct(F.col("own.at").alias("rank"), "own")
+    session, has_number = (*_KEY, *[f"own.{name}" for name in SESSION]), F.col("own.sequence").isNotNull()
+    numbers = _together(rows, rows, F.col("own.sequence"), F.col("own.sequence"))
+    known = _with_greatest(numbers, value, "numbered", session, apart=("partition",))
+    sent_at = F.col("own.sent_at")
+    clocks = _together(known, rows, sent_at, sent_at, is_inclusive=True)
+    known = _with_greatest(clocks, value, "sent_before", session, apart=("partition",))
+    clocks = _together(known, rows.filter(~has_number), sent_at, sent_at, is_inclusive=True)
+    known = _with_greatest(clocks, value, "unnumbered", session, apart=("partition",))
+    unordered = F.when(has_number, F.col("unnumbered")).otherwise(F.col("sent_before"))
+    return known.withColumn("unordered", unordered).drop("sent_before", "unnumbered")
 
 
 def _with_latest_before(scope: Scope, rows: DataFrame) -> DataFrame:
-    """Return messages with `overtaken` and `unsure`, each the one with the latest first effect.
+    """Return messages with those in other partitions, of any session, whose first effect is the latest.
 
-    Beginnings and completions of sends are walked through in the order of time. What nobody knows the completion of may
-    have been sent before all that began after it.
+    `completed`: of those completed before the message was sent. `unsure`: of those that began before, and of which
+    nobody knows when they were completed.
     """
-    completed_at, skew = F.col("completed_at"), F.lit(scope.contract.clock_skew)
-    starts = rows.withColumns({"turn": F.lit(0), "turn_at": F.col("sent_at")})
-    ends = rows.withColumns({"turn": F.lit(1), "turn_at": F.coalesce(completed_at, "sent_at") + skew})
-    is_end, own = F.col("turn") == 1, F.col("own")
-    known = starts.unionByName(ends)
-    known = _with_latest(known, F.when(is_end & completed_at.isNotNull(), own), "overtaken", _KEY)
-    known = _with_latest(known, F.when(is_end & completed_at.isNull(), own), "unsure", _KEY)
-    return known.filter(~is_end).drop("turn", "turn_at", "sent_at", "completed_at")
+    skew, sent_at, completed_at = (
+        F.lit(scope.contract.clock_skew),
+        F.col("own.sent_at"),
+        F.col("own.completed_at"),
+    )
+    value = F.struct(F.col("own.at").alias("rank"), "own")
+    names = rows.columns
+    known = _with_greatest(
+        _together(rows, rows, sent_at, completed_at + skew), value, "completed", _KEY, apart=("partition",)
+    )
+    unknown = known.filter(completed_at.isNull()).select(*names)
+    return _with_greatest(
+        _together(known, unknown, sent_at, sent_at + skew), value, "unsure", _KEY, apart=("partition",)
+    )
 
 
-def _with_latest(turns: DataFrame, value: Column, name: str, by: Sequence[str]) -> DataFrame:
-    """Return turns with the greatest value before each that lies in another partition than the turn's own.
+def _together(
+    rows: DataFrame, others: DataFrame, at: Column, other_at: Column, *, is_inclusive: bool = False
+) -> DataFrame:
+    """Return rows as turns at a time or number, with others as turns that those behind them look back to."""
+    mine = rows.withColumns(
+        {"turn_at": at, "turn": F.lit(1 if is_inclusive else 0), "is_other": F.lit(False)}
+    )
+    theirs = others.withColumns(
+        {"turn_at": other_at, "turn": F.lit(0 if is_inclusive else 1), "is_other": F.lit(True)}
+    ).filter(F.col("turn_at").isNotNull())
+    return mine.unionByName(theirs, allowMissingColumns=True)
 
-    The greatest of all lies in one partition. For turns in it the greatest of the others is asked: since the greatest
-    last changed its partition that is the greatest from elsewhere, or the one that was the greatest until then.
+
+def _with_greatest(
+    turns: DataFrame, value: Column, name: str, by: Sequence[str], *, apart: Sequence[str]
+) -> DataFrame:
+    """Return the turns that look back, with the greatest value before each that differs from it in `apart`.
+
+    The greatest of all has one session, or partition. For turns of the same the greatest of the others is asked: since
+    the greatest last passed to another one that is the greatest from elsewhere, or the one that was the greatest then.
     """
     best, before, stretch, second = (f"{name}_{word}" for word in ("best", "before", "stretch", "second"))
-    in_order = Window.partitionBy(*by).orderBy("turn_at", "turn", "own")
+    in_order = Window.partitionBy(*by).orderBy(F.col("turn_at").asc_nulls_first(), "turn", "own")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
-    known = turns.withColumn(name, value)
-    known = known.withColumn(best, F.max(name).over(so_far)).withColumn(before, F.lag(best).over(in_order))
-    has_moved = F.coalesce(F.col(f"{best}.partition") != F.col(f"{before}.partition"), F.lit(False))
+    known = turns.withColumn(name, F.when(F.col("is_other"), value))
+    known = known.withColumn(best, F.max(name).over(so_far))
+    if not apart:
+        chosen = F.col(best)
+        return (
+            known.filter(~F.col("is_other"))
+            .withColumn(name, chosen)
+            .drop(best, "turn_at", "turn", "is_other")
+        )
+    known = known.withColumn(before, F.lag(best).over(in_order))
+    has_moved = F.col(before).isNotNull() & _differs(F.col(best)["own"], F.col(before)["own"], apart)
     known = known.withColumn(stretch, F.sum(has_moved.cast("int")).over(so_far))
-    is_from_elsewhere = F.col(f"{name}.partition") != F.col(f"{best}.partition")
+    is_from_elsewhere = F.col(name).isNotNull() & _differs(F.col(name)["own"], F.col(best)["own"], apart)
     candidate = F.when(has_moved, F.col(before)).when(is_from_elsewhere, F.col(name))
-    of_stretch = Window.partitionBy(*by, stretch).orderBy("turn_at", "turn", "own")
+    of_stretch = Window.partitionBy(*by, stretch).orderBy(F.col("turn_at").asc_nulls_first(), "turn", "own")
     known = known.withColumn(
         second, F.max(candidate).over(of_stretch.rowsBetween(Window.unboundedPreceding, 0))
     )
-    is_elsewhere = F.col(f"{best}.partition") != F.col("partition")
-    chosen = F.when(is_elsewhere, F.col(best)).otherwise(F.col(second))
-    return known.withColumn(name, chosen).drop(best, before, stretch, second)
+    is_elsewhere = _differs(F.col(best)["own"], F.col("own"), apart)
+    chosen = F.when(F.col(best).isNotNull() & is_elsewhere, F.col(best)).otherwise(F.col(second))
+    found = known.filter(~F.col("is_other")).withColumn(name, chosen)
+    return found.drop(best, before, stretch, second, "turn_at", "turn", "is_other")
 
 
-def _is_of_session(name: str) -> Column:
-    same_fields = [F.col(f"{name}.{field}").eqNullSafe(F.col(f"own.{field}")) for field in SESSION]
-    return same_fields[0] & same_fields[1]
+def _differs(one: Column, other: Column, names: Sequence[str]) -> Column:
+    """Return whether two messages differ in any of these; nulls are equal."""
+    differs = F.lit(False)
+    for name in names:
+        differs = differs | ~one[name].eqNullSafe(other[name])
+    return differs

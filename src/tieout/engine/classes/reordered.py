@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from tieout.engine.classes.key_order import (
     came_before,
     descents,
+    in_one_partition,
     is_before,
-    pairs_across_partitions,
+    moved,
     undecided,
 )
 from tieout.engine.classes.standing import standing
@@ -142,11 +143,10 @@ def reorder_consumer(scope: Scope, rows: DataFrame) -> DataFrame:
     return _descents(named, scope, BreakClass.REORDER_CONSUMER, Locus.CONSUMER, scope.reader_ledger)
 
 
-def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
+def reorder_output(scope: Scope, messages: DataFrame, *, may_cross: bool = False) -> DataFrame:
     """Return the pairs of one key whose first effects stand in another order than the log's.
 
-    Effects of one consumer are ordered by it; those of two by their clocks, beyond the skew. Between partitions a key
-    has an order only where the contract promises one, see `key_order.py`.
+    Keys that lie in several partitions, where any may, are left to `key_order.py`.
     """
     seen = F.struct(
         "partition",
@@ -156,25 +156,28 @@ def reorder_output(scope: Scope, messages: DataFrame) -> DataFrame:
         "first_effect.delivery_sequence",
         "first_effect.consumer_id",
     )
-    rows = _seen(scope, messages).withColumn("upper", seen)
+    rows = _seen(scope, messages)
+    if may_cross:
+        rows = in_one_partition(rows)
+    rows = rows.withColumn("upper", seen)
     of_key = Window.partitionBy("topic", "partition", "order_key")
     by_position = of_key.orderBy("first_offset", "message_id")
     pairs = rows.withColumn("lower", F.lag("upper").over(by_position)).filter(
-        is_before(scope, "upper", "lower")
+        F.col("lower").isNotNull() & is_before(scope, F.col("upper"), F.col("lower"))
     )
     named = pairs.withColumns({"later": F.col("lower"), "earlier": F.col("upper")})
     return _descents(named, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, scope.effect_ledger)
 
 
 def reorder_across_partitions(scope: Scope, messages: DataFrame) -> DataFrame:
-    """Return the pairs of one key, in two partitions, whose first effects stand in another order than their sends."""
-    found = descents(scope, pairs_across_partitions(scope, _seen(scope, messages)))
+    """Return the neighbours of keys in several partitions whose first effects are in another order than the sends."""
+    found = descents(scope, moved(_seen(scope, messages)))
     return _descents(found, scope, BreakClass.REORDER_OUTPUT, Locus.SINK, scope.effect_ledger)
 
 
 def undecided_across_partitions(scope: Scope, messages: DataFrame) -> DataFrame:
     """Return by topic of how many messages the order is not known, as `key_order.undecided`."""
-    return undecided(scope, pairs_across_partitions(scope, _seen(scope, messages)))
+    return undecided(scope, moved(_seen(scope, messages)))
 
 
 def _seen(scope: Scope, messages: DataFrame) -> DataFrame:
