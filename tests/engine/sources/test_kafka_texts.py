@@ -313,3 +313,26 @@ def test_positions_are_evidence_for_committed_only(spark: SparkSession) -> None:
     """Nothing else is in the table."""
     with pytest.raises(SourceError, match="kafka_consumer_groups is evidence for committed only"):
         evidence_of(spark, TEXT, "log", source={"kind": "kafka_consumer_groups", "path": "describe.txt"})
+
+
+@pytest.mark.parametrize(
+    ("printed", "is_shown"),
+    [
+        ("GROUP   TOPIC   PARTITION  START-OFFSET  LAG\nloader  orders  0  17  3\n", True),
+        ("GROUP   TYPE   PROTOCOL\nloader  Share  share\n", True),
+        ("\nShare group 'loader' has no active members.\n", True),
+        ("GROUP   TYPE   PROTOCOL\nother   Share  share\nloader  Consumer  consumer\n", False),
+    ],
+    ids=["its table", "a listing", "a remark", "another group's type"],
+)
+def test_what_a_tool_prints_of_a_share_group_shows_it(
+    spark: SparkSession, tmp_path: Path, printed: str, is_shown: bool
+) -> None:
+    """It is told as one, and none of its rows is taken for a position that the group went past."""
+    (tmp_path / "group.txt").write_text(printed)
+
+    found = _committed(spark, tmp_path, path="group.txt", group="loader")
+
+    assert found.coverage.is_share_group is is_shown
+    assert any("loader is a share group" in note for note in found.coverage.notes) is is_shown
+    assert found.coverage.rows == 0
