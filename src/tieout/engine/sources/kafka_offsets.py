@@ -28,7 +28,7 @@ from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.share_groups import told, told_by_text
-from tieout.engine.sources.source import FAULT, HIDDEN, Reading, Request
+from tieout.engine.sources.source import FAULT, HIDDEN, Reading, Request, is_of_spark
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -99,7 +99,9 @@ def share_group_of(cluster: Cluster, group: str, request: Request) -> Reading | 
     """
     try:
         found = _from_offsets_topic(cluster, group, request)
-    except SourceError:
+    except Exception as error:
+        if not isinstance(error, SourceError) and not is_of_spark(error):
+            raise
         return None  # a user who may not read that topic is told nothing
     return found if found.is_share_group else None
 
