@@ -41,6 +41,7 @@ _ASKED_BY_RULES_ALONE: Final = (
     *[f"{side}_{name}" for side in SIDES for name in CONTENT_COLUMNS if (side, name) != ("sent", "key_hash")],
     "intended_partitions", "unknown_transactions", "uncovered_copies", "last_unknown", "may_be_copy", "is_passed",
     "was_jumped", "is_committed", "is_covered_by_log", "is_missing_in_log", "shares_ambiguous_id",
+    "due_at", "acknowledged_at", "last_read_at",
 )  # fmt: skip
 """What no later step asks for: contents are most of a message's bytes. Order goes by `sent_key_hash`."""
 
