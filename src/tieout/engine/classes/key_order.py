@@ -104,7 +104,7 @@ def descents(scope: Scope, rows: DataFrame) -> DataFrame:
     found = elsewhere.join(below, same((*_KEY, "own"), "b_"), how="inner").withColumn("every", every)
     last = F.filter("every", lambda one: ~F.exists("every", lambda other: _is_sent_before(scope, one, other)))
     pairs = found.select(*_KEY, F.col("own").alias("earlier"), F.explode(last).alias("later"))
-    return pairs.filter(is_before(scope, F.col("earlier"), F.col("later")))
+    return materialised(pairs.filter(is_before(scope, F.col("earlier"), F.col("later"))))
 
 
 def undecided(scope: Scope, rows: DataFrame) -> DataFrame:
@@ -265,11 +265,8 @@ def _with_greatest(
     known = known.withColumn(best, F.max(name).over(so_far))
     if not apart:
         chosen = F.col(best)
-        return (
-            known.filter(~F.col("is_other"))
-            .withColumn(name, chosen)
-            .drop(best, "turn_at", "turn", "is_other")
-        )
+        found = known.filter(~F.col("is_other")).withColumn(name, chosen)
+        return materialised(found.drop(best, "turn_at", "turn", "is_other"))
     known = known.withColumn(before, F.lag(best).over(in_order))
     has_moved = F.col(before).isNotNull() & _differs(F.col(best)["own"], F.col(before)["own"], apart)
     known = known.withColumn(stretch, F.sum(has_moved.cast("int")).over(so_far))
@@ -282,7 +279,7 @@ def _with_greatest(
     is_elsewhere = _differs(F.col(best)["own"], F.col("own"), apart)
     chosen = F.when(F.col(best).isNotNull() & is_elsewhere, F.col(best)).otherwise(F.col(second))
     found = known.filter(~F.col("is_other")).withColumn(name, chosen)
-    return found.drop(best, before, stretch, second, "turn_at", "turn", "is_other")
+    return materialised(found.drop(best, before, stretch, second, "turn_at", "turn", "is_other"))
 
 
 def _differs(one: Column, other: Column, names: Sequence[str]) -> Column:
