@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -224,6 +224,7 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     absent = (Ledger.DEAD_LETTERS,) if rng.random() < 0.03 and Ledger.DEAD_LETTERS not in ledgers else ()
     terms = _terms(rng, ledgers)
     terms |= _multiplicity(rng, terms, ledgers)
+    terms |= _consumption(rng)
     coverages = _coverages(rng, list(ledgers))
     lacking = {} if is_wild else _lacking(rng, terms, ledgers)
     carries = not is_wild and rng.random() < 0.3
@@ -407,6 +408,13 @@ def _multiplicity(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...
     return {"multiplicity": {"kind": "one_to_many", **fan_out}}
 
 
+def _consumption(rng: Random) -> dict[str, Any]:
+    """Return now and then that the group takes its messages as from a queue."""
+    if rng.random() > 0.1:
+        return {}
+    return {"consumption": "queue", "redelivery": rng.choice(("0s", "30s", "1h"))}
+
+
 def _lacking(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...]) -> dict[Ledger, frozenset[str]]:
     """Return the columns that sources lack; in half of the settings none does."""
     lacking: dict[Ledger, frozenset[str]] = {}
@@ -438,7 +446,10 @@ def _coverages(rng: Random, ledgers: list[Ledger]) -> dict[Ledger, OracleCoverag
     """Return the ledgers' coverage; in two of three histories everything is covered."""
     is_cut = rng.random() < 0.33
     names_all = rng.random() < 0.85
-    return {ledger: _coverage(rng, names_all, is_cut and rng.random() < 0.4) for ledger in ledgers}
+    covered = {ledger: _coverage(rng, names_all, is_cut and rng.random() < 0.4) for ledger in ledgers}
+    if Ledger.COMMITTED in covered and rng.random() < 0.1:
+        covered[Ledger.COMMITTED] = replace(covered[Ledger.COMMITTED], is_share_group=True)
+    return covered
 
 
 def _coverage(rng: Random, names_all: bool, is_cut: bool) -> OracleCoverage:
