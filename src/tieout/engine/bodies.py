@@ -19,7 +19,8 @@ from pyspark.sql.types import BinaryType, MapType, StringType
 from tieout.contracts import Contract, Replay
 from tieout.engine.reading import spec_of
 from tieout.engine.sources import READERS
-from tieout.engine.sources.conforming import lenient, text_columns
+from tieout.engine.sources.casting import strict
+from tieout.engine.sources.conforming import exact, lenient, numbers_in, text_columns
 from tieout.engine.sources.source import FAULT, HIDDEN, Request
 from tieout.errors import SourceError
 from tieout.model import Identity
@@ -64,13 +65,15 @@ def _candidates(spark: SparkSession, contract: Contract, replay: Replay, now: da
             f"{request.place}: there is nothing to take bodies from; are its files still there?"
         )
     rows = rows.where(F.col(FAULT).isNull())
+    numbers = numbers_in(rows)
     if spec.where is not None:
-        rows = rows.where(F.expr(spec.where))
+        rows = rows.where(F.expr(exact(spec.where, numbers)))
     own = {name.lower(): name for name in rows.columns if name not in HIDDEN}
 
     def canonical(name: str, kind: str) -> Column:
         text = spec.columns.get(name) or (f"`{own[name]}`" if name in own else "null")
-        return F.expr(text).cast(kind)
+        value = F.expr(exact(text, numbers))
+        return strict(value, rows.select(value).schema[0].dataType, StringType()).cast(kind)
 
     return rows.select(
         canonical("message_id", "string").alias("id"),
@@ -177,7 +180,7 @@ def _headers(rows: DataFrame, text: str | None) -> Column:
 
 def _expression(rows: DataFrame, name: str, text: str) -> Column:
     try:
-        value = F.expr(text)
+        value = F.expr(exact(text, numbers_in(rows)))
         rows.select(value)
     except AnalysisException as error:
         shown = ", ".join(sorted(set(rows.columns) - set(HIDDEN))[:40])

@@ -26,6 +26,7 @@ from tieout.engine.sources.conforming import (
     conformed,
     content_columns,
     empty_contents,
+    number_columns,
     plain_column,
     text_columns,
 )
@@ -120,8 +121,18 @@ def _opened(
     reach = _reach_of(window, ledger, spec)
     plain = text_columns(ledger, spec.columns)
     contents = content_columns(ledger, spec.columns)
+    numbers = number_columns(ledger, spec.columns)
     request = Request(
-        spark, ledger, contract.base_dir, now, plain, reach, spec.expressions, contract.group, contents
+        spark,
+        ledger,
+        contract.base_dir,
+        now,
+        plain,
+        reach,
+        spec.expressions,
+        contract.group,
+        contents,
+        numbers,
     )
     reading = _with_taking(READERS[spec.source.kind](spec.source, request), ledger)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
@@ -212,7 +223,9 @@ class OpenLedger:
         contract, ledger = self.contract, self.request.ledger
         rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
-        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, samples)
+        coverage = _coverage(
+            rows, contract, self.window, self.request, reading, counts, (*samples, *found.notes)
+        )
         return Evidence(
             ledger=ledger,
             rows=rows,
@@ -264,7 +277,7 @@ def _kept(
             kept = materialised(found.rows.observe(seen, *totals))
             # Spark Connect tells nothing of what it observed on the way to a checkpoint.
             counts = seen.get or kept.agg(*totals).collect()[0].asDict()
-            return reading, Conformed(kept, found.present), _Counts.of(counts)
+            return reading, replace(found, rows=kept), _Counts.of(counts)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:

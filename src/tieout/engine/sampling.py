@@ -7,10 +7,8 @@ many there are.
 
 from __future__ import annotations
 
-import bz2
 import csv
 import glob
-import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,10 +16,11 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from tieout.contracts import FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
+from tieout.encodings import opened
 from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -31,7 +30,7 @@ _FILES: Final = 20
 _FORMATS: Final = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet",
 }  # fmt: skip
-_PACKED: Final = {".gz": gzip.open, ".bz2": bz2.open}
+_PACKED: Final = (".gz", ".bz2")
 _SEPARATORS: Final = ",;\t|"
 _LINE_BREAKS: Final = (
     "some values hold line breaks, which are not read from CSV: write them as JSON lines or Parquet"
@@ -133,23 +132,16 @@ def _form(ending: str) -> str | None:
     return _FORMATS.get(ending.lower().removesuffix(".gz").removesuffix(".bz2"))
 
 
-def _opened(file: Path, newline: str | None = None) -> IO[str]:
-    """Open a text file, unpacked and without its byte order mark."""
-    opening: Any = _PACKED.get(file.suffix, open)
-    opened: IO[str] = opening(file, "rt", encoding="utf-8-sig", errors="replace", newline=newline)
-    return opened
-
-
 def _separator(file: Path) -> str:
     """Return what parts the columns of a CSV file: of the usual signs the one that its header has most."""
-    with _opened(file) as lines:
+    with opened(file) as lines:
         header = next(lines, "")
     return max(_SEPARATORS, key=header.count)
 
 
 def _json_rows(file: Path) -> Iterator[Row]:
     """Yield the objects of a file of JSON lines; lines that are none are passed over, as the reader counts them."""
-    with _opened(file) as lines:
+    with opened(file) as lines:
         for line in islice(lines, ROWS):
             if line.lstrip().startswith("["):
                 raise ValueError(f"{file.name} holds a JSON array; expected one object a line")
@@ -162,7 +154,7 @@ def _json_rows(file: Path) -> Iterator[Row]:
 
 
 def _csv_rows(file: Path) -> Iterator[Row]:
-    with _opened(file, newline="") as lines:
+    with opened(file, newline="") as lines:
         for row in islice(csv.DictReader(lines, delimiter=_separator(file)), ROWS):
             yield {name: value or None for name, value in row.items() if name is not None}
 
@@ -172,8 +164,8 @@ def _parquet_rows(file: Path) -> Iterator[Row]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        with pq.ParquetFile(file) as opened:
-            for batch in islice(opened.iter_batches(batch_size=ROWS), 1):
+        with pq.ParquetFile(file) as parquet:
+            for batch in islice(parquet.iter_batches(batch_size=ROWS), 1):
                 yield from batch.to_pylist()
     except pa.ArrowException as error:
         raise ValueError(str(error)) from error

@@ -9,6 +9,7 @@ from typing import Final
 
 from tieout.contracts import Contract, CoverageSpec, LedgerSpec
 from tieout.contracts.times import format_time, parse_time
+from tieout.encodings import opened
 from tieout.model import Ledger, Window
 from tieout.readiness.files import missing_input
 from tieout.readiness.tables import table_lag
@@ -41,7 +42,7 @@ def _reasons(spec: LedgerSpec, base_dir: Path, ledger: Ledger, needed: datetime)
 
 def _watermark_lag(path: Path, name: str, needed: datetime) -> Iterator[str]:
     try:
-        with path.open(encoding="utf-8") as file:
+        with opened(path) as file:
             until = parse_time(file.read(_WATERMARK_CHARACTERS).strip())
     except OSError as error:
         yield f"the watermark file {name} cannot be read: {error.strerror}"

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from tieout.encodings import opened
 from tieout.engine.kafka import dumps, segments
 from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
 from tieout.engine.kafka.transactions import States, Transactions, markers_of, transactions_of
@@ -63,7 +64,7 @@ class Piece:
                 yield segments.batches(file, self.size)
         else:
             place = (self.topic, self.partition)
-            with Path(self.path).open(encoding="utf-8-sig", errors="replace") as text:
+            with opened(Path(self.path)) as text:
                 lines = (line.rstrip("\n") for line in text)
                 yield dumps.batches(lines, place, None if self.is_placed else place)
 

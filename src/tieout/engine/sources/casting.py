@@ -17,6 +17,8 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DoubleType,
+    FloatType,
     IntegralType,
     LongType,
     MapType,
@@ -31,13 +33,15 @@ from pyspark.sql.types import (
 
 _LONG: Final = LongType()
 _WHOLE: Final = r"^\s*([+-]?[0-9]+)(?:\.0*)?\s*$"
-_LARGE: Final = r"^-?[0-9]\.[0-9]+E([0-9]|1[0-5])$"
-"""How a JSON number with a point reaches us from ten million on; up to 2^53 that is the very number."""
+_LARGE: Final = r"^-?[0-9]+(\.[0-9]+)?[eE]\+?([0-9]|1[0-5])$"
+"""How a number with an exponent is written; a whole one below 2^53 is that very number as a double."""
 _EXACT: Final = 9007199254740992
-"""Up to 2^53 a double is the whole number that was meant."""
+"""Below 2^53 a double is the whole number that was meant; 2^53 itself may have been 2^53 + 1."""
+_SINGLE_EXACT: Final = 16777216
+"""The same of single precision: 2^24."""
 _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
+    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
 )
 _LATEST_MILLIS: Final = 253402300799999
 """The last millisecond of the year 9999."""
@@ -48,8 +52,10 @@ _EARLIEST_MILLIS: Final = -62135596800000
 def strict(value: Column, source: DataType, target: DataType) -> Column:
     """Return the value as the target type; null where it is not one.
 
-    Text is kept as it is, without trimming. Times are ISO 8601, in UTC where no zone is given, or
-    milliseconds since 1970; microseconds are kept. A whole number may be written `17`, `"17"` or `17.0`.
+    Text is kept as it is, without trimming. A floating-point number that is whole becomes the text of that number, null
+    from where on it may have been another one. Times are ISO 8601, with a point or a comma before the fraction, in UTC
+    where no zone is given, or milliseconds since 1970; microseconds are kept. A whole number may be written `17`,
+    `"17"` or `17.0`.
     """
     if isinstance(source, NullType):
         return F.lit(None).cast(target)
@@ -71,7 +77,16 @@ def _text(value: Column, source: DataType) -> Column:
         return F.lower(F.hex(value))
     if isinstance(source, StructType | ArrayType | MapType | VariantType):
         return F.to_json(value)
+    if isinstance(source, DoubleType | FloatType):
+        limit = _SINGLE_EXACT if isinstance(source, FloatType) else _EXACT
+        return _of(value, lambda number: _digits(number, limit))
     return value.cast(StringType())
+
+
+def _digits(number: Column, limit: int) -> Column:
+    """Return the floating-point number as text, a whole one without its point; null from the limit on, and of NaN."""
+    whole = F.when(number == F.floor(number), number.cast("bigint").cast(StringType()))
+    return F.when(F.abs(number) < limit, F.coalesce(whole, number.cast(StringType())))
 
 
 def _whole(value: Column, source: DataType, target: DataType) -> Column:
@@ -81,7 +96,10 @@ def _whole(value: Column, source: DataType, target: DataType) -> Column:
         return F.coalesce(F.regexp_extract(value, _WHOLE, 1).try_cast(target), _large(value, target))
     if isinstance(source, NumericType):
         whole = value.try_cast("decimal(38,0)")
-        return F.when(value == F.floor(value), whole.try_cast(target))
+        is_whole = value == F.floor(value)
+        if isinstance(source, DoubleType | FloatType):
+            is_whole &= F.abs(value) < (_SINGLE_EXACT if isinstance(source, FloatType) else _EXACT)
+        return F.when(is_whole, whole.try_cast(target))
     return F.lit(None).cast(target)
 
 
@@ -89,7 +107,7 @@ def _large(value: Column, target: DataType) -> Column:
     """Return the whole number that a text such as `1.2345678E7` is, null for any other text."""
 
     def whole(number: Column) -> Column:
-        is_whole = (number == F.floor(number)) & (F.abs(number) <= _EXACT)
+        is_whole = (number == F.floor(number)) & (F.abs(number) < _EXACT)
         return F.when(is_whole, number.try_cast(target))
 
     return _of(F.when(value.rlike(_LARGE), value.try_cast("double")), whole)
@@ -110,7 +128,9 @@ def _time(value: Column, source: DataType) -> Column:
     if isinstance(source, TimestampNTZType | DateType):
         return value.cast(TimestampType())
     if isinstance(source, StringType):
-        written = F.when(value.rlike(_ISO), value.try_cast(TimestampType()))
+        written = F.when(
+            value.rlike(_ISO), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
+        )
         return F.coalesce(written, _of(_whole(value, source, _LONG), _millis))
     if isinstance(source, NumericType):
         return _millis(_whole(value, source, _LONG))

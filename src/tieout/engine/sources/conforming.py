@@ -19,7 +19,16 @@ from typing import Final
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from tieout.contracts import LedgerSpec
 from tieout.contracts.columns import CONTENT_COLUMNS
@@ -32,6 +41,7 @@ from tieout.engine.ledger import (
     lacking_word,
 )
 from tieout.engine.sources.casting import strict
+from tieout.engine.sources.json_numbers import MARKED, NUMBERS, exact_fields, rewritten
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -54,10 +64,14 @@ _SHOWN_TEXT: Final = 80
 
 @dataclass(frozen=True)
 class Conformed:
-    """The canonical rows and, by `FAULT`, those that are none; `present` names the source's columns."""
+    """The canonical rows and, by `FAULT`, those that are none; `present` names the source's columns.
+
+    `notes` say which texts were stored as another type.
+    """
 
     rows: DataFrame
     present: frozenset[str]
+    notes: tuple[str, ...] = ()
 
 
 def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
@@ -69,6 +83,18 @@ def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
     used = {path for text in columns.values() if not _is_path(text) for path in _heads(text)}
     plain = {plain_column(name, columns) for name in SCHEMAS[ledger].names}
     return frozenset(name for name in plain if name is not None and name not in used)
+
+
+def number_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
+    """Return the source columns that become canonical ones as they are, and none that is text.
+
+    >>> sorted(number_columns(Ledger.FILTERED, {"message_id": "id", "at": "id"}))
+    ['offset', 'partition']
+    """
+    plain = {True: set[str | None](), False: set[str | None]()}
+    for field in SCHEMAS[ledger].fields:
+        plain[isinstance(field.dataType, StringType)].add(plain_column(field.name, columns))
+    return frozenset(name for name in plain[False] - plain[True] if name is not None)
 
 
 def plain_column(name: str, columns: Mapping[str, str]) -> str | None:
@@ -127,7 +153,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
         SourceError: where an expression of the contract is no SQL or names what is not there.
     """
     schema = SCHEMAS[ledger]
-    names = [name for name in source.columns if name not in (*HIDDEN, LACKS)]
+    names = [name for name in source.columns if name not in (*HIDDEN, LACKS) and not name.startswith(MARKED)]
     mapping = _mapping(schema, spec.columns, names)
     lacks = LACKS in source.columns
     with lenient(source.sparkSession):
@@ -142,10 +168,11 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
             .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *([LACKS] if lacks else []))
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
+    notes = tuple(_notes(types, schema))
     if not lacks:
-        return Conformed(rows, frozenset(mapping))
+        return Conformed(rows, frozenset(mapping), notes)
     told = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
-    return Conformed(told, frozenset(mapping) | {"content"})
+    return Conformed(told, frozenset(mapping) | {"content"}, notes)
 
 
 def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
@@ -161,18 +188,25 @@ def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
     return F.coalesce("content", F.when(F.size(names) > 0, lacking_word(names)))
 
 
+def _notes(types: Mapping[str, DataType], schema: StructType) -> Iterator[str]:
+    for field in schema.fields:
+        kind = types.get(_VALUE + field.name)
+        if isinstance(field.dataType, StringType) and isinstance(kind, DoubleType | FloatType):
+            yield f"{field.name}: its source has floating-point numbers; 101.0 is read as 101"
+
+
 def _with_values(
     source: DataFrame, ledger: Ledger, spec: LedgerSpec, mapping: Mapping[str, str], names: list[str]
 ) -> DataFrame:
     """Return the hidden columns, whether a row belongs to the ledger, and the value of each mapped column."""
-    place = f"ledgers.{ledger}"
+    place, numbers = f"ledgers.{ledger}", numbers_in(source)
     belongs, doubt = F.lit(True), F.lit(None).cast(StringType())
     if spec.where is not None and names:
-        belongs = _expression(source, spec.where, f"{place}.where", names)
+        belongs = _expression(source, spec.where, f"{place}.where", names, numbers)
         _check_boolean(source.select(belongs), place)
         doubt = F.when(_is_failed(belongs, spec.where, names), F.lit("where: a value does not convert"))
     values, failures = [], []
-    expressions = _expressions(source, mapping, f"{place}.columns", names)
+    expressions = _expressions(source, mapping, f"{place}.columns", names, numbers)
     for name, text in mapping.items():
         value = expressions[name]
         values.append(value.alias(_VALUE + name))
@@ -210,7 +244,7 @@ def _own_column(name: str, source_name: str) -> str:
 
 
 def _expressions(
-    source: DataFrame, mapping: Mapping[str, str], place: str, names: list[str]
+    source: DataFrame, mapping: Mapping[str, str], place: str, names: list[str], numbers: dict[str, list[str]]
 ) -> dict[str, Column]:
     """Return the contract's expressions by canonical column, all of them known to be ones.
 
@@ -218,21 +252,40 @@ def _expressions(
         SourceError: where one is not.
     """
     try:
-        expressions = {name: F.expr(text) for name, text in mapping.items()}
+        expressions = {name: F.expr(exact(text, numbers)) for name, text in mapping.items()}
         source.select("*", *(value.alias(_VALUE + name) for name, value in expressions.items()))
     except AnalysisException:
-        return {name: _expression(source, text, f"{place}.{name}", names) for name, text in mapping.items()}
+        return {
+            name: _expression(source, text, f"{place}.{name}", names, numbers)
+            for name, text in mapping.items()
+        }
     return expressions
 
 
-def _expression(source: DataFrame, text: str, place: str, names: list[str]) -> Column:
+def exact(text: str, numbers: dict[str, list[str]]) -> str:
+    """Return the contract's expression so that numbers of JSON documents are the texts that they were written as."""
+    path = text.strip()
+    if _is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
+        text = f"to_json({path})"
+    return rewritten(exact_fields(text), numbers)
+
+
+def numbers_in(source: DataFrame) -> dict[str, list[str]]:
+    """Return the source's columns that have texts in the place of numbers, each with the paths to them."""
+    found = {field.name: field.metadata.get(NUMBERS) for field in source.schema.fields}
+    return {name: paths for name, paths in found.items() if paths}
+
+
+def _expression(
+    source: DataFrame, text: str, place: str, names: list[str], numbers: dict[str, list[str]]
+) -> Column:
     """Return the contract's expression, known to be one over the source's columns.
 
     Raises:
         SourceError: where it is not.
     """
     try:
-        expression = F.expr(text)
+        expression = F.expr(exact(text, numbers))
         source.select("*", expression)
     except AnalysisException as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
@@ -304,6 +357,11 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField)
         return F.lit(None).cast(StringType())
     expected = _described(field.dataType)
     is_other = F.col(name).isNotNull() & F.col(field.name).isNull()
+    if isinstance(field.dataType, StringType) and isinstance(types[name], DoubleType | FloatType):
+        # What pandas writes where there is no value.
+        is_other &= ~F.isnan(name)
+        power = 24 if isinstance(types[name], FloatType) else 53
+        expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
     return F.when(is_other, F.lit(f"{field.name}: expected {expected}"))
 
 

@@ -16,6 +16,7 @@ from pyspark.sql.types import TimestampType
 
 from tieout.contracts import Contract, CoverageSpec, LedgerSpec
 from tieout.contracts.times import format_time, parse_time
+from tieout.encodings import opened
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.keys import SESSION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
@@ -195,10 +196,10 @@ def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregat
 def _watermark(path: Path, name: str) -> tuple[datetime | None, tuple[str, ...]]:
     """Return the time in the file, or why there is none."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with opened(path) as file:
             return parse_time(file.read(200).strip()), ()
-    except OSError as error:
-        return None, (f"watermark file {name}: {error.strerror}",)
+    except (OSError, EOFError) as error:
+        return None, (f"watermark file {name}: {getattr(error, 'strerror', None) or error}",)
     except ValueError:
         return None, (f"watermark file {name}: expected one time such as 2026-11-20T10:00:00Z",)
 

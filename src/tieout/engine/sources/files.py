@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -17,11 +17,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from tieout.contracts import FilesSource
-from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of, spark_path
+from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of
 from tieout.engine.sources.json_lines import CORRUPT, RECORD, inferred, json_rows
 from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, lacking_of, with_lacking
-from tieout.engine.sources.lines import first_line, lines_of
-from tieout.engine.sources.nanoseconds import by_columns, in_microseconds
+from tieout.engine.sources.lines import first_line, lines_of, uri_of
+from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
+from tieout.engine.sources.parquet_copies import COPIED, with_texts
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -132,7 +133,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         size=inputs.size,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
-        notes=inputs.faults,
+        notes=inputs.notes,
         reread=lambda: _reading(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
         copies=tuple(
@@ -239,13 +240,34 @@ def _of_one_shape(
     """Return the rows of files that all have the columns that contents are made of, or all lack them."""
     if file_format != "parquet":
         return _columnar_part(request, file_format, files, options, None)
-    parts = [
-        in_microseconds(
-            _columnar_part(request, file_format, members, options, columns.schema), columns.nanoseconds
-        )
-        for columns, members in by_columns(request.spark, files)
-    ]
+    parts = []
+    for columns, members in _readable(request, files):
+        part = _columnar_part(request, file_format, members, options, columns.schema)
+        unused = [F.lit(None).cast(StringType()).alias(name) for name, _ in columns.refused]
+        parts.append(in_microseconds(part, columns.nanoseconds).select("*", *unused))
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def _readable(request: Request, files: Sequence[Input]) -> Iterator[tuple[Columns, list[Input]]]:
+    """Give the Parquet files in groups with the columns that Spark reads of them; UUIDs that are used as text.
+
+    Raises:
+        SourceError: where the contract uses a column that Spark refuses and that no text stands for.
+    """
+    for columns, members in by_columns(request.spark, files):
+        used = [(name, kind) for name, kind in columns.refused if request.uses(name)]
+        unreadable = next((f"{name} of the type {kind}" for name, kind in used if kind != COPIED), None)
+        if unreadable is not None:
+            raise SourceError(
+                f"{request.place}: {members[0].name}: expected columns of types that Spark reads, found {unreadable}, "
+                "which the contract uses; write it as text or as a number"
+            )
+        if used:
+            texts = [name for name, _ in used]
+            copies = [with_texts(file, columns.names, texts, request.place) for file in members]
+            yield from by_columns(request.spark, copies)
+        else:
+            yield columns, members
 
 
 def _columnar_part(
@@ -256,13 +278,11 @@ def _columnar_part(
     schema: StructType | None,
 ) -> DataFrame:
     reader = request.spark.read.format(file_format).options(**{"mergeSchema": "true", **options})
-    source = (reader if schema is None else reader.schema(schema)).load(
-        [spark_path(file.path) for file in files]
-    )
+    source = (reader if schema is None else reader.schema(schema)).load([file.read_path for file in files])
     nothing: DataType = StringType()
     return within_reach(source, request.reach).select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
-        F.col("_metadata.file_path").alias(FILE),
+        uri_of(files).alias(FILE),
         F.lit(None).cast(nothing).alias(TEXT),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().cast(LongType()).alias(ROW),
@@ -277,7 +297,7 @@ def _checked(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
 
 
 def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
-    path, is_text = spark_path(file.path), spec.format in ("jsonl", "csv")
+    path, is_text = file.read_path, spec.format in ("jsonl", "csv")
     try:
         whole = replace(request, reach=None)
         rows = request.spark.read.text(path) if is_text else _columnar_rows(whole, spec.format, [file], {})

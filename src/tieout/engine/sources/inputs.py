@@ -7,28 +7,38 @@ file has its ends.
 
 from __future__ import annotations
 
+import atexit
 import glob
 import hashlib
 import os
 import re
+import shutil
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
+
+from tieout.encodings import encoding_in, encoding_of, write_as_utf8
 
 _CHUNK: Final = 1 << 20
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _GZIP_WINDOW: Final = 31
 _BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 """How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
+DUMP: Final = "dump"
+"""The format of texts that no Spark reader is given: `opened` decodes them."""
 _UNCHECKED: Final = (".lz4", ".snappy")
 _OF_CONTENT: Final = "sha256:"
+_TEXTS: Final = ("jsonl", "csv", "text")
+"""The formats that Spark reads as lines of UTF-8."""
 _PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _LEFT_OUT: Final = (
     "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
@@ -39,7 +49,8 @@ _LEFT_OUT: Final = (
 class Input:
     """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so.
 
-    `size` counts bytes, as they lie there.
+    `size` counts bytes, as they lie there. `copy` is the file on this machine that Spark is given
+    instead of one that it cannot read. `note` names another encoding than UTF-8, or a byte order mark.
     """
 
     path: str
@@ -47,6 +58,13 @@ class Input:
     digest: str
     fault: str | None = None
     size: int = 0
+    copy: str | None = None
+    note: str | None = None
+
+    @property
+    def read_path(self) -> str:
+        """The path that Spark is given, with its wildcards escaped."""
+        return spark_path(self.copy or self.path)
 
 
 @dataclass(frozen=True)
@@ -66,6 +84,16 @@ class Inputs:
         """One line for each file that cannot be read and each path without a file."""
         broken = tuple(f"{file.name}: {file.fault}" for file in self.files if file.fault is not None)
         return broken + tuple(f"{path}: no such file" for path in self.missing)
+
+    @property
+    def encodings(self) -> tuple[str, ...]:
+        """One line for each readable file in another encoding than UTF-8, or with a byte order mark."""
+        return tuple(f"{file.name}: {file.note}" for file in self.readable if file.note is not None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the files: `faults`, then `encodings`."""
+        return (*self.faults, *self.encodings)
 
     @property
     def copies(self) -> tuple[tuple[Input, Input], ...]:
@@ -98,7 +126,7 @@ def inputs_of(spark: SparkSession, paths: Sequence[str], base_dir: Path, file_fo
     found: dict[str, Input] = {}
     missing = []
     for path in paths:
-        files = _remote(spark, path) if is_remote(path) else _local(path, base_dir, file_format)
+        files = _remote(spark, path, file_format) if is_remote(path) else _local(path, base_dir, file_format)
         found.update((file.path, file) for file in files)
         if not files:
             missing.append(path)
@@ -145,7 +173,9 @@ def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     matches = [str(plain)] if plain.exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
     files = sorted({file for match in matches for file in _files_in(Path(match))})
     with ThreadPoolExecutor(max_workers=2) as pool:
-        return list(pool.map(lambda file: _inspected(file, base_dir, file_format), files))
+        return list(
+            pool.map(lambda file: _as_utf8(_inspected(file, base_dir, file_format), file_format), files)
+        )
 
 
 def _files_in(path: Path) -> Iterator[Path]:
@@ -196,6 +226,35 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
     return Input(str(path), name, f"{_OF_CONTENT}{digest.hexdigest()}", fault, size)
+
+
+def _as_utf8(file: Input, file_format: str) -> Input:
+    """Return the file with a copy of its text that Spark can read, where the text is in another encoding."""
+    if file.fault is not None or not file.size or file_format not in (*_TEXTS, DUMP):
+        return file
+    path = Path(file.path)
+    try:
+        encoding = encoding_in(path)
+        if encoding.is_utf8 or file_format == DUMP:
+            return replace(file, note=encoding.note)
+        target = copy_path(".txt")
+        write_as_utf8(path, encoding, target)
+    except (OSError, EOFError) as error:
+        return replace(file, fault=f"cannot be read: {getattr(error, 'strerror', None) or error}")
+    return replace(file, note=encoding.note, copy=str(target))
+
+
+def copy_path(ending: str) -> Path:
+    """Return a path for a copy of a file that Spark does not read as it is; it goes with this process."""
+    return _folder_of_copies() / f"{uuid4().hex}{ending}"
+
+
+@cache
+def _folder_of_copies() -> Path:
+    """Return this process's own folder for copies, which goes with the process."""
+    folder = Path(tempfile.mkdtemp(prefix="tieout-texts-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:
@@ -254,7 +313,7 @@ def _without_ends(path: Path, size: int) -> str | None:
     return None if head == tail == b"PAR1" and size >= 12 else "the Parquet file is cut off or corrupt"
 
 
-def _remote(spark: SparkSession, path: str) -> list[Input]:
+def _remote(spark: SparkSession, path: str, file_format: str) -> list[Input]:
     """Return the files of a path that only Hadoop can read, known by length and time, not by content."""
     jvm: Any = spark._jvm
     hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
@@ -270,5 +329,16 @@ def _remote(spark: SparkSession, path: str) -> list[Input]:
                 fault = _LEFT_OUT if size and is_left_out(name) else None
                 if size and fault is None:
                     fault = _taken_for_empty(name, partial(_remote_head, system, status.getPath()))
-                found.append(Input(uri, uri, digest, fault, size))
+                file = Input(uri, uri, digest, fault, size)
+                head = partial(_remote_head, system, status.getPath())
+                found.append(_noted(file, head) if size and fault is None and file_format in _TEXTS else file)
     return found
+
+
+def _noted(file: Input, head: Callable[[], bytes]) -> Input:
+    """Return the remote file with what its encoding is; the text of one that is not UTF-8 is not copied to here."""
+    encoding = encoding_of(head())
+    if encoding.is_utf8:
+        return replace(file, note=encoding.note)
+    found = f"expected UTF-8 outside this machine's own file systems, found {encoding.name}"
+    return replace(file, fault=f"{found}; convert it")

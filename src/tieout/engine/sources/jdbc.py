@@ -27,6 +27,7 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DoubleType,
+    FloatType,
     LongType,
     StringType,
     TimestampType,
@@ -59,6 +60,8 @@ _TYPES: Final[dict[int, DataType]] = {
     _TIMESTAMPTZ: TimestampType(),
 }
 """PostgreSQL's type numbers and what an expression sees; any other type is the text PostgreSQL prints."""
+_AS_IS: Final[dict[int, DataType]] = {700: FloatType(), 701: DoubleType()}
+"""The types that a column keeps that no expression uses: what they print need not be the number that was meant."""
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 """How COPY writes characters that would end a line or a value, or might."""
 _VALUES: Final = "_tieout_values"
@@ -202,7 +205,8 @@ def _rows(
     faults: list[Column] = [F.lit(None).cast(StringType())]
     for number, column in enumerate(needed):
         raw = F.col(f"_{number}")
-        kind = StringType() if column.name.lower() in plain else _TYPES.get(column.oid, StringType())
+        types = _AS_IS if column.name.lower() in plain else _TYPES
+        kind = types.get(column.oid, StringType())
         value = _typed(raw, kind)
         typed.append(value.alias(column.name))
         faults.append(F.when(raw.isNotNull() & value.isNull(), f"{column.name}: cannot be held by Spark"))
@@ -246,6 +250,6 @@ def _unescaped(value: Column) -> Column:
 def _typed(raw: Column, kind: DataType) -> Column:
     if isinstance(kind, StringType):
         return raw
-    if isinstance(kind, DoubleType | DateType):
+    if isinstance(kind, DoubleType | FloatType | DateType):
         return raw.try_cast(kind)
     return strict(raw, StringType(), kind)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
-from tieout.engine.sources.inputs import Input, spark_path
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.json_numbers import (
+    MARKED,
+    NUMBERS,
+    all_texts,
+    as_texts,
+    converted,
+    has_texts,
+    inexact_paths,
+    is_no_number,
+    is_other,
+    is_rounded,
+    marked,
+)
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Request
 
@@ -23,7 +36,9 @@ _OBJECTS: Final = "_tieout_objects"
 _NOT_UTF8: Final = "the line is not UTF-8"
 _NOT_ONE_OBJECT: Final = "the line is not one JSON object"
 _OTHER_TYPE: Final = "a value is of another type than its field has on other lines"
-_STRICT: Final = {"allowNonNumericNumbers": "false"}
+_NO_NUMBER: Final = "NaN and Infinity are no values of JSON"
+_OF_OTHER_SYNTAX: Final = "allow"
+"""How options begin by which a document may have names, numbers or comments that are not JSON's."""
 _NO_OPTIONS: Final[Mapping[str, str]] = MappingProxyType({})
 _CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
@@ -41,8 +56,26 @@ def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
     ]
     needed = StructType([field for field in fields if request.needs(field.name)])
     unused = {field.name.lower(): field.name for field in fields if not request.needs(field.name)}
-    rows = json_objects(lines_of(request.spark, files), needed, options)
+    numbers = {} if _has_other_syntax(options) else _numbers_of(needed, found, request)
+    rows = json_objects(lines_of(request.spark, files), needed, options, numbers)
     return rows.select("*", *(F.lit(None).cast(StringType()).alias(name) for name in unused.values()))
+
+
+def _has_other_syntax(options: Mapping[str, str]) -> bool:
+    allowed = [name for name, value in options.items() if value.lower() != "false"]
+    return any(name.lower().startswith(_OF_OTHER_SYNTAX) for name in allowed)
+
+
+def _numbers_of(needed: StructType, found: StructType, request: Request) -> dict[str, list[str]]:
+    """Return the needed fields in which texts are needed of numbers that Spark rounds, each with their paths."""
+    guessed = {field.name: field.dataType for field in found.fields}
+    paths = {field.name: list(inexact_paths(guessed[field.name], field.name)) for field in needed.fields}
+    plain = {name.lower() for name in request.text_columns - request.number_columns}
+    return {
+        name: rounded
+        for name, rounded in paths.items()
+        if rounded and (name.lower() in plain or has_texts(name, request.expressions or (f"`{name}`",)))
+    }
 
 
 def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, str]) -> StructType:
@@ -53,7 +86,7 @@ def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, 
     Raises:
         AnalysisException: where a key stands twice in an object.
     """
-    paths = [spark_path(file.path) for file in files]
+    paths = [file.read_path for file in files]
     before = spark.conf.get(_CASE_SENSITIVE)
     spark.conf.set(_CASE_SENSITIVE, "true")
     try:
@@ -63,31 +96,107 @@ def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, 
         spark.conf.set(_CASE_SENSITIVE, str(before))
 
 
-def json_objects(lines: DataFrame, schema: StructType, options: Mapping[str, str]) -> DataFrame:
+def json_objects(
+    lines: DataFrame,
+    schema: StructType,
+    options: Mapping[str, str],
+    numbers: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> DataFrame:
     """Return the lines as the fields of the schema, and `HIDDEN`; what is not one object has a fault.
 
-    Fields whose names differ in capital letters only are one, as columns are everywhere else.
+    Fields whose names differ in capital letters only are one, as columns are everywhere else. `numbers` are the fields
+    in which numbers are the texts that they were written as; a column `MARKED` holds each of them once more.
     """
+    exact = StructType([_exact(field, field.name in numbers) for field in schema.fields])
     # Under numbers, as Spark does not tell names apart that differ in capital letters only.
-    numbered = StructType([StructField(f"_{n}", field.dataType) for n, field in enumerate(schema)])
-    corrupt = StructField(CORRUPT, StringType())
-    record = _parsed(TEXT, _bracketed(schema).add(corrupt), options).cast(_bracketed(numbered).add(corrupt))
-    parsed = lines.withColumn(RECORD, record)
+    numbered = StructType([StructField(f"_{n}", field.dataType) for n, field in enumerate(exact)])
+    parsed = _with_record(lines, exact, numbered, options, is_marked=bool(numbers))
     objects = F.col(RECORD).getField(_OBJECTS)
     spelled: dict[str, list[tuple[str, Column]]] = defaultdict(list)
-    for number, field in enumerate(schema):
+    for number, field in enumerate(exact):
         spelled[field.name.lower()].append((field.name, F.get(objects, 0).getField(f"_{number}")))
-    fields = [F.coalesce(*[value for _, value in alike]).alias(alike[0][0]) for alike in spelled.values()]
     is_whole = F.col(RECORD).getField(CORRUPT).isNull() & F.is_valid_utf8(TEXT)
     is_read = is_whole & _is_one(objects, TEXT, options)
     fault = F.when(~is_read, F.coalesce(json_fault(TEXT, options), F.lit(_OTHER_TYPE)))
     doubled = [_twice(alike) for alike in spelled.values() if len(alike) > 1]
-    return parsed.select(*fields, *HIDDEN[:-1], F.coalesce(fault, *doubled).alias(FAULT))
+    kinds = {field.name: field.dataType for field in exact.fields}
+    texts = [
+        value for alike in spelled.values() for name, value in alike if isinstance(kinds[name], StringType)
+    ]
+    if numbers:
+        first = F.get(objects, 0)
+        others = [is_other(first.getField(f"_{n}"), field.dataType) for n, field in enumerate(schema)]
+        doubled.append(F.when(reduce(Column.__or__, others), F.lit(_OTHER_TYPE)))
+    none = [F.when(is_no_number(value), F.lit(_NO_NUMBER)) for value in texts]
+    return parsed.select(
+        *_fields(spelled, kinds, numbers, is_marked=bool(numbers)),
+        *HIDDEN[:-1],
+        F.coalesce(fault, *doubled, *none).alias(FAULT),
+    )
+
+
+def _exact(field: StructField, is_exact: bool) -> StructField:
+    return StructField(field.name, as_texts(field.dataType) if is_exact else field.dataType)
+
+
+def _fields(
+    spelled: Mapping[str, Sequence[tuple[str, Column]]],
+    kinds: Mapping[str, DataType],
+    numbers: Mapping[str, Sequence[str]],
+    *,
+    is_marked: bool,
+) -> Iterator[Column]:
+    for alike in spelled.values():
+        name, kind = alike[0][0], kinds[alike[0][0]]
+        value = F.coalesce(*[value for _, value in alike])
+        if not is_marked:
+            yield value.alias(name)
+            continue
+        paths = [path for one, _ in alike for path in numbers.get(one, ())]
+        yield converted(value, kind).alias(name, metadata={NUMBERS: paths})
+        if paths:
+            yield converted(value, kind, lambda text: text).alias(f"{MARKED}{name.lower()}")
+
+
+def _with_record(
+    lines: DataFrame, schema: StructType, numbered: StructType, options: Mapping[str, str], *, is_marked: bool
+) -> DataFrame:
+    """Return the lines with `RECORD`; where `is_marked`, its values are texts, those of numbers with a mark.
+
+    Otherwise they have the schema's types, and a line is parsed a second time, by its marks, where a text in it may be
+    a number that Spark rounded.
+    """
+    corrupt = StructField(CORRUPT, StringType())
+    of_texts, numbered_texts = all_texts(schema), all_texts(numbered)
+    line = F.col(TEXT)
+    in_marks = _parsed(marked(line), _bracketed(of_texts).add(corrupt), options)
+    in_marks = in_marks.cast(_bracketed(numbered_texts).add(corrupt))
+    if is_marked:
+        return lines.withColumn(RECORD, in_marks)
+    record = _parsed(line, _bracketed(schema).add(corrupt), options).cast(_bracketed(numbered).add(corrupt))
+    parsed = lines.withColumn(RECORD, record)
+    texts = [field for field in numbered.fields if _has_text(field.dataType)]
+    if _has_other_syntax(options) or not texts:
+        return parsed
+    first = F.get(F.col(RECORD).getField(_OBJECTS), 0)
+    rounded = reduce(Column.__or__, [is_rounded(first.getField(one.name), one.dataType) for one in texts])
+    exact = F.struct(
+        F.transform(in_marks.getField(_OBJECTS), lambda one: converted(one, numbered)).alias(_OBJECTS),
+        in_marks.getField(CORRUPT).alias(CORRUPT),
+    )
+    is_whole = F.col(RECORD).getField(CORRUPT).isNull()
+    return parsed.withColumn(RECORD, F.when(is_whole & rounded, exact).otherwise(F.col(RECORD)))
+
+
+def _has_text(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_text(field.dataType) for field in kind.fields)
+    return _has_text(kind.elementType) if isinstance(kind, ArrayType) else isinstance(kind, StringType)
 
 
 def json_fault(text: str = TEXT, options: Mapping[str, str] = _NO_OPTIONS) -> Column:
     """Return why the text is not exactly one JSON object, or null where it is."""
-    objects = _parsed(text, _bracketed(StructType()), options).getField(_OBJECTS)
+    objects = _parsed(F.col(text), _bracketed(StructType()), options).getField(_OBJECTS)
     is_one = _is_one(objects, text, options)
     return F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(~is_one, _NOT_ONE_OBJECT)
 
@@ -96,14 +205,14 @@ def _bracketed(schema: StructType) -> StructType:
     return StructType([StructField(_OBJECTS, ArrayType(schema))])
 
 
-def _parsed(text: str, schema: StructType, options: Mapping[str, str]) -> Column:
+def _parsed(text: Column, schema: StructType, options: Mapping[str, str]) -> Column:
     """Return the text parsed as what is in the array of an object; where it ends too early, that is null.
 
     Spark's parser stops at the end of what it was asked for, so of two objects that share a line it would lose the
     second.
     """
-    inside = F.concat(F.lit(f'{{"{_OBJECTS}":['), F.col(text), F.lit("]}"))
-    settings = {**_STRICT, **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    inside = F.concat(F.lit(f'{{"{_OBJECTS}":['), text, F.lit("]}"))
+    settings = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     return F.from_json(inside, schema, settings)
 
 
@@ -115,7 +224,7 @@ def _is_one(objects: Column, text: str, options: Mapping[str, str]) -> Column:
     """
     line = F.col(text)
     twice = F.concat(F.lit("[["), line, F.lit("]]"))
-    arrays = F.from_json(twice, ArrayType(ArrayType(StructType())), {**_STRICT, **options})
+    arrays = F.from_json(twice, ArrayType(ArrayType(StructType())), dict(options))
     is_enclosed = ~F.contains(line, F.lit("]")) | (F.size(arrays) == 1)
     is_one = line.rlike(r"^\s*\{") & (F.size(objects) == 1) & is_enclosed
     return F.coalesce(is_one, F.lit(False))

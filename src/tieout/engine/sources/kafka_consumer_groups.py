@@ -92,7 +92,7 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
         size=inputs.size,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults) + len(missing),
-        notes=(*inputs.faults, *missing, *_passed(found, texts, request)),
+        notes=(*inputs.notes, *missing, *_passed(found, texts, request)),
         complete_until=taken_at,
         taken_at=taken_at,
     )

@@ -6,21 +6,20 @@ are no text; with `--deep-iteration` alone it has positions, transactions and ti
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from tieout.contracts import KafkaDumpLogSource
+from tieout.encodings import opened
 from tieout.engine.kafka.dumps import Outline, Place, outline_of
 from tieout.engine.kafka.pieces import Piece
-from tieout.engine.sources.inputs import Input, inputs_of, is_remote
+from tieout.engine.sources.inputs import DUMP, Input, inputs_of, is_remote
 from tieout.engine.sources.kafka_log import LogSpec, for_ledger, log_reading, refuse_other_ledgers
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
 
 _COLUMNS: Final = ("key", "value")
-_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
@@ -37,7 +36,7 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
             raise SourceError(
                 f"{request.place}.path: expected a file that this machine can open, found {path}"
             )
-    inputs = inputs_of(request.spark, spec.path, request.base_dir, "text")
+    inputs = inputs_of(request.spark, spec.path, request.base_dir, DUMP)
     outlines = {file: _outlined(file) for file in inputs.readable}
     pieces: dict[Place, list[Piece]] = {}
     for file, outline in outlines.items():
@@ -49,19 +48,14 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
         facts={},
         spec=LogSpec(spec.taken_time(request.now), spec.cleanup_policy, spec.partitions, _COLUMNS),
         faults=[*inputs.faults, *_faults(spec, outlines)],
-        notes=tuple(_notes(outlines)),
+        notes=(*inputs.encodings, *_notes(outlines)),
     )
     return for_ledger(reading, request.ledger)
 
 
 def _outlined(file: Input) -> Outline:
-    with Path(file.path).open(encoding="utf-8-sig", errors="replace") as lines:
+    with opened(Path(file.path)) as lines:
         return outline_of(line.rstrip("\n") for line in lines)
-
-
-def _is_utf16(file: Input) -> bool:
-    with Path(file.path).open("rb") as text:
-        return text.read(2) in _UTF16
 
 
 def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator[Piece]:
@@ -81,11 +75,6 @@ def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iter
             yield (
                 f"{file.name}: batches below no line `Dumping …/<topic>-<partition>/<segment>.log`: "
                 "name topic and partition in the source"
-            )
-        elif not outline.places and not outline.has_unplaced and _is_utf16(file):
-            yield (
-                f"{file.name}: expected UTF-8, found UTF-16, which PowerShell writes; "
-                "convert it, or write it with Out-File -Encoding utf8"
             )
         elif not outline.places and not outline.has_unplaced:
             yield (

@@ -101,7 +101,7 @@ def read_text(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request
         size=inputs.size,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults) + len(missing),
-        notes=(*inputs.faults, *missing, _UNTOLD, *_told(counts, spec.group)),
+        notes=(*inputs.notes, *missing, _UNTOLD, *_told(counts, spec.group)),
         complete_until=taken_at,
     )
 

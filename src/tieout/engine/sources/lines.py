@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine.sources.inputs import Input, local_path, spark_path
+from tieout.encodings import opened
+from tieout.engine.sources.inputs import Input, local_path
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT
 
 
@@ -25,15 +23,25 @@ def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:
     """
     line = F.col("value")
     return (
-        spark.read.text([spark_path(file.path) for file in files])
+        spark.read.text([file.read_path for file in files])
         .select(
             F.when(F.startswith(line, F.lit("\ufeff")), F.substr(line, F.lit(2))).otherwise(line).alias(TEXT),
-            F.col("_metadata.file_path").alias(FILE),
+            uri_of(files).alias(FILE),
             F.col("_metadata.file_block_start").alias(BLOCK),
             F.monotonically_increasing_id().alias(ROW),
         )
         .where(F.trim(TEXT) != "")
     )
+
+
+def uri_of(files: Sequence[Input]) -> Column:
+    """Return the URI of the file that a row of Spark's is in; of a copy, that of its original."""
+    uri = F.col("_metadata.file_path")
+    copies = [(Path(file.copy).name, Path(file.path).as_uri()) for file in files if file.copy is not None]
+    if not copies:
+        return uri
+    originals = F.create_map(*[F.lit(text) for pair in copies for text in pair])
+    return F.coalesce(F.try_element_at(originals, F.substring_index(uri, "/", -1)), uri)
 
 
 def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:
@@ -71,15 +79,7 @@ def _number(path: Path, wanted: dict[str, list[int]], numbers: list[int | None])
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Give the lines as Spark cuts them: any of the three line ends, with what is not UTF-8 replaced."""
-    with _opened(path) as file:
+    """Give the lines as Spark cuts them: any of the three line ends, with what does not decode replaced."""
+    with opened(path) as file:
         for line in file:
             yield line.rstrip("\n")
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline=None)
-    if path.suffix == ".bz2":
-        return bz2.open(path, "rt", encoding="utf-8", errors="replace", newline=None)
-    return path.open(encoding="utf-8", errors="replace", newline=None)

@@ -1,8 +1,8 @@
-"""Times of nanoseconds in Parquet, as pandas and Arrow write them: Spark knows microseconds, and refuses such a file.
+"""Columns of Parquet that Spark refuses, and with them the file: times of nanoseconds, UUID, FLOAT16 and others.
 
-Spark reads such a column as the number that it is, where it is told to and given the file's columns: it does not look
-for them itself then. Which columns are times is known from the files' own schemas, and one file of a ledger may have
-them where another does not.
+Spark reads times of nanoseconds as the numbers that they are, where it is told to and given the file's columns: it does
+not look for them itself then. Columns of other types are left out of those. The files' own schemas tell which they are,
+and one file of a ledger may have such a column where another does not.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.source import is_of_spark
 
 AS_NUMBERS: Final = "spark.sql.legacy.parquet.nanosAsLong"
 """The setting by which Spark reads nanoseconds at all; it counts when the rows are read."""
@@ -30,15 +31,24 @@ _AT_ONCE: Final = 8
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file are times of nanoseconds, and, where some are, all its columns as Spark's JSON."""
+    """Which columns of a file are times of nanoseconds, and which of them Spark refuses, each with its type.
+
+    `all` are the others, and those of nanoseconds, as Spark's JSON; None where Spark reads the file as it is.
+    """
 
     nanoseconds: frozenset[str] = frozenset()
     all: str | None = None
+    refused: tuple[tuple[str, str], ...] = ()
 
     @property
     def schema(self) -> StructType | None:
         """The columns that Spark is to be given, None where it finds them itself."""
         return None if self.all is None else StructType.fromJson(json.loads(self.all))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that Spark reads, where it does not find them itself."""
+        return [] if self.schema is None else self.schema.names
 
 
 def by_columns(spark: SparkSession, files: Sequence[Input]) -> list[tuple[Columns, list[Input]]]:
@@ -71,7 +81,7 @@ def _columns_of(spark: SparkSession, file: Input) -> Columns:
     jvm: Any = spark._jvm
     parquet = jvm.org.apache.parquet.hadoop
     try:
-        path = jvm.org.apache.hadoop.fs.Path(file.path)
+        path = jvm.org.apache.hadoop.fs.Path(file.copy or file.path)
         opened = parquet.util.HadoopInputFile.fromPath(path, spark._jsc.hadoopConfiguration())
         reader = parquet.ParquetFileReader.open(opened)
     except Py4JJavaError:
@@ -81,8 +91,41 @@ def _columns_of(spark: SparkSession, file: Input) -> Columns:
     finally:
         reader.close()
     names = nanosecond_columns(str(schema.toString()))
-    if not names:
-        return Columns()
     converters = jvm.org.apache.spark.sql.execution.datasources.parquet
     converter = converters.ParquetToSparkSchemaConverter(spark._jsparkSession.sessionState().conf())
-    return Columns(names, str(converter.convert(schema).json()))
+    refused: tuple[tuple[str, str], ...] = ()
+    try:
+        found = str(converter.convert(schema).json())
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        found, refused = _without_refused(jvm, schema, converter)
+    return Columns(names, found, refused) if names or refused else Columns()
+
+
+def _without_refused(jvm: Any, schema: Any, converter: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the columns that Spark reads, as its JSON, and each of the others with its type."""
+    fields: list[dict[str, Any]] = []
+    refused: list[tuple[str, str]] = []
+    for field in schema.getFields():
+        alone = jvm.java.util.ArrayList()
+        alone.add(field)
+        try:
+            one = converter.convert(jvm.org.apache.parquet.schema.MessageType(schema.getName(), alone))
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            refused.append((field.getName(), _type_of(str(field))))
+        else:
+            fields += json.loads(str(one.json()))["fields"]
+    return json.dumps({"type": "struct", "fields": fields}), tuple(refused)
+
+
+def _type_of(field: str) -> str:
+    """Return the type of a field, as Parquet prints it.
+
+    >>> _type_of("optional fixed_len_byte_array(16) batch (UUID)"), _type_of("optional int64 at (TIME(NANOS,true))")
+    ('UUID', 'TIME(NANOS,true)')
+    """
+    found = re.fullmatch(r"\S+ \S+ .+ \((.+)\)", field)
+    return found[1] if found else " ".join(field.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,7 @@ LACKS: Final = "_tieout_lacks"
 """The columns, of `Request.content_columns`, that the row's file lacks and others have; not every reader adds it."""
 HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
 """The columns that every reader adds to those of its source, and that end with conforming."""
+_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ class Request:
 
     `text_columns` names the source columns that become canonical ones without an expression. A reader of text
     hands them over as the text they were, so that no guess at a type changes an id such as `00123`. `expressions` are
-    all that is worked out of the others, or None where that is not known. A reader that can leaves out what lies before
-    `reach`. `group` is the contract's. `content_columns` are those, in lower case, that what a message carries is made
-    of.
+    all that is worked out of the others, or None where that is not known. `number_columns` are those of `text_columns`
+    that become numbers, times or flags alone. A reader that can leaves out what lies before `reach`. `group` is the
+    contract's. `content_columns` are those, in lower case, that what a message carries is made of.
     """
 
     spark: SparkSession
@@ -82,6 +84,7 @@ class Request:
     expressions: tuple[str, ...] | None = None
     group: str | None = None
     content_columns: frozenset[str] = frozenset()
+    number_columns: frozenset[str] = frozenset()
 
     def needs(self, column: str) -> bool:
         """Return whether a source column is used, or might be: an expression with its name in it may mean another."""
@@ -89,6 +92,13 @@ class Request:
             return True
         name = column.replace("`", "``").lower()
         return any("*" in text or name in text.lower() for text in self.expressions)
+
+    def uses(self, column: str) -> bool:
+        """Return whether a canonical column is the source column, or an expression has its very name in it."""
+        if self.expressions is None or column.lower() in {name.lower() for name in self.text_columns}:
+            return True
+        name = re.compile(rf"(?<!\w){re.escape(column.replace('`', '``'))}(?!\w)", re.IGNORECASE)
+        return any("*" in text or name.search(_LITERAL.sub(" ", text)) for text in self.expressions)
 
     @property
     def place(self) -> str:
@@ -133,7 +143,7 @@ def unread(inputs: Inputs, read_at: datetime) -> Reading:
         read_at=read_at,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
-        notes=inputs.faults,
+        notes=inputs.notes,
     )
 
 

@@ -97,7 +97,7 @@ class Events:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said of the files, unreadable ones first."""
-        return (*self.inputs.faults, *(note for session in self.sessions for note in session.notes))
+        return (*self.inputs.notes, *(note for session in self.sessions for note in session.notes))
 
     def complete_until(self, read_at: datetime) -> datetime | None:
         """Return until when the files are complete.

@@ -1,0 +1,285 @@
+r"""Numbers of JSON documents as the texts they were written as: `12`, `12.0` and `1.2E1` are three.
+
+Spark's parser takes a number with a point or an exponent for a double, also where text is asked for, and keeps 17
+digits of it. So the numbers of such a document are put into quotes before it is parsed, each behind a mark by which it
+is told from a text. Whole numbers pass Spark's parser as they are, and need none of this.
+
+Where an expression computes with such a value, it is a double there, as Spark would read it; `to_json` prints its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+MARKED: Final = "_tieout_marked_"
+"""Begins the name of a column that holds a document's field with its marks, for `to_json`."""
+NUMBERS: Final = "tieout_numbers"
+"""The metadata of a column that names the paths at which it has texts of numbers that are no whole ones throughout."""
+_MARK: Final = "\ufdd0"
+_NUMBER: Final = (
+    r'\G((?:[^"0-9-]++|-Infinity|"(?:[^"\\]++|\\.)*+")*+)'
+    r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?=\s*+[,\]}])"
+)
+"""What is no number, whole texts among it, and then a number that a value may be."""
+_QUOTED: Final = f'"{_MARK}([^"]*)"'
+_ROUNDED: Final = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^[{\[]"
+"""How Spark prints a double, or a value in which one may be."""
+_NONE: Final = ('"NaN"', '"Infinity"', '"-Infinity"')
+"""How Spark prints as text what JSON has no number for."""
+
+_LITERAL: Final = r"r?'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\""
+_NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
+_TOKEN: Final = re.compile(
+    rf"(?P<literal>{_LITERAL})|(?P<path>{_NAME}(?:\.{_NAME})*+)|(?P<other>.)", re.DOTALL
+)
+_COMPUTING_BEHIND: Final = re.compile(
+    r"\s*(?:[-+*/%]|<(?!=>|>)|>|=|!=|<>|\b(?:div|between|not\s+between|in)\b)", re.I
+)
+_COMPUTING_BEFORE: Final = re.compile(r"(?:[-+*/%<>=]|\bdiv)\s*$", re.IGNORECASE)
+_BESIDE_TEXT: Final = re.compile(r"\s*(?:=|==|!=|<>|<=>|<|>|<=|>=|in\s*\()\s*r?['\"]", re.IGNORECASE)
+_BEHIND_TEXT: Final = re.compile(r"['\"]\s*(?:=|==|!=|<>|<=>|<|>|<=|>=)\s*$")
+_OF_NUMBERS: Final = re.compile(
+    r"\b(?:timestamp_seconds|abs|round|bround|floor|ceil|ceiling|mod|pmod|sum|sign|power|pow|sqrt)\s*\(\s*$",
+    re.IGNORECASE,
+)
+_OF_WHOLE: Final = re.compile(r"\btimestamp_(?:millis|micros)\s*\(\s*$", re.IGNORECASE)
+
+
+def marked(text: Column) -> Column:
+    """Return the document with each number in quotes, behind a mark; what is no document stays none."""
+    return F.regexp_replace(text, _NUMBER, f'$1"{_MARK}$2"')
+
+
+def unmarked(text: Column) -> Column:
+    """Return a value of a marked document as it was written; within an object, numbers stand without quotes again."""
+    bare = F.when(F.startswith(text, F.lit(_MARK)), F.substr(text, F.lit(2)))
+    nested = F.when(F.contains(text, F.lit(f'"{_MARK}')), F.regexp_replace(text, _QUOTED, "$1"))
+    return F.coalesce(bare, nested, text)
+
+
+def is_rounded(value: Column, kind: DataType) -> Column:
+    """Return whether a text in the value may be what Spark made of a number with a point, or of what is no number."""
+    if isinstance(kind, StringType):
+        is_one = F.contains(value, F.lit(".")) & value.rlike(_ROUNDED)
+        return F.coalesce(is_one, F.lit(False))
+    if isinstance(kind, ArrayType):
+        return F.coalesce(F.exists(value, lambda one: is_rounded(one, kind.elementType)), F.lit(False))
+    found = F.lit(False)
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            found = found | is_rounded(value.getField(field.name), field.dataType)
+    return found
+
+
+def is_no_number(value: Column) -> Column:
+    """Return whether a text is what Spark makes of NaN or an infinity."""
+    return F.coalesce(value.isin(*_NONE), F.lit(False))
+
+
+def is_inexact(kind: DataType) -> bool:
+    """Return whether numbers of the type need not print as they were written."""
+    return isinstance(kind, DoubleType | FloatType) or (isinstance(kind, DecimalType) and kind.scale > 0)
+
+
+def inexact_paths(kind: DataType, path: str = "") -> Iterator[str]:
+    """Give the dotted paths, through arrays as well, to the numbers that need not print as they were written."""
+    if is_inexact(kind):
+        yield path
+    elif isinstance(kind, ArrayType):
+        yield from inexact_paths(kind.elementType, path)
+    elif isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from inexact_paths(field.dataType, f"{path}.{field.name}" if path else field.name)
+
+
+def as_texts(kind: DataType) -> DataType:
+    """Return the type with texts in the place of inexact numbers."""
+    return _changed(kind, lambda leaf: StringType() if is_inexact(leaf) else leaf)
+
+
+def all_texts(schema: StructType) -> StructType:
+    """Return the schema with texts in the place of all that is neither object nor array."""
+    every = [(field.name, _changed(field.dataType, lambda _: StringType())) for field in schema.fields]
+    return StructType([StructField(name, kind) for name, kind in every])
+
+
+def _changed(kind: DataType, change: Callable[[DataType], DataType]) -> DataType:
+    if isinstance(kind, ArrayType):
+        return ArrayType(_changed(kind.elementType, change))
+    if isinstance(kind, StructType):
+        return StructType([StructField(one.name, _changed(one.dataType, change)) for one in kind.fields])
+    return change(kind)
+
+
+def is_other(value: Column, kind: DataType) -> Column:
+    """Return whether a value that was parsed as marked texts is not of the type anywhere, such as text for a number."""
+    if isinstance(kind, ArrayType):
+        return F.coalesce(F.exists(value, lambda one: is_other(one, kind.elementType)), F.lit(False))
+    found = F.lit(False)
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            found = found | is_other(value.getField(field.name), field.dataType)
+    elif isinstance(kind, BooleanType):
+        found = value.isNotNull() & ~F.coalesce(value.isin("true", "false"), F.lit(False))
+    elif isinstance(kind, NumericType):
+        found = value.isNotNull() & ~F.startswith(value, F.lit(_MARK)) & ~value.isin(*_NONE)
+    return F.coalesce(found, F.lit(False))
+
+
+def converted(value: Column, kind: DataType, use: Callable[[Column], Column] = unmarked) -> Column:
+    """Return a value that was parsed as marked texts as one of the type; `use` is made of its texts."""
+    if isinstance(kind, ArrayType):
+        return F.transform(value, lambda one: converted(one, kind.elementType, use))
+    if isinstance(kind, StructType):
+        if not kind.fields:
+            return value
+        fields = [
+            converted(value.getField(one.name), one.dataType, use).alias(one.name) for one in kind.fields
+        ]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    if isinstance(kind, LongType | DecimalType | BooleanType):
+        return unmarked(value).try_cast(kind)
+    return use(value)
+
+
+def has_texts(name: str, expressions: Sequence[str]) -> bool:
+    """Return whether an expression uses the field, or something in it, other than to compute with it.
+
+    >>> has_texts("a", ["a.b > 1", "timestamp_seconds(a.t)"]), has_texts("a", ["concat(a.b, '')"])
+    (False, True)
+    """
+    return any(
+        not _is_computed(text, token)
+        for text in expressions
+        for token in _TOKEN.finditer(text)
+        if token["path"] and _head(token["path"]).lower() == name.lower()
+    )
+
+
+def exact_fields(text: str) -> str:
+    """Return the expression so that each `get_json_object` gives numbers as they are written in the document."""
+    parts: list[str] = []
+    done = 0
+    for token in _TOKEN.finditer(text):
+        if (token["path"] or "").lower() != "get_json_object" or token.start() < done:
+            continue
+        end = _closing(text, token.end())
+        comma = None if end is None else _last_comma(text, text.index("(", token.end()) + 1, end)
+        if end is None or comma is None:
+            continue
+        document = exact_fields(text[text.index("(", token.end()) + 1 : comma])
+        parts += [text[done : token.start()], _field_in(document, text[comma + 1 : end])]
+        done = end + 1
+    return "".join([*parts, text[done:]])
+
+
+def _field_in(document: str, path: str) -> str:
+    quoted = f"""regexp_replace({document}, r'{_NUMBER}', r'$1"{_MARK}$2"')"""
+    bare = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
+    exact = f"""regexp_replace({bare}, r'{_QUOTED}', '$1')"""
+    choice = f"case when contains(f_, '.') and f_ rlike r'{_ROUNDED}' then {exact} else f_ end"
+    return f"get(transform(array(get_json_object({document}, {path})), f_ -> {choice}), 0)"
+
+
+def _last_comma(text: str, start: int, end: int) -> int | None:
+    """Return where the last comma is that is in no bracket of its own."""
+    depth, found = 0, None
+    for token in _TOKEN.finditer(text, start, end):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token["other"] or "", 0)
+        if depth == 0 and token["other"] == ",":
+            found = token.start()
+    return found
+
+
+def rewritten(text: str, numbers: dict[str, list[str]]) -> str:
+    """Return the expression over columns of which these have texts in the place of numbers, at these paths.
+
+    >>> rewritten("o.n > 5 and o.s = 'x' and to_json(o) <> o.n", {"o": ["o.n"]})[:39]
+    "(+o.n) > 5 and o.s = 'x' and regexp_rep"
+    """
+    if not numbers:
+        return text
+    heads = {head.lower() for head in numbers}
+    leaves = {leaf.lower() for paths in numbers.values() for leaf in paths}
+    ends = {leaf.rpartition(".")[2] for leaf in leaves}
+    parts: list[str] = []
+    json_until = -1
+    closing: dict[int, str] = {}
+    for token in _TOKEN.finditer(text):
+        path, start = token["path"], token.start()
+        shown = token.group()
+        if path and path.lower() == "to_json" and json_until < start:
+            end = _closing(text, token.end())
+            if end is not None:
+                json_until = end
+                closing[end] = f", r'{_QUOTED}', '$1')"
+                shown = f"regexp_replace({path}"
+        elif path and json_until > start:
+            if _head(path).lower() in heads:
+                shown = f"`{MARKED}{_head(path).lower()}`{path[len(_raw_head(path)) :]}"
+        elif path and _is_leaf(path, leaves, ends, heads) and _is_computed(text, token):
+            is_whole = _OF_WHOLE.search(text[:start])
+            shown = f"cast(cast({path} as decimal(38,6)) as bigint)" if is_whole else f"(+{path})"
+        parts.append(shown + closing.pop(start, ""))
+    return "".join(parts)
+
+
+def _is_leaf(path: str, leaves: set[str], ends: set[str], heads: set[str]) -> bool:
+    """Return whether the path leads to a text of a number; one of a lambda's variable does by its last name."""
+    plain = path.replace("`", "").lower()
+    return plain in leaves or (
+        "." in plain and _head(plain) not in heads and plain.rpartition(".")[2] in ends
+    )
+
+
+def _is_computed(text: str, token: re.Match[str]) -> bool:
+    """Return whether the token stands beside an operator that takes numbers, or in a function that does."""
+    before, behind = text[: token.start()], text[token.end() :]
+    if _BESIDE_TEXT.match(behind) or _BEHIND_TEXT.search(before):
+        return False
+    if _OF_NUMBERS.search(before) or _OF_WHOLE.search(before):
+        return True
+    return _COMPUTING_BEHIND.match(behind) is not None or (
+        _COMPUTING_BEFORE.search(before) is not None and not before.rstrip().endswith("->")
+    )
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Return where the bracket closes that opens at `start`, None where none opens or closes."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        if token["other"] == "(":
+            depth += 1
+        elif token["other"] == ")":
+            depth -= 1
+            if depth == 0:
+                return token.start()
+        elif depth == 0 and not token.group().isspace():
+            return None
+    return None
+
+
+def _raw_head(path: str) -> str:
+    return path[: path.index("`", 1) + 1] if path.startswith("`") else path.partition(".")[0]
+
+
+def _head(path: str) -> str:
+    return _raw_head(path).strip("`")

@@ -1,0 +1,128 @@
+"""Numbers of JSON documents: an id is the text that the document has, wherever it stands and whatever uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import evidence_of, jsonl, rows_of
+
+from tieout.engine.sources.json_numbers import exact_fields, has_texts, rewritten
+
+_WRITTEN = (
+    "12", "12.0", "12.00", "1.2E1", "1.2e+1", "-12.5",
+    "3402823669209384634633746074317682114550", "3402823669209384634633746074317682114551",
+    "9007199254740993.5", "9007199254740993.6", "0.1000000000000000055", "1E400",
+)  # fmt: skip
+_PLACES = {
+    "id": '{"id": %s}',
+    "concat(id, '')": '{"id": %s}',
+    "o.id": '{"o": {"id": %s, "x": 1}}',
+    "upper(o.p.id)": '{"o": {"p": {"id": %s}}}',
+    "ids[1]": '{"ids": ["x", %s]}',
+    "numbers[0]": '{"numbers": [%s]}',
+    "array_join(transform(items, i -> i.id), ',')": '{"items": [{"id": %s}]}',
+    "get_json_object(to_json(o), '$.id')": '{"o": {"id": %s}}',
+    "get_json_object(body, '$.o.id')": '{"body": "{\\"o\\": {\\"id\\": %s}}"}',
+    "from_json(to_json(o), 'id string').id": '{"o": {"id": "%s"}}',
+}
+
+
+def _ids(spark: SparkSession, folder: Path, lines: list[str], **columns: str) -> list[Any]:
+    (folder / "a.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    found = evidence_of(spark, folder, "produced", source=jsonl("a.jsonl"), columns=columns)
+    assert found.coverage.unparsed == 0, found.coverage.notes
+    return rows_of(found, *columns)
+
+
+@pytest.mark.parametrize("place", [*_PLACES])
+@pytest.mark.parametrize("mixed", [False, True], ids=["numbers", "beside texts"])
+def test_a_number_is_the_text_that_was_written(
+    spark: SparkSession, tmp_path: Path, place: str, mixed: bool
+) -> None:
+    """Ids that a double would merge stay as many as there are, beside texts in the same field as well."""
+    written = [*_WRITTEN, *(['"o-1"'] if mixed and "body" not in place and "from_json" not in place else [])]
+
+    found = _ids(spark, tmp_path, [_PLACES[place] % one for one in written], message_id=place)
+
+    expected = [one.strip('"') for one in written]
+    assert sorted(one for (one,) in found) == sorted(
+        one.upper() if "upper" in place else one for one in expected
+    )
+
+
+def test_an_object_is_hashed_with_its_numbers_as_written(spark: SparkSession, tmp_path: Path) -> None:
+    """Whether other rows have fractions does not change what a row's object is; a text stays in quotes."""
+    whole = '{"body": {"n": 5, "s": "5"}}'
+    beside = '{"body": {"n": 5.50, "s": "x", "l": [1.0, 2]}}'
+
+    alone = _ids(spark, tmp_path, [whole], payload_hash="to_json(body)", key_hash="body")
+    both = _ids(spark, tmp_path, [whole, beside], payload_hash="to_json(body)")
+    nested = _ids(spark, tmp_path, [f'{{"o": {one}}}' for one in (whole, beside)], payload_hash="o.body")
+
+    assert alone == [('{"n":5,"s":"5"}', '{"n":5,"s":"5"}')]
+    assert both == nested == [('{"l":[1.0,2],"n":5.50,"s":"x"}',), ('{"n":5,"s":"5"}',)]
+
+
+def test_what_computes_with_a_field_finds_a_number(spark: SparkSession, tmp_path: Path) -> None:
+    """A comparison is one of numbers, and times of whole numbers are found, also where the field is an id elsewhere."""
+    lines = [
+        '{"o": {"id": 1.5, "ms": 1795168800000.0, "s": 1795168800.25}}',
+        '{"o": {"id": 10.25, "ms": 1795168801000, "s": 1795168801}}',
+    ]
+    columns = {
+        "message_id": "case when o.id > 9.5 and o.id < 10.5 then concat(o.id, '') else 'low' end",
+        "sequence": "cast(o.id * 4 as bigint)",
+        "attempted_at": "timestamp_millis(o.ms)",
+        "completed_at": "timestamp_seconds(o.s)",
+    }
+
+    found = _ids(spark, tmp_path, lines, **columns)
+
+    assert [(row[0], row[1], row[2].second, row[3].microsecond) for row in found] == [
+        ("10.25", 41, 1, 0),
+        ("low", 6, 0, 250000),
+    ]
+
+
+def test_nan_is_nothing_where_it_is_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    """Python writes NaN and Infinity into JSON; an id of that kind is a fault, and none that other rows share."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"message_id": "1", "n": NaN}\n{"message_id": NaN, "n": 1.5}\n{"message_id": 2.50, "n": -Infinity}\n'
+    )
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.jsonl"))
+
+    assert rows_of(found, "message_id") == [("1",), ("2.50",)]
+    assert found.coverage.notes[0] == "a.jsonl:2: NaN and Infinity are no values of JSON"
+
+
+def test_a_text_among_numbers_is_a_value_of_another_type(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark takes an empty text for a number that is missing; it is none where the field is used."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"o": {"id": 1.5, "n": 1}}\n{"o": {"id": "", "n": 2}}\n{"o": {"id": 2, "n": ""}}\n'
+    )
+
+    found = evidence_of(
+        spark,
+        tmp_path,
+        "produced",
+        source=jsonl("a.jsonl"),
+        columns={"message_id": "o.id", "sequence": "o.n"},
+    )
+
+    assert rows_of(found, "message_id") == [("1.5",)]
+    assert found.coverage.unparsed == 2
+
+
+def test_expressions_are_left_alone_but_for_what_uses_numbers() -> None:
+    """Names in texts and after other objects are no uses."""
+    assert rewritten("a.b + 1 > 'a.b' || a.c", {}) == "a.b + 1 > 'a.b' || a.c"
+    assert rewritten("'a.b + 1' || x.b", {"a": ["a.b"]}) == "'a.b + 1' || x.b"
+    assert rewritten("a.b = '12' or 'x' <> a.b", {"a": ["a.b"]}) == "a.b = '12' or 'x' <> a.b"
+    assert rewritten("a.b = 12", {"a": ["a.b"]}) == "(+a.b) = 12"
+    assert exact_fields("'get_json_object(a, b)'") == "'get_json_object(a, b)'"
+    assert exact_fields("get_json_object(a") == "get_json_object(a"
+    assert not has_texts("a", ["b.a", "'a'"])
