@@ -122,7 +122,9 @@ def test_expressions_are_left_alone_but_for_what_uses_numbers() -> None:
     assert rewritten("a.b + 1 > 'a.b' || a.c", {}) == "a.b + 1 > 'a.b' || a.c"
     assert rewritten("'a.b + 1' || x.b", {"a": ["a.b"]}) == "'a.b + 1' || x.b"
     assert rewritten("a.b = '12' or 'x' <> a.b", {"a": ["a.b"]}) == "a.b = '12' or 'x' <> a.b"
-    assert rewritten("a.b = 12", {"a": ["a.b"]}) == "(+a.b) = 12"
+    assert rewritten("a.b = 12 or a.b = a.c", {"a": ["a.b"]}) == "(+a.b) = 12 or a.b = a.c"
+    assert rewritten("a.b <=> c or d <> a.b", {"a": ["a.b"]}) == "a.b <=> c or d <> a.b"
+    assert rewritten("1 < a.b and a.b in (1, 2)", {"a": ["a.b"]}) == "1 < (+a.b) and (+a.b) in (1, 2)"
     assert exact_fields("'get_json_object(a, b)'") == "'get_json_object(a, b)'"
     assert exact_fields("get_json_object(a") == "get_json_object(a"
     assert not has_texts("a", ["b.a", "'a'"])

@@ -179,7 +179,9 @@ def _with_record(
     if _has_other_syntax(options) or not texts:
         return parsed
     first = F.get(F.col(RECORD).getField(_OBJECTS), 0)
-    rounded = reduce(Column.__or__, [is_rounded(first.getField(one.name), one.dataType) for one in texts])
+    rounded = reduce(
+        Column.__or__, [is_rounded(first.getField(one.name), one.dataType, line) for one in texts]
+    )
     exact = F.struct(
         F.transform(in_marks.getField(_OBJECTS), lambda one: converted(one, numbered)).alias(_OBJECTS),
         in_marks.getField(CORRUPT).alias(CORRUPT),

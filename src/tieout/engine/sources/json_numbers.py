@@ -40,8 +40,10 @@ _NUMBER: Final = (
 )
 """What is no number, whole texts among it, and then a number that a value may be."""
 _QUOTED: Final = f'"{_MARK}([^"]*)"'
-_ROUNDED: Final = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$|^[{\[]"
-"""How Spark prints a double, or a value in which one may be."""
+_DOUBLE: Final = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
+"""How Spark prints a double."""
+_NESTED: Final = r"^[{\[]"
+"""How it prints a value in which one may be."""
 _NONE: Final = ('"NaN"', '"Infinity"', '"-Infinity"')
 """How Spark prints as text what JSON has no number for."""
 
@@ -50,12 +52,16 @@ _NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
 _TOKEN: Final = re.compile(
     rf"(?P<literal>{_LITERAL})|(?P<path>{_NAME}(?:\.{_NAME})*+)|(?P<other>.)", re.DOTALL
 )
+_EQUALS: Final = r"(?:<=>|==?|!=|<>)"
 _COMPUTING_BEHIND: Final = re.compile(
-    r"\s*(?:[-+*/%]|<(?!=>|>)|>|=|!=|<>|\b(?:div|between|not\s+between|in)\b)", re.I
+    rf"\s*(?:[-+*/%](?!>)|<(?!=>|>)|>|\bdiv\b|\b(?:not\s+)?between\b|(?:{_EQUALS}|\bin\s*\()\s*[-+.]?[0-9])",
+    re.IGNORECASE,
 )
-_COMPUTING_BEFORE: Final = re.compile(r"(?:[-+*/%<>=]|\bdiv)\s*$", re.IGNORECASE)
-_BESIDE_TEXT: Final = re.compile(r"\s*(?:=|==|!=|<>|<=>|<|>|<=|>=|in\s*\()\s*r?['\"]", re.IGNORECASE)
-_BEHIND_TEXT: Final = re.compile(r"['\"]\s*(?:=|==|!=|<>|<=>|<|>|<=|>=)\s*$")
+_COMPUTING_BEFORE: Final = re.compile(
+    rf"(?:[-+*/%]|<=?|(?<![-<=])>=?|\bdiv|[0-9]\s*{_EQUALS})\s*$", re.IGNORECASE
+)
+_BESIDE_TEXT: Final = re.compile(rf"\s*(?:{_EQUALS}|[<>]=?|\bin\s*\(|\bbetween\b)\s*r?['\"]", re.IGNORECASE)
+_BEHIND_TEXT: Final = re.compile(rf"['\"]\s*(?:{_EQUALS}|[<>]=?)\s*$")
 _OF_NUMBERS: Final = re.compile(
     r"\b(?:timestamp_seconds|abs|round|bround|floor|ceil|ceiling|mod|pmod|sum|sign|power|pow|sqrt)\s*\(\s*$",
     re.IGNORECASE,
@@ -75,17 +81,21 @@ def unmarked(text: Column) -> Column:
     return F.coalesce(bare, nested, text)
 
 
-def is_rounded(value: Column, kind: DataType) -> Column:
-    """Return whether a text in the value may be what Spark made of a number with a point, or of what is no number."""
+def is_rounded(value: Column, kind: DataType, line: Column) -> Column:
+    """Return whether a text in the line's value may be what Spark made of a number with a point.
+
+    A document within a text begins as an object does. So a line that has one tells no numbers within objects.
+    """
     if isinstance(kind, StringType):
-        is_one = F.contains(value, F.lit(".")) & value.rlike(_ROUNDED)
+        is_object = value.rlike(_NESTED) & ~F.contains(line, F.lit('"{')) & ~F.contains(line, F.lit('"['))
+        is_one = F.contains(value, F.lit(".")) & (value.rlike(_DOUBLE) | is_object)
         return F.coalesce(is_one, F.lit(False))
     if isinstance(kind, ArrayType):
-        return F.coalesce(F.exists(value, lambda one: is_rounded(one, kind.elementType)), F.lit(False))
+        return F.coalesce(F.exists(value, lambda one: is_rounded(one, kind.elementType, line)), F.lit(False))
     found = F.lit(False)
     if isinstance(kind, StructType):
         for field in kind.fields:
-            found = found | is_rounded(value.getField(field.name), field.dataType)
+            found = found | is_rounded(value.getField(field.name), field.dataType, line)
     return found
 
 
@@ -195,7 +205,7 @@ def _field_in(document: str, path: str) -> str:
     quoted = f"""regexp_replace({document}, r'{_NUMBER}', r'$1"{_MARK}$2"')"""
     bare = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
     exact = f"""regexp_replace({bare}, r'{_QUOTED}', '$1')"""
-    choice = f"case when contains(f_, '.') and f_ rlike r'{_ROUNDED}' then {exact} else f_ end"
+    choice = f"case when contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}' then {exact} else f_ end"
     return f"get(transform(array(get_json_object({document}, {path})), f_ -> {choice}), 0)"
 
 
@@ -257,9 +267,7 @@ def _is_computed(text: str, token: re.Match[str]) -> bool:
         return False
     if _OF_NUMBERS.search(before) or _OF_WHOLE.search(before):
         return True
-    return _COMPUTING_BEHIND.match(behind) is not None or (
-        _COMPUTING_BEFORE.search(before) is not None and not before.rstrip().endswith("->")
-    )
+    return _COMPUTING_BEHIND.match(behind) is not None or _COMPUTING_BEFORE.search(before) is not None
 
 
 def _closing(text: str, start: int) -> int | None:
