@@ -119,6 +119,21 @@ def test_expression_that_fails_on_a_row_counts_the_row(spark: SparkSession, tmp_
     assert found.coverage.notes[0] == "p.jsonl:2: attempted_at: a value does not convert"
 
 
+def test_a_comma_before_the_fraction_in_an_expression(spark: SparkSession, tmp_path: Path) -> None:
+    """Log files of Java and Python write it; what is no time stays a value that does not convert."""
+    times = ["2026-11-20 10:00:00,250", "2026-11-20T10:00:00.250Z", "soon"]
+
+    found = _evidence(
+        spark,
+        tmp_path,
+        [{"t": time} for time in times],
+        columns={"attempted_at": "to_timestamp(concat(t, ''))"},
+    )
+
+    assert [row[0].microsecond for row in rows_of(found, "attempted_at")] == [250_000] * 2
+    assert found.coverage.notes[0] == "p.jsonl:3: attempted_at: a value does not convert"
+
+
 def test_expression_may_say_null(spark: SparkSession, tmp_path: Path) -> None:
     """Where null is meant, the function says so, and the row is a good one."""
     rows = [{"id": "1", "code": 200}, {"id": "2", "code": 500}, {"id": "", "code": 1}]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from pyspark.sql import Column
@@ -185,18 +186,26 @@ def has_texts(name: str, expressions: Sequence[str]) -> bool:
 
 
 def exact_fields(text: str) -> str:
-    """Return the expression so that each `get_json_object` gives numbers as they are written in the document."""
+    """Return the expression so that each `get_json_object` gives numbers as they are written in the document.
+
+    And so that each `to_timestamp` without a format reads a comma before the fraction of a second, as log files have it.
+
+    >>> exact_fields("to_timestamp(t)")
+    "coalesce(to_timestamp(t), to_timestamp(replace(t, ',', '.')))"
+    """
     parts: list[str] = []
     done = 0
     for token in _TOKEN.finditer(text):
-        if (token["path"] or "").lower() != "get_json_object" or token.start() < done:
+        name = (token["path"] or "").lower()
+        if token.start() < done or name not in ("get_json_object", "to_timestamp", "try_to_timestamp"):
             continue
         end = _closing(text, token.end())
-        comma = None if end is None else _last_comma(text, text.index("(", token.end()) + 1, end)
-        if end is None or comma is None:
+        arguments = [] if end is None else _arguments(text, text.index("(", token.end()) + 1, end)
+        if end is None or len(arguments) != (2 if name == "get_json_object" else 1):
             continue
-        document = exact_fields(text[text.index("(", token.end()) + 1 : comma])
-        parts += [text[done : token.start()], _field_in(document, text[comma + 1 : end])]
+        inner = [exact_fields(argument) for argument in arguments]
+        made = _field_in(*inner) if name == "get_json_object" else _time_of(name, *inner)
+        parts += [text[done : token.start()], made]
         done = end + 1
     return "".join([*parts, text[done:]])
 
@@ -205,18 +214,23 @@ def _field_in(document: str, path: str) -> str:
     quoted = f"""regexp_replace({document}, r'{_NUMBER}', r'$1"{_MARK}$2"')"""
     bare = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
     exact = f"""regexp_replace({bare}, r'{_QUOTED}', '$1')"""
-    choice = f"case when contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}' then {exact} else f_ end"
+    is_rounded = f"contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}'"
+    choice = f"case when {is_rounded} then {exact} else f_ end"
     return f"get(transform(array(get_json_object({document}, {path})), f_ -> {choice}), 0)"
 
 
-def _last_comma(text: str, start: int, end: int) -> int | None:
-    """Return where the last comma is that is in no bracket of its own."""
-    depth, found = 0, None
+def _time_of(name: str, text: str) -> str:
+    return f"coalesce({name}({text}), {name}(replace({text}, ',', '.')))"
+
+
+def _arguments(text: str, start: int, end: int) -> list[str]:
+    """Return what commas part that are in no bracket of their own."""
+    depth, commas = 0, [start - 1]
     for token in _TOKEN.finditer(text, start, end):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token["other"] or "", 0)
         if depth == 0 and token["other"] == ",":
-            found = token.start()
-    return found
+            commas.append(token.start())
+    return [text[one + 1 : other] for one, other in pairwise([*commas, end])]
 
 
 def rewritten(text: str, numbers: dict[str, list[str]]) -> str:
