@@ -188,7 +188,7 @@ def has_texts(name: str, expressions: Sequence[str]) -> bool:
 def exact_fields(text: str) -> str:
     """Return the expression so that each `get_json_object` gives numbers as they are written in the document.
 
-    And so that each `to_timestamp` without a format reads a comma before the fraction of a second, as log files have it.
+    Each `to_timestamp` without a format reads a comma before the fraction of a second, as log files have it.
 
     >>> exact_fields("to_timestamp(t)")
     "coalesce(to_timestamp(t), to_timestamp(replace(t, ',', '.')))"
