@@ -32,9 +32,10 @@ from pyspark.sql.types import (
 )
 
 _LONG: Final = LongType()
-_WHOLE: Final = r"^\s*([+-]?[0-9]+)(?:\.0*)?\s*$"
-_LARGE: Final = r"^-?[0-9]+(\.[0-9]+)?[eE]\+?([0-9]|1[0-5])$"
-"""How a number with an exponent is written; a whole one below 2^53 is that very number as a double."""
+_WHOLE: Final = r"^\s*([+-]?(?:[0-9]+(?=\.?\s*$)|[0-9]{1,15}(?=\.0)))(?:\.0*)?\s*$"
+"""A whole number; one with a fraction of zeros was a double, and is beyond doubt up to 15 digits."""
+_LARGE: Final = r"^-?[0-9]{1,17}(\.[0-9]+)?([eE]\+?([0-9]|1[0-5]))?$"
+"""How other doubles are written; a whole one below 2^53 is that very number."""
 _EXACT: Final = 9007199254740992
 """Below 2^53 a double is the whole number that was meant; 2^53 itself may have been 2^53 + 1."""
 _SINGLE_EXACT: Final = 16777216

@@ -57,7 +57,8 @@ def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
     needed = StructType([field for field in fields if request.needs(field.name)])
     unused = {field.name.lower(): field.name for field in fields if not request.needs(field.name)}
     numbers = {} if _has_other_syntax(options) else _numbers_of(needed, found, request)
-    rows = json_objects(lines_of(request.spark, files), needed, options, numbers)
+    numeric = frozenset(name.lower() for name in request.number_columns)
+    rows = json_objects(lines_of(request.spark, files), needed, options, numbers, numeric)
     return rows.select("*", *(F.lit(None).cast(StringType()).alias(name) for name in unused.values()))
 
 
@@ -70,11 +71,14 @@ def _numbers_of(needed: StructType, found: StructType, request: Request) -> dict
     """Return the needed fields in which texts are needed of numbers that Spark rounds, each with their paths."""
     guessed = {field.name: field.dataType for field in found.fields}
     paths = {field.name: list(inexact_paths(guessed[field.name], field.name)) for field in needed.fields}
-    plain = {name.lower() for name in request.text_columns - request.number_columns}
+    numeric = {name.lower() for name in request.number_columns}
+    plain = {name.lower() for name in request.text_columns} - numeric
     return {
         name: rounded
         for name, rounded in paths.items()
-        if rounded and (name.lower() in plain or has_texts(name, request.expressions or (f"`{name}`",)))
+        if rounded
+        and name.lower() not in numeric
+        and (request.expressions is None or name.lower() in plain or has_texts(name, request.expressions))
     }
 
 
@@ -101,16 +105,19 @@ def json_objects(
     schema: StructType,
     options: Mapping[str, str],
     numbers: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    numeric: frozenset[str] = frozenset(),
 ) -> DataFrame:
     """Return the lines as the fields of the schema, and `HIDDEN`; what is not one object has a fault.
 
     Fields whose names differ in capital letters only are one, as columns are everywhere else. `numbers` are the fields
-    in which numbers are the texts that they were written as; a column `MARKED` holds each of them once more.
+    in which numbers are the texts that they were written as; a column `MARKED` holds each of them once more. Nobody
+    asks for the text of those in `numeric`, in lower case.
     """
     exact = StructType([_exact(field, field.name in numbers) for field in schema.fields])
     # Under numbers, as Spark does not tell names apart that differ in capital letters only.
     numbered = StructType([StructField(f"_{n}", field.dataType) for n, field in enumerate(exact)])
-    parsed = _with_record(lines, exact, numbered, options, is_marked=bool(numbers))
+    asked = [place for place, field in enumerate(exact) if field.name.lower() not in numeric]
+    parsed = _with_record(lines, exact, numbered, options, asked, is_marked=bool(numbers))
     objects = F.col(RECORD).getField(_OBJECTS)
     spelled: dict[str, list[tuple[str, Column]]] = defaultdict(list)
     for number, field in enumerate(exact):
@@ -159,12 +166,18 @@ def _fields(
 
 
 def _with_record(
-    lines: DataFrame, schema: StructType, numbered: StructType, options: Mapping[str, str], *, is_marked: bool
+    lines: DataFrame,
+    schema: StructType,
+    numbered: StructType,
+    options: Mapping[str, str],
+    asked: Sequence[int],
+    *,
+    is_marked: bool,
 ) -> DataFrame:
     """Return the lines with `RECORD`; where `is_marked`, its values are texts, those of numbers with a mark.
 
-    Otherwise they have the schema's types, and a line is parsed a second time, by its marks, where a text in it may be
-    a number that Spark rounded.
+    Otherwise they have the schema's types, and a line is parsed a second time, by its marks, where a text that is
+    `asked` for may be a number that Spark rounded.
     """
     corrupt = StructField(CORRUPT, StringType())
     of_texts, numbered_texts = all_texts(schema), all_texts(numbered)
@@ -175,7 +188,7 @@ def _with_record(
         return lines.withColumn(RECORD, in_marks)
     record = _parsed(line, _bracketed(schema).add(corrupt), options).cast(_bracketed(numbered).add(corrupt))
     parsed = lines.withColumn(RECORD, record)
-    texts = [field for field in numbered.fields if _has_text(field.dataType)]
+    texts = [numbered.fields[place] for place in asked if _has_text(numbered.fields[place].dataType)]
     if _has_other_syntax(options) or not texts:
         return parsed
     first = F.get(F.col(RECORD).getField(_OBJECTS), 0)

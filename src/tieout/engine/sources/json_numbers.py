@@ -45,7 +45,8 @@ _DOUBLE: Final = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
 """How Spark prints a double."""
 _NESTED: Final = r"^[{\[]"
 """How it prints a value in which one may be."""
-_NONE: Final = ('"NaN"', '"Infinity"', '"-Infinity"')
+_INFINITE: Final = ('"Infinity"', '"-Infinity"')
+_NONE: Final = ('"NaN"', *_INFINITE)
 """How Spark prints as text what JSON has no number for."""
 
 _LITERAL: Final = r"r?'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\""
@@ -90,7 +91,7 @@ def is_rounded(value: Column, kind: DataType, line: Column) -> Column:
     if isinstance(kind, StringType):
         is_object = value.rlike(_NESTED) & ~F.contains(line, F.lit('"{')) & ~F.contains(line, F.lit('"['))
         is_one = F.contains(value, F.lit(".")) & (value.rlike(_DOUBLE) | is_object)
-        return F.coalesce(is_one, F.lit(False))
+        return F.coalesce(is_one | value.isin(*_INFINITE), F.lit(False))
     if isinstance(kind, ArrayType):
         return F.coalesce(F.exists(value, lambda one: is_rounded(one, kind.elementType, line)), F.lit(False))
     found = F.lit(False)
@@ -214,7 +215,7 @@ def _field_in(document: str, path: str) -> str:
     quoted = f"""regexp_replace({document}, r'{_NUMBER}', r'$1"{_MARK}$2"')"""
     bare = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
     exact = f"""regexp_replace({bare}, r'{_QUOTED}', '$1')"""
-    is_rounded = f"contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}'"
+    is_rounded = f"contains(f_, 'Infinity') or (contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}')"
     choice = f"case when {is_rounded} then {exact} else f_ end"
     return f"get(transform(array(get_json_object({document}, {path})), f_ -> {choice}), 0)"
 
