@@ -246,7 +246,8 @@ def test_csv_rows_with_another_number_of_columns(spark: SparkSession, tmp_path: 
     found = evidence_of(spark, tmp_path, "produced", source=_csv("a.csv"), columns={"message_id": "id"})
 
     assert rows_of(found, "message_id", "topic", "offset") == [("00123", 'a "b", c', 1)]
-    assert found.coverage.notes[:3] == (
+    assert found.coverage.notes[0] == "a.csv: its byte order mark was left out"
+    assert found.coverage.notes[1:4] == (
         "a.csv:3: the line has not 3 columns",
         "a.csv:4: the line has not 3 columns",
         "a.csv:5: offset: expected a whole number",
