@@ -174,13 +174,13 @@ def _paired(scope: Scope, at_position: Mapping[Ledger, DataFrame]) -> dict[Ledge
         for ledger in (Ledger.DEAD_LETTERS, Ledger.FILTERED):
             if not (scope.has(ledger, "transaction_state") or (state == "ok" and ledger in scope.evidence)):
                 continue
-            left = _without(left, accounting)
+            left = materialised(_without(left, accounting)) if state != "ok" else _without(left, accounting)
             rows, is_asked = keyed[ledger], F.col("effect_state") == state
             told = materialised(with_set_aside_keys(rows.filter(is_asked), left))
             if state == "ok":
                 unserved = unserved.unionByName(told.filter("is_unserved").select("payload_hash"))
             accounting = told.drop("is_unserved")
-            keyed[ledger] = rows.filter(~is_asked).unionByName(accounting)
+            keyed[ledger] = materialised(rows.filter(~is_asked).unionByName(accounting))
         if state == "ok":
             waiting = _without(left, accounting)
     if unserved.isEmpty():
