@@ -185,7 +185,7 @@ def test_outcome_of_another_word_is_counted(spark: SparkSession, tmp_path: Path)
     """An outcome is one of the ledger's words."""
     found = _evidence(spark, tmp_path, [{"message_id": "1", "outcome": "ok"}])
 
-    assert found.coverage.notes[0] == "p.jsonl:1: outcome: expected one of acked, failed, unknown"
+    assert found.coverage.notes[0] == "p.jsonl:1: outcome: expected one of acked, failed, unknown, found ok"
     assert _evidence(spark, tmp_path, [{"outcome": "ok", "message_id": "1"}], "delivered").coverage.rows == 1
 
 

@@ -20,6 +20,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -352,7 +353,7 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField)
     words = _words(ledger, field.name)
     if words:
         expected = f"one of {', '.join(sorted(words))}"
-        return F.when(~F.col(field.name).isin(*words), F.lit(f"{field.name}: expected {expected}"))
+        return F.when(~F.col(field.name).isin(*words), _found(F.col(field.name), field.name, expected))
     if types[name] == field.dataType:
         return F.lit(None).cast(StringType())
     expected = _described(field.dataType)
@@ -362,7 +363,13 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField)
         is_other &= ~F.isnan(name)
         power = 24 if isinstance(types[name], FloatType) else 53
         expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
-    return F.when(is_other, F.lit(f"{field.name}: expected {expected}"))
+    raw = F.hex(name) if isinstance(types[name], BinaryType) else F.col(name).cast("string")
+    return F.when(is_other, _found(raw, field.name, expected))
+
+
+def _found(value: Column, name: str, expected: str) -> Column:
+    """Return what was expected of a column and the text that was found, cut short."""
+    return F.concat(F.lit(f"{name}: expected {expected}, found "), F.substring(value, 1, _SHOWN_TEXT))
 
 
 def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
