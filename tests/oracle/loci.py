@@ -51,7 +51,7 @@ def _of_loss_in_the_log(fates: Fates, message: Message) -> Locus:
         return Locus.SINK if is_staged else Locus.AFTER_ACKNOWLEDGEMENT
     if any(fates.committed_past(at) for at in visible):
         return Locus.CONSUMER
-    is_read = any(position(row) is not None and row.get("outcome") in (None, "ok") for row in message.reads)
+    is_read = any(position(row) is not None or row.get("outcome") in (None, "ok") for row in message.reads)
     if not is_read and all(fates.frontier(at[:2]) > at[2] for at in visible):
         return Locus.BROKER_TO_CONSUMER
     return Locus.SINK if Ledger.STAGED in message.accounted else Locus.UNKNOWN

@@ -135,10 +135,9 @@ def _intention_facts() -> dict[str, Column]:
 
 
 def _answer_facts() -> dict[str, Column]:
-    """Return when the first send was answered; `done_at` stands for the send's own time as well."""
-    is_sent = _is(ATTEMPT) & F.col("at").isNotNull() & (F.col("state") != "failed")
-    first = F.min(_when(is_sent, F.struct("at", "sequence", "completed_at")))
-    return {"completed_at": first["completed_at"]}
+    """Return when the message was first acknowledged; when a send that timed out was written nobody knows."""
+    is_acked = _is(ATTEMPT) & (F.col("state") == "acked")
+    return {"completed_at": F.min(_when(is_acked, F.col("completed_at")))}
 
 
 def _record_facts() -> dict[str, Column]:

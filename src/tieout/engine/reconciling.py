@@ -43,6 +43,7 @@ from tieout.engine.coverage import (
     limits_of,
     missing_for,
     not_judged_of,
+    standing_is_told,
     with_partitions_shown,
 )
 from tieout.engine.incarnations import told_apart
@@ -251,7 +252,7 @@ def _stretches(scope: Scope, messages: DataFrame, found: Matched) -> list[DataFr
         return stretches
     if not missing_for(scope, SKIPPED_NEEDS):
         stretches.append(skipped(scope, messages, found))
-    if found.commits is not None and scope.evidence[Ledger.COMMITTED].coverage.is_sound:
+    if found.commits is not None and standing_is_told(scope, BreakClass.COMMIT_STALE):
         stretches.append(commit_stale(scope, found.commits, found.progress))
     return stretches
 

@@ -65,7 +65,7 @@ def _in_pauses(scope: Scope, commits: DataFrame, output: DataFrame) -> DataFrame
     The columns are those of `positions.progress_of`.
     """
     coverage = scope.evidence[Ledger.COMMITTED].coverage
-    if not coverage.is_sound:
+    if not coverage.is_sound or coverage.complete_until is None:
         return None
     in_time = Window.partitionBy(*PLACE).orderBy("committed_at")
     dated = commits.filter(F.col("committed_at").isNotNull()).select(*PLACE, "committed_at").distinct()

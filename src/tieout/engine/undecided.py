@@ -19,7 +19,7 @@ from tieout.model import BreakClass
 
 _REASONS: Final = {
     "unnumbered": "in a producer session whose sequence produced does not say",
-    "uncompleted": "sent after another session's whose completed_at produced does not say",
+    "uncompleted": "sent after another session's of which produced does not say when it was acknowledged",
     "close": "with first effects of one instant, or of two consumers within clock_skew",
 }
 
