@@ -110,6 +110,8 @@ def position_facts(
     )
     positions = positions.join(F.broadcast(reached), same(PLACE, "f_"), how="left")
     positions = positions.drop("f_topic", "f_partition")
+    if superseding is not None:  # or the plan is too deep for Spark Connect
+        positions = materialised(positions)
     positions = with_log_facts(scope, positions, bounds, superseding, progress)
     positions = _with_deletion(scope, positions)
     cover = F.when(

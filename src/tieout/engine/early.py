@@ -88,7 +88,7 @@ def with_strays_told(messages: DataFrame, *, has_any: bool) -> DataFrame:
         F.col("first_effect_at").alias("first_stray_at"),
     )
     joined = messages.join(strays, F.col("key") == F.col("stray_of"), how="left").drop("stray_of")
-    return joined.withColumn("strays", F.coalesce("strays", F.lit(0)))
+    return materialised(joined.withColumn("strays", F.coalesce("strays", F.lit(0))))
 
 
 def early_by(scope: Scope) -> Column:
