@@ -9,6 +9,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.joining import same
+from tieout.engine.keys import NEVER, POSITION
+from tieout.engine.materialising import materialised
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+
 
 def accepted_sends(messages: DataFrame, attempts: DataFrame) -> DataFrame:
     """Return the attempts with a position that were accepted: acknowledged ones, and unknown ones that are proven."""
@@ -33,3 +39,28 @@ def placed_reads(reads: DataFrame) -> DataFrame:
 def shows_position() -> Column:
     """Return whether a read, or its event, shows what the log holds at its position."""
     return F.col("offset").isNotNull() & ~F.coalesce("is_of_aborted", F.lit(False))
+
+
+def overruled(scope: Scope, attempts: DataFrame, reads: DataFrame | None) -> DataFrame | None:
+    """Return the positions that messages claim and that reads show to be another's, or None where there is none.
+
+    Without a log a position is that of the latest read which names a message. `reads` have the keys of what lies
+    at their positions. Columns: `overruled_key`, `overruled` (positions). Docs: docs/reference/interpretations.md, 121.
+    """
+    by_position = scope.contract.identity == Identity.POSITION
+    if reads is None or by_position or Ledger.LOG in scope.evidence or not scope.has(Ledger.READ, *POSITION):
+        return None
+    name = F.col(scope.identity_column)
+    told = placed_reads(reads).filter(name.isNotNull() & ~F.col("is_ambiguous"))
+    turn = F.struct(F.coalesce("processed_at", F.lit(NEVER).cast("timestamp")), name, F.col("key"))
+    place = [F.col(column).alias(f"at_{column}") for column in POSITION]
+    owners = told.groupBy(*place).agg(F.max(turn)["key"].alias("owner"))
+    sends = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
+    claims = sends.select("key", *POSITION).unionByName(told.select("key", *POSITION))
+    others = claims.join(owners, same(POSITION, "at_"), how="inner").filter(F.col("key") != F.col("owner"))
+    found = materialised(
+        others.groupBy(F.col("key").alias("overruled_key")).agg(
+            F.collect_set(F.struct(*POSITION)).alias("overruled")
+        )
+    )
+    return None if found.isEmpty() else found

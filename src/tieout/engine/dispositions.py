@@ -94,7 +94,7 @@ def position_facts(
     """Return per message key what is known about all its visible or asserted positions together."""
     positions = messages.select(
         "key",
-        F.explode("asserted").alias("position"),
+        F.explode("own_positions").alias("position"),
         "sent_at",
         "done_at",
         F.array_max("sent_key_hash").alias("key_hash"),
@@ -336,10 +336,10 @@ def _is_settled(scope: Scope) -> Column:
     In a queue that takes an acknowledgement of each, or a log that lacks it; without `committed` nobody knows.
     """
     if scope.contract.is_queue:
-        is_acknowledged = (F.size("asserted") > 0) & F.coalesce("is_passed", F.lit(False))
+        is_acknowledged = (F.size("own_positions") > 0) & F.coalesce("is_passed", F.lit(False))
         return F.lit(Ledger.COMMITTED in scope.evidence) & (is_acknowledged | F.col("is_missing_in_log"))
     return (
-        (F.size("asserted") == 0)
+        (F.size("own_positions") == 0)
         | F.coalesce("is_passed", F.lit(False))
         | F.coalesce("is_expired", F.lit(False))
         | F.col("is_missing_in_log")

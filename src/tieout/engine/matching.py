@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine import events
+from tieout.engine.asserting import overruled
 from tieout.engine.attempts import attempts_of, contested_ids_of
 from tieout.engine.claims import owners_of, read_claims, record_claims, sent_claims
 from tieout.engine.contents import sent_by_content
@@ -72,6 +73,7 @@ def matched(scope: Scope) -> Matched:
         keyed[Ledger.LOG] = records
     keyed |= _others(scope, attempts, records, reused)
     at_position = keyed
+    of_others = overruled(scope, attempts, keyed.get(Ledger.READ))
     has_strays = False
     if scope.contract.identity == Identity.CONTENT:
         keyed = _paired(scope, keyed)
@@ -83,7 +85,7 @@ def matched(scope: Scope) -> Matched:
     messages = gathered(scope, _events(scope, keyed, at_position, bounds))
     if scope.has(Ledger.PRODUCED, "transaction_id"):
         messages = materialised(messages)
-    messages = materialised(placed(scope, messages))
+    messages = materialised(placed(scope, messages, of_others))
     commits, epochs = commits_of(scope), epochs_of(scope, log, bounds)
     held = None if commits is None else held_back(commits, "committed_offset", epochs, last=0)
     reads = None if scope.effect_ledger == Ledger.READ else keyed.get(Ledger.READ)

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from tieout.engine.events import ATTEMPT, EFFECT, READ, RECORD
+from tieout.engine.looking import ours
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
@@ -99,6 +100,45 @@ def meetings(scope: Scope) -> dict[str, Column]:
     return facts
 
 
+def with_hashes_met(scope: Scope, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with the facts of `meetings` in which payload hashes meet wherever both sides show one.
+
+    By content a row is not always of a message that has its payload: one that nobody claims, like a read at a position
+    that no send shows, is of none. Where ids say what a message is, nothing is looked up.
+    """
+    told = [dict(row) for row in rows]
+    if scope.contract.identity is not Identity.CONTENT:
+        return told
+    for ledger in _others(scope):
+        open_rows = [row for row in told if not row[f"{ledger}_meets"]]
+        if not any(row[f"{ledger}_sent"] or row[f"{ledger}_shown"] for row in open_rows):
+            continue
+        pairs = _topics_of_common_hashes(scope, ledger)
+        for row in open_rows:
+            topic = row["topic"]
+            row[f"{ledger}_meets"] = any({*pair} <= {topic, None} for pair in pairs)
+            row[_across(ledger)] = any(topic in pair or None in pair for pair in pairs)
+    return told
+
+
+def _across(ledger: Ledger) -> str:
+    """Return the name of the fact that a topic's ids meet those of another topic."""
+    return f"{ledger}_meets_across"
+
+
+def _topics_of_common_hashes(scope: Scope, ledger: Ledger) -> set[tuple[str | None, str | None]]:
+    """Return the topics, of the send and of the row, in which one payload hash stands on both sides."""
+    one, other = (
+        ours(scope, name)
+        .filter(F.col("payload_hash").isNotNull())
+        .select(F.col("topic").alias(f"{side}_topic"), F.col("payload_hash").alias(f"{side}_hash"))
+        .distinct()
+        for side, name in (("sent", Ledger.PRODUCED), ("shown", ledger))
+    )
+    met = one.join(other, F.col("sent_hash") == F.col("shown_hash")).select("sent_topic", "shown_topic")
+    return {(row["sent_topic"], row["shown_topic"]) for row in met.distinct().collect()}
+
+
 def _named(scope: Scope) -> Column:
     return F.col("shown_hash" if scope.contract.identity is Identity.CONTENT else "message_id")
 
@@ -126,7 +166,8 @@ def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], quiet: frozenset[s
         meeting = quiet if scope.beside is not None and ledger in scope.beside.rows else frozenset()
         met = [row for row in rows if row[f"{ledger}_meets"] or row["topic"] in meeting]
         sent, shown = ([row for row in rows if row[f"{ledger}_{side}"]] for side in ("sent", "shown"))
-        if sent and shown and not met and not meeting:
+        is_met = bool(met or meeting) or any(row.get(_across(ledger)) for row in rows)
+        if sent and shown and not is_met:
             every = frozenset(row["topic"] for row in rows)
             found.append(Unmet(ledger, every, _told(scope, ledger, sent, shown, "")))
             continue

@@ -13,10 +13,11 @@ from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
 
-def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
+def placed(scope: Scope, gathered: DataFrame, overruled: DataFrame | None) -> DataFrame:
     """Return the gathered messages with `is_owned`, `acceptance`, `deadline`, `topic`, `partition` and `first_offset`.
 
-    `acceptance` is one of accepted, unproven, failed, or null for what nobody attempted.
+    `acceptance` is one of accepted, unproven, failed, or null for what nobody attempted. `own_positions` are the
+    asserted ones that are not `overruled` (`asserting.overruled`): at those the message is judged as absent.
     """
     known = with_proof(scope, with_written_failures(gathered))
     best = F.coalesce("first_acked", "last_unknown")
@@ -28,6 +29,7 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
                 F.col("asserted")
             ),
         )
+        .transform(lambda rows: _with_own_positions(rows, overruled))
         .withColumns(
             {
                 "is_owned": scope.in_window(F.col("first_attempt.at")),
@@ -49,6 +51,16 @@ def placed(scope: Scope, gathered: DataFrame) -> DataFrame:
         .drop("home", "acked_place", "unknown_place", "effect_place", "attempt_place", "record_topic")
     )
     return with_range_counts(scope, placed_messages)
+
+
+def _with_own_positions(messages: DataFrame, overruled: DataFrame | None) -> DataFrame:
+    if overruled is None:
+        return messages.withColumn("own_positions", F.col("asserted"))
+    told = messages.join(overruled, F.col("key") == F.col("overruled_key"), how="left")
+    own = F.when(F.col("overruled").isNotNull(), F.array_except("asserted", "overruled"))
+    return told.withColumn("own_positions", F.coalesce(own, F.col("asserted"))).drop(
+        "overruled_key", "overruled"
+    )
 
 
 def with_proof(scope: Scope, gathered: DataFrame) -> DataFrame:
@@ -113,17 +125,22 @@ def _home() -> Column:
     It is the earliest acked attempt's, else, of what was accepted, the earliest other attempt's, else the lowest.
     """
     unknown = F.when(F.col("acceptance") == "accepted", F.col("unknown_place.place"))
-    first = F.array_min("asserted")
+    first = F.array_min(_first_choice())
     lowest = F.when(
         F.size("asserted") > 0, F.struct(first["topic"].alias("topic"), first["partition"].alias("partition"))
     )
     return F.coalesce("acked_place.place", unknown, lowest, "effect_place.place")
 
 
+def _first_choice() -> Column:
+    """Return the positions one of which is the first: the message's own, or where it was sent if it has none."""
+    return F.when(F.size("own_positions") > 0, F.col("own_positions")).otherwise(F.col("asserted"))
+
+
 def _first_offset() -> Column:
     """Return the lowest visible or asserted offset in the message's partition, null where it has none."""
     in_place = F.filter(
-        "asserted",
+        _first_choice(),
         lambda p: (
             p["topic"].eqNullSafe(F.col("home.topic")) & p["partition"].eqNullSafe(F.col("home.partition"))
         ),

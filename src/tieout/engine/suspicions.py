@@ -19,7 +19,7 @@ from tieout.engine.durations import in_words
 from tieout.engine.early import early_by
 from tieout.engine.evidence import NOTHING_SUSPECTED, Suspicions
 from tieout.engine.forms import HASHES, Spelled, reshaped, spelled
-from tieout.engine.meetings import meetings, unmet_in
+from tieout.engine.meetings import meetings, unmet_in, with_hashes_met
 from tieout.engine.scope import Scope
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -64,7 +64,7 @@ def shown_by_topic(scope: Scope, messages: DataFrame) -> list[dict[str, Any]]:
     held = F.concat(F.array("class"), "flags")
     facts |= {name: F.coalesce(F.bool_or(F.array_contains(held, name)), F.lit(False)) for name in HASHES}
     told = messages.groupBy("topic").agg(*[fact.alias(name) for name, fact in facts.items()])
-    return [row.asDict() for row in told.collect()]
+    return with_hashes_met(scope, [row.asDict() for row in told.collect()])
 
 
 def hashes_spelled(scope: Scope, rows: Sequence[Mapping[str, Any]]) -> list[Spelled]:

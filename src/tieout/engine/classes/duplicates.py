@@ -16,7 +16,7 @@ _IS_ATTEMPTED = "attempts"
 def copies(scope: Scope) -> Column:
     """Return how many positions hold the message: visible ones, and asserted ones that the log does not cover."""
     if Ledger.LOG not in scope.evidence:
-        return F.size("asserted")
+        return F.size("own_positions")
     return F.size(F.array_union("visible", F.array_intersect("asserted", "uncovered_copies")))
 
 
