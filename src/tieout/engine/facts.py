@@ -67,6 +67,7 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
         (scope.contract.identity == Identity.CONTENT, _content_facts()),
         (names_intended, _intention_facts()),
         (scope.contract.ordering == "key" and scope.has(Ledger.PRODUCED, "completed_at"), _answer_facts()),
+        (scope.contract.ordering == "key", _undated_facts()),
         (has_records, _record_facts() | _origin_facts(scope)),
         (True, _effect_facts(scope)),
         (has_reads, _read_facts()),
@@ -138,6 +139,13 @@ def _answer_facts() -> dict[str, Column]:
     """Return when the message was first acknowledged; when a send that timed out was written nobody knows."""
     is_acked = _is(ATTEMPT) & (F.col("state") == "acked")
     return {"completed_at": F.min(_when(is_acked, F.col("completed_at")))}
+
+
+def _undated_facts() -> dict[str, Column]:
+    """Return the session and number of the first send that says no time: they order it without one."""
+    is_undated = _is(ATTEMPT) & F.col("at").isNull() & (F.col("state") != "failed")
+    sent = F.struct("at", "sequence", "producer_id", "producer_session")
+    return {"first_undated": F.min(_when(is_undated, sent))}
 
 
 def _record_facts() -> dict[str, Column]:

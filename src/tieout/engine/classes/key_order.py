@@ -78,7 +78,7 @@ def moved(messages: DataFrame) -> DataFrame:
         F.col("sent.at").alias("sent_at"),
         "completed_at",
     )
-    sent = messages.withColumn("sent", F.coalesce("first_sent", "first_attempt"))
+    sent = messages.withColumn("sent", F.coalesce("first_sent", "first_undated", "first_attempt"))
     rows = sent.select(*_KEY, "partition", "is_owned", own.alias("own"))
     keys = materialised(keys_in_several_partitions(rows)).withColumnsRenamed(
         {name: f"k_{name}" for name in _KEY}
