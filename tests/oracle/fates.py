@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.oracle.aside import set_aside_by
 from tests.oracle.certainty import certainty
-from tests.oracle.compaction import is_compacted, tombstones_of
+from tests.oracle.compaction import is_compacted, may_be_compacted_late, tombstones_of
 from tests.oracle.history import (
     BEGINNING,
     History,
@@ -224,10 +224,14 @@ class Fates:
         return found
 
     def is_handed(self, read: Row) -> bool:
-        """Return whether the poll neither failed nor was taken back: such a read moves no frontier."""
+        """Return whether the poll is known to have succeeded: one that failed, or may have, moves no frontier."""
+        return self.certainty_of(read) == "ok"
+
+    def certainty_of(self, read: Row) -> str:
+        """Return what came of the poll: ok, unknown or failed."""
         rows = self.history.rows(Ledger.READ)
         is_told = self.history.has_column(Ledger.READ, "transaction_state")
-        return certainty(read, rows, is_told, needs_key=False) != "failed"
+        return certainty(read, rows, is_told, needs_key=False)
 
     def held_back(self, commit: Row) -> int:
         """Return the committed offset, but not beyond the first record of a newer leader than the commit's."""
@@ -348,6 +352,7 @@ class Fates:
             (lambda: by is not None, aside.get(by or Ledger.FILTERED, "")),
             (lambda: self._is_doubtful(message) or self.evidence_is_missing(message), "unverifiable"),
             (lambda: bool(message.pending_aside) and self.is_due(message), "unverifiable"),
+            (lambda: not message.pending_aside and may_be_compacted_late(self, message), "unverifiable"),
             (lambda: not message.pending_aside and is_compacted(self, message), "compacted"),
             (lambda: not self.is_due(message) or self.may_be_elsewhere(message), "in_flight"),
             (lambda: message.may_have_earlier_effect, "unverifiable"),

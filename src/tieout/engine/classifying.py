@@ -41,7 +41,7 @@ _ASKED_BY_RULES_ALONE: Final = (
     *[f"{side}_{name}" for side in SIDES for name in CONTENT_COLUMNS if (side, name) != ("sent", "key_hash")],
     "intended_partitions", "unknown_transactions", "uncovered_copies", "last_unknown", "may_be_copy", "is_passed",
     "was_jumped", "is_committed", "is_covered_by_log", "is_missing_in_log", "shares_ambiguous_id",
-    "due_at", "acknowledged_at", "last_read_at",
+    "due_at", "acknowledged_at", "last_read_at", "may_have_passed_first",
 )  # fmt: skip
 """What no later step asks for: contents are most of a message's bytes. Order goes by `sent_key_hash`."""
 
@@ -88,7 +88,7 @@ def _flags(scope: Scope) -> Column:
         "EXPIRED": (F.col("disposition") == "lost") & F.col("is_expired"),
         "inherited": has_further_effects(scope) & is_inherited(scope),
         "partial": (F.col("disposition") == "lost") & (F.col("effect_rows") > 0),
-        SET_ASIDE_AND_DELIVERED: is_accounted_twice(scope),
+        SET_ASIDE_AND_DELIVERED: (F.col("attempts") > 0) & is_accounted_twice(scope),
         "COMMIT_AHEAD": (F.col("disposition") == "lost") & F.col("is_committed_ahead"),
     }
     named = F.array(*[F.when(F.coalesce(holds, F.lit(False)), name) for name, holds in extras.items()])

@@ -29,6 +29,7 @@ def disposed(
     superseding: DataFrame | None,
     commits: DataFrame | None,
     progress: DataFrame,
+    doubts: DataFrame | None,
     *,
     may_share_ids: bool,
 ) -> DataFrame:
@@ -38,7 +39,8 @@ def disposed(
     group is known beyond each visible one), `went_unread` (with a topic that was deleted), `is_committed` (the commits
     cover it), `covers` (the first commit beyond each visible one), `cover` (the first of these), `is_expired`,
     `is_covered_by_log`, `is_missing_in_log`, `is_superseded`, `is_compacted`, `was_committed_first`.
-    `superseding` is what takes a key's records from a compacted log (`superseding_of`), or None.
+    `superseding` is what takes a key's records from a compacted log (`superseding_of`), or None. `doubts` is how
+    far polls of unknown outcome may have come; `may_have_passed_first`: one may have, before compaction could take it.
     `may_share_ids` says whether any id is used for several messages.
     """
     if scope.contract.is_queue:
@@ -48,7 +50,7 @@ def disposed(
     by_content = scope.contract.identity == Identity.CONTENT
     is_asked = F.col("acceptance").isin("accepted", "unproven") & (~is_whole(scope) | F.lit(by_content))
     asked = messages.filter(is_asked)
-    facts = materialised(position_facts(scope, asked, bounds, superseding, commits, progress))
+    facts = materialised(position_facts(scope, asked, bounds, superseding, commits, progress, doubts))
     facts = (small_side(facts) if scope.is_large else facts).withColumnRenamed("key", "facts_key")
     together = messages.join(facts, F.col("key") == F.col("facts_key"), how="left")
     known = with_ambiguity(scope, together.drop("facts_key"), may_share_ids=may_share_ids)
@@ -90,6 +92,7 @@ def position_facts(
     superseding: DataFrame | None,
     commits: DataFrame | None,
     progress: DataFrame,
+    doubts: DataFrame | None = None,
 ) -> DataFrame:
     """Return per message key what is known about all its visible or asserted positions together."""
     positions = messages.select(
@@ -112,7 +115,7 @@ def position_facts(
     positions = positions.drop("f_topic", "f_partition")
     if superseding is not None:  # or the plan is too deep for Spark Connect
         positions = materialised(positions)
-    positions = with_log_facts(scope, positions, bounds, superseding, progress)
+    positions = with_log_facts(scope, positions, bounds, superseding, progress, doubts)
     positions = _with_deletion(scope, positions)
     cover = F.when(
         F.col("cover").isNotNull() & F.col("is_visible"),
@@ -128,6 +131,7 @@ def position_facts(
         F.bool_and("is_superseded").alias("is_superseded"),
         F.bool_and("is_compacted").alias("is_compacted"),
         F.bool_and("was_committed_first").alias("was_committed_first"),
+        F.bool_or("may_have_passed_first").alias("may_have_passed_first"),
         F.max(_acknowledged_at(scope)).alias("acknowledged_at"),
         F.collect_list(cover).alias("covers"),
     )
@@ -377,6 +381,7 @@ def _disposition(scope: Scope) -> Column:
         .when(F.coalesce("is_filtered", F.lit(False)) & is_set_aside_whole(scope), "filtered")
         .when(is_in_doubt(scope) | lacks_evidence(scope) | _is_ambiguous(scope), "unverifiable")
         .when(may_be_set_aside(), F.when(F.col("is_due"), "unverifiable").otherwise("in_flight"))
+        .when(F.col("is_compacted") & F.col("may_have_passed_first"), "unverifiable")
         .when(F.coalesce("is_compacted", F.lit(False)), "compacted")
         .when(F.col("is_due") & F.col("may_be_met_early"), "unverifiable")
         .when(F.col("is_due"), "lost")

@@ -13,11 +13,12 @@ from pyspark.sql import functions as F
 from tieout.engine.joining import same
 from tieout.engine.keys import NEVER, PLACE
 from tieout.engine.known_contents import NULLS, bit_of
+from tieout.engine.materialising import materialised
 from tieout.engine.positions import with_first_passing
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
-_OF_COMPACTION: Final = ("is_superseded", "is_compacted", "was_committed_first")
+_OF_COMPACTION: Final = ("is_superseded", "is_compacted", "was_committed_first", "may_have_passed_first")
 _LOG_FACTS: Final = ("is_expired", "is_covered", *_OF_COMPACTION)
 _LIMITS: Final = ("log_start", "stated_start", "log_end", "observed_at")
 
@@ -28,11 +29,12 @@ def with_log_facts(
     bounds: DataFrame | None,
     superseding: DataFrame | None,
     progress: DataFrame | None,
+    doubts: DataFrame | None = None,
 ) -> DataFrame:
     """Return positions with `is_expired`, `is_covered` and what compaction did to them; all false without a log.
 
     `is_superseded`: compaction took it; `is_compacted`: before the group had come so far; `was_committed_first`: a
-    dated commit had passed it before compaction could.
+    dated commit had passed it before compaction could; `may_have_passed_first`: a poll of unknown outcome may have.
     `is_uncovered` says of a position that its own attempt, which may be later than the message's first, is not covered.
     """
     if bounds is None:
@@ -43,7 +45,11 @@ def with_log_facts(
         return covered.withColumns(dict.fromkeys(_OF_COMPACTION, F.lit(False)))
     known = _with_superseding(covered, superseding)
     since, unknown = F.col("superseded_at"), F.lit(NEVER).cast("timestamp")
-    was_passed = was_committed = F.lit(False)
+    was_passed = was_committed = may_have_passed = F.lit(False)
+    if doubts is not None:
+        doubted = with_first_passing(known, doubts).withColumnRenamed("passed_at", "doubted_at")
+        known = materialised(doubted)  # or the plan is too deep for Spark Connect
+        may_have_passed = F.col("is_superseded") & F.coalesce(F.col("doubted_at") <= since, F.lit(False))
     if progress is not None:
         commits = progress.filter((F.col("by") == "commit") & F.col("at").isNotNull())
         known = with_first_passing(known, commits).withColumnRenamed("passed_at", "committed_at")
@@ -54,8 +60,9 @@ def with_log_facts(
         {
             "is_compacted": F.col("is_superseded") & ~was_passed,
             "was_committed_first": F.col("is_superseded") & was_committed,
+            "may_have_passed_first": may_have_passed,
         }
-    ).drop("passed_at", "committed_at", "superseded_at")
+    ).drop("passed_at", "committed_at", "doubted_at", "superseded_at")
 
 
 def compacts(scope: Scope, bounds: DataFrame) -> bool:

@@ -34,7 +34,7 @@ from tieout.engine.messages import gathered
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
 from tieout.engine.pairing import met_early, with_content_keys, with_later_equals, with_set_aside_keys
 from tieout.engine.placing import placed
-from tieout.engine.positions import commits_of, epochs_of, held_back, progress_of
+from tieout.engine.positions import commits_of, doubtful_progress_of, epochs_of, held_back, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -95,9 +95,12 @@ def matched(scope: Scope) -> Matched:
     )
     if scope.beside is not None:
         progress = progress.unionByName(scope.beside.progress)
-    superseding = None
+    superseding = doubts = None
     if records is not None and bounds is not None:
         superseding = superseding_of(scope, records, attempts, bounds)
+    if superseding is not None and Ledger.READ in keyed:
+        doubts = doubtful_progress_of(keyed[Ledger.READ], epochs)
+        doubts = None if doubts.isEmpty() else doubts
     judged = disposed(
         scope,
         with_strays_told(messages, has_any=has_strays),
@@ -105,6 +108,7 @@ def matched(scope: Scope) -> Matched:
         superseding,
         held,
         progress,
+        doubts,
         may_share_ids=reused is not None,
     )
     judged = with_first_records(scope, judged, attempts, records, bounds)

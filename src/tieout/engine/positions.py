@@ -108,6 +108,13 @@ def progress_of(
     return reduce(DataFrame.unionByName, parts)
 
 
+def doubtful_progress_of(reads: DataFrame, epochs: DataFrame | None) -> DataFrame:
+    """Return where polls of unknown outcome may have passed, and when: `topic`, `partition`, `offset` and `at`."""
+    is_doubtful = (F.col("effect_state") == "unknown") & F.col("offset").isNotNull()
+    polled = held_back(reads.filter(is_doubtful), "offset", epochs, last=1)
+    return polled.select(*PLACE, "offset", F.col("processed_at").alias("at"))
+
+
 def frontier_of(progress: DataFrame) -> DataFrame:
     """Return per topic partition the last position the group is known to have passed.
 
