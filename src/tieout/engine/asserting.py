@@ -41,23 +41,35 @@ def shows_position() -> Column:
     return F.col("offset").isNotNull() & ~F.coalesce("is_of_aborted", F.lit(False))
 
 
-def overruled(scope: Scope, attempts: DataFrame, reads: DataFrame | None) -> DataFrame | None:
-    """Return the positions that messages claim and that reads show to be another's, or None where there is none.
+def overruled(
+    scope: Scope, attempts: DataFrame, records: DataFrame | None, reads: DataFrame | None
+) -> DataFrame | None:
+    """Return the positions that messages claim and that are shown to be another's, or None where there is none.
 
-    Without a log a position is that of the latest read which names a message. `reads` have the keys of what lies
-    at their positions. Columns: `overruled_key`, `overruled` (positions). Docs: docs/reference/interpretations.md, 121.
+    A position that a log shows is its record's: reads of another message up to which the log is complete are overruled.
+    Without a log it is that of the latest read which names a message. `reads` have the keys of what lies at their
+    positions. Columns: `overruled_key`, `overruled` (positions). Docs: docs/reference/interpretations.md, 121.
     """
     by_position = scope.contract.identity == Identity.POSITION
-    if reads is None or by_position or Ledger.LOG in scope.evidence or not scope.has(Ledger.READ, *POSITION):
+    if reads is None or by_position or not scope.has(Ledger.READ, *POSITION):
         return None
     name = F.col(scope.identity_column)
     told = placed_reads(reads).filter(name.isNotNull() & ~F.col("is_ambiguous"))
-    turn = F.struct(F.coalesce("processed_at", F.lit(NEVER).cast("timestamp")), name, F.col("key"))
     place = [F.col(column).alias(f"at_{column}") for column in POSITION]
-    owners = told.groupBy(*place).agg(F.max(turn)["key"].alias("owner"))
-    sends = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
-    claims = sends.select("key", *POSITION).unionByName(told.select("key", *POSITION))
-    others = claims.join(owners, same(POSITION, "at_"), how="inner").filter(F.col("key") != F.col("owner"))
+    if records is None:
+        turn = F.struct(F.coalesce("processed_at", F.lit(NEVER).cast("timestamp")), name, F.col("key"))
+        owners = told.groupBy(*place).agg(F.max(turn)["key"].alias("owner"), F.lit(None).alias("owner_name"))
+        sends = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
+        claims = sends.select("key", name.alias("name"), *POSITION).unionByName(
+            told.select("key", name.alias("name"), *POSITION)
+        )
+    else:
+        named = standing_records(records).filter(name.isNotNull())
+        owners = named.select(*place, F.col("key").alias("owner"), name.alias("owner_name"))
+        is_told = F.coalesce(scope.covered_until(Ledger.LOG, F.col("processed_at")), F.lit(False))
+        claims = told.filter(is_told).select("key", name.alias("name"), *POSITION)
+    is_of_another = (F.col("key") != F.col("owner")) & ~F.col("name").eqNullSafe(F.col("owner_name"))
+    others = claims.join(owners, same(POSITION, "at_"), how="inner").filter(is_of_another)
     found = materialised(
         others.groupBy(F.col("key").alias("overruled_key")).agg(
             F.collect_set(F.struct(*POSITION)).alias("overruled")

@@ -73,7 +73,7 @@ def matched(scope: Scope) -> Matched:
         keyed[Ledger.LOG] = records
     keyed |= _others(scope, attempts, records, reused)
     at_position = keyed
-    of_others = overruled(scope, attempts, keyed.get(Ledger.READ))
+    of_others = overruled(scope, attempts, records, keyed.get(Ledger.READ))
     has_strays = False
     if scope.contract.identity == Identity.CONTENT:
         keyed = _paired(scope, keyed)
