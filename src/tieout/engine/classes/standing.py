@@ -228,7 +228,6 @@ def log_identity_conflict(scope: Scope, messages: DataFrame, found: Matched) -> 
         _claims_of_positions(scope, messages, found)
         .groupBy(*PLACE, "offset")
         .agg(
-            (F.min("key") != F.max("key")).alias("is_of_two"),
             (F.min(named) != F.max(named)).alias("has_two_names"),
             (F.min("payload_hash") != F.max("payload_hash")).alias("differs"),
             F.coalesce(F.min(key) != F.max(key), F.lit(False)).alias("is_told_without_reads"),
@@ -238,7 +237,7 @@ def log_identity_conflict(scope: Scope, messages: DataFrame, found: Matched) -> 
             F.min("answered_at").alias("acked_at"),
             F.max("read_at").alias("last_read_at"),
         )
-        .filter(F.col("is_of_two") | F.col("has_two_names") | F.col("differs"))
+        .filter(F.col("is_told_without_reads") | F.col("has_two_names") | F.col("differs"))
         .filter(scope.holds(F.col("at"), F.col("offset")))
         .withColumn("positions", F.array(F.struct("topic", "partition", "offset")))
         .withColumn("is_shown", _is_conflict_shown(scope))
