@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.evidence import COARSEST_CLOCK
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
 from tieout.engine.joining import small_side
 from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
@@ -24,9 +24,13 @@ _STRAY: Final = "b:"
 
 
 def comes_before(contract: Contract, seen_at: Column, sent_at: Column) -> Column:
-    """Return whether an effect lies before a send by more than clocks may differ, one of which keeps seconds."""
+    """Return whether an effect lies before a send by more than clocks may differ, one of which keeps seconds.
+
+    A time that is an unset clock's is no time: it lies before nothing, and keeps its ledger from covering.
+    """
     apart = contract.clock_skew + COARSEST_CLOCK
-    return F.coalesce(seen_at < sent_at - F.lit(apart), F.lit(False))
+    is_dated = seen_at >= F.lit(EARLIEST_PLAUSIBLE)
+    return F.coalesce(is_dated & (seen_at < sent_at - F.lit(apart)), F.lit(False))
 
 
 def is_stray() -> Column:
