@@ -95,6 +95,35 @@ def test_lines_that_differ_are_not_one_attempt(spark: SparkSession, tmp_path: Pa
     assert any(expected in note for note in found.coverage.notes)
 
 
+def test_sends_and_answers_in_two_files_need_not_have_the_same_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What the one file lacks the other one says; that both lack something else is no conflict."""
+    send = {"id": "a", "at": "2026-11-20T10:00:01Z", "outcome": None, "body": "x"}
+    answer = {"id": "a", "at": None, "outcome": "acked", "stamped": "2026-11-20T10:00:02Z"}
+    (tmp_path / "send.jsonl").write_text(json.dumps(send) + "\n")
+    (tmp_path / "answer.jsonl").write_text(json.dumps(answer) + "\n")
+    columns = {
+        "message_id": "id",
+        "attempted_at": "at",
+        "payload_hash": "body",
+        "record_timestamp": "stamped",
+    }
+
+    found = evidence_of(
+        spark,
+        tmp_path,
+        "produced",
+        source=jsonl("*.jsonl"),
+        columns=columns,
+        coverage="declared",
+        fold_by=["message_id"],
+    )
+
+    assert found.coverage.unparsed == 0, found.coverage.notes
+    assert rows_of(found, "message_id", "outcome", "payload_hash") == [("a", "acked", "x")]
+
+
 def test_another_column_tells_attempts_apart(spark: SparkSession, tmp_path: Path) -> None:
     """The same id, sent again under a number of its own."""
     found = _folded(

@@ -69,7 +69,7 @@ def _value_of(name: str) -> Column:
 
 def _conflict_in(name: str) -> Column:
     """Return that two lines of the attempt have different values; null where they have not, or may."""
-    if name in ("outcome", _EARLIEST, _LATEST):
+    if name in ("outcome", "content", _EARLIEST, _LATEST):  # `content` speaks of the nulls that are left
         return F.lit(None).cast(StringType())
     least, greatest = (
         F.substring(F.col(f"{end}_{name}").cast("string"), 1, _VALUE_SHOWN) for end in ("least", "greatest")
