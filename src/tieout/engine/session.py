@@ -29,6 +29,7 @@ SETTINGS: Final = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.shuffle.sort.bypassMergeThreshold": "1",
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.windowExec.buffer.spill.threshold": str(ROWS_PER_TASK),
     "spark.unsafe.sorter.spill.read.ahead.enabled": "false",
 }
@@ -38,6 +39,8 @@ Rows that are kept are written by Kryo, which copies a row's bytes; Java's own w
 A task shuffles into one file: where it has little to say, to open one for each of 200 partitions is most of its work.
 A window function holds so many rows in memory, and has more on disk: what one function holds, Spark can take back for
 no other, and the second of two fails. Each file is read with one buffer instead of three, outside the heap.
+Spark derives no conditions from other ones: a column that is named anew doubles those that it stands in, and what makes
+one row's faults out of twenty columns has a million. Docs: Catalyst's `UnaryNode.getAllValidConstraints`.
 """
 
 _LOCAL: Final = {
