@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import smtplib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,4 +148,35 @@ def test_a_mail_server_that_refuses_is_told_without_its_words(
 def test_an_email_needs_from_and_to(extra: dict[str, Any]) -> None:
     """What is missing can be put right in the connection."""
     with pytest.raises(ConnectionNotFoundError, match="`to` and `from_email`"):
-        emailing.send_email(alert(to="email"), Connection(extra_dejson=extra))
+        emailing.send_email(alert(to="email"), Connection(conn_type="smtp", extra_dejson=extra))
+
+
+TYPES = {
+    "webhook": {"http", "https", "webhook"},
+    "slack": {"slackwebhook"},
+    "pagerduty": {"pagerduty_events", "pagerduty", "http", "https"},
+    "email": {"smtp"},
+}
+OTHERS = ("postgres", "aws", "kafka", "spark", "ssh", "generic", "", None)
+
+
+@pytest.mark.parametrize("to", TYPES)
+def test_a_connection_made_for_something_else_is_refused(hook: type[Hook], to: str) -> None:
+    """A database's password is never posted to whatever its host is; its text is in no error either."""
+    strangers = {one for types in TYPES.values() for one in types} - TYPES[to] | set(OTHERS)
+    extra = {"to": "a@x.org", "from_email": "t@x.org"}
+    use: Callable[..., object] = emailing.send_email if to == "email" else receiver_of
+
+    for kind in sorted(map(str, strangers)):
+        found = Connection(
+            conn_type=None if kind == "None" else kind,
+            host="db.example",
+            login="loader",
+            password="geheim",  # noqa: S106 - of nothing
+            extra_dejson=extra,
+        )
+        with pytest.raises(ConnectionNotFoundError, match="expected one of the type") as refused:
+            use(alert(to=to, connection="warehouse"), found)
+        assert "geheim" not in str(refused.value)
+        assert "connection warehouse" in str(refused.value)
+    assert hook.sent == []

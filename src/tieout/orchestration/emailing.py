@@ -11,15 +11,16 @@ import smtplib
 
 from tieout.errors import ConnectionNotFoundError
 from tieout.model import Alert
-from tieout.orchestration.receivers import ConnectionLike, Refusal, bounded_try, idempotency_key
+from tieout.orchestration.receivers import ConnectionLike, Refusal, bounded_try, idempotency_key, require_type
 
 
 def recipients_of(alert: Alert, connection: ConnectionLike) -> str:
     """Return to whom the alert's connection sends.
 
     Raises:
-        ConnectionNotFoundError: where it does not say it, or not from whom.
+        ConnectionNotFoundError: where it does not say it, or not from whom, or is no connection to a mail server.
     """
+    require_type(alert, connection)
     extra = connection.extra_dejson
     found = extra.get("to")
     told = ", ".join(found) if isinstance(found, list) else str(found or "")

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -70,12 +71,42 @@ class Refusal:
     """Whether it came at once, so that trying again at once costs nothing."""
 
 
+_TYPES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "webhook": ("http", "https", "webhook"),
+        "slack": ("slackwebhook",),
+        "pagerduty": ("pagerduty_events", "pagerduty", "http", "https"),
+        "email": ("smtp",),
+    }
+)
+"""The types of connections that hold what is meant for a receiver.
+
+A contract names a connection by its name alone. Sent over one of another type, an alert would take that one's password,
+a database's say, to wherever its fields happen to point.
+"""
+
+
+def require_type(alert: Alert, connection: ConnectionLike) -> None:
+    """Refuse a connection that was made for something else than the alert's receiver.
+
+    Raises:
+        ConnectionNotFoundError: where its type is another.
+    """
+    expected = _TYPES[alert.to]
+    if connection.conn_type not in expected:
+        raise ConnectionNotFoundError(
+            f"connection {alert.connection}: expected one of the type {' or '.join(expected)} for {alert.to}, found "
+            f"the type {connection.conn_type or '(none)'}; docs/reference/alerts.md says what it holds"
+        )
+
+
 def receiver_of(alert: Alert, connection: ConnectionLike) -> Receiver:
     """Return where the alert's connection points to.
 
     Raises:
-        ConnectionNotFoundError: where the connection does not say it.
+        ConnectionNotFoundError: where the connection does not say it, or is of a type made for something else.
     """
+    require_type(alert, connection)
     receiver = _RECEIVERS.get(alert.to, _webhook)(connection)
     parts = urlsplit(receiver.url)
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -20,6 +20,7 @@ from tieout.store.life import HistoryEntry, entry_of
 from tieout.store.results import Run, RunSummary, StoredBreak
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import queries
+from tieout.store.storable import storable_text
 from tieout.store.views import BreakFilter, Buckets, IncidentFilter, Page, PipelineHead, WindowFilter
 
 READ_TIMEOUT: Final = timedelta(seconds=20)
@@ -359,13 +360,19 @@ def _key_part(value: object, name: str) -> object:
 
 
 def _is_part_of_key(field: str, value: object) -> bool:
-    """Return whether a value from an address can be compared with a field."""
+    """Return whether a value from an address can be compared with a field: whether `_key_part` can have written it."""
     if field in ("breaks", "partition", "msg_offset"):
-        return isinstance(value, int) and abs(value) < 2**63
-    if not isinstance(value, str) or "\x00" in value:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    if not isinstance(value, str) or storable_text(value) != value:
         return False
-    read = {"window_start": parse_time, "published_at": parse_time, "run_id": checked_run_id}.get(field, str)
+    written = {"window_start": _as_time, "published_at": _as_time, "run_id": checked_run_id}.get(field, str)
     try:
-        return bool(read(value)) or value == ""
+        return written(value) == value
     except (ValueError, StoreError):
         return False
+
+
+def _as_time(text: str) -> str:
+    """Return a time with its zone as `_key_part` writes it: PostgreSQL does not read all that Python does."""
+    parse_time(text)
+    return datetime.fromisoformat(text).isoformat()

@@ -39,6 +39,11 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
 }
 
+_FAILED: Final = (
+    "This page could not be made: Tieout met an error that it does not know. It is in the log of the API server, "
+    "under the time of this request."
+)
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -75,8 +80,15 @@ def create_app(
 
 
 async def _with_headers(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Answer with headers that keep the page from running or loading anything that is not from this package."""
-    response = await answer(request)
+    """Answer with headers that keep the page from running or loading anything that is not from this package.
+
+    Whatever fails is a page as well. It says nothing of the failure, whose text may hold what no page may show.
+    """
+    try:
+        response = await answer(request)
+    except Exception:
+        _log.exception("a page could not be made: %r", request.scope["path"])
+        response = _error_page(request, HTTPStatus.INTERNAL_SERVER_ERROR, _FAILED)
     for name, value in HEADERS.items():
         response.headers[name] = value
     response.headers.setdefault("Cache-Control", "no-store")
@@ -85,12 +97,19 @@ async def _with_headers(request: Request, answer: Callable[[Request], Awaitable[
 
 async def _refused(request: Request, error: Exception) -> HTMLResponse:
     status = error.status_code if isinstance(error, HTTPException | StarletteHTTPException) else 500
-    return _error_page(request, status, str(getattr(error, "detail", "")))
+    detail = str(getattr(error, "detail", ""))
+    if status == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = "There is no page at this address; the page of all pipelines leads to every other."
+    page = _error_page(request, status, detail)
+    page.headers.update(getattr(error, "headers", None) or {})
+    return page
 
 
 async def _misunderstood(request: Request, error: Exception) -> HTMLResponse:
     problems = error.errors() if isinstance(error, RequestValidationError) else []
-    told = "; ".join(f"{problem['loc'][-1]}: {problem['msg']}" for problem in problems)
+    told = "; ".join(
+        f"{problem['loc'][-1]}: {problem['msg'].removeprefix('Value error, ')}" for problem in problems
+    )
     return _error_page(request, HTTPStatus.BAD_REQUEST, told)
 
 

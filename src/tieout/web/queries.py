@@ -1,29 +1,75 @@
-"""What an address may ask for; a field that a form left empty asks for nothing."""
+"""What an address may ask for; a field that a form left empty asks for nothing.
+
+Every parameter has its type here, and nothing else reaches the store: a value of another form is an error that names
+the parameter and says what was expected.
+"""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from fastapi import Path, Query
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from fastapi import Form, Path, Query
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from tieout.contracts.contract import PIPELINE_PATTERN
+from tieout.contracts.times import parse_time
 from tieout.errors import UsageError
-from tieout.model import Severity, Verdict
+from tieout.model import BreakClass, Cause, Locus, Severity, Verdict
 from tieout.reporting import trace
 from tieout.reporting.trace import AskedBy
 from tieout.store.reader import Key
+from tieout.store.storable import storable_text
 from tieout.store.views import BreakFilter, IncidentFilter, WindowFilter
 from tieout.web.periods import Period
 
 _POSTGRES_INTEGER: Final = 2**31
-_STORABLE: Final = r"^[^\x00]+$"
-"""Text that PostgreSQL can compare with something."""
+_LONGEST_CURSOR: Final = 4_000
+"""Characters of the longest key of a row: a topic and a few ids, with every character escaped."""
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+"""Times that no window can have are refused: arithmetic with them leaves what PostgreSQL or Python can hold."""
 
-PipelineName = Annotated[str, Path(pattern=_STORABLE)]
+
+def _moment(value: object) -> datetime:
+    try:
+        moment = value if isinstance(value, datetime) else parse_time(str(value))
+    except ValueError:
+        moment = None
+    if moment is None or not _FIRST <= moment <= _LAST:
+        raise ValueError("expected a time between 1970 and 2100 with its zone, such as 2026-11-20T10:00:00Z")
+    return moment
+
+
+def _storable(value: str) -> str:
+    """Return a text that PostgreSQL can hold and compare.
+
+    Raises:
+        ValueError: where it holds the character NUL, or half of a surrogate pair.
+    """
+    if storable_text(value) != value:
+        raise ValueError("expected text without the character NUL and without halves of surrogate pairs")
+    return value
+
+
+def _some(value: str) -> str:
+    if not value.strip():
+        raise ValueError("expected some text")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+PipelineName = Annotated[str, Path(pattern=PIPELINE_PATTERN)]
+DagId = Annotated[str, Path(pattern=r"^[\w.-]+$", max_length=250)]
+"""What Airflow calls any DAG: its tab stands on those as well that are no pipeline."""
 RunId = Annotated[UUID, Path()]
-IncidentId = Annotated[str, Query(alias="id", pattern=_STORABLE)]
+IncidentId = Annotated[Text, Query(alias="id", min_length=1)]
+WindowBound = Annotated[Moment, Path()]
+Reason = Annotated[Text, AfterValidator(_some), Form(min_length=1, max_length=500)]
+Days = Annotated[int, Form(ge=1, le=365)]
 
 
 class Asked(BaseModel):
@@ -36,51 +82,49 @@ class Asked(BaseModel):
     def _without_empty_fields(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        return {name: value.replace("\x00", "") for name, value in given.items() if value}
+        return {name: value for name, value in given.items() if value}
 
 
 class Timed(Asked):
     """A piece of time to look at; without `until`, the time until now."""
 
     period: Period = Period.WEEK
-    until: AwareDatetime | None = None
+    until: Moment | None = None
 
 
 class Named(Timed):
     """Which pipelines are shown: those with `name` in their name, after the one named `after`."""
 
-    name: str = ""
-    after: str = ""
+    name: Text = ""
+    after: Text = ""
+
+
+def _cursor(text: str) -> str:
+    try:
+        is_key = isinstance(json.loads(text), list)
+    except (ValueError, RecursionError):
+        is_key = False
+    if not is_key:
+        raise ValueError("expected the key of a row, as the link to the next page has it")
+    return text
 
 
 class Listed(Asked):
     """Where in a list to begin."""
 
-    after: str | None = None
+    after: Annotated[str, Field(max_length=_LONGEST_CURSOR), AfterValidator(_cursor)] | None = None
 
     @property
     def key(self) -> Key | None:
-        """The key after which the list goes on.
-
-        Raises:
-            UsageError: where it is none.
-        """
-        if self.after is None:
-            return None
-        try:
-            key = json.loads(self.after)
-        except ValueError:
-            key = None
-        if not isinstance(key, list):
-            raise UsageError("after: expected the key of a row, as the link to the next page has it")
-        return key
+        """The key after which the list goes on; the store compares it with what its order has."""
+        return None if self.after is None else json.loads(self.after)
 
 
 class WindowsAsked(Listed):
     """Which windows of a pipeline."""
 
-    start: AwareDatetime | None = None
-    end: AwareDatetime | None = None
+    start: Moment | None = None
+    end: Moment | None = None
     verdict: Verdict | None = None
     sort: Literal["newest", "oldest"] = "newest"
 
@@ -93,13 +137,13 @@ class WindowsAsked(Listed):
 class IncidentsAsked(Listed):
     """Which incidents of a pipeline."""
 
-    start: AwareDatetime | None = None
-    end: AwareDatetime | None = None
-    class_name: str | None = Field(default=None, alias="class")
+    start: Moment | None = None
+    end: Moment | None = None
+    class_name: BreakClass | None = Field(default=None, alias="class")
     severity: Severity | None = None
-    locus: str | None = None
-    cause: str | None = None
-    topic: str | None = None
+    locus: Locus | None = None
+    cause: Cause | None = None
+    topic: Text | None = None
     partition: int | None = Field(default=None, ge=0, lt=_POSTGRES_INTEGER)
     state: Literal["open", "resolved"] | None = None
     sort: Literal["oldest", "newest", "largest"] = "oldest"
@@ -114,7 +158,7 @@ class TraceAsked(Asked):
     """Which message is looked for."""
 
     by: AskedBy = AskedBy.MESSAGE_ID
-    value: str = ""
+    value: Text = ""
 
     @property
     def asked(self) -> trace.Asked | None:
@@ -138,12 +182,12 @@ class TraceAsked(Asked):
 class BreaksAsked(Listed):
     """Which breaks of a run."""
 
-    incident_id: str | None = Field(default=None, alias="incident")
-    class_name: str | None = Field(default=None, alias="class")
+    incident_id: Text | None = Field(default=None, alias="incident")
+    class_name: BreakClass | None = Field(default=None, alias="class")
     severity: Severity | None = None
-    topic: str | None = None
+    topic: Text | None = None
     partition: int | None = Field(default=None, ge=0, lt=_POSTGRES_INTEGER)
-    message_id: str | None = Field(default=None, alias="message")
+    message_id: Text | None = Field(default=None, alias="message")
     sort: Literal["position", "class"] = "position"
 
     @property

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 from fastapi.responses import StreamingResponse
@@ -34,7 +35,10 @@ def csv_response(
         row_of: Gives a row's columns.
     """
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return StreamingResponse(_lines(pieces, row_of), media_type="text/csv; charset=utf-8", headers=headers)
+    lines = _lines(pieces, row_of)
+    # Read before the answer begins: a list that cannot be read is an error page, and no file that ends early.
+    first = next(lines)
+    return StreamingResponse(chain([first], lines), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def _lines(

@@ -9,20 +9,16 @@ from __future__ import annotations
 from datetime import timedelta
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Annotated
 
-from fastapi import APIRouter, Form, HTTPException
+from fastapi import APIRouter, HTTPException
 from fastapi.responses import RedirectResponse
 
 from tieout.store import Store
 from tieout.store.results import Run
-from tieout.web.queries import IncidentId, PipelineName, RunId
+from tieout.web.queries import Days, IncidentId, PipelineName, Reason, RunId
 from tieout.web.visits import Visit, VisitDep
 
 router = APIRouter()
-
-Reason = Annotated[str, Form(min_length=1, max_length=500)]
-Days = Annotated[int, Form(ge=1, le=365)]
 
 
 class Act(StrEnum):

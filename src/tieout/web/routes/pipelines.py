@@ -12,7 +12,7 @@ from tieout.web.health import health_of
 from tieout.web.histories import plots_of
 from tieout.web.lint import lint_of
 from tieout.web.periods import TICKS, buckets_until
-from tieout.web.queries import PipelineName, Timed
+from tieout.web.queries import DagId, Timed
 from tieout.web.visits import VisitDep
 
 WINDOWS_SHOWN: Final = 10
@@ -22,7 +22,7 @@ router = APIRouter()
 
 
 @router.get("/pipelines/{pipeline}")
-def pipeline(visit: VisitDep, pipeline: PipelineName, asked: Annotated[Timed, Query()]) -> HTMLResponse:
+def pipeline(visit: VisitDep, pipeline: DagId, asked: Annotated[Timed, Query()]) -> HTMLResponse:
     """Return verdicts, plots, latest windows, oldest incidents and the contract of one pipeline.
 
     This is also the tab that Airflow shows on every DAG, so one that is no pipeline is told kindly.

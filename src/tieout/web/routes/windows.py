@@ -7,7 +7,6 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse, Response
-from pydantic import AwareDatetime
 
 from tieout.errors import UsageError
 from tieout.model import Window
@@ -18,7 +17,7 @@ from tieout.store.results import RunSummary
 from tieout.store.views import Page, counted_verdict
 from tieout.web.lint import contradicted_by
 from tieout.web.offset_lines import offset_lines
-from tieout.web.queries import PipelineName, RunId, WindowsAsked
+from tieout.web.queries import PipelineName, RunId, WindowBound, WindowsAsked
 from tieout.web.rendering import iso
 from tieout.web.tables import PIECE, csv_response
 from tieout.web.visits import Visit, VisitDep
@@ -52,7 +51,7 @@ def windows_csv(visit: VisitDep, pipeline: PipelineName, asked: Annotated[Window
 
 
 @router.get("/pipelines/{pipeline}/windows/{start}/{end}")
-def window(visit: VisitDep, pipeline: PipelineName, start: AwareDatetime, end: AwareDatetime) -> HTMLResponse:
+def window(visit: VisitDep, pipeline: PipelineName, start: WindowBound, end: WindowBound) -> HTMLResponse:
     """Return the page of a window's current run, whichever run that is at the time."""
     visit.require_read(pipeline)
     if end <= start:
