@@ -19,7 +19,7 @@ from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence,
 from tieout.engine.known_contents import SHOWING, unsaid_contents
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
-from tieout.engine.session import suited_to
+from tieout.engine.session import WHOLE_FILES, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import (
     Conformed,
@@ -108,9 +108,9 @@ def open_ledgers(
 
     Raises: what `read_evidence` raises.
     """
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
-    spark.conf.set(AS_NUMBERS, "true")
+    wanted = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
+    for name, value in (wanted | {AS_NUMBERS: "true"} | WHOLE_FILES).items():
+        spark.conf.set(name, value)
     return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
 
 

@@ -43,6 +43,19 @@ Spark derives no conditions from other ones: a column that is named anew doubles
 one row's faults out of twenty columns has a million. Docs: Catalyst's `UnaryNode.getAllValidConstraints`.
 """
 
+WHOLE_FILES: Final = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreInvalidPartitionPaths": "false",
+    "spark.sql.parquet.aggregatePushdown": "false",
+    "spark.sql.orc.aggregatePushdown": "false",
+}
+"""What every reading of evidence sets, whatever the installation's own defaults are.
+
+A file that is corrupt or gone fails the job; rows are counted, and not believed from a file's footer.
+Source: "Runtime SQL Configuration" of Spark's guide.
+"""
+
 _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyarrow import orc
+from pyspark.sql import DataFrameReader, SparkSession
+from pyspark.sql import functions as F
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
 
+from tieout.engine.session import set_to
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.listing import of_these_files
 from tieout.errors import SourceError
 
 
@@ -323,10 +329,67 @@ def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path
     assert not named.coverage.is_within_tolerance
 
 
-def test_options_that_would_hide_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """An option that drops or merges rows would be a silent skip."""
-    with pytest.raises(SourceError, match=r"ledgers\.produced\.source\.options\.mode: this option is fixed"):
-        evidence_of(spark, tmp_path, "produced", source=_csv("*.csv", mode="DROPMALFORMED"))
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "jsonl", "csv"])
+def test_a_file_that_spark_leaves_out_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file_format: str
+) -> None:
+    """An installation may filter paths for every reader; the digests would name one of which no row was read."""
+    texts = {"jsonl": '{{"message_id": "{0}"}}\n', "csv": "message_id\n{0}\n"}
+    for name in ("a", "b"):
+        file = tmp_path / "sent" / f"{name}.{file_format}"
+        file.parent.mkdir(exist_ok=True)
+        if file_format in texts:
+            file.write_text(texts[file_format].format(name))
+        else:
+            table = pa.table({"message_id": [name]})
+            (pq.write_table if file_format == "parquet" else orc.write_table)(table, file)
+    source = {"kind": "files", "format": file_format, "path": "sent"}
+    assert evidence_of(spark, tmp_path, "produced", source=source).coverage.rows == 2
+
+    filtered = property(lambda session: DataFrameReader(session).option("pathGlobFilter", "a.*"))
+    monkeypatch.setattr(type(spark), "read", filtered)
+
+    with pytest.raises(SourceError, match=rf"^sent/b\.{file_format}: expected Spark to read every file"):
+        evidence_of(spark, tmp_path, "produced", source=source)
+
+
+def test_what_spark_lists_is_held_against_the_digests(spark: SparkSession, tmp_path: Path) -> None:
+    """Either list may be the longer one, and the file is named; names may need escapes."""
+    files = []
+    for name in ("a b.jsonl", "c%20d.jsonl", "[e].jsonl"):
+        (tmp_path / name).write_text("{}\n")
+        files.append(Input(str(tmp_path / name), name, "sha256:0", size=3))
+    paths = [file.read_path for file in files]
+
+    assert of_these_files(spark.read.text(paths), files).count() == 3
+    with pytest.raises(
+        SourceError, match=r"^c%20d\.jsonl: expected Spark to read every file that was digested"
+    ):
+        of_these_files(spark.read.text([paths[0], paths[2]]), files)
+    with pytest.raises(SourceError, match=r"c%20d\.jsonl: expected .*found one more"):
+        of_these_files(spark.read.text(paths), [files[0], files[2]])
+    of_these_files(spark.read.text(paths[:2]), [*files[:2], replace(files[2], size=0)])
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_what_an_installation_ignores_is_not_ignored(
+    spark: SparkSession, tmp_path: Path, file_format: str
+) -> None:
+    """With Spark's defaults set to pass over corrupt files, a file cut in its middle is a fault all the same."""
+    rows = spark.range(20_000).select(F.sha2(F.col("id").cast("string"), 256).alias("message_id"))
+    for name in ("a", "b"):
+        rows.coalesce(1).write.format(file_format).option("compression", "none").save(str(tmp_path / name))
+    (broken,) = (tmp_path / "b").glob(f"part-*.{file_format}")
+    content = bytearray(broken.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    broken.write_bytes(content)
+    source = {"kind": "files", "format": file_format, "path": ["a", "b"]}
+
+    with set_to(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        found = evidence_of(spark, tmp_path, "produced", source=source).coverage
+
+    assert (found.rows, found.unparsed) == (20_000, 1)
+    assert not found.is_within_tolerance
 
 
 def test_bytes_that_are_no_utf8_are_counted(spark: SparkSession, tmp_path: Path) -> None:

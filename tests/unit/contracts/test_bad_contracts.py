@@ -153,6 +153,13 @@ WRONG_FIELDS = [
         "found versionAsOf",
     ),
     (
+        "format: jsonl",
+        "format: parquet, options: {pathglobfilter: a*}",
+        "8: ledgers.produced.source: options.pathglobfilter: expected one of datetimeRebaseMode, int96RebaseMode for "
+        "parquet, as other options can leave out files or rows of the evidence; remove it, or name the files in path "
+        "and write where",
+    ),
+    (
         "path: produced/*.jsonl",
         "path: []",
         "8: ledgers.produced.source.path: expected at least one, found []",
@@ -318,7 +325,7 @@ SECRETS = [
     (
         "format: jsonl,",
         "format: jsonl, options: {password: hunter2},",
-        f"8: ledgers.produced.source.options.password: {REFUSED}",
+        f"8: ledgers.produced.source: options.password: {REFUSED}",
     ),
     (
         "grace: 15m",

@@ -27,7 +27,7 @@ guarantee: at_least_once
 group: loader
 max_latency: 20m
 ledgers:
-  produced: {{source: {{kind: files, format: csv, path: a.csv, options: {{header: true}}}}}}
+  produced: {{source: {{kind: files, format: csv, path: a.csv, options: {{ignoreLeadingWhiteSpace: true}}}}}}
   delivered: {{source: {{kind: verifiable_consumer, path: out.txt}}}}
 alerts: [{{to: webhook, connection: ops}}]
 """
@@ -160,7 +160,7 @@ def test_defaults_are_filled_in(tmp_path: Path) -> None:
     assert contract.alerts[0].at is Severity.WARNING
     source = contract.ledgers[Ledger.PRODUCED].source
     assert isinstance(source, FilesSource)
-    assert (source.path, source.options) == (("a.csv",), {"header": True})
+    assert (source.path, source.options) == (("a.csv",), {"ignoreLeadingWhiteSpace": True})
 
 
 def test_the_digest_depends_on_the_meaning_only(tmp_path: Path) -> None:

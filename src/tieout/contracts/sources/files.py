@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tieout.contracts.scalars import Model, Setting, Text
+from tieout.contracts.sources.options import allowed_options
 
 
 def _as_tuple(value: object) -> object:
@@ -39,7 +40,7 @@ TABLE_FORMATS: Final = frozenset({"delta", "iceberg"})
 
 
 class FilesSource(Model):
-    """Rows in files; `options` are those of Spark's reader for the format, and a table has none."""
+    """Rows in files; `options` are some of those of Spark's reader for the format, and a table has none."""
 
     kind: Literal["files"] = "files"
     format: Literal["jsonl", "csv", "parquet", "orc", "delta", "iceberg"]
@@ -51,11 +52,17 @@ class FilesSource(Model):
         """Whether each path is a table, which says itself which of its files count."""
         return self.format in TABLE_FORMATS
 
+    @property
+    def reader_options(self) -> dict[str, str]:
+        """The options as Spark spells them, with texts as values."""
+        return allowed_options(self.format, self.options)
+
     @model_validator(mode="after")
-    def _has_options_that_do_something(self) -> Self:
+    def _has_options_that_leave_out_nothing(self) -> Self:
         if self.is_table and self.options:
             raise ValueError(
                 f"options: expected none, because a {self.format} table is read as it is now, "
                 f"found {', '.join(sorted(self.options))}"
             )
+        allowed_options(self.format, self.options)
         return self

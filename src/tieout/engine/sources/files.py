@@ -21,6 +21,7 @@ from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, na
 from tieout.engine.sources.json_lines import CORRUPT, RECORD, inferred, json_rows
 from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, lacking_of, with_lacking
 from tieout.engine.sources.lines import first_line, lines_of, uri_of
+from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
 from tieout.engine.sources.parquet_copies import COPIED, with_texts
 from tieout.engine.sources.source import (
@@ -40,30 +41,6 @@ from tieout.engine.sources.tables import CALLED, read_tables
 from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
 
-_OURS: Final = frozenset(
-    name.lower()
-    for name in (
-        *(
-            "mode",
-            "columnNameOfCorruptRecord",
-            "header",
-            "inferSchema",
-            "enforceSchema",
-            "multiLine",
-            "lineSep",
-        ),
-        *(
-            "encoding",
-            "charset",
-            "path",
-            "schema",
-            "ignoreCorruptFiles",
-            "ignoreMissingFiles",
-            "samplingRatio",
-        ),
-    )
-)
-"""Options that would change how rows are counted or placed."""
 _LINE_BREAK: Final = (
     "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
 )
@@ -80,14 +57,11 @@ def read(spec: FilesSource, request: Request) -> Reading:
     that stands twice in a JSON object says two things: its file does not read.
 
     Raises:
-        SourceError: for an option that the reader sets itself, for files whose columns contradict each other or that
-            are a table's, and for what is no table although the contract says so.
+        SourceError: for files whose columns contradict each other or that are a table's, for what is no table although
+            the contract says so, and where Spark reads other files than were digested.
     """
     if spec.is_table:
         return read_tables(spec, request)
-    taken = sorted(name for name in spec.options if name.lower() in _OURS)
-    if taken:
-        raise SourceError(f"{request.place}.options.{taken[0]}: this option is fixed; remove it")
     inputs = inputs_of(request.spark, spec.path, request.base_dir, spec.format)
     if spec.format == "parquet":
         _refuse_tables(request, inputs)
@@ -148,7 +122,7 @@ def _reason(error: Exception) -> str:
 
 
 def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFrame:
-    options = {name: str(value) for name, value in spec.options.items()}
+    options = spec.reader_options
     if spec.format == "jsonl":
         return json_with_lacking(request, files, json_rows(request, files, options))
     if spec.format == "csv":
@@ -205,13 +179,13 @@ def _is_left_open(options: Mapping[str, str]) -> Column:
     """
     if options["escape"] != '"' or options.get("quote", '"') != '"':
         return F.lit(False)
-    separator = re.escape(options.get("sep", options.get("delimiter", ",")))
+    separator = re.escape(options.get("sep", ","))
     outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
     return F.contains(TEXT, F.lit('"')) & outside.rlike(rf'(?:^|{separator})\s*"')
 
 
 def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:
-    separator = options.get("sep", options.get("delimiter", ","))
+    separator = options.get("sep", ",")
     names = next(csv.reader([header], delimiter=separator, quotechar=options.get("quote", '"')), [])
     return [name.strip() for name in names]
 
@@ -280,7 +254,7 @@ def _columnar_part(
     reader = request.spark.read.format(file_format).options(**{"mergeSchema": "true", **options})
     source = (reader if schema is None else reader.schema(schema)).load([file.read_path for file in files])
     nothing: DataType = StringType()
-    return within_reach(source, request.reach).select(
+    return within_reach(of_these_files(source, files), request.reach).select(
         *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
         uri_of(files).alias(FILE),
         F.lit(None).cast(nothing).alias(TEXT),

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from tieout.encodings import opened
 from tieout.engine.sources.inputs import Input, local_path
+from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT
 
 
@@ -20,10 +21,13 @@ def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:
     | TEXT        | FILE              | BLOCK | ROW |
     |-------------|-------------------|-------|-----|
     | {"id": "1"} | file:///e/a.jsonl | 0     | 0   |
+
+    Raises:
+        SourceError: where Spark would read other files than these.
     """
     line = F.col("value")
     return (
-        spark.read.text([file.read_path for file in files])
+        of_these_files(spark.read.text([file.read_path for file in files]), files)
         .select(
             F.when(F.startswith(line, F.lit("\ufeff")), F.substr(line, F.lit(2))).otherwise(line).alias(TEXT),
             uri_of(files).alias(FILE),
