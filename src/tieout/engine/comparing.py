@@ -94,8 +94,8 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
             F.max(F.when(of_seen, F.col("latest"))).alias("seen_at"),
             F.max(F.when(of_sent, F.col("began"))).alias("began_at"),
             F.min(F.when(of_seen, F.col("earliest"))).alias("first_seen_at"),
-            F.sum(F.when(of_sent, F.col("micros"))).alias("done_micros"),
-            F.sum(F.when(of_seen, F.col("micros"))).alias("seen_micros"),
+            F.try_sum(F.when(of_sent, F.col("micros"))).alias("done_micros"),
+            F.try_sum(F.when(of_seen, F.col("micros"))).alias("seen_micros"),
             F.max(F.when(of_sent, F.col("sample"))).alias("done_sample"),
             F.max(F.when(of_seen, F.col("sample"))).alias("seen_sample"),
         )

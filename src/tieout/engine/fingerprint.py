@@ -156,7 +156,7 @@ def buckets_of(
         "inside": F.count_if(
             (F.col("own_time") >= F.lit(window.start)) & (F.col("own_time") < F.lit(window.end))
         ),
-        "micros": F.sum(micros),
+        "micros": F.try_sum(micros),
         "sample": F.min(_sampled(window, hashes_of(compared, ledger)[0])),
         **_words(widths),
     }

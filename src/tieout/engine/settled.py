@@ -173,7 +173,7 @@ def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
         .agg(
             F.count("took").alias("sent"),
             F.count_if("is_seen").alias("seen"),
-            F.sum("took").cast("decimal(38,0)").alias("micros"),
+            F.sum(F.col("took").cast("decimal(38,0)")).alias("micros"),
             (F.min_by("took", "lot") / 1_000_000).alias("seconds"),
         )
         .select(*PLACE, "sent", "seen", "micros", "seconds")
@@ -209,7 +209,7 @@ def _latencies(compared: Compared, look: Look | None, looked: DataFrame | None) 
     """Return per bucket the `micros` of the window's quiet messages together, and the `seconds` of one by its hash."""
     whole = _untouched(compared.together.filter("owned > 0"), look)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
-    micros = (F.col("seen_micros") - F.col("done_micros")).cast("decimal(38,0)").alias("micros")
+    micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
     known = whole.select((millis / 1000).alias("seconds"), micros)
     if looked is None:
         return known

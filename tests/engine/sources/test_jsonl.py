@@ -52,8 +52,8 @@ def test_bad_lines_are_counted_and_named(spark: SparkSession, tmp_path: Path) ->
     assert found.coverage.notes[:6] == (
         "a.jsonl:3: the line is not one JSON object",
         "a.jsonl:4: the line is not one JSON object",
-        "a.jsonl:5: offset: expected a whole number, found four",
-        "a.jsonl:6: offset: expected a whole number, found 5.5",
+        "a.jsonl:5: offset: expected a whole number below 2^62, found four",
+        "a.jsonl:6: offset: expected a whole number below 2^62, found 5.5",
         "a.jsonl:7: the line is not one JSON object",
         "1 more rows could not be read",
     )

@@ -89,7 +89,47 @@ def test_keys_and_values_are_cut_by_their_sizes(sizes: str, rest: str, content: 
             (_BATCH.partition(" isControl")[0],),
             "the line of a batch lacks isControl, isvalid, magic: it is cut off or wrapped; paste it whole",
         ),
-        ((_BATCH.replace("count: 1", "count: x"),), "count: expected a number, found x"),
+        ((_BATCH.replace("count: 1", "count: x"),), "count: expected a number up to 2147483647, found x"),
+        (
+            (_BATCH.replace("lastOffset: 0", f"lastOffset: {'9' * 5000}"),),
+            f"lastOffset: expected a number up to 4611686018427387903, found {'9' * 40}…",
+        ),
+        (
+            (_BATCH.replace("baseOffset: 0", "baseOffset: 9223372036854775807"),),
+            "baseOffset: expected a number up to",
+        ),
+        ((_BATCH.replace("baseOffset: 0", "baseOffset: 7"),), "lastOffset: expected 7 or more, found 0"),
+        ((_BATCH.replace("lastOffset: 0", "lastOffset: -1"),), "lastOffset: expected a number up to"),
+        ((_BATCH.replace("count: 1", "count: 99999999999"),), "count: expected a number up to 2147483647"),
+        (
+            (_BATCH.replace("producerId: -1", f"producerId: {'9' * 20}"),),
+            "producerId: expected a number up to",
+        ),
+        (
+            (_BATCH.replace("producerEpoch: -1", "producerEpoch: 99999999999"),),
+            "producerEpoch: expected a number up to 2147483647, found 99999999999",
+        ),
+        (
+            (_BATCH.replace("partitionLeaderEpoch: 3", "partitionLeaderEpoch: 99999999999"),),
+            "partitionLeaderEpoch: expected a number up to 2147483647, found 99999999999",
+        ),
+        (
+            (
+                _BATCH,
+                _record("keySize: -1 valueSize: 1", " payload: v").replace(
+                    "CreateTime: 5", f"CreateTime: {10**17}"
+                ),
+            ),
+            f"record_timestamp: expected a time of the years 1 to 9999, found {10**17} milliseconds since 1970",
+        ),
+        (
+            (
+                _BATCH,
+                _record("keySize: -1 valueSize: 1", " payload: v").replace("offset: 0", f"offset: {10**19}"),
+            ),
+            "the line of a record is cut off or wrapped",
+        ),
+        ((_COMMIT, _marker(f" endTxnMarker: COMMIT coordinatorEpoch: {'9' * 20}")), _CUT_MARKER),
         (
             ("offset: 0 position: 0 CreateTime: 5 isvalid: true keysize: 1 valuesize: 1 magic: 2",),
             "the line of a record is cut off or wrapped; paste it whole",

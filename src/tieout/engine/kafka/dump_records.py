@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tieout.engine.kafka.records import Batch, Record
+from tieout.engine.limits import EXPECTED_TIME, LARGEST_INT, is_time, number_in
 
 _BEGIN: Final = re.compile(r"^\s*\|?\s*(?=offset: \d)")
 _TODAY: Final = re.compile(
@@ -85,6 +86,15 @@ class RecordLine:
         """Whether a line that tells of its batch is a marker: nothing else in a transaction lacks a sequence."""
         return self.fields.get("isTransactional") == _TRUE and self.fields["sequence"] == "-1"
 
+    @property
+    def fault(self) -> str | None:
+        """Why the line's record is none that a ledger can have, whatever it carries; None where it is one."""
+        if self.is_timeless or is_time(int(self.fields["time"])):
+            return None
+        return (
+            f"record_timestamp: expected {EXPECTED_TIME}, found {self.fields['time']} milliseconds since 1970"
+        )
+
     def record(self, content: Content) -> Record:
         """Return the record with this content."""
         time = None if self.is_timeless else int(self.fields["time"])
@@ -146,6 +156,11 @@ def complete_batch(line: RecordLine, number: int) -> Batch | str:
         return _FAILS
     if "payloadsize" in fields and fields["compresscodec"].lower() not in _UNCOMPRESSED:
         return _COMPRESSED
+    untimely = line.fault
+    if untimely is not None:
+        return untimely
+    if number_in(fields["producerEpoch"], LARGEST_INT) is None:
+        return f"producerEpoch: expected a number up to {LARGEST_INT}, found {fields['producerEpoch']}"
     is_control = line.is_marker or line.rest.startswith(("endTxnMarker: ", "controlType: "))
     content = content_of(line, is_control=is_control)
     if content is None:
@@ -220,4 +235,7 @@ def _marker(rest: str) -> Content | None:
     found = _MARKER.match(rest)
     if found is None:
         return (struct.pack(">hh", 0, -1), None) if _OTHER_CONTROL.match(rest) else None
-    return struct.pack(">hh", 0, found["kind"] == "COMMIT"), struct.pack(">hi", 0, int(found["epoch"]))
+    epoch = number_in(found["epoch"], LARGEST_INT)
+    if epoch is None:
+        return None
+    return struct.pack(">hh", 0, found["kind"] == "COMMIT"), struct.pack(">hi", 0, epoch)

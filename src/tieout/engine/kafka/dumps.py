@@ -29,6 +29,7 @@ from tieout.engine.kafka.dump_records import (
 )
 from tieout.engine.kafka.noise import is_cutting, is_noise
 from tieout.engine.kafka.records import Batch, Damage, Entry, Record
+from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
@@ -62,7 +63,16 @@ _NEEDED: Final = frozenset(
     | {"isControl", "magic", "isvalid"}
 )
 _TRUE: Final = "true"
-_NUMBER: Final = re.compile(r"^-?\d+$")
+_NUMBERS: Final = {
+    "baseOffset": LARGEST,
+    "lastOffset": LARGEST,
+    "count": LARGEST_INT,
+    "producerId": LARGEST,
+    "producerEpoch": LARGEST_INT,
+    "partitionLeaderEpoch": LARGEST_INT,
+}
+"""What of a batch's line are numbers, each with the largest that it can be."""
+_UNSIGNED: Final = ("baseOffset", "lastOffset", "count")
 _BATCHES_ALONE: Final = (
     "the line of a batch as Kafka 1 prints it without records: let the tool print them with --deep-iteration "
     "--print-data-log"
@@ -222,7 +232,8 @@ def _is_passed_over(line: str, batch: _Open | None) -> bool:
 def _place_in(path: str) -> Place | None:
     """Return the partition of a segment file; None for an index, a snapshot, or a file without its folder."""
     found = _SEGMENT.search(path)
-    return (found["topic"], int(found["partition"])) if found else None
+    number = number_in(found["partition"], LARGEST_INT) if found else None
+    return None if found is None or number is None else (found["topic"], number)
 
 
 def _opened(number: int, line: str, record: RecordLine | None) -> _Open | Batch | Damage:
@@ -261,9 +272,13 @@ def _refused(fields: Mapping[str, str], *, is_set: bool) -> str | None:
         return f"expected record format 2, found {fields['magic']}"
     if fields["isvalid"] != _TRUE:
         return "the batch's checksum fails, says the dump"
-    numbers = ("baseOffset", "lastOffset", "count", "producerId", "producerEpoch", "partitionLeaderEpoch")
-    wrong = (name for name in numbers if name in fields and not _NUMBER.match(fields[name]))
-    return next((f"{name}: expected a number, found {fields[name]}" for name in wrong), None)
+    for name, largest in _NUMBERS.items():
+        number = number_in(fields[name], largest) if name in fields else 0
+        if number is None or (number < 0 and name in _UNSIGNED):
+            return f"{name}: expected a number up to {largest}, found {shown(fields[name])}"
+    if not is_set and int(fields["lastOffset"]) < int(fields["baseOffset"]):
+        return f"lastOffset: expected {fields['baseOffset']} or more, found {fields['lastOffset']}"
+    return None
 
 
 def _added(batch: _Open | None, number: int, line: str, record: RecordLine | None) -> Iterator[Damage]:
@@ -272,7 +287,8 @@ def _added(batch: _Open | None, number: int, line: str, record: RecordLine | Non
     content = None
     if batch is not None:
         batch.is_followed = True
-        content = None if record is None else content_of(record, is_control=batch.is_control)
+        is_read = record is not None and record.fault is None
+        content = content_of(record, is_control=batch.is_control) if record is not None and is_read else None
         batch.malformed += is_like_one and content is None
     if batch is None or record is None or content is None:
         yield Damage(number, _reason(line, record, batch), text=line)
@@ -285,6 +301,8 @@ def _reason(line: str, record: RecordLine | None, batch: _Open | None) -> str:
     """Return what is wrong with a line that adds no record to its batch."""
     if record is None:
         return _unlike(line)
+    if record.fault is not None:
+        return record.fault
     if batch is None:
         return "a record without the line of its batch, `baseOffset: …`, above it; paste the dump whole"
     return CUT_MARKER if batch.is_control else missized(record)

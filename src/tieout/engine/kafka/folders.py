@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
+
 _PARTITION: Final = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
 _SEGMENT: Final = re.compile(r"^\d{20}\.log$")
 _SWAPPED: Final = re.compile(r"^\d{20}\.log\.swap$")
@@ -53,10 +55,11 @@ class PartitionFolder:
 
 @dataclass(frozen=True)
 class Folders:
-    """The partition folders of one topic behind the paths, and the paths that lead to none."""
+    """The partition folders of one topic behind the paths, the paths that lead to none, and folders of no partition."""
 
     folders: tuple[PartitionFolder, ...]
     missing: tuple[str, ...]
+    faults: tuple[str, ...] = ()
 
 
 def folders_of(paths: Sequence[str], base_dir: Path, topic: str) -> Folders:
@@ -73,8 +76,14 @@ def folders_of(paths: Sequence[str], base_dir: Path, topic: str) -> Folders:
             segments.setdefault(folder, set()).update(files)
         if not found:
             missing.append(path)
-    folders = (_described(folder, sorted(files)) for folder, files in segments.items())
-    return Folders(tuple(sorted(folders, key=lambda folder: (folder.partition, folder.path))), tuple(missing))
+    numbered = [folder for folder in segments if _number_of(folder) is not None]
+    folders = (_described(folder, sorted(segments[folder])) for folder in numbered)
+    faults = (
+        f"{shown(folder.name)}: expected a partition's number up to {LARGEST_INT}, found a larger one"
+        for folder in sorted(segments.keys() - set(numbered))
+    )
+    ordered = sorted(folders, key=lambda folder: (folder.partition, folder.path))
+    return Folders(tuple(ordered), tuple(missing), tuple(faults))
 
 
 def base_offset_of(segment: Path) -> int:
@@ -84,6 +93,11 @@ def base_offset_of(segment: Path) -> int:
     47
     """
     return int(segment.stem)
+
+
+def _number_of(folder: Path) -> int | None:
+    """Return the number of the partition that a folder is named by, None where no partition has it."""
+    return number_in(folder.name.rpartition("-")[2], LARGEST_INT)
 
 
 def _segments_behind(path: str, base_dir: Path, topic: str) -> Iterator[tuple[Path, Iterable[Path]]]:
@@ -123,10 +137,13 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def _described(folder: Path, segments: Sequence[Path]) -> PartitionFolder:
-    partition = int(folder.name.rpartition("-")[2])
+    partition = _number_of(folder) or 0
     topic = folder.name.rpartition("-")[0]
     faults: list[str] = []
     notes: list[str] = []
+    beyond = [segment for segment in segments if base_offset_of(segment) > LARGEST]
+    faults.extend(f"{segment.name}: expected to be named by an offset below 2^62" for segment in beyond)
+    segments = [segment for segment in segments if segment not in beyond]
     swapped = [name for name in _names_in(folder) if _SWAPPED.match(name)]
     if swapped:
         faults.append(
@@ -189,24 +206,23 @@ def _shown(text: str) -> str:
 
 
 def _checkpoint(file: Path, faults: list[str]) -> Mapping[tuple[str, int], int]:
-    found = {}
+    found: dict[tuple[str, int], int] = {}
     for words in _entries(file, faults):
-        try:
-            topic, partition, offset = words
-            found[topic, int(partition)] = int(offset)
-        except ValueError:
+        partition, offset = map(number_in, words[1:]) if len(words) == 3 else (None, None)
+        if partition is None or offset is None:
             faults.append(
-                f"{file.name}: expected a topic, a partition and an offset, found {' '.join(words)}"
+                f"{file.name}: expected a topic, a partition and an offset, found {shown(' '.join(words))}"
             )
+        else:
+            found[words[0], partition] = offset
     return found
 
 
 def _leader_epochs(file: Path, faults: list[str]) -> Iterator[tuple[int, int]]:
     for words in _entries(file, faults):
-        try:
-            epoch, offset = map(int, words)
-        except ValueError:
-            faults.append(f"{file.name}: expected an epoch and an offset, found {' '.join(words)}")
+        epoch, offset = map(number_in, words) if len(words) == 2 else (None, None)
+        if epoch is None or offset is None:
+            faults.append(f"{file.name}: expected an epoch and an offset, found {shown(' '.join(words))}")
         else:
             yield epoch, offset
 

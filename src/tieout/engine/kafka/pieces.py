@@ -19,6 +19,7 @@ from tieout.encodings import opened
 from tieout.engine.kafka import dumps, segments
 from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
 from tieout.engine.kafka.transactions import States, Transactions, markers_of, transactions_of
+from tieout.engine.limits import EXPECTED_TIME, is_time
 
 _CHUNK: Final = 1 << 20
 _NAMED: Final = 3
@@ -230,6 +231,19 @@ def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
         state = states.of(batch)
         for record in batch.records():
             if record.offset >= start:
-                yield Row(batch.place, batch, record, state)
+                fault = _fault_of(record)
+                yield (
+                    Row(batch.place, batch, record, state) if fault is None else Row(batch.place, fault=fault)
+                )
     except LogError as error:
         yield from (Row(batch.place, fault=str(error)) for _ in range(max(1, batch.count)))
+
+
+def _fault_of(record: Record) -> str | None:
+    """Return why a record that decodes is none that a ledger can have; None where it is one."""
+    if record.timestamp_ms is None or is_time(record.timestamp_ms):
+        return None
+    return (
+        f"offset {record.offset}: record_timestamp: expected {EXPECTED_TIME}, found {record.timestamp_ms} milliseconds "
+        "since 1970"
+    )

@@ -16,6 +16,7 @@ import google_crc32c
 
 from tieout.engine.kafka.compression import decompressed
 from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
+from tieout.engine.limits import LARGEST
 
 _PREFIX: Final = struct.Struct(">qi")
 """The base offset, and the length of what follows."""
@@ -89,10 +90,16 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
         sequence,
         count,
     ) = header
+    where = f"the batch at byte {position}, offsets from {base_offset}"
     found = google_crc32c.value(body[_CHECKED_FROM:])
     if found != checksum:
-        where = f"the batch at byte {position}, offsets from {base_offset}"
         return Damage(position, f"{where}: expected the checksum {checksum}, found {found}")
+    if not 0 <= base_offset <= base_offset + last_delta <= LARGEST:
+        return Damage(
+            position, f"{where}: expected offsets from 0 to 2^62, found the last {base_offset + last_delta}"
+        )
+    if count < 0:
+        return Damage(position, f"{where}: expected a number of records, found {count}")
     is_append_time = bool(attributes & _LOG_APPEND_TIME)
     return Batch(
         place=position,
@@ -110,6 +117,7 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
             body,
             codec=attributes & _CODEC,
             base=(base_offset, first_ms, sequence),
+            last_delta=last_delta,
             append_ms=latest_ms if is_append_time else None,
             count=count,
         ),
@@ -117,18 +125,21 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
 
 
 def _records(
-    body: bytes, *, codec: int, base: tuple[int, int, int], append_ms: int | None, count: int
+    body: bytes, *, codec: int, base: tuple[int, int, int], last_delta: int, append_ms: int | None, count: int
 ) -> Iterator[Record]:
-    """Yield the records of a batch, whose base is its offset, its time and its sequence.
+    """Yield the records of a batch, whose base is its offset, its time and its sequence; their offsets rise.
 
     Raises:
         LogError: where they do not decode.
     """
     base_offset, first_ms, sequence = base
+    before = -1
     try:
         reader = _Reader(decompressed(codec, body[_HEADER.size :]))
         for _ in range(count):
             delta_ms, delta, key, value, headers = reader.record()
+            _refuse_other_offset(base_offset, (before, delta, last_delta))
+            before = delta
             yield Record(
                 offset=base_offset + delta,
                 timestamp_ms=first_ms + delta_ms if append_ms is None else append_ms,
@@ -139,6 +150,14 @@ def _records(
             )
     except (LogError, IndexError, UnicodeDecodeError) as error:
         raise LogError(f"the records of the batch at offset {base_offset} do not decode: {error}") from None
+
+
+def _refuse_other_offset(base_offset: int, deltas: tuple[int, int, int]) -> None:
+    """Refuse a record whose offset is not behind the one before it, or is behind the batch's last."""
+    before, found, last = deltas
+    if not before < found <= last:
+        expected = f"expected an offset from {base_offset + before + 1} to {base_offset + last}"
+        raise LogError(f"{expected}, found {base_offset + found}")
 
 
 def _torn(position: int, size: int) -> Damage:

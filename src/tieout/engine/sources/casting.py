@@ -31,6 +31,8 @@ from pyspark.sql.types import (
     VariantType,
 )
 
+from tieout.engine.limits import EARLIEST_MILLIS, LARGEST, LATEST_MILLIS
+
 _LONG: Final = LongType()
 _WHOLE: Final = r"^\s*([+-]?(?:[0-9]+(?=\.?\s*$)|[0-9]{1,15}(?=\.0)))(?:\.0*)?\s*$"
 """A whole number; one with a fraction of zeros was a double, and is beyond doubt up to 15 digits."""
@@ -44,10 +46,7 @@ _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
 )
-_LATEST_MILLIS: Final = 253402300799999
-"""The last millisecond of the year 9999."""
-_EARLIEST_MILLIS: Final = -62135596800000
-"""The first millisecond of the year 1."""
+_DAY_MILLIS: Final = 86_400_000
 
 
 def strict(value: Column, source: DataType, target: DataType) -> Column:
@@ -55,8 +54,8 @@ def strict(value: Column, source: DataType, target: DataType) -> Column:
 
     Text is kept as it is, without trimming. A floating-point number that is whole becomes the text of that number, null
     from where on it may have been another one. Times are ISO 8601, with a point or a comma before the fraction, in UTC
-    where no zone is given, or milliseconds since 1970; microseconds are kept. A whole number may be written `17`,
-    `"17"` or `17.0`.
+    where no zone is given, or milliseconds since 1970, of the years 1 to 9999; microseconds are kept. A whole number is
+    below 2^62, and may be written `17`, `"17"` or `17.0`.
     """
     if isinstance(source, NullType):
         return F.lit(None).cast(target)
@@ -92,16 +91,22 @@ def _digits(number: Column, limit: int) -> Column:
 
 def _whole(value: Column, source: DataType, target: DataType) -> Column:
     if isinstance(source, IntegralType):
-        return value.try_cast(target)
+        return _countable(value.try_cast(target), target)
     if isinstance(source, StringType):
-        return F.coalesce(F.regexp_extract(value, _WHOLE, 1).try_cast(target), _large(value, target))
+        whole = F.coalesce(F.regexp_extract(value, _WHOLE, 1).try_cast(target), _large(value, target))
+        return _of(whole, lambda number: _countable(number, target))
     if isinstance(source, NumericType):
         whole = value.try_cast("decimal(38,0)")
         is_whole = value == F.floor(value)
         if isinstance(source, DoubleType | FloatType):
             is_whole &= F.abs(value) < (_SINGLE_EXACT if isinstance(source, FloatType) else _EXACT)
-        return F.when(is_whole, whole.try_cast(target))
+        return _of(F.when(is_whole, whole.try_cast(target)), lambda number: _countable(number, target))
     return F.lit(None).cast(target)
+
+
+def _countable(number: Column, target: DataType) -> Column:
+    """Return the number where a run can compute with it, else null."""
+    return F.when(number.between(-LARGEST, LARGEST), number) if isinstance(target, LongType) else number
 
 
 def _large(value: Column, target: DataType) -> Column:
@@ -125,21 +130,32 @@ def _of(value: Column, use: Callable[[Column], Column]) -> Column:
 
 def _time(value: Column, source: DataType) -> Column:
     if isinstance(source, TimestampType):
-        return value
+        return in_calendar(value, source)
     if isinstance(source, TimestampNTZType | DateType):
-        return value.cast(TimestampType())
+        return in_calendar(value, source).cast(TimestampType())
     if isinstance(source, StringType):
         written = F.when(
             value.rlike(_ISO), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
         )
-        return F.coalesce(written, _of(_whole(value, source, _LONG), _millis))
+        times = _of(written, lambda time: in_calendar(time, TimestampType()))
+        return F.coalesce(times, _of(_whole(value, source, _LONG), _millis))
     if isinstance(source, NumericType):
         return _millis(_whole(value, source, _LONG))
     return F.lit(None).cast(TimestampType())
 
 
+def in_calendar(value: Column, kind: DataType) -> Column:
+    """Return the date or time where it is of the years 1 to 9999, else null; Python has no other, nor has a cast."""
+    if isinstance(kind, DateType):
+        days = F.unix_date(value)
+        return F.when(days.between(EARLIEST_MILLIS // _DAY_MILLIS, LATEST_MILLIS // _DAY_MILLIS), value)
+    # Of a time without a zone the same number is asked for: a cast changes none in UTC.
+    micros = F.unix_micros(value.cast(TimestampType()))
+    return F.when(micros.between(EARLIEST_MILLIS * 1000, LATEST_MILLIS * 1000 + 999), value)
+
+
 def _millis(value: Column) -> Column:
-    return F.timestamp_millis(F.when(value.between(_EARLIEST_MILLIS, _LATEST_MILLIS), value))
+    return F.timestamp_millis(F.when(value.between(EARLIEST_MILLIS, LATEST_MILLIS), value))
 
 
 def _nested(value: Column, source: DataType, target: DataType) -> Column:

@@ -23,11 +23,14 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     DataType,
+    DateType,
     DoubleType,
     FloatType,
+    LongType,
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
 )
 
@@ -41,8 +44,9 @@ from tieout.engine.ledger import (
     TRANSACTION_STATES,
     lacking_word,
 )
-from tieout.engine.sources.casting import strict
-from tieout.engine.sources.json_numbers import MARKED, NUMBERS, exact_fields, rewritten
+from tieout.engine.limits import EXPECTED_TIME
+from tieout.engine.sources.casting import in_calendar, strict
+from tieout.engine.sources.json_numbers import MARKED, NUMBERS, bounded_times, exact_fields, rewritten
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -148,7 +152,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     | message_id | … | FAULT                             | FILE   | TEXT            |
     |------------|---|-----------------------------------|--------|-----------------|
     | 17         | … | null                              | a.json | null            |
-    | null       | … | offset: expected a whole number   | a.json | {"offset": "x"} |
+    | null       | … | offset: expected a whole number … | a.json | {"offset": "x"} |
 
     Raises:
         SourceError: where an expression of the contract is no SQL or names what is not there.
@@ -158,7 +162,9 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     mapping = _mapping(schema, spec.columns, names)
     lacks = LACKS in source.columns
     with lenient(source.sparkSession):
-        valued = _with_values(source, ledger, spec, mapping, names)
+        computed = [text for text in (*mapping.values(), spec.where or "") if not _is_path(text)]
+        shielded = _with_known_times(source, {name for text in computed for name in _heads(text)})
+        valued = _with_values(shielded, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
         faults = [F.col(FAULT), *(_fault_of(types, ledger, field) for field in schema.fields)]
         fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
@@ -194,6 +200,30 @@ def _notes(types: Mapping[str, DataType], schema: StructType) -> Iterator[str]:
         kind = types.get(_VALUE + field.name)
         if isinstance(field.dataType, StringType) and isinstance(kind, DoubleType | FloatType):
             yield f"{field.name}: its source has floating-point numbers; 101.0 is read as 101"
+
+
+def _with_known_times(source: DataFrame, used: set[str]) -> DataFrame:
+    """Return the rows with null for dates and times outside of the calendar, whose rows are faulty ones.
+
+    These are the columns, of `used`, that expressions compute with: to cast such a date, or to add to such a time, ends
+    the job in every mode.
+    """
+    heads = {name.lower() for name in used}
+    kinds = (DateType, TimestampType, TimestampNTZType)
+    fields = [
+        field
+        for field in source.schema.fields
+        if isinstance(field.dataType, kinds) and field.name.lower() in heads and field.name not in HIDDEN
+    ]
+    if not fields:
+        return source
+    faults, known = [F.col(FAULT)], {}
+    for field in fields:
+        column = F.col(f"`{field.name.replace('`', '``')}`")
+        known[field.name] = in_calendar(column, field.dataType)
+        found = _found(column.cast(StringType()), field.name, EXPECTED_TIME)
+        faults.append(F.when(column.isNotNull() & known[field.name].isNull(), found))
+    return source.withColumns({FAULT: F.coalesce(*faults), **known})
 
 
 def _with_values(
@@ -268,7 +298,7 @@ def exact(text: str, numbers: dict[str, list[str]]) -> str:
     path = text.strip()
     if _is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
         text = f"to_json({path})"
-    return rewritten(exact_fields(text), numbers)
+    return bounded_times(rewritten(exact_fields(text), numbers))
 
 
 def numbers_in(source: DataFrame) -> dict[str, list[str]]:
@@ -345,7 +375,7 @@ def _value_of(types: Mapping[str, DataType], field: StructField) -> Column:
 def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField) -> Column:
     """Return why the column's value is not one of its type or of its words; null where it is, or is null.
 
-    What has the very type is not asked: `strict` leaves it as it is.
+    What has the very type is not asked, unless there are values of it that `strict` refuses.
     """
     name = _VALUE + field.name
     if name not in types:
@@ -354,7 +384,7 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField)
     if words:
         expected = f"one of {', '.join(sorted(words))}"
         return F.when(~F.col(field.name).isin(*words), _found(F.col(field.name), field.name, expected))
-    if types[name] == field.dataType:
+    if types[name] == field.dataType and not isinstance(field.dataType, LongType | TimestampType):
         return F.lit(None).cast(StringType())
     expected = _described(field.dataType)
     is_other = F.col(name).isNotNull() & F.col(field.name).isNull()
@@ -389,10 +419,10 @@ def _words(ledger: Ledger, column: str) -> frozenset[str]:
 
 def _described(kind: DataType) -> str:
     if isinstance(kind, TimestampType):
-        return "an ISO 8601 time or milliseconds since 1970"
+        return "an ISO 8601 time or milliseconds since 1970, of the years 1 to 9999"
     if isinstance(kind, BooleanType):
         return "true or false"
-    names = {"bigint": "a whole number", "int": "a whole number below 2147483648"}
+    names = {"bigint": "a whole number below 2^62", "int": "a whole number below 2^31"}
     return names.get(kind.simpleString(), kind.simpleString())
 
 

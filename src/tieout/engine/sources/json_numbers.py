@@ -30,6 +30,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from tieout.engine.limits import EARLIEST_MILLIS, LATEST_MILLIS
+
 MARKED: Final = "_tieout_marked_"
 """Begins the name of a column that holds a document's field with its marks, for `to_json`."""
 NUMBERS: Final = "tieout_numbers"
@@ -68,6 +70,8 @@ _OF_NUMBERS: Final = re.compile(
     r"\b(?:timestamp_seconds|abs|round|bround|floor|ceil|ceiling|mod|pmod|sum|sign|power|pow|sqrt)\s*\(\s*$",
     re.IGNORECASE,
 )
+_UNITS: Final = {"timestamp_seconds": 1, "timestamp_millis": 1000, "timestamp_micros": 1_000_000}
+"""What makes a time of a number, with how many of them are a second."""
 _OF_WHOLE: Final = re.compile(r"\btimestamp_(?:millis|micros)\s*\(\s*$", re.IGNORECASE)
 
 
@@ -208,6 +212,29 @@ def exact_fields(text: str) -> str:
         made = _field_in(*inner) if name == "get_json_object" else _time_of(name, *inner)
         parts += [text[done : token.start()], made]
         done = end + 1
+    return "".join([*parts, text[done:]])
+
+
+def bounded_times(text: str) -> str:
+    """Return the expression so that a number that is no time of the calendar gives null, and not an error.
+
+    Spark multiplies it without looking, in every mode: one such number would end the job.
+
+    >>> bounded_times("timestamp_seconds(t)")
+    'timestamp_seconds(get(filter(array(t), v_ -> v_ between -62135596800 and 253402300799), 0))'
+    """
+    parts: list[str] = []
+    done = 0
+    for token in _TOKEN.finditer(text):
+        unit = _UNITS.get((token["path"] or "").lower())
+        end = None if unit is None or token.start() < done else _closing(text, token.end())
+        if unit is None or end is None:
+            continue
+        start = text.index("(", token.end()) + 1
+        low, high = EARLIEST_MILLIS * unit // 1000, ((LATEST_MILLIS + 1) * unit - 1) // 1000
+        held = f"filter(array({bounded_times(text[start:end])}), v_ -> v_ between {low} and {high})"
+        parts.append(f"{text[done:start]}get({held}, 0)")
+        done = end
     return "".join([*parts, text[done:]])
 
 

@@ -37,6 +37,7 @@ from tieout.engine.kafka.topics import (
     group_positions,
     require_connector,
 )
+from tieout.engine.limits import LATEST_MILLIS
 from tieout.engine.materialising import no_rows
 from tieout.engine.session import SMALL_ROWS, local_session
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
@@ -217,13 +218,15 @@ class Cluster:
     def _open_since(self, topic: Topic) -> datetime | None:
         """Return the time of the first record that is held back by an open transaction, None where there is none.
 
-        Until then a reader of committed data is shown all there is.
+        Until then a reader of committed data is shown all there is. A time beyond the calendar is its end.
         """
         held = {
             part.number: (part.stable, part.stable + 1) for part in topic.partitions if part.stable < part.end
         }
         with self._asked():
-            found = self._load(topic, held, UNCOMMITTED).agg(F.min("timestamp").alias("since")).head()
+            latest, earliest = (F.timestamp_millis(F.lit(millis)) for millis in (LATEST_MILLIS, 0))
+            known = F.greatest(F.least("timestamp", latest), earliest)
+            found = self._load(topic, held, UNCOMMITTED).agg(F.min(known).alias("since")).head()
         since: datetime | None = None if found is None else found["since"]
         return None if since is None else since.astimezone(UTC)
 

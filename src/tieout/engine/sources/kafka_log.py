@@ -209,13 +209,25 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
     if start == end or not any(survey.records for survey in surveys):
         ready[-1] = replace(ready[-1], states_bounds=True)
     name = f"{place[0]}-{place[1]}"
-    faults = (*facts.faults, *_piece_faults(pairs, spec), *([] if spec.is_compacted else _gaps(bases, ends)))
+    beyond = [_BEYOND.format(start, ends[-1])] if start > ends[-1] else []
+    faults = (
+        *facts.faults,
+        *beyond,
+        *_piece_faults(pairs, spec),
+        *([] if spec.is_compacted else _gaps(bases, ends)),
+    )
     notes = (*facts.notes, *_above_high_watermark(facts.high_watermark, end))
     return _Log(
         tuple(ready),
         tuple(f"{name}: {fault}" for fault in faults),
         tuple(f"{name}: {note}" for note in notes),
     )
+
+
+_BEYOND: Final = (
+    "log-start-offset-checkpoint says that the log starts at offset {}, and its segments end at {}: expected a start "
+    "up to there; copy both again"
+)
 
 
 def _above_high_watermark(high_watermark: int | None, end: int) -> Iterable[str]:

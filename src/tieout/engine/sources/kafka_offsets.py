@@ -223,6 +223,11 @@ def _wrong() -> Column:
         .when(F.col("is_deleted"), None)
         .when(F.col("version") > _LAST_VERSION, _NEWER)
         .when(~F.coalesce(is_whole_value, F.lit(False)), "the value of a commit is cut off")
+        .when(
+            F.col("committed_offset").isNull(),
+            "committed_offset: expected an offset, found a negative number",
+        )
+        .when(F.col("committed_millis").isNull(), "committed_at: expected a time, found a negative number")
     )
 
 

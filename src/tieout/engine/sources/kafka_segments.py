@@ -58,7 +58,8 @@ def segments_reading(
     folders = [folder for folder in found.folders if only in (None, folder.partition)]
     _refuse_replicas(folders, request)
     wanted = f"{topic}-{'<partition>' if only is None else only}"
-    absent = [f"{path}: no folder {wanted} of a broker's log" for path in found.missing]
+    absent = list(found.faults) if only is None else []
+    absent += [f"{path}: no folder {wanted} of a broker's log" for path in found.missing]
     if only is not None and not folders and not absent:
         absent = [f"no folder {wanted} of a broker's log behind {', '.join(paths)}"]
     empty = [

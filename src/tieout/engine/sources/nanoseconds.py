@@ -72,7 +72,8 @@ def nanosecond_columns(schema: str) -> frozenset[str]:
 def in_microseconds(rows: DataFrame, names: frozenset[str]) -> DataFrame:
     """Return the rows with these columns, read as numbers of nanoseconds, as times, cut to microseconds."""
     quoted = {name: name.replace("`", "``") for name in sorted(names)}
-    micros = {name: f"(`{text}` - pmod(`{text}`, 1000)) div 1000" for name, text in quoted.items()}
+    # Rounded down; to take the rest off first would leave the numbers that Spark has.
+    micros = {name: f"`{text}` div 1000 - if(`{text}` % 1000 < 0, 1, 0)" for name, text in quoted.items()}
     return rows.withColumns({name: F.timestamp_micros(F.expr(text)) for name, text in micros.items()})
 
 

@@ -34,6 +34,8 @@ _HELD_EVENT: Final = (
 _NOT_ALONE: Final = (
     "an event with something else on its line; take away what stands before each line, and paste lines whole"
 )
+UNCOUNTABLE: Final = 10**18
+"""What a total is taken for that is larger, or no number: no client sends or consumes so many."""
 _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS])
 
 
@@ -189,7 +191,7 @@ def _sessions(parsed: DataFrame, request: Request) -> tuple[Session, ...]:
             closed_at=_from_micros(row["closed"]),
             sent=row["sent"],
             acked=row["acked"],
-            consumed=row["consumed"] or 0,
+            consumed=int(row["consumed"] or 0),
             answers=row["answers"],
             acks=row["acks"],
             records=row["records"],
@@ -205,14 +207,16 @@ def _totals(name: Column) -> tuple[Column, ...]:
     """Return the aggregates over one file's events that the two clients' readers need."""
 
     def stated(event: str, field: str) -> Column:
-        return F.when(name == event, F.col(f"event.{field}").try_cast("bigint"))
+        told = F.col(f"event.{field}")
+        number = F.least(F.coalesce(told.try_cast("bigint"), F.lit(UNCOUNTABLE)), F.lit(UNCOUNTABLE))
+        return F.when((name == event) & told.isNotNull(), number)
 
     is_answer = name.isin(*ANSWERS)
     prefix = F.when(is_answer & number_of("event.value").isNotNull(), prefix_of("event.value"))
     return (
         F.max(stated("tool_data", "sent")).alias("sent"),
         F.max(stated("tool_data", "acked")).alias("acked"),
-        F.sum(stated("records_consumed", "count")).alias("consumed"),
+        F.sum(stated("records_consumed", "count").cast("decimal(38,0)")).alias("consumed"),
         F.count_if(is_answer).alias("answers"),
         F.count_if(name == "producer_send_success").alias("acks"),
         F.count_if(name == "record_data").alias("records"),

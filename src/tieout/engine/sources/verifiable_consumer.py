@@ -16,12 +16,22 @@ from pyspark.sql.types import StringType
 from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.inputs import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
-from tieout.engine.sources.verifiable import Events, content_word, events_of, hashed, is_true, stem_of
+from tieout.engine.sources.verifiable import (
+    UNCOUNTABLE,
+    Events,
+    content_word,
+    events_of,
+    hashed,
+    is_true,
+    stem_of,
+)
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
 _LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, Ledger.COMMITTED, Ledger.ASSIGNED)
-_SUMMARIES: Final = "array<struct<count: bigint>>"
+_SUMMARIES: Final = "array<struct<count: string>>"
+_TOTAL: Final = "decimal(38,0)"
+"""What holds the sum of as many counts as a file has."""
 _OFFSETS: Final = "array<struct<topic: string, partition: string, offset: string, error: string>>"
 
 
@@ -150,8 +160,16 @@ def _missing(events: Events) -> dict[str, int]:
     """
     is_summary = F.col("name") == "records_consumed"
     counts = F.from_json("partitions", _SUMMARIES)["count"]
+    nothing = F.lit(0).cast(_TOTAL)
+
+    def counted(text: Column) -> Column:
+        number = F.coalesce(text.try_cast(_TOTAL), F.lit(UNCOUNTABLE).cast(_TOTAL))
+        return F.when(text.isNull(), nothing).otherwise(F.least(number, F.lit(UNCOUNTABLE).cast(_TOTAL)))
+
     listed = F.aggregate(
-        F.coalesce(counts, F.array().cast("array<bigint>")), F.lit(0).cast("bigint"), lambda a, b: a + b
+        F.coalesce(counts, F.array().cast("array<string>")),
+        nothing,
+        lambda total, text: (total + counted(text)).cast(_TOTAL),
     )
     so_far = (
         Window.partitionBy(FILE).orderBy(BLOCK, ROW).rowsBetween(Window.unboundedPreceding, Window.currentRow)
