@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Param, chain
 
 from tieout import settings
+from tieout.orchestration.approving import ReplayApproval
 from tieout.orchestration.dag_factory import LONG_AGO, POOL, REPLAY
 from tieout.orchestration.replaying import ReplayOperator, ReplayPlanSubmit, SettleOperator
 from tieout.orchestration.submitting import CONF
@@ -22,7 +22,8 @@ DOC = """
 
 * `plan` looks up the run's LOST and OUTPUT_DUPLICATE breaks and the bodies of the lost messages. It changes
 nothing.
-* `approve` shows the plan under *Required Actions*. Without an answer within a day it is rejected.
+* `approve` shows the plan under *Required Actions*, and takes the approval of those whom the contract names in
+`replay.approvers`, never of whoever started the run. Without an answer within a day it is rejected.
 * `replay` carries out what was approved, each message once: into the contract's `replay.to`, a table or a topic, or to
 files for `kafka-console-producer`. Surplus rows are never deleted here: `remove.sql` is for their owner.
 * `settle` waits for `max_latency`, and `judge_again` has the window judged anew.
@@ -65,8 +66,9 @@ with DAG(
             execution_timeout=timedelta(hours=1),
             doc_md="Finds what can be repaired, and the bodies of lost messages; changes nothing.",
         ),
-        ApprovalOperator(
+        ReplayApproval(
             task_id="approve",
+            folders=FOLDERS,
             subject=(
                 "{% set plan = ti.xcom_pull(task_ids='plan') %}{{ plan['pipeline'] }}: produce {{ plan['records'] }} "
                 "messages again, hand out {{ plan['removals'] }} removals?"
@@ -77,7 +79,7 @@ with DAG(
             # Asked again, never answered by itself: an answer given at once may come before Airflow notes the question.
             retries=2,
             retry_delay=timedelta(seconds=10),
-            doc_md="Waits for a person, at most a day; no answer is a rejection.",
+            doc_md="Waits for a person whom the contract names, at most a day; no answer is a rejection.",
         ),
         ReplayOperator(
             task_id="replay",

@@ -47,7 +47,9 @@ def main(words: list[str]) -> int:
     )
 
     # 4. The bodies of lost messages: the engine, where there is something to look for.
-    plan = plan_of(chosen, _bodies(contract, chosen.wanted) if chosen.wanted else {})
+    accepts = contract.replay is not None and contract.replay.unverified_bodies == "accept"
+    bodies = _bodies(contract, chosen.wanted) if chosen.wanted else {}
+    plan = plan_of(chosen, bodies, accepts_unverified=accepts)
 
     # 5. The files, and the words that an approver reads.
     subject = Subject(contract, run.window, run.run_id, asked.incident_id, target_of(contract))

@@ -39,6 +39,7 @@ alerts:
 replay:
   from: produced
   value: body
+  approvers: [Anonymous]
   to: {{connection: {OUTBOX}, table: {TABLE}}}
 """
 

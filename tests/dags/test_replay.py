@@ -32,7 +32,7 @@ CREATE TRIGGER refuse BEFORE INSERT ON tieout.replay_item FOR EACH ROW EXECUTE F
 """
 REPLAY = """
 max_latency: 0s
-replay: {value: body, to: {connection: outbox, table: outbox}}
+replay: {value: body, approvers: [ann, "id:9"], to: {connection: outbox, table: outbox}}
 """
 
 
@@ -75,6 +75,7 @@ class Surroundings:
     def __init__(self, contract: Contract, url: str) -> None:
         self.contract, self.url = contract, url
         self.answer = "Approve"
+        self.user = {"id": "7", "name": "ann"}
         self.asked: list[str] = []
         self.triggered: list[dict[str, Any]] = []
         self.before_answer: Callable[[], object] = lambda: None
@@ -97,7 +98,7 @@ class Surroundings:
         chosen = choose(
             found, told, self.contract, find_done=lambda keys: dict.fromkeys(store.replayed(keys), "before")
         )
-        plan = plan_of(chosen, {one.key: Body(1, None, b"body") for one in chosen.wanted})
+        plan = plan_of(chosen, {one.key: Body(1, None, b"body", is_verified=True) for one in chosen.wanted})
         subject = Subject(self.contract, run.window, run.run_id, None, target_of(self.contract))
         return write_plan(plan, subject, markdown(plan, subject), Path(given["--output"]))
 
@@ -109,7 +110,7 @@ class Surroundings:
             "chosen_options": [self.answer],
             "params_input": {},
             "responded_at": utcnow(),
-            "responded_by_user": {"id": "7", "name": "ann"},
+            "responded_by_user": self.user,
         }
         return operator.execute_complete(context, event)
 
@@ -245,6 +246,101 @@ def test_a_replay_that_died_before_its_ledger_is_completed_by_the_next(
 
     assert in_outbox(url) == ["m-0", "m-1"]
     assert len(rows(url, "replay_item")) == 2
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"id": "8", "name": "eve"},
+        {"id": "ann", "name": "eve"},
+        {"id": "8", "name": "id:9"},
+        {"id": "8", "name": ""},
+        {"id": "", "name": "Ann"},
+        None,
+    ],
+)
+def test_only_whom_the_contract_names_approves(
+    dag: DAG, around: Surroundings, run_id: str, url: str, user: dict[str, str] | None
+) -> None:
+    """Whoever may use the DAG may answer; the answer of a stranger is none."""
+    around.user = user  # type: ignore[assignment]
+
+    states = ended(dag, run_id)
+
+    assert (states["run"], states["approve"]) == ("failed", "failed")
+    assert (in_outbox(url), rows(url, "replay"), around.triggered) == ([], [], [])
+
+
+@pytest.mark.parametrize("user", [{"id": "9", "name": "bob"}, {"id": "9", "name": "id:7"}])
+def test_an_approver_may_be_named_by_an_id(
+    dag: DAG, around: Surroundings, run_id: str, url: str, user: dict[str, str]
+) -> None:
+    """Where users choose their own names, the id is what tells them apart."""
+    around.user = user
+
+    assert ended(dag, run_id)["run"] == "success"
+    assert {row["approved_by"] for row in rows(url, "replay")} == {user["name"]}
+
+
+@pytest.mark.parametrize("user", [{"id": "7", "name": "dag_test"}, {"id": "dag_test", "name": "ann"}])
+def test_nobody_approves_what_they_started(
+    dag: DAG, around: Surroundings, run_id: str, url: str, contracts: Path, user: dict[str, str]
+) -> None:
+    """An approver who asks for a replay needs another one."""
+    write_contract(contracts, "orders", REPLAY.replace("[ann,", "[ann, dag_test,"))
+    around.user = user
+
+    assert ended(dag, run_id)["approve"] == "failed"
+    assert (in_outbox(url), rows(url, "replay")) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"chosen_options": ["Approve"], "responded_by_user": {"id": "8", "name": "eve"}},
+        {"chosen_options": ["Approve"], "responded_by_user": {"id": "7", "name": "dag_test"}},
+        {"chosen_options": ["Reject"], "responded_by_user": {"id": "7", "name": "ann"}},
+        {"chosen_options": ["Approve"], "responded_by_user": None},
+        {"chosen_options": ["Approve"]},
+        {},
+    ],
+)
+def test_the_task_that_sends_looks_itself(
+    dag: DAG,
+    around: Surroundings,
+    run_id: str,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: dict[str, Any],
+) -> None:
+    """Whatever became of the task before it, set to success by hand for one."""
+    monkeypatch.setattr(ApprovalOperator, "execute", lambda *_, **__: answer)
+
+    states = ended(dag, run_id)
+
+    assert (states["approve"], states["replay"]) == ("success", "failed")
+    assert (in_outbox(url), rows(url, "replay")) == ([], [])
+
+
+def test_a_contract_that_lost_its_approver_meanwhile_is_not_replayed(
+    dag: DAG, around: Surroundings, run_id: str, url: str, contracts: Path
+) -> None:
+    """Today's contract counts, also between the answer and the sending."""
+    around.before_answer = lambda: write_contract(contracts, "orders", REPLAY.replace("ann", "cid"))
+
+    assert ended(dag, run_id)["run"] == "failed"
+    assert (in_outbox(url), rows(url, "replay")) == ([], [])
+
+
+@pytest.mark.parametrize("approvers", ["", "approvers: [],"])
+def test_without_approvers_nothing_is_planned(
+    dag: DAG, around: Surroundings, run_id: str, contracts: Path, approvers: str
+) -> None:
+    """Nobody is asked who could not answer."""
+    write_contract(contracts, "orders", REPLAY.replace('approvers: [ann, "id:9"],', approvers))
+
+    assert ended(dag, run_id)["plan"] == "failed"
+    assert around.asked == []
 
 
 def test_a_run_that_is_not_there_is_refused(dag: DAG, around: Surroundings, url: str) -> None:

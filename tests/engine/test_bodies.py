@@ -179,3 +179,58 @@ def test_a_source_that_is_gone_is_an_error(spark: SparkSession, make: Make, tmp_
 
     with pytest.raises(SourceError, match="nothing to take bodies from"):
         found(spark, contract, [wanted(1, None)])
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_verified"),
+    [
+        ({"payload_hash": "sha2(body, 256)"}, True),
+        ({"payload_hash": "upper(sha2(cast(body AS binary), 256))"}, True),
+        ({"payload_hash": "md5(concat_ws('|', customer, body))"}, True),
+        ({"payload_hash": "hash"}, False),
+        ({"payload_hash": "lower(hash)"}, False),
+        ({"payload_hash": "coalesce(hash, sha2(body, 256))"}, False),
+        ({"payload_hash": "sha2(customer, 256)"}, False),
+        ({"payload_hash": "'h1'"}, False),
+        ({"payload_hash": "meta.hash"}, False),
+    ],
+)
+def test_a_hash_that_a_row_claims_speaks_for_no_body(
+    spark: SparkSession, make: Make, tmp_path: Path, columns: dict[str, str], is_verified: bool
+) -> None:
+    """Whoever writes the source can put the hash of one message beside the body of another."""
+    lines = [
+        {"event": "send", "id": "001", "customer": "h1", "body": "evil", "hash": "h1", "meta": {"hash": "h1"}}
+    ]
+    (tmp_path / "produced.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    source = {"kind": "files", "format": "jsonl", "path": "produced.jsonl"}
+    produced = {"source": source, "columns": {"message_id": "id", **columns}, "coverage": "declared"}
+    contract = make({"value": "body", "key": "customer"}, ledgers={"produced": produced})
+    hashes = {
+        "sha2(body, 256)": sha("evil"),
+        "upper(sha2(cast(body AS binary), 256))": sha("evil").upper(),
+        "md5(concat_ws('|', customer, body))": hashlib.md5(b"h1|evil").hexdigest(),  # noqa: S324 - a contract's
+        "coalesce(hash, sha2(body, 256))": "h1",
+        "sha2(customer, 256)": sha("h1"),
+    }
+    asked = wanted(1, None, payload_hash=hashes.get(columns["payload_hash"], "h1"))
+
+    body = found(spark, contract, [asked])["k-1"]
+
+    assert body.value == b"evil"
+    assert body.is_verified is is_verified
+
+
+def test_a_usual_digest_that_fits_its_body_is_verified(
+    spark: SparkSession, make: Make, tmp_path: Path
+) -> None:
+    """A producer's own column of SHA-256 needs no expression; without a hash in the evidence nothing is verified."""
+    line = {"event": "send", "id": "001", "body": "one", "hash": sha("one")}
+    (tmp_path / "produced.jsonl").write_text(json.dumps(line) + "\n")
+    source = {"kind": "files", "format": "jsonl", "path": "produced.jsonl"}
+    columns = {"message_id": "id", "payload_hash": "hash"}
+    produced = {"source": source, "columns": columns, "coverage": "declared"}
+    contract = make({"value": "body"}, ledgers={"produced": produced})
+
+    assert found(spark, contract, [wanted(1, "one")])["k-1"].is_verified
+    assert not found(spark, contract, [wanted(1, None)])["k-1"].is_verified

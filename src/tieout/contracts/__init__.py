@@ -16,7 +16,14 @@ from tieout.contracts.contract import (
 )
 from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
 from tieout.contracts.loading import load_contract, load_contracts
-from tieout.contracts.replay import IDEMPOTENCE_HEADER, OWN_TOPIC, Replay, ReplayOutput, ReplayTarget
+from tieout.contracts.replay import (
+    ID_PREFIX,
+    IDEMPOTENCE_HEADER,
+    OWN_TOPIC,
+    Replay,
+    ReplayOutput,
+    ReplayTarget,
+)
 from tieout.contracts.sources import (
     OFFSETS_TOPIC,
     FilesSource,
@@ -34,6 +41,7 @@ from tieout.contracts.sources import (
 
 __all__ = [
     "IDEMPOTENCE_HEADER",
+    "ID_PREFIX",
     "OFFSETS_TOPIC",
     "OWN_TOPIC",
     "Active",

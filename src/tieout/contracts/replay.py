@@ -1,4 +1,4 @@
-"""What a contract says about repairing: where lost messages' bodies are, where replays go, how the output is keyed."""
+"""What a contract says about repairing: who approves, where bodies are, where replays go, how the output is keyed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ Table = Annotated[str, Field(pattern=rf"^{_NAME}(\.{_NAME})?$")]
 OWN_TOPIC: Final = "*"
 IDEMPOTENCE_HEADER: Final = "tieout-idempotence-key"
 """The header that every message produced again carries."""
+ID_PREFIX: Final = "id:"
+"""What an approver begins with who is named by an id of Airflow's, and not by a name."""
+Approver = Annotated[str, Field(pattern=r"^\S(.{0,198}\S)?$")]
 Topic = Annotated[str, Field(pattern=r"^(\*|[A-Za-z0-9._-]{1,249})$")]
 
 
@@ -48,6 +51,9 @@ class Replay(Model):
 
     `value`, `key` and `headers` are Spark SQL over the columns of the source of the ledger `from`: text or bytes, and
     for headers a map of text to text, or a log's own. Without `to`, replays are written to files.
+
+    `approvers` are the names of users in Airflow, or their ids behind `id:`. A body is verified where the payload hash
+    of the evidence is computed from it; any other is the word of whoever writes the source.
     """
 
     from_: Literal[Ledger.PRODUCED, Ledger.LOG] = Field(default=Ledger.PRODUCED, alias="from")
@@ -56,3 +62,5 @@ class Replay(Model):
     headers: Text | None = None
     to: ReplayTarget | None = None
     output: ReplayOutput | None = None
+    approvers: tuple[Approver, ...] = ()
+    unverified_bodies: Literal["refuse", "accept"] = "refuse"

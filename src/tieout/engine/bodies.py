@@ -7,7 +7,10 @@ Docs: docs/how-to/replay-lost-messages.md.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -20,7 +23,7 @@ from tieout.contracts import Contract, Replay
 from tieout.engine.reading import spec_of
 from tieout.engine.sources import READERS
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.conforming import exact, lenient, numbers_in, text_columns
+from tieout.engine.sources.conforming import exact, lenient, numbers_in, paths_in, text_columns
 from tieout.engine.sources.source import FAULT, HIDDEN, Request
 from tieout.errors import SourceError
 from tieout.model import Identity
@@ -28,6 +31,8 @@ from tieout.replaying import UNREADABLE, Body, Wanted
 
 _WANTED: Final = "wanted_key string, wanted_id string, wanted_session string, wanted_topic string, \
 wanted_partition int, wanted_offset bigint, wanted_hash string"
+
+_DIGESTS: Final = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 
 _HEADERS: Final = "array<struct<key: string, value: string>>"
 _LOG_HEADERS: Final = "array<struct<key:string,value:binary>>"
@@ -46,14 +51,55 @@ def bodies_of(
     if replay is None or replay.value is None or not wanted:
         return
     with lenient(spark):
-        candidates = _candidates(spark, contract, replay, now)
+        candidates, is_computed = _candidates(spark, contract, replay, now)
         found = _matched(spark, contract, candidates, wanted)
+    hashes = {one.key: one.payload_hash for one in wanted}
     for row in found.toLocalIterator():
-        yield row["wanted_key"], _body(row)
+        body, claimed = _body(row), hashes[row["wanted_key"]]
+        is_verified = claimed is not None and (is_computed or has_digest(body.value, claimed))
+        yield row["wanted_key"], replace(body, is_verified=is_verified)
 
 
-def _candidates(spark: SparkSession, contract: Contract, replay: Replay, now: datetime) -> DataFrame:
-    """Return the source's rows by what they are found by (`id`, `session`, the position, `hash`), and their bodies."""
+def is_computed_from(hash_text: str | None, replay: Replay, columns: Sequence[str]) -> bool:
+    """Return whether the contract's expression of the payload hash is made of the body, and of nothing else.
+
+    A column of the source that holds a hash is none: whoever writes the row can claim any. An expression that takes
+    such a column along is none either.
+
+    >>> replay, columns = Replay(value="doc.body", key="id"), ["doc", "id", "hash"]
+    >>> is_computed_from("sha2(cast(doc.body as binary), 256)", replay, columns)
+    True
+    >>> [is_computed_from(text, replay, columns) for text in ("doc.hash", "coalesce(hash, sha2(doc.body, 256))")]
+    [False, False]
+    """
+    if hash_text is None or replay.value is None:
+        return False
+    hashed, value = paths_in(hash_text, columns), paths_in(replay.value, columns)
+    carried = value.union(
+        *(paths_in(text, columns) for text in (replay.key, replay.headers) if text is not None)
+    )
+    return bool(value) and value <= hashed <= carried
+
+
+def has_digest(value: bytes | None, claimed: str) -> bool:
+    """Return whether a text is a usual digest of the value, in hexadecimal or base64.
+
+    >>> has_digest(b"one", hashlib.sha256(b"one").hexdigest().upper()), has_digest(b"one", "h1")
+    (True, False)
+    """
+    if value is None:
+        return False
+    found = [hashlib.new(name, value, usedforsecurity=False).digest() for name in _DIGESTS]
+    return any(claimed.lower() == one.hex() or claimed == base64.b64encode(one).decode() for one in found)
+
+
+def _candidates(
+    spark: SparkSession, contract: Contract, replay: Replay, now: datetime
+) -> tuple[DataFrame, bool]:
+    """Return the source's rows by what they are found by (`id`, `session`, the position, `hash`), and their bodies.
+
+    And whether the contract computes the hash from the body.
+    """
     ledger = replay.from_
     spec = spec_of(contract, ledger)
     bodies = filter(None, [replay.key, replay.value, replay.headers])
@@ -75,7 +121,7 @@ def _candidates(spark: SparkSession, contract: Contract, replay: Replay, now: da
         value = F.expr(exact(text, numbers))
         return strict(value, rows.select(value).schema[0].dataType, StringType()).cast(kind)
 
-    return rows.select(
+    candidates = rows.select(
         canonical("message_id", "string").alias("id"),
         canonical("producer_session", "string").alias("session"),
         canonical("topic", "string").alias("topic"),
@@ -86,6 +132,7 @@ def _candidates(spark: SparkSession, contract: Contract, replay: Replay, now: da
         _bytes(rows, "value", replay.value).alias("value"),
         _headers(rows, replay.headers).alias("headers"),
     )
+    return candidates, is_computed_from(spec.columns.get("payload_hash"), replay, list(own.values()))
 
 
 def _matched(

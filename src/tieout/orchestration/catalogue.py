@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.loading import SUFFIXES
-from tieout.errors import ContractError
+from tieout.errors import ContractError, UsageError
 
 ERROR_PREFIX = "contract_error__"
 
@@ -67,3 +67,18 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def contract_of(folders: Iterable[Path], pipeline: str) -> Contract:
+    """Return a pipeline's contract.
+
+    Raises:
+        UsageError: where none of the folders has it, or it cannot be used.
+    """
+    known = tuple(folders)
+    found = next((entry for entry in entries(known, only=pipeline) if isinstance(entry, Contract)), None)
+    if found is None:
+        raise UsageError(
+            f"pipeline {pipeline}: expected its contract in {', '.join(map(str, known))}, found none that can be used"
+        )
+    return found

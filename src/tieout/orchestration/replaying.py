@@ -1,4 +1,4 @@
-"""The tasks of a replay: plan it, carry out what was approved, let it take effect.
+"""The tasks of a replay: plan it, have it approved, carry out what was approved, let it take effect.
 
 Docs: docs/how-to/replay-lost-messages.md.
 """
@@ -18,7 +18,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.errors import StoreError, TieoutError, UsageError
-from tieout.orchestration.catalogue import entries
+from tieout.orchestration.approving import require_approval, require_approvers
+from tieout.orchestration.catalogue import contract_of
 from tieout.orchestration.submitting import TieoutSparkSubmit, output_folder
 from tieout.replaying.folder import read_plan, target_of, write_console_lines
 
@@ -44,6 +45,7 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
             if run is None:
                 raise UsageError(f"run_id: expected a stored run, found none with the id {params['run_id']}")
             contract = self._contract(run.pipeline, run.contract)
+            require_approvers(contract)
         except StoreError:
             raise
         except TieoutError as error:
@@ -79,7 +81,8 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
 class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
     """Carries out the approved plan, into the contract's table or topic or to files; run twice, each message is once.
 
-    What is executed is what was approved, by its digest, and only while the run is its window's current one.
+    What is executed is what was approved, by its digest, by one of those whom today's contract names, and only while
+    the run is its window's current one.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
@@ -92,7 +95,8 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         plan, answer = task.xcom_pull(task_ids="plan"), task.xcom_pull(task_ids="approve")
         try:
             contract = contract_of(self._folders, plan["pipeline"])
-            done = carry_out(plan, contract, approved_by=_user(answer), dag_run_id=task.run_id)
+            user = require_approval(contract, answer, context["dag_run"].triggering_user_name)
+            done = carry_out(plan, contract, approved_by=user, dag_run_id=task.run_id)
         except TieoutError as error:
             if error.is_temporary:
                 raise
@@ -100,21 +104,6 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         for told in done["files"].values():
             self.log.info("%s", told)
         return done
-
-
-def contract_of(folders: Iterable[Path], pipeline: str) -> Contract:
-    """Return a pipeline's contract.
-
-    Raises:
-        UsageError: where none of the folders has it, or it cannot be used.
-    """
-    known = tuple(folders)
-    found = next((entry for entry in entries(known, only=pipeline) if isinstance(entry, Contract)), None)
-    if found is None:
-        raise UsageError(
-            f"pipeline {pipeline}: expected its contract in {', '.join(map(str, known))}, found none that can be used"
-        )
-    return found
 
 
 class SettleOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
@@ -130,7 +119,7 @@ class SettleOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
 
 
 def carry_out(
-    plan: Mapping[str, Any], contract: Contract, *, approved_by: str | None, dag_run_id: str
+    plan: Mapping[str, Any], contract: Contract, *, approved_by: str, dag_run_id: str
 ) -> dict[str, Any]:
     """Carry out an approved plan and record it in the ledger of replays; doing it again changes nothing.
 
@@ -198,9 +187,3 @@ def _refuse_empty(planned: Mapping[str, Any]) -> None:
             "everything was replayed before; raise the parameter attempt to do it once more"
         )
     raise AirflowFailException(told)
-
-
-def _user(answer: Mapping[str, Any] | None) -> str | None:
-    """Return who answered the approval, as Airflow knows them."""
-    user = (answer or {}).get("responded_by_user") or {}
-    return str(user.get("name") or user.get("id")) if user else None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tieout.contracts import Contract
+from tieout.contracts import OWN_TOPIC, Contract
 from tieout.model import Window
 from tieout.replaying.planning import Plan, grouped
 
@@ -16,6 +17,7 @@ SHOWN: Final = 20
 
 _ID_LENGTH: Final = 80
 _REASON_LENGTH: Final = 300
+_PLACE_LENGTH: Final = 160
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$^=:@>&])")
 
 
@@ -41,10 +43,12 @@ def markdown(plan: Plan, subject: Subject, notes: Iterable[str] = ()) -> str:
         ("produce again", f"**{len(plan.records)}** messages → {escaped(subject.target)}"),
         ("remove", f"**{len(plan.removals)}** messages have surplus rows"),
         ("not repaired", f"{len(plan.refusals)}, reasons below; {plan.others} breaks of other classes"),
+        ("may approve", escaped(", ".join(approvers_of(subject.contract)) or "nobody", _REASON_LENGTH)),
         ("digest", f"`{plan.digest}`"),
     ]
     parts = [
         table(("", ""), facts),
+        _destinations(plan, subject.contract),
         _listed(
             "To be produced again",
             [
@@ -78,11 +82,43 @@ def notes_on(contract: Contract, plan: Plan) -> tuple[str, ...]:
             f"order within each {contract.ordering} is promised: a message produced again comes after those that "
             "followed it, and the consumer must bear that"
         )
-    if plan.records and any(record.wanted.payload_hash is None for record in plan.records):
-        notes.append("the evidence has no payload hash: bodies were found by identity alone")
+    unverified = sum(not record.body.is_verified for record in plan.records)
+    if unverified:
+        notes.append(
+            f"{unverified} of the {len(plan.records)} bodies are not verified: no payload hash of the evidence is "
+            "computed from them, so they are what the source's writer says they are; the contract accepts that"
+        )
     if plan.removals:
         notes.append("rows are never removed by this DAG: it writes remove.sql, which their owner runs")
     return tuple(notes)
+
+
+def approvers_of(contract: Contract) -> tuple[str, ...]:
+    """Return who may approve the pipeline's replays, as its contract names them."""
+    return contract.replay.approvers if contract.replay else ()
+
+
+def destinations(plan: Plan, contract: Contract) -> list[tuple[str, str, int]]:
+    """Return what is produced to or removed from each place, with the number of messages, the most first.
+
+    Every message of the plan is in one of the counts: `(act, place, messages)`.
+    """
+    to = contract.replay.to if contract.replay else None
+    output = contract.replay.output if contract.replay else None
+    found: Counter[tuple[str, str]] = Counter()
+    for record in plan.records:
+        own = f"topic {record.wanted.topic}"
+        if to is not None and to.table is not None:
+            place = f"table {to.table}, of {own}"
+        elif to is not None and to.topic != OWN_TOPIC:
+            place = f"topic {to.topic}, of {own}"
+        else:
+            place = own
+        found["produce again", place] += 1
+    if plan.removals:
+        place = f"table {output.table}" if output is not None else "the output"
+        found["remove surplus rows", place] += len(plan.removals)
+    return sorted(((*what, count) for what, count in found.items()), key=lambda one: (-one[2], one[:2]))
 
 
 def escaped(text: str | None, limit: int = _ID_LENGTH) -> str:
@@ -109,6 +145,19 @@ def _listed(title: str, rows: Sequence[tuple[str, str]], total: int) -> str:
         return ""
     more = f"\n\n… and {total - len(rows)} more" if total > len(rows) else ""
     return f"**{title}**\n\n{table(('message', 'where'), rows)}{more}"
+
+
+def _destinations(plan: Plan, contract: Contract) -> str:
+    """Return a table of all messages by where they go, the smallest places as one sum."""
+    found = destinations(plan, contract)
+    if not found:
+        return ""
+    rows = [(act, escaped(place, _PLACE_LENGTH), f"**{count}**") for act, place, count in found[:SHOWN]]
+    if others := found[SHOWN:]:
+        rows.append(
+            ("either", f"{len(others)} more places, all in plan.json", f"**{sum(one[2] for one in others)}**")
+        )
+    return f"**Where to**\n\n{table(('', 'where', 'messages'), rows)}"
 
 
 def _reasons(plan: Plan) -> str:

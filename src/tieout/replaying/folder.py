@@ -16,7 +16,7 @@ from tieout.errors import UsageError
 from tieout.folders import replaced
 from tieout.model import Window
 from tieout.replaying import console_producer
-from tieout.replaying.describing import Subject
+from tieout.replaying.describing import Subject, destinations
 from tieout.replaying.planning import Plan, Record, digest_of
 from tieout.replaying.removing import reason_without_sql, removal_sql
 
@@ -117,7 +117,11 @@ def write_plan(plan: Plan, subject: Subject, text: str, folder: Path) -> dict[st
         _write_lines(staged / RECORDS, (record.to_json() for record in plan.records))
         _write_lines(staged / REMOVALS, (_json(asdict(removal)) for removal in plan.removals))
         _write_lines(staged / REFUSED, (_json(asdict(refusal)) for refusal in plan.refusals))
-        _write_lines(staged / PLAN, [_json(described)])
+        places = [
+            {"act": act, "place": place, "messages": count}
+            for act, place, count in destinations(plan, subject.contract)
+        ]
+        _write_lines(staged / PLAN, [_json({**described, "destinations": places})])
         (staged / SQL).write_text(_sql(plan, subject.contract), encoding="utf-8")
         (staged / TEXT).write_text(text, encoding="utf-8")
     return {**described, "markdown": text}

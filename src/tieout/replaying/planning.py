@@ -22,13 +22,15 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 class Body:
     """What the source holds for a wanted message; `versions` counts the different bodies that fit it.
 
-    A `value` of None is a tombstone. Shows nothing of the content: it is other people's data.
+    A `value` of None is a tombstone. `is_verified` tells that the evidence has a payload hash that is computed from the
+    value, by the contract or by a usual digest. Shows nothing of the content: it is other people's data.
     """
 
     versions: int
     key: bytes | None = field(default=None, repr=False)
     value: bytes | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str | None], ...] = field(default=(), repr=False)
+    is_verified: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,11 @@ def digest_of(records: Iterable[Record], removal_keys: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def plan_of(chosen: Chosen, bodies: Mapping[str, Body]) -> Plan:
+def plan_of(chosen: Chosen, bodies: Mapping[str, Body], *, accepts_unverified: bool = False) -> Plan:
     """Return the plan for what was chosen, given the bodies found, by idempotence key.
 
-    A message without body, with several that differ, or beyond `MOST_BYTES` is refused.
+    A message without body, with several that differ, or beyond `MOST_BYTES` is refused; so is one whose body is not
+    verified, unless the contract accepts that.
     """
     records: list[Record] = []
     refusals = list(chosen.refusals)
@@ -110,6 +113,8 @@ def plan_of(chosen: Chosen, bodies: Mapping[str, Body]) -> Plan:
         body = bodies.get(wanted.key)
         held += 0 if body is None else len(body.key or b"") + len(body.value or b"")
         reason = _reason_against(wanted, body, held)
+        if reason is None and not accepts_unverified:
+            reason = _reason_to_doubt(wanted, body)
         if body is not None and reason is None:
             records.append(Record(wanted, body))
         else:
@@ -139,6 +144,21 @@ def _reason_against(wanted: Wanted, body: Body | None, held: int) -> str | None:
     if held > MOST_BYTES:
         return f"the plan is full: it holds {MOST_BYTES >> 20} MiB of bodies; replay it, then plan again"
     return None
+
+
+def _reason_to_doubt(wanted: Wanted, body: Body | None) -> str | None:
+    """Return why the body may not be what was produced, or None where it surely is."""
+    if body is None or body.is_verified:
+        return None
+    found = (
+        "its payload hash is not computed from its body: a row can claim any hash beside any body"
+        if wanted.payload_hash
+        else "the evidence has no payload hash, so a body is found by identity alone"
+    )
+    return (
+        f"{found}; have the contract's columns.payload_hash compute it from replay.value, such as sha2(body, 256), or "
+        "say replay.unverified_bodies: accept"
+    )
 
 
 def _encoded(name: str, content: bytes | None) -> dict[str, Any]:

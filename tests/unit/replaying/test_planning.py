@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.replaying.breaks import STATEMENT, doubled, lost
@@ -15,7 +17,7 @@ from tieout.errors import UsageError
 from tieout.model import Window
 from tieout.replaying import Body, Plan, Record, choose, plan_of
 from tieout.replaying.console_producer import line_of
-from tieout.replaying.describing import Subject, markdown, notes_on
+from tieout.replaying.describing import Subject, destinations, escaped, markdown, notes_on
 from tieout.replaying.folder import read_plan, write_console_lines, write_plan
 
 Make = Callable[..., Contract]
@@ -26,7 +28,7 @@ OUTPUT = {"value": "body", "output": {"table": "sink.orders", "identity": "order
 def planned(contract: Contract, *breaks: dict[str, object], body: Body | None = None) -> Plan:
     """Return the plan for breaks of which every lost message has the body."""
     chosen = choose(breaks, STATEMENT, contract)
-    found = body or Body(1, b"k", b'{"n": 1}')
+    found = replace(body or Body(1, b"k", b'{"n": 1}'), is_verified=True)
     return plan_of(chosen, {one.key: found for one in chosen.wanted})
 
 
@@ -57,6 +59,76 @@ def test_bytes_come_back_from_their_line(make: Make, content: bytes | None) -> N
 
     assert again.body == record.body
     assert again.to_json() == record.to_json()
+
+
+def test_a_body_that_no_hash_speaks_for_is_refused(make: Make) -> None:
+    """A row that claims another's hash beside a body of its own is produced only where the contract says so."""
+    contract = make()
+    chosen = choose([lost(1), lost(2), lost(3)], STATEMENT, contract)
+    bodies = {one.key: Body(1, None, b"x", is_verified=n == 0) for n, one in enumerate(chosen.wanted)}
+
+    refused, accepted = plan_of(chosen, bodies), plan_of(chosen, bodies, accepts_unverified=True)
+
+    assert [record.wanted.key for record in refused.records] == [chosen.wanted[0].key]
+    assert {refusal.reason.partition(":")[0] for refusal in refused.refusals} == {
+        "its payload hash is not computed from its body"
+    }
+    assert "sha2(body, 256)" in refused.refusals[0].reason
+    assert notes_on(contract, refused) == ()
+    assert len(accepted.records) == 3
+    assert "2 of the 3 bodies are not verified" in notes_on(contract, accepted)[0]
+
+
+@pytest.mark.parametrize(
+    ("replay", "place"),
+    [
+        ({"value": "body"}, "topic t-{}"),
+        ({"value": "body", "to": {"connection": "k", "topic": "*"}}, "topic t-{}"),
+        ({"value": "body", "to": {"connection": "k", "topic": "again"}}, "topic again, of topic t-{}"),
+        ({"value": "body", "to": {"connection": "p", "table": "outbox"}}, "table outbox, of topic t-{}"),
+    ],
+)
+def test_a_plan_counts_every_message_by_where_it_goes(
+    make: Make, tmp_path: Path, replay: dict[str, Any], place: str
+) -> None:
+    """The list of messages is a sample; the counts are of all, so one stray topic among thousands is seen."""
+    contract = make(replay={**replay, "output": OUTPUT["output"]})
+    breaks = [lost(n, topic=f"t-{n % 3 if n else 9}") for n in range(400)] + [
+        doubled(n) for n in range(500, 507)
+    ]
+    plan = planned(contract, *breaks)
+
+    places = destinations(plan, contract)
+
+    assert places == [
+        *sorted(("produce again", place.format(n), 133) for n in (0, 1, 2)),
+        ("remove surplus rows", "table sink.orders", 7),
+        ("produce again", place.format(9), 1),
+    ]
+    text = markdown(plan, subject(contract))
+    assert all(f"| {act} | {escaped(where)} | **{count}** |" in text for act, where, count in places)
+    folder = Path(write_plan(plan, subject(contract), text, tmp_path)["folder"])
+    written = json.loads((folder / "plan.json").read_text())
+    assert sum(one["messages"] for one in written["destinations"]) == 407
+
+
+def test_more_places_than_a_page_holds_are_summed(make: Make) -> None:
+    """Whoever writes evidence names topics, ten thousand of them perhaps; the words stay bounded, the sum whole."""
+    contract = make()
+    plan = planned(contract, *(lost(n, topic=f"{'<x>|' * 60}{n}") for n in range(3_000)))
+
+    text = markdown(plan, subject(contract))
+
+    assert "2980 more places, all in plan.json | **2980** |" in text
+    assert len(text) < 15_000
+    assert len(destinations(plan, contract)) == 3_000
+
+
+def test_the_words_name_who_may_approve(make: Make) -> None:
+    """An approver who reads the plan sees whether they may."""
+    assert "| may approve | nobody |" in markdown(planned(make(), lost(1)), subject(make()))
+    named = make(replay={"value": "body", "approvers": ["ann", "id:7"]})
+    assert r"| may approve | ann, id\:7 |" in markdown(planned(named, lost(1)), subject(named))
 
 
 def test_the_words_of_a_plan_are_bounded_and_escaped(make: Make) -> None:

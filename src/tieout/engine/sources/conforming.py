@@ -10,7 +10,7 @@ function it uses (`MAY_BE_NULL`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -436,6 +436,17 @@ def _check_boolean(belongs: DataFrame, place: str) -> None:
 
 def _is_path(text: str) -> bool:
     return _PATH.fullmatch(text.strip()) is not None
+
+
+def paths_in(text: str, columns: Iterable[str]) -> set[str]:
+    """Return those of a source's columns, and their fields, that an expression names, in lower case.
+
+    >>> sorted(paths_in("concat(cast(Doc.body as binary), `id`, 'x.y')", ["doc", "id", "x"]))
+    ['doc.body', 'id']
+    """
+    own = {name.lower() for name in columns}
+    paths = _PATH.findall(_LITERAL.sub(" ", text))
+    return {path.replace("`", "").lower() for path in paths if _head(path).lower() in own}
 
 
 def _heads(text: str) -> set[str]:

@@ -1,0 +1,94 @@
+"""Approving a replay: by whom the contract names, and never by whoever asked for it.
+
+Airflow lets everybody answer who may use the DAG, and the DAG is one for all pipelines. So the answer is held against
+the contract where it arrives, and once more in the task that sends. Docs: docs/how-to/replay-lost-messages.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk.exceptions import AirflowException
+
+from tieout.contracts import ID_PREFIX, Contract
+from tieout.errors import TieoutError, UsageError
+from tieout.orchestration.catalogue import contract_of
+from tieout.replaying.describing import approvers_of
+
+
+class ReplayApproval(ApprovalOperator):  # type: ignore[misc]  # airflow is untyped to us
+    """Asks for approval of the plan; an approval by somebody who may not give it fails the try, and is asked again.
+
+    Anybody who can answer may reject: that does nothing.
+    """
+
+    def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._folders = tuple(folders)
+
+    def execute_complete(self, context: Mapping[str, Any], event: dict[str, Any]) -> Any:
+        """Return the answer, as Airflow's operator does."""
+        if self.APPROVE in (event.get("chosen_options") or ()):
+            plan = context["ti"].xcom_pull(task_ids="plan")
+            try:
+                contract = contract_of(self._folders, plan["pipeline"])
+                require_approval(contract, event, context["dag_run"].triggering_user_name)
+            except TieoutError as error:
+                raise AirflowException(str(error)) from error
+        return super().execute_complete(context=context, event=event)
+
+
+def require_approvers(contract: Contract) -> tuple[str, ...]:
+    """Return who may approve the pipeline's replays.
+
+    Raises:
+        UsageError: where its contract names nobody.
+    """
+    found = approvers_of(contract)
+    if not found:
+        raise UsageError(
+            f"pipeline {contract.pipeline}: expected replay.approvers with the Airflow users who may approve its "
+            "replays, found none; add them to the contract, such as "
+            "approvers: [ann, bob]; no window needs to be judged anew for it"
+        )
+    return found
+
+
+def require_approval(contract: Contract, answer: Mapping[str, Any] | None, triggered_by: str | None) -> str:
+    """Return the name of the user who approved.
+
+    Args:
+        contract: The pipeline's contract, as it is now.
+        answer: What Airflow keeps of the answer.
+        triggered_by: The name of the user who started the run of the DAG.
+
+    Raises:
+        UsageError: where the answer is no approval, or of somebody whom the contract does not name, or of whoever
+            started the run, or nobody knows who did.
+    """
+    approvers = require_approvers(contract)
+    given = answer or {}
+    if list(given.get("chosen_options") or ()) != [ApprovalOperator.APPROVE]:
+        raise UsageError("expected an approval of the plan, found none; nothing is sent")
+    user = given.get("responded_by_user") or {}
+    name, identity = str(user.get("name") or ""), str(user.get("id") or "")
+    is_named = name in approvers and not name.startswith(ID_PREFIX)
+    if not is_named and f"{ID_PREFIX}{identity}" not in approvers:
+        raise UsageError(
+            f"pipeline {contract.pipeline}: expected the approval of {', '.join(approvers)} (replay.approvers of its "
+            f"contract), found that of {name or 'nobody'} (id {identity or '-'}); nothing is sent"
+        )
+    if triggered_by is None:
+        raise UsageError(
+            "expected to know who started this run, because they may not approve it themselves; Airflow does not know "
+            "it. Start it from the page, over the REST API or from the command line"
+        )
+    if triggered_by in (name, identity):
+        raise UsageError(
+            f"expected the approval of somebody else than {triggered_by}, who started this run; nothing is sent. Where "
+            "nobody logs in everybody has one name: start it from the command line, airflow dags trigger, instead"
+        )
+    return name or identity
