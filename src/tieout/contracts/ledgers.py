@@ -69,3 +69,8 @@ class LedgerSpec(Model):
     def expressions(self) -> tuple[str, ...]:
         """All Spark SQL over the source's own columns."""
         return (*self.columns.values(), *filter(None, [self.where]))
+
+    def named_expressions(self, place: str) -> dict[str, str]:
+        """Return all Spark SQL over the source's own columns by where it stands below this place of the contract."""
+        named = {f"{place}.columns.{name}": text for name, text in self.columns.items()}
+        return named if self.where is None else named | {f"{place}.where": self.where}

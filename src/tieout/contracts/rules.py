@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from tieout.contracts.columns import CANONICAL_COLUMNS, CONTENT_COLUMNS
 from tieout.contracts.durations import format_duration
+from tieout.contracts.expressions import refusal, refused, with_moment
 from tieout.contracts.ledgers import CoverageSpec
 from tieout.contracts.secrets import secrets_in
 from tieout.contracts.times import parse_time
@@ -241,6 +242,24 @@ def _replay(contract: Contract) -> Iterator[Problem]:
                 )
 
 
+def _expressions(contract: Contract) -> Iterator[Problem]:
+    texts: dict[tuple[str | int, ...], str | None] = {
+        ("multiplicity", "effect_key"): contract.multiplicity.effect_key
+    }
+    for ledger, spec in contract.ledgers.items():
+        place = ("ledgers", str(ledger))
+        texts |= {(*place, "columns", name): text for name, text in spec.columns.items()}
+        texts[(*place, "where")] = spec.where
+        if isinstance(spec.coverage, CoverageSpec) and spec.coverage.complete_until is not None:
+            texts[(*place, "coverage", "complete_until")] = with_moment(spec.coverage.complete_until, "''")
+    if contract.replay is not None:
+        texts |= {("replay", name): getattr(contract.replay, name) for name in ("key", "value", "headers")}
+    for path, text in texts.items():
+        found = None if text is None else refused(text)
+        if found is not None:
+            yield Problem(path, refusal(found))
+
+
 def _secrets(contract: Contract) -> Iterator[Problem]:
     for path, reason in secrets_in(contract.model_dump(mode="json", by_alias=True)):
         yield Problem(path, reason)
@@ -262,5 +281,6 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _windows,
     _alerts,
     _replay,
+    _expressions,
     _secrets,
 )

@@ -24,6 +24,7 @@ from tieout.engine.reading import spec_of
 from tieout.engine.sources import READERS
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.conforming import exact, lenient, numbers_in, paths_in, text_columns
+from tieout.engine.sources.expressions import require_plain
 from tieout.engine.sources.source import FAULT, HIDDEN, Request
 from tieout.errors import SourceError
 from tieout.model import Identity
@@ -112,6 +113,9 @@ def _candidates(
         )
     rows = rows.where(F.col(FAULT).isNull())
     numbers = numbers_in(rows)
+    require_plain(
+        rows, spec.named_expressions(f"ledgers.{ledger}"), written=lambda text: exact(text, numbers)
+    )
     if spec.where is not None:
         rows = rows.where(F.expr(exact(spec.where, numbers)))
     own = {name.lower(): name for name in rows.columns if name not in HIDDEN}
@@ -226,8 +230,10 @@ def _headers(rows: DataFrame, text: str | None) -> Column:
 
 
 def _expression(rows: DataFrame, name: str, text: str) -> Column:
+    numbers = numbers_in(rows)
+    require_plain(rows, {f"replay.{name}": text}, written=lambda one: exact(one, numbers))
     try:
-        value = F.expr(exact(text, numbers_in(rows)))
+        value = F.expr(exact(text, numbers))
         rows.select(value)
     except AnalysisException as error:
         shown = ", ".join(sorted(set(rows.columns) - set(HIDDEN))[:40])

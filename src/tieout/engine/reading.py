@@ -19,7 +19,7 @@ from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence,
 from tieout.engine.known_contents import SHOWING, unsaid_contents
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
-from tieout.engine.session import WHOLE_FILES, suited_to
+from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import (
     Conformed,
@@ -109,7 +109,7 @@ def open_ledgers(
     Raises: what `read_evidence` raises.
     """
     wanted = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
-    for name, value in (wanted | {AS_NUMBERS: "true"} | WHOLE_FILES).items():
+    for name, value in (wanted | {AS_NUMBERS: "true"} | FOR_EVIDENCE).items():
         spark.conf.set(name, value)
     return {ledger: _opened(spark, contract, window, now, ledger) for ledger in contract.ledgers}
 

@@ -19,7 +19,23 @@ from pyspark.sql import SparkSession
 ROWS_PER_TASK: Final = 200_000
 """So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
 
+FOR_EVIDENCE: Final = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreInvalidPartitionPaths": "false",
+    "spark.sql.parquet.aggregatePushdown": "false",
+    "spark.sql.orc.aggregatePushdown": "false",
+    "spark.sql.variable.substitute": "false",
+}
+"""What every reading of evidence sets, whatever the installation's own defaults are.
+
+A file that is corrupt or gone fails the job; rows are counted, and not believed from a file's footer. An expression of
+a contract takes no `${env:…}` from the environment.
+Source: "Runtime SQL Configuration" of Spark's guide.
+"""
+
 SETTINGS: Final = {
+    **FOR_EVIDENCE,
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
@@ -41,19 +57,6 @@ A window function holds so many rows in memory, and has more on disk: what one f
 no other, and the second of two fails. Each file is read with one buffer instead of three, outside the heap.
 Spark derives no conditions from other ones: a column that is named anew doubles those that it stands in, and what makes
 one row's faults out of twenty columns has a million. Docs: Catalyst's `UnaryNode.getAllValidConstraints`.
-"""
-
-WHOLE_FILES: Final = {
-    "spark.sql.files.ignoreCorruptFiles": "false",
-    "spark.sql.files.ignoreMissingFiles": "false",
-    "spark.sql.files.ignoreInvalidPartitionPaths": "false",
-    "spark.sql.parquet.aggregatePushdown": "false",
-    "spark.sql.orc.aggregatePushdown": "false",
-}
-"""What every reading of evidence sets, whatever the installation's own defaults are.
-
-A file that is corrupt or gone fails the job; rows are counted, and not believed from a file's footer.
-Source: "Runtime SQL Configuration" of Spark's guide.
 """
 
 _LOCAL: Final = {

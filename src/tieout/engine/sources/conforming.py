@@ -46,6 +46,7 @@ from tieout.engine.ledger import (
 )
 from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, strict
+from tieout.engine.sources.expressions import require_plain
 from tieout.engine.sources.json_numbers import MARKED, NUMBERS, bounded_times, exact_fields, rewritten
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
@@ -231,6 +232,7 @@ def _with_values(
 ) -> DataFrame:
     """Return the hidden columns, whether a row belongs to the ledger, and the value of each mapped column."""
     place, numbers = f"ledgers.{ledger}", numbers_in(source)
+    require_plain(source, spec.named_expressions(place), written=lambda text: exact(text, numbers))
     belongs, doubt = F.lit(True), F.lit(None).cast(StringType())
     if spec.where is not None and names:
         belongs = _expression(source, spec.where, f"{place}.where", names, numbers)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from tieout.contracts import Contract, CoverageSpec, LedgerSpec
+from tieout.contracts.expressions import is_moment, with_moment
 from tieout.contracts.times import format_time, parse_time
 from tieout.encodings import opened
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
@@ -22,12 +23,12 @@ from tieout.engine.keys import SESSION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.conforming import reason_of
+from tieout.engine.sources.expressions import require_plain
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
 LATEST_AHEAD: Final = timedelta(days=1)
 """How far ahead of the run's own clock a time may be before it is no time either."""
-_NOW: Final = re.compile(r"\b(?:now|current_timestamp)\s*\(\s*\)", re.IGNORECASE)
 _SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
     Ledger.PRODUCED: SESSION,
     Ledger.DELIVERED: ("consumer_group", "consumer_id"),
@@ -131,9 +132,9 @@ def _stated(
         return parse_time(text), ()
     except ValueError:
         pass
-    if _NOW.fullmatch(text.strip()):
+    if is_moment(text):
         return read_at, ()
-    aggregate = _NOW.sub(f"TIMESTAMP '{format_time(read_at)}'", text)
+    aggregate = with_moment(text, f"TIMESTAMP '{format_time(read_at)}'")
     if not _asks_rows(text, ledger):
         return _only_time(rows.sparkSession.range(1), ledger, aggregate), ()
     until, notes = _lowest_watermark(rows, ledger, spec.producers, aggregate, read_at)
@@ -181,6 +182,7 @@ def _lowest_watermark(
 def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregate: str) -> DataFrame:
     """Return the aggregate as a time, for each value of the keys."""
     place = f"ledgers.{ledger}.coverage.complete_until"
+    require_plain(rows, {place: aggregate})
     try:
         raw = rows.groupBy(*keys).agg(F.expr(aggregate).alias("raw"))
     except AnalysisException as error:

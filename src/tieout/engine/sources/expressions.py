@@ -1,0 +1,132 @@
+"""What Spark makes of a contract's expressions, looked at before any of them is worked out.
+
+Each is parsed first, and only then analysed, since to analyse a query inside it would open the files that it names.
+What the names do not show, the analysed plan does: what is not deterministic, and what stands for the session's own
+values. Through Spark Connect neither is at hand; there the contract's own rules look at the text alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tieout.contracts.expressions import REFUSED, SUBQUERY, refusal, refused, told
+from tieout.errors import SourceError
+
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
+_COMPUTED_NAME: Final = "ExpressionWithUnresolvedIdentifier"
+_OF_THE_SESSION: Final = {
+    "CallMethodViaReflection": "reflect",
+    "TryReflect": "try_reflect",
+    "AesEncrypt": "aes_encrypt",
+    "CurrentCatalog": "current_catalog",
+    "CurrentDatabase": "current_database",
+    "CurrentDate": "current_date",
+    "CurrentTime": "current_time",
+    "CurrentTimeZone": "current_timezone",
+    "CurrentTimestamp": "current_timestamp",
+    "CurrentUser": "current_user",
+    "LocalTimestamp": "localtimestamp",
+    "Now": "now",
+    "SparkVersion": "version",
+    "VariableReference": "a variable of the session",
+}
+"""Expressions that Spark calls deterministic, and that give another value in another run or to another user."""
+_CHANGING: Final = "a function that gives another value each time"
+
+
+def require_plain(
+    source: DataFrame, expressions: Mapping[str, str], *, written: Callable[[str], str] = str
+) -> None:
+    """Refuse expressions, each by its place in the contract, that are more than ones over a row's columns.
+
+    `written` gives an expression as Spark is given it. What does not parse or analyse is left to who says why.
+
+    Raises:
+        SourceError: naming the place, what it uses and why that is refused.
+    """
+    own = {f"`{name}`" for name in source.columns} | set(source.columns)
+    made = {place: text for place, text in expressions.items() if text.strip() not in own}
+    for place, text in made.items():
+        found = refused(text) or next(_refused_in(_parsed(source.sparkSession, text)), None)
+        if found is not None:
+            raise SourceError(f"{place}: {refusal(found)}")
+    if made and _is_classic(source.sparkSession):
+        _require_plain_plan(source, {place: written(text) for place, text in made.items()})
+
+
+def _require_plain_plan(source: DataFrame, expressions: Mapping[str, str]) -> None:
+    """Refuse expressions by the plan that Spark's analyser makes of them over the source's columns.
+
+    Raises: what `require_plain` raises.
+    """
+    try:
+        if _refused_by_plan(source, list(expressions.values())) is None:
+            return
+    except (PySparkException, Py4JJavaError):
+        pass  # one of them does not analyse: each is looked at by itself
+    for place, text in expressions.items():
+        try:
+            found = _refused_by_plan(source, [text])
+        except (PySparkException, Py4JJavaError):
+            continue
+        if found is not None:
+            raise SourceError(f"{place}: {refusal(found)}")
+
+
+def _is_classic(spark: SparkSession) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def _parsed(spark: SparkSession, text: str) -> Any:
+    """Return Spark's own tree of the expression, not analysed; nothing of what is none."""
+    if not _is_classic(spark):
+        return []
+    session: Any = spark._jsparkSession
+    try:
+        return json.loads(session.sessionState().sqlParser().parseExpression(text).toJSON())
+    except (PySparkException, Py4JJavaError):
+        return []
+
+
+def _refused_in(tree: Any) -> Iterator[str]:
+    for node in _nodes(tree):
+        name = str(node["class"])
+        if name.endswith(f".{_COMPUTED_NAME}"):
+            yield told("identifier")
+        elif not name.startswith(_EXPRESSIONS) and ".catalyst.plans." in name:
+            yield SUBQUERY
+        elif name.endswith(".UnresolvedFunction"):
+            function = str(node.get("nameParts", "")).strip("[]").rpartition(", ")[2].lower()
+            if function in REFUSED:
+                yield told(function)
+
+
+def _refused_by_plan(source: DataFrame, texts: list[str]) -> str | None:
+    """Return what the plan of these expressions over no rows has that is refused."""
+    spark: Any = source.sparkSession._jsparkSession
+    jvm: Any = source.sparkSession._jvm
+    empty = spark.createDataFrame(jvm.java.util.ArrayList(), source._jdf.schema())
+    plan = DataFrame(empty, source.sparkSession).selectExpr(*texts)._jdf.queryExecution().analyzed()
+    for node in _nodes(json.loads(plan.toJSON())):
+        name = str(node["class"]).rpartition(".")[2]
+        if name in _OF_THE_SESSION:
+            return told(_OF_THE_SESSION[name])
+    return None if plan.deterministic() else _CHANGING
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Give every node of a tree as Spark prints it as JSON, those of trees within it included."""
+    if isinstance(tree, list):
+        for one in tree:
+            yield from _nodes(one)
+    elif isinstance(tree, dict):
+        if "class" in tree:
+            yield tree
+        for value in tree.values():
+            yield from _nodes(value)

@@ -1,0 +1,167 @@
+"""Expressions of contracts: what reads, runs or guesses more than a row says is refused before it is worked out."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import contract_of, evidence_of, jsonl, rows_of
+
+from tieout.contracts.expressions import refused
+from tieout.engine.session import set_to
+from tieout.engine.sources import expressions
+from tieout.engine.sources.expressions import require_plain
+from tieout.errors import SourceError
+
+ATTACKS = {
+    "reflect('java.lang.System', 'getProperty', 'user.dir')": "reflect: it runs Java code",
+    "java_method('java.lang.Runtime', 'getRuntime')": "java_method: it runs Java code",
+    "`Reflect` ('java.lang.System', 'lineSeparator')": "reflect: it runs Java code",
+    "try_reflect('java.lang.System', 'getenv', 'HOME')": "try_reflect: it runs Java code",
+    "transform(array(id), x -> concat(x, reflect('java.lang.System', 'getenv', 'HOME')))": "reflect: it runs",
+    "(select first(value) from text.`/etc/passwd`)": "a query inside it: it reads what",
+    "(SELECT max(value) FROM csv.`/etc/hostname`)": "a query inside it: it reads what",
+    "exists(select 1)": "a query inside it",
+    "id in (select max(id) from t)": "a query inside it",
+    "concat(id, (from text.`/etc/passwd` |> select value))": "a query inside it",
+    "(select * from read_files('/etc/passwd'))": "a query inside it",
+    "identifier('i' || 'd')": "identifier: what it names is computed",
+    "from_protobuf(id, 'M', '/etc/passwd')": "from_protobuf: it reads",
+    "rand()": "rand: it gives another value",
+    "concat(id, uuid())": "uuid: it gives another value",
+    "shuffle(array(id))[0]": "shuffle: it gives another value",
+    "randstr(3)": "randstr: it gives another value",
+    "monotonically_increasing_id()": "monotonically_increasing_id: its value depends on how Spark divides",
+    "input_file_name()": "input_file_name: its value depends",
+    "spark_partition_id()": "spark_partition_id: its value depends",
+    "current_timestamp()": "current_timestamp: its value depends on when",
+    "current_timestamp": "current_timestamp: its value depends on when",
+    "now()": "now: its value depends on when",
+    "unix_timestamp()": "its value depends on when",
+    "current_user()": "current_user: its value depends on when, where and as whom",
+    "current_database()": "current_database: its value",
+    "explode(array(id))": "explode: it leaves out rows",
+}
+BY_PLAN = {
+    "current_date": "current_date: its value",
+    "unix_timestamp()": "current_timestamp: its value",
+    "session.hidden": "a variable of the session: its value",
+    "hidden": "a variable of the session: its value",
+}
+HARMLESS = (
+    "sha2(concat(id, 'rand() reflect(x) (select 1)'), 256)",
+    "`uuid`",
+    "concat(`uuid`, user, version)",
+    "case when id = 'now' then 'today' end",
+    "to_json(struct(*))",
+    "get_json_object(id, '$.select')",
+    "transform(array(id), x -> upper(x))[0]",
+    "id -- select rand() from it",
+    "/* uuid() */ id",
+    r"r'\\d' || id",
+    "timestamp '2026-11-20 10:00:00Z'",
+    "unix_timestamp(id)",
+    "explode_outer(array(id))",
+)
+COLUMNS = ("id", "uuid", "user", "version")
+
+
+@pytest.mark.parametrize(("text", "reason"), ATTACKS.items())
+def test_a_contract_that_asks_for_more_than_its_rows_is_none(text: str, reason: str) -> None:
+    """Seen in its text alone, so `tieout check` says so without Spark, and a run through Spark Connect as well."""
+    found = refused(text)
+
+    assert found is not None
+    assert reason in found
+    for spec in (
+        {"columns": {"message_id": text}},
+        {"where": text},
+        {"coverage": {"complete_until": f"max({text})"}},
+    ):
+        if spec.get("coverage") and ("now()" in text or "current_timestamp()" in text):
+            continue  # a coverage may name the moment at which the source is read
+        with pytest.raises(
+            ValidationError, match=r"ledgers\.produced\..*expected an expression over the columns of one row"
+        ):
+            contract_of(Path(), {"produced": {"source": jsonl("a.jsonl"), **spec}})
+
+
+@pytest.mark.parametrize(("text", "reason"), (ATTACKS | BY_PLAN).items())
+def test_spark_is_asked_what_an_expression_is(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    """Whatever its text hides: its parsed form and the analysed plan show the same, each before anything is run."""
+    source = spark.createDataFrame([("a", "b", "c", "d")], COLUMNS)
+    spark.sql("DECLARE OR REPLACE VARIABLE hidden STRING DEFAULT 'x'")
+    monkeypatch.setattr(expressions, "refused", lambda _text: None)
+
+    with pytest.raises(
+        SourceError, match=r"^ledgers\.produced\.where: expected an expression over the columns"
+    ) as raised:
+        require_plain(source, {"ledgers.produced.columns.x": "upper(id)", "ledgers.produced.where": text})
+
+    assert str(raised.value).count("found") == 1
+    if text in BY_PLAN or "unix" not in text:
+        assert (BY_PLAN.get(text) or reason) in str(raised.value)
+
+
+def test_a_file_that_a_query_names_is_not_opened(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To analyse a query is to open its files: a FIFO would stop the run, an address would be asked."""
+    os.mkfifo(tmp_path / "waits.csv")
+    query = "(select max(_c0) from csv.`FILE`) = 1"
+    monkeypatch.setattr(expressions, "refused", lambda _text: None)
+
+    with pytest.raises(SourceError, match="a query inside it"):
+        require_plain(spark.range(1), {"where": query.replace("FILE", str(tmp_path / "waits.csv"))})
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_alike_is_no_attack(spark: SparkSession, text: str) -> None:
+    """Names in texts and comments, and columns that are called like functions."""
+    source = spark.createDataFrame([("a", "b", "c", "d")], COLUMNS)
+
+    require_plain(source, {"ledgers.produced.where": text})
+    assert len(source.selectExpr(text).columns) == 1
+
+
+def test_no_variable_of_the_environment_is_put_into_an_expression(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would replace `${env:…}` in any SQL, wherever the session's default says so."""
+    (tmp_path / "p.jsonl").write_text(json.dumps({"message_id": "1"}))
+
+    with set_to(spark, {"spark.sql.variable.substitute": "true"}):
+        found = evidence_of(
+            spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns={"payload_hash": "'${env:HOME}'"}
+        )
+
+    assert rows_of(found, "payload_hash") == [("${env:HOME}",)]
+
+
+def test_a_coverage_may_name_the_moment_of_reading_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """`now()` there is when the source was read, which the run notes; any other form of it is Spark's own clock."""
+    (tmp_path / "p.jsonl").write_text(json.dumps({"message_id": "1", "attempted_at": "2026-11-20T10:05:00Z"}))
+
+    found = evidence_of(
+        spark,
+        tmp_path,
+        "produced",
+        source=jsonl("p.jsonl"),
+        coverage={"complete_until": "least(max(attempted_at), now() - interval 1 hour)"},
+    )
+
+    assert found.coverage.complete_until is not None
+    with pytest.raises(ValidationError, match="current_timestamp: its value depends"):
+        evidence_of(
+            spark,
+            tmp_path,
+            "produced",
+            source=jsonl("p.jsonl"),
+            coverage={"complete_until": "current_timestamp"},
+        )
