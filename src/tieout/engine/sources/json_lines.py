@@ -239,7 +239,7 @@ def _is_one(objects: Column, text: str, options: Mapping[str, str]) -> Column:
     """
     line = F.col(text)
     twice = F.concat(F.lit("[["), line, F.lit("]]"))
-    arrays = F.from_json(twice, ArrayType(ArrayType(StructType())), dict(options))
+    arrays = F.from_json(twice, ArrayType(ArrayType(StructType())), {**options, "mode": "PERMISSIVE"})
     is_enclosed = ~F.contains(line, F.lit("]")) | (F.size(arrays) == 1)
     is_one = line.rlike(r"^\s*\{") & (F.size(objects) == 1) & is_enclosed
     return F.coalesce(is_one, F.lit(False))
