@@ -5,6 +5,7 @@ Standard library only, so that every layer can speak them. The definitions are i
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -268,3 +269,17 @@ OFFSET_STATES: Final[tuple[str, ...]] = (
     "compacted", "lost", "in_flight", "expired",
 )  # fmt: skip
 """What a position of the log can be in the offset balance, docs/reference/taxonomy.md, section 5, last item."""
+
+
+def missing_ranges(there: Collection[int], count: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of each stretch of numbers from 0 to below `count` that are not there.
+
+    How many they are has no part in how long that takes.
+
+    >>> list(missing_ranges({1, 2, 5}, 10**12))
+    [(0, 0), (3, 4), (6, 999999999999)]
+    """
+    known = sorted(number for number in set(there) if number < count)
+    for before, following in pairwise([-1, *known, count]):
+        if following > before + 1:
+            yield before + 1, following - 1

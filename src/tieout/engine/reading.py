@@ -37,6 +37,7 @@ from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.nanoseconds import AS_NUMBERS
 from tieout.engine.sources.source import (
     BLOCK,
+    COUNT,
     FAULT,
     FILE,
     ROW,
@@ -338,7 +339,11 @@ def _counted(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str, 
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
     for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):
         counted |= {f"{of}_{name}": is_good & condition for name, condition in conditions.items()}
-    return {name: F.count_if(condition) for name, condition in counted.items()}
+    counts = {name: F.count_if(condition) for name, condition in counted.items()}
+    if COUNT not in names:
+        return counts
+    unread = F.sum(F.when(~is_good, F.coalesce(COUNT, F.lit(1))))
+    return {**counts, "unparsed": F.coalesce(unread, F.lit(0))}
 
 
 def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -355,7 +360,7 @@ def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, 
     first = (
         rows.where(F.col(FAULT).isNotNull())
         .orderBy(FILE, BLOCK, ROW)
-        .select(FILE, TEXT, FAULT)
+        .select(FILE, TEXT, FAULT, COUNT if COUNT in rows.columns else F.lit(1).alias(COUNT))
         .limit(_NAMED_ROWS)
         .collect()
     )
@@ -365,8 +370,10 @@ def _named_faults(rows: DataFrame, base_dir: Path, unparsed: int) -> tuple[str, 
     for place, row in enumerate(first):
         file = "" if row[FILE] is None else f"{name_of(local_path(row[FILE]), base_dir)}: "
         number = numbers.get(place)
-        named.append(f"{file.removesuffix(': ')}:{number}: {row[FAULT]}" if number else f"{file}{row[FAULT]}")
-    more = unparsed - len(named)
+        several = f" ({row[COUNT]} records)" if (row[COUNT] or 1) > 1 else ""
+        told = f"{row[FAULT]}{several}"
+        named.append(f"{file.removesuffix(': ')}:{number}: {told}" if number else f"{file}{told}")
+    more = unparsed - sum(row[COUNT] or 1 for row in first)
     return (*named, *((f"{more} more rows could not be read",) if more else ()))
 
 

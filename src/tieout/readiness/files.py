@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tieout.contracts import Contract, FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
-from tieout.model import SMALL_BYTES
+from tieout.model import SMALL_BYTES, missing_ranges
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SET_ASIDE: Final = ("_", ".")
@@ -81,8 +81,9 @@ def _has_file(path: Path) -> bool:
 def _missing_partitions(source: KafkaSegmentsSource, found: Sequence[Path]) -> Iterator[str]:
     """Yield which partitions' folders are not there, where the contract says how many there are."""
     folders = [folder for path in found if path.is_dir() for folder in (path, *path.iterdir())]
-    pattern = re.compile(rf"{re.escape(source.topic)}-(\d+)")
+    pattern = re.compile(rf"{re.escape(source.topic)}-(\d{1, 10})")
     numbers = {int(match[1]) for folder in folders if (match := pattern.fullmatch(folder.name))}
-    missing = sorted(set(range(source.partitions or 0)) - numbers)
+    missing = list(missing_ranges(numbers, source.partitions or 0))
     if numbers and missing:
-        yield f"no folder of {source.topic}'s partition {', '.join(map(str, missing))}"
+        shown = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in missing)
+        yield f"no folder of {source.topic}'s partition {shown}"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.kafka_batches import batch, record
 
 from tieout.engine.evidence import Evidence
 from tieout.engine.sources import kafka_log
@@ -169,6 +170,38 @@ def test_a_partition_that_is_not_there_is_missed(spark: SparkSession, copy: Path
     missed = [note.split(":")[0] for note in found.coverage.notes if "is not behind the path" in note]
     assert missed == ["payments-0", "payments-2", "payments-4"]
     assert not found.coverage.is_within_tolerance
+
+
+def test_partitions_that_are_not_there_are_told_in_stretches(spark: SparkSession, copy: Path) -> None:
+    """A folder may have any number, and a contract may ask for as many: each is counted, and none has a line."""
+    (copy / "log" / "payments-0").rename(copy / "log" / "payments-2000000000")
+
+    found = _evidence(spark, copy, partitions=2_147_483_647)
+
+    missed = [note for note in found.coverage.notes if "not behind the path" in note]
+    assert missed == [
+        "payments-0: the log of this partition is not behind the path",
+        "payments-2 to payments-1999999999: the logs of these are not behind the path",
+        "payments-2000000001 to payments-2147483646: the logs of these are not behind the path",
+    ]
+    assert found.coverage.unparsed == 2_147_483_645
+
+
+def test_unreadable_records_are_counted_and_have_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    """A batch says how many records it has, and is one row where they do not decode."""
+    (tmp_path / "log" / "payments-0").mkdir(parents=True)
+    content = batch([record(b"a")]) + batch(
+        [record(b"b")], base_offset=1, count=2**31 - 1, last_delta=2**31 - 1
+    )
+    (tmp_path / "log" / "payments-0" / f"{0:020}.log").write_bytes(content)
+
+    found = evidence_of(spark, tmp_path, "log", source=_source(), tolerance={"unparsed_ratio": 0.9})
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 2**31 - 1)
+    assert not found.coverage.is_within_tolerance
+    (note,) = [note for note in found.coverage.notes if "do not decode" in note]
+    assert note.endswith("(2147483647 records)")
+    assert not any("more rows could not be read" in note for note in found.coverage.notes)
 
 
 def test_an_older_record_format_is_refused_by_name(spark: SparkSession, copy: Path) -> None:

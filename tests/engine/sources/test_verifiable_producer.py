@@ -180,7 +180,17 @@ def test_absurd_gap_is_not_filled(spark: SparkSession, tmp_path: Path) -> None:
 
     assert found.coverage.rows == 2
     assert not found.coverage.is_within_tolerance
-    assert any("a gap of 1234567889 values" in note for note in found.coverage.notes)
+    assert any("gaps of 1234567889 values" in note for note in found.coverage.notes)
+
+
+def test_many_gaps_are_no_more_believed_than_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Each may be small, and together they are more sends than any line tells of."""
+    _write(tmp_path / "a.out", [_success(str(number * 900_000)) for number in range(9)])
+
+    found = _evidence(spark, tmp_path)
+
+    assert found.coverage.rows == 9
+    assert not found.coverage.is_within_tolerance
 
 
 def test_contract_names_producer_and_session(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tieout.contracts.scalars import ConnectionName, Model, Moment, Text
 from tieout.contracts.sources.files import Paths
 
 CleanupPolicy = Literal["delete", "compact", "compact,delete"]
-PartitionCount = Annotated[int, Field(ge=1)]
+PartitionCount = Annotated[int, Field(ge=1, lt=1 << 31)]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"

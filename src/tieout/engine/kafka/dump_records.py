@@ -22,9 +22,9 @@ from typing import Final
 from tieout.engine.kafka.records import Batch, Record
 from tieout.engine.limits import EXPECTED_TIME, LARGEST_INT, is_time, number_in
 
-_BEGIN: Final = re.compile(r"^\s*\|?\s*(?=offset: \d)")
+_BEGIN: Final = re.compile(r"^\s*+\|?+\s*+(?=offset: \d)")
 _TODAY: Final = re.compile(
-    r"^\s*\|?\s*offset: (?P<offset>\d{1,18}) (?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d{1,18}) "
+    r"^\s*+\|?+\s*+offset: (?P<offset>\d{1,18}) (?P<kind>CreateTime|LogAppendTime): (?P<time>-?\d{1,18}) "
     r"key[sS]ize: (?P<key>-?\d{1,9}) value[sS]ize: (?P<value>-?\d{1,9}) sequence: (?P<sequence>-?\d{1,9}) "
     r"headerKeys: \[.*?\](?:\s+(?P<rest>.*))?$"
 )

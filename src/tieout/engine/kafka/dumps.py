@@ -34,12 +34,12 @@ from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
 
-_SECTION: Final = re.compile(r"^\s*Dumping (?P<path>.*?)\s*$")
+_SECTION: Final = re.compile(r"^\s*+Dumping (?P<path>.*)")
 _SEGMENT: Final = re.compile(r"(?:^|[/\\])(?P<topic>[A-Za-z0-9._-]+)-(?P<partition>\d+)[/\\]\d{20}\.log$")
 _NAMELESS: Final = re.compile(r"(?:^|[/\\])\d{20}\.log$")
 """A segment that was dumped from within its folder, or outside of it."""
 _BATCH: Final = re.compile(r"^\s*baseOffset: ")
-_LIKE_A_RECORD: Final = re.compile(r"^\s*\|?\s*offset: \d")
+_LIKE_A_RECORD: Final = re.compile(r"^\s*+\|?+\s*+offset: \d")
 _SET: Final = re.compile(r"^\s*offset: (?P<last>\d+) position: \d+ .*\bsize: \d+ magic: [01] ")
 """The line of a set of messages, as a batch was before Kafka 0.11."""
 _PASSED_OVER: Final = re.compile(
@@ -47,9 +47,9 @@ _PASSED_OVER: Final = re.compile(
     r"Found (timestamp mismatch|out of order timestamp) in :|The following indexed offsets are not found|"
     r"Indexed offset: |\S+ passed sanity check\.|\S+ is empty\.|Ignoring unknown file |\s|$)"
 )
-_INVALID: Final = re.compile(r"^\s*(?P<found>Found \d+ invalid bytes at the end of .*?)\s*$")
+_INVALID: Final = re.compile(r"^\s*+(?P<found>Found \d+ invalid bytes at the end of .*)")
 _CONTENT: Final = re.compile(r"^\s*(key|payload): ")
-_FIELD: Final = re.compile(r"(\w+): (\S+)")
+_FIELD: Final = re.compile(r"\b(\w++): (\S+)")
 _NEEDED: Final = frozenset(
     {
         "baseOffset",
@@ -173,9 +173,9 @@ def outline_of(lines: Iterable[str]) -> Outline:
         begins = _begins(line, record)
         section = None if begins or record is not None else _SECTION.match(line)
         if section:
-            place = _place_in(section["path"])
+            place = _place_in(section["path"].rstrip())
             places |= {place} if place else set()
-            is_nameless = place is None and _NAMELESS.search(section["path"]) is not None
+            is_nameless = place is None and _NAMELESS.search(section["path"].rstrip()) is not None
         has_unplaced = has_unplaced or (is_nameless and begins)
         bare += record is not None and record.is_bare and not record.is_keyless_tombstone
         noise += record is None and not begins and is_noise(line)
@@ -197,8 +197,9 @@ def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterat
             yield from batch.entries() if batch else ()
             batch = None
         if section:
-            is_nameless = _NAMELESS.search(section["path"]) is not None
-            current = _place_in(section["path"]) or (default if is_nameless else None)
+            path = section["path"].rstrip()
+            is_nameless = _NAMELESS.search(path) is not None
+            current = _place_in(path) or (default if is_nameless else None)
         elif current != place or _is_passed_over(line, batch):
             continue
         elif begins:
@@ -312,7 +313,7 @@ def _unlike(line: str) -> str:
     """Return what a line is that is not a record's from its beginning to its end."""
     invalid = _INVALID.match(line)
     if invalid is not None:
-        return f"{invalid['found']}: a batch that is cut off, or a stretch that is none"
+        return f"{invalid['found'].rstrip()}: a batch that is cut off, or a stretch that is none"
     if is_cutting(line):
         return "the command leaves out a part of the dump; print all of it"
     return CUT if _LIKE_A_RECORD.match(line) else _STRAY

@@ -32,6 +32,8 @@ _NONE: Final = frozenset({"-", "-1", "unknown", "none", "null", "n/a", "<none>"}
 _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _LONGEST_GROUP: Final = 10
 """How many words a group's name may have."""
+_LONGEST_LINE: Final = 4096
+_TOO_LONG: Final = f"expected a line of at most {_LONGEST_LINE} characters, found {{}}; print the table again"
 _TORN: Final = (
     "expected a row of the table, with a cell for each column of its header, found {}; paste it whole"
 )
@@ -102,7 +104,9 @@ def tables_of(lines: Iterable[str], group: str) -> GroupTables:
     """
     reader = _Reader(group)
     for number, line in enumerate(lines):
-        if line.strip():
+        if len(line) > _LONGEST_LINE:
+            reader.refuse(number, _TOO_LONG.format(len(line)))
+        elif line.strip():
             reader.take(number, cleaned(line))
     return reader.found()
 
@@ -122,6 +126,10 @@ class _Reader:
         self._passed: list[int] = []
         self._idle = 0
         self._is_rebalancing = False
+
+    def refuse(self, number: int, reason: str) -> None:
+        """Note a line of which nobody knows whether it concerns the group."""
+        self._faults.append((number, reason))
 
     def take(self, number: int, line: str) -> None:
         """Take the next line."""

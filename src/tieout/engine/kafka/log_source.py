@@ -37,7 +37,7 @@ _RECORD_SCHEMA: Final = (
     "transaction_state string, is_control boolean, key binary, value binary, "
     "headers array<struct<key: string, value: binary>>, content string, "
     "log_start_offset bigint, last_stable_offset bigint, end_offset bigint, "
-    "file string, text string, place bigint, fault string"
+    "file string, text string, place bigint, fault string, fault_count bigint"
 )
 
 
@@ -142,6 +142,7 @@ def _record_rows(piece: Piece) -> Iterator[tuple[Any, ...]]:
             row.text,
             row.place,
             row.fault,
+            row.count,
         )
 
 

@@ -29,13 +29,17 @@ _CUTTING: Final = re.compile(r"\|\s*(?:head|tail|e?grep|sed|awk|less|more)\b|--(
 """What leaves lines of the output out: a command with it is evidence, of what is not there."""
 
 
+_LONGEST: Final = 1024
+"""Longer lines no shell prompts with, and looking for one in them would take ever longer."""
+
+
 def is_noise(line: str) -> bool:
     """Return whether the line is such a one.
 
     >>> is_noise("SLF4J: Class path contains multiple SLF4J bindings."), is_noise("[2026-11-20 10:00:00,1] ERROR x")
     (True, False)
     """
-    return _NOISE.match(line) is not None and not is_cutting(line)
+    return _is_like_noise(line) and not is_cutting(line)
 
 
 def is_cutting(line: str) -> bool:
@@ -44,4 +48,8 @@ def is_cutting(line: str) -> bool:
     >>> is_cutting("$ kafka-dump-log --files 0.log | head"), is_cutting("$ kafka-dump-log --files 0.log | tee dump.txt")
     (True, False)
     """
-    return _NOISE.match(line) is not None and _CUTTING.search(line) is not None
+    return _is_like_noise(line) and _CUTTING.search(line) is not None
+
+
+def _is_like_noise(line: str) -> bool:
+    return len(line) <= _LONGEST and _NOISE.match(line) is not None

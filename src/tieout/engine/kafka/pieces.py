@@ -184,7 +184,10 @@ def _digest(piece: Piece) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record with what its batch and its transaction say of it, or a stretch that is none, and why."""
+    """One record with what its batch and its transaction say of it, or a stretch that is none, and why.
+
+    `count` is how many records a stretch stands for.
+    """
 
     place: int
     batch: Batch | None = None
@@ -192,12 +195,13 @@ class Row:
     state: str | None = None
     fault: str | None = None
     text: str | None = None
+    count: int = 1
 
 
 def rows_of(piece: Piece) -> Iterator[Row]:
     """Yield the piece's records from the log's start on, torn tails and malformed lines; other damage is in its survey.
 
-    A segment that the broker deleted since it was looked through is a faulty row for each record that it held.
+    A segment that the broker deleted since it was looked through is a faulty row that counts the records that it held.
     """
     try:
         states = States(_markers(piece), dict(piece.fates))
@@ -206,7 +210,7 @@ def rows_of(piece: Piece) -> Iterator[Row]:
                 yield from _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states)
     except (OSError, LogError) as error:
         reason = f"cannot be read any more: {error.strerror if isinstance(error, OSError) else error}"
-        yield from (Row(place, fault=reason) for place in range(max(1, piece.records)))
+        yield Row(0, fault=reason, count=max(1, piece.records))
     if piece.states_bounds:
         yield Row(piece.size)
 
@@ -236,7 +240,7 @@ def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
                     Row(batch.place, batch, record, state) if fault is None else Row(batch.place, fault=fault)
                 )
     except LogError as error:
-        yield from (Row(batch.place, fault=str(error)) for _ in range(max(1, batch.count)))
+        yield Row(batch.place, fault=str(error), count=max(1, batch.count))
 
 
 def _fault_of(record: Record) -> str | None:

@@ -27,6 +27,9 @@ _CHECKED_FROM: Final = 9
 """The checksum covers what follows it, counted from behind the prefix."""
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _LARGEST_SEQUENCE: Final = 0x7FFFFFFF
+_LARGEST_SHIFT: Final = 63
+"""Seven bits a byte: a number of 64 bits has ten bytes (Kafka documentation, "Message Format", varlong)."""
+_LEAST_HEADER_BYTES: Final = 2
 _ZEROS: Final = bytes(1 << 16)
 _UNWRITTEN: Final = 16
 """How many zeros at its end say that a batch was not written to it: more than a record leaves there by itself."""
@@ -209,17 +212,34 @@ class _Reader:
             LogError: where the record is not as long as it says.
         """
         length = self._varint()
-        end = self._position + length
+        end = self._position + self._within(length)
         self._position += 1
         delta_ms, delta, key, value = self._varint(), self._varint(), self._bytes(), self._bytes()
-        headers = tuple(((self._bytes() or b"").decode(), self._bytes()) for _ in range(self._varint()))
+        headers = tuple(((self._bytes() or b"").decode(), self._bytes()) for _ in range(self._header_count()))
         if self._position != end or end > len(self._data):
             raise LogError(f"a record of {length} bytes ends {self._position - end} bytes behind its end")
         return delta_ms, delta, key, value, headers
 
+    def _header_count(self) -> int:
+        """Return how many headers follow, each of which takes two bytes at least."""
+        return self._within(self._varint(), _LEAST_HEADER_BYTES)
+
+    def _within(self, number: int, each: int = 1) -> int:
+        """Return the number of things of so many bytes each, where there is room for them."""
+        left = len(self._data) - self._position
+        if not 0 <= number * each <= left:
+            raise LogError(
+                f"expected {left} bytes to hold what follows, found a length or number of {number}"
+            )
+        return number
+
     def _varint(self) -> int:
         data, position, result, shift = self._data, self._position, 0, 0
         while True:
+            if shift > _LARGEST_SHIFT:
+                raise LogError(
+                    f"expected a number of at most 10 bytes at byte {self._position}, found a longer one"
+                )
             byte = data[position]
             position += 1
             result |= (byte & 0x7F) << shift
@@ -234,5 +254,5 @@ class _Reader:
         if length < 0:
             return None
         start = self._position
-        self._position += length
+        self._position += self._within(length)
         return self._data[start : self._position]

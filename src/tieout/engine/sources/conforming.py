@@ -48,7 +48,7 @@ from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, strict
 from tieout.engine.sources.expressions import require_plain
 from tieout.engine.sources.json_numbers import MARKED, NUMBERS, bounded_times, exact_fields, rewritten
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
+from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -159,9 +159,11 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
         SourceError: where an expression of the contract is no SQL or names what is not there.
     """
     schema = SCHEMAS[ledger]
-    names = [name for name in source.columns if name not in (*HIDDEN, LACKS) and not name.startswith(MARKED)]
+    names = [
+        name for name in source.columns if name not in (*HIDDEN, COUNT, LACKS) and not name.startswith(MARKED)
+    ]
     mapping = _mapping(schema, spec.columns, names)
-    lacks = LACKS in source.columns
+    lacks, more = LACKS in source.columns, [name for name in (COUNT, LACKS) if name in source.columns]
     with lenient(source.sparkSession):
         computed = [text for text in (*mapping.values(), spec.where or "") if not _is_path(text)]
         shielded = _with_known_times(source, {name for text in computed for name in _heads(text)})
@@ -173,7 +175,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
         rows = (
             valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
             .select("*", *(_value_of(types, field) for field in schema.fields))
-            .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *([LACKS] if lacks else []))
+            .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *more)
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
     notes = tuple(_notes(types, schema))
@@ -245,7 +247,7 @@ def _with_values(
         values.append(value.alias(_VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
-    kept = [F.col(name) for name in (*HIDDEN, LACKS) if name != FAULT and name in source.columns]
+    kept = [F.col(name) for name in (*HIDDEN, COUNT, LACKS) if name != FAULT and name in source.columns]
     fault = F.coalesce(F.col(FAULT), doubt, *failures)
     return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values)
 

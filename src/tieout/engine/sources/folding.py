@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT
+from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT
 
 _BEST_FIRST: Final = ("acked", "unknown", "failed")
 """Of several answers to one attempt the first one here counts, as of several attempts of one message."""
@@ -35,7 +35,7 @@ def folded(rows: DataFrame, by: Sequence[str]) -> DataFrame:
     are not of one attempt. A row with a fault, or with a null in `by`, stays as it is.
     """
     is_whole = reduce(Column.__and__, [F.col(name).isNotNull() for name in by], F.col(FAULT).isNull())
-    hidden = (FAULT, FILE, TEXT, BLOCK, ROW)
+    hidden = (FAULT, FILE, TEXT, BLOCK, ROW, COUNT)
     columns = [name for name in rows.columns if name not in (*by, *hidden)]
     gathered = (
         rows.where(is_whole)
@@ -50,7 +50,7 @@ def folded(rows: DataFrame, by: Sequence[str]) -> DataFrame:
     one_each = gathered.select(
         *by, *[_value_of(name) for name in columns], conflict.alias(FAULT), FILE, text, BLOCK, ROW
     )
-    return rows.where(~is_whole).unionByName(one_each).select(*rows.columns)
+    return rows.where(~is_whole).unionByName(one_each, allowMissingColumns=True).select(*rows.columns)
 
 
 def _range_of(name: str) -> tuple[Column, Column]:

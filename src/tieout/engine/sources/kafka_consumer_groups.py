@@ -26,7 +26,7 @@ from tieout.engine.sources.lines import line_numbers, lines_of
 from tieout.engine.sources.share_groups import told
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, unread
 from tieout.errors import SourceError
-from tieout.model import SMALL_BYTES, Ledger
+from tieout.model import SMALL_BYTES, Ledger, missing_ranges
 
 _HELD: Final = (
     "consumer_group STRING, topic STRING, partition INT, committed_offset BIGINT, leader_epoch INT, "
@@ -132,8 +132,8 @@ def _hole(held: Sequence[Position]) -> str | None:
     numbers: dict[str, set[int]] = {}
     for one in held:
         numbers.setdefault(one.topic, set()).add(one.partition)
-    holes = ((topic, set(range(max(there))) - there) for topic, there in sorted(numbers.items()))
-    return next((f"{topic}-{min(missing)}" for topic, missing in holes if missing), None)
+    holes = ((topic, missing_ranges(there, max(there))) for topic, there in sorted(numbers.items()))
+    return next((f"{topic}-{first}" for topic, missing in holes for first, _ in missing), None)
 
 
 def _passed(found: Mapping[str, GroupTables], texts: Mapping[str, _Text], request: Request) -> Iterator[str]:

@@ -19,6 +19,7 @@ from tieout.engine.sources.kafka_log import LogSpec, for_ledger, log_reading, re
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
 
+_MOST_PARTITIONS: Final = 1000
 _COLUMNS: Final = ("key", "value")
 
 
@@ -40,7 +41,7 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
     outlines = {file: _outlined(file) for file in inputs.readable}
     pieces: dict[Place, list[Piece]] = {}
     for file, outline in outlines.items():
-        for piece in _pieces(spec, file, outline):
+        for piece in () if _wanted(spec, outline) > _MOST_PARTITIONS else _pieces(spec, file, outline):
             pieces.setdefault((piece.topic, piece.partition), []).append(piece)
     reading = log_reading(
         request,
@@ -58,6 +59,11 @@ def _outlined(file: Input) -> Outline:
         return outline_of(line.rstrip("\n") for line in lines)
 
 
+def _wanted(spec: KafkaDumpLogSource, outline: Outline) -> int:
+    """Return how many of the partitions in a dump are asked for; it is gone through once for each of them."""
+    return sum(spec.topic in (None, topic) for topic, _ in outline.places)
+
+
 def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator[Piece]:
     named = None if spec.topic is None or spec.partition is None else (spec.topic, spec.partition)
     for topic, partition in sorted(outline.places):
@@ -71,6 +77,11 @@ def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator
 def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iterator[str]:
     """Give what of the text is of no known partition."""
     for file, outline in outlines.items():
+        if (wanted := _wanted(spec, outline)) > _MOST_PARTITIONS:
+            yield (
+                f"{file.name}: expected a dump of at most {_MOST_PARTITIONS} partitions, found {wanted}; "
+                "dump them into several files"
+            )
         if outline.has_unplaced and (spec.topic is None or spec.partition is None):
             yield (
                 f"{file.name}: batches below no line `Dumping …/<topic>-<partition>/<segment>.log`: "

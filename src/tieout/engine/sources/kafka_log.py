@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,9 +15,9 @@ from tieout.engine.kafka.log_source import PIECES, RECORDS, SURVEYS, RecordSourc
 from tieout.engine.kafka.pieces import Piece, Survey, surveyed, to_option
 from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
 from tieout.engine.sources.inputs import name_of
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT, Reading, Request
 from tieout.errors import SourceError
-from tieout.model import SMALL_BYTES, Ledger
+from tieout.model import SMALL_BYTES, Ledger, missing_ranges
 
 Place = tuple[str, int]
 """A topic, and the number of a partition."""
@@ -98,11 +98,8 @@ def log_reading(
         )
         for place, group in sorted(pieces.items())
     ]
-    wrong = (
-        *faults,
-        *([] if spec.is_one_partition else _missing_partitions(pieces, spec.partitions)),
-        *(fault for log in logs for fault in log.faults),
-    )
+    missing = {} if spec.is_one_partition else dict(_missing_partitions(pieces, spec.partitions))
+    wrong = (*faults, *missing, *(fault for log in logs for fault in log.faults))
     whole = [piece for log in logs for piece in log.pieces]
     sizes = {piece.path: piece.size for piece in whole}
     return Reading(
@@ -111,7 +108,7 @@ def log_reading(
         read_at=request.now if spec.taken_at is None else spec.taken_at,
         size=sum(sizes.values()),
         digests=_digests(found.values(), request.base_dir),
-        unparsed_inputs=len(wrong),
+        unparsed_inputs=len(wrong) - len(missing) + sum(missing.values()),
         notes=(*wrong, *notes, *(note for log in logs for note in log.notes)),
         complete_until=spec.taken_at,
     )
@@ -269,20 +266,26 @@ def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
             yield f"the segment from offset {following} begins before the one before it ends, at {end}"
 
 
-def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterable[str]:
-    """Give a line for each partition whose log is not there: below the number of the contract, or the highest found.
+def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterator[tuple[str, int]]:
+    """Give a line for each stretch of partitions whose logs are not there, and how many they are.
+
+    They are those below the number of the contract, or the highest found.
 
     >>> list(_missing_partitions([("orders", 0), ("orders", 2)], None))
-    ['orders-1: the log of this partition is not behind the path']
+    [('orders-1: the log of this partition is not behind the path', 1)]
     """
     numbers: dict[str, set[int]] = {}
     for topic, partition in found:
         numbers.setdefault(topic, set()).add(partition)
     for topic, there in sorted(numbers.items()):
-        missing = sorted(set(range(max(max(there) + 1, expected or 0))) - there)
-        yield from (
-            f"{topic}-{number}: the log of this partition is not behind the path" for number in missing
-        )
+        for first, last in missing_ranges(there, max(max(there) + 1, expected or 0)):
+            one, several = f"{topic}-{first}", f"{topic}-{first} to {topic}-{last}"
+            what = (
+                f"{one}: the log of this partition is"
+                if first == last
+                else f"{several}: the logs of these are"
+            )
+            yield f"{what} not behind the path", last - first + 1
 
 
 def _digests(surveys: Iterable[Survey], base_dir: Path) -> tuple[str, ...]:
@@ -316,7 +319,7 @@ def _rows(spark: SparkSession, pieces: Sequence[Piece], spec: LogSpec) -> DataFr
         known.append(F.lit(spec.taken_at).alias("observed_at"))
     if spec.cleanup_policy is not None:
         known.append(F.lit(spec.cleanup_policy).alias("cleanup_policy"))
-    hidden = {"file": FILE, "text": TEXT, "place": ROW, "fault": FAULT}
+    hidden = {"file": FILE, "text": TEXT, "place": ROW, "fault": FAULT, "fault_count": COUNT}
     return records.select(
         *known,
         *(F.col(name).alias(alias) for name, alias in hidden.items()),

@@ -28,7 +28,7 @@ from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.share_groups import told, told_by_text
-from tieout.engine.sources.source import FAULT, HIDDEN, Reading, Request, is_of_spark
+from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request, is_of_spark
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -157,6 +157,7 @@ def _decoded(records: DataFrame) -> DataFrame:
         F.coalesce(of_deletion, F.col("committed_millis")).alias("committed_at"),
         F.coalesce(data, F.lit(False)).alias("is_data"),
         *HIDDEN[:-1],
+        *([COUNT] if COUNT in records.columns else []),
         F.coalesce(F.col(FAULT), F.when(F.col("is_commit"), _wrong())).alias(FAULT),
     )
 
@@ -237,7 +238,9 @@ def _commits(decoded: DataFrame, group: str) -> DataFrame:
     in_force = F.col("transaction_state").isin("none", "committed")
     is_another_s = F.col("is_commit") & (F.col("consumer_group") != group) & (F.col(FAULT) != _CUT_KEY)
     is_faulty = F.col(FAULT).isNotNull() & ~F.coalesce(is_another_s, F.lit(False))
-    return decoded.where(is_faulty | (is_ours & in_force)).select(*_COLUMNS, *HIDDEN)
+    return decoded.where(is_faulty | (is_ours & in_force)).select(
+        *_COLUMNS, *HIDDEN, *([COUNT] if COUNT in decoded.columns else [])
+    )
 
 
 def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ ROW: Final = "_tieout_row"
 """A number that rises with the rows of one part."""
 FAULT: Final = "_tieout_fault"
 """Why the row could not be read; null for a good one."""
+COUNT: Final = "_tieout_count"
+"""How many rows a faulty one stands for, one where it is null; not every reader adds it."""
 LACKS: Final = "_tieout_lacks"
 """The columns, of `Request.content_columns`, that the row's file lacks and others have; not every reader adds it."""
 HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)

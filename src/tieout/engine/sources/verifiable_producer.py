@@ -104,13 +104,11 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     gaps = seen.select(
         "*", (before + 1).alias("from"), (F.col("number") - before - 1).alias("missing")
     ).where(F.col("missing") > 0)
-    sizes = (
-        gaps.groupBy(FILE).agg(F.sum("missing").alias("missing"), F.max("missing").alias("largest")).collect()
-    )
+    sizes = gaps.groupBy(FILE).agg(F.sum(F.col("missing").cast("decimal(38,0)")).alias("missing")).collect()
     names = {session.uri: session.name for session in events.sessions}
-    absurd = [row[FILE] for row in sizes if row["largest"] > _LARGEST_GAP]
+    absurd = [row[FILE] for row in sizes if row["missing"] > _LARGEST_GAP]
     notes = [
-        f"{names[row[FILE]]}: a gap of {row['largest']} values; not the output of a verifiable producer"
+        f"{names[row[FILE]]}: gaps of {row['missing']} values; not the output of a verifiable producer"
         if row[FILE] in absurd
         else f"{names[row[FILE]]}: {row['missing']} sends without an answer, inferred from the sequence "
         "of values; their time is that of the next send seen, approximate"
