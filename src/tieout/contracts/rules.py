@@ -7,6 +7,7 @@ effect is an error: its author believes that it has one.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,6 +24,7 @@ from tieout.model import Guarantee, Identity, Ledger
 if TYPE_CHECKING:
     from tieout.contracts.contract import Contract
 
+_STAR: Final = re.compile(r"(?:(?:\w+|`[^`]+`)\.)*\*")
 RULES_ERROR: Final = "contract_rules"
 
 _IGNORED_BUDGETS: Final[dict[Guarantee, frozenset[str]]] = {
@@ -228,6 +230,24 @@ def _alerts(contract: Contract) -> Iterator[Problem]:
         seen.add((route.to, route.connection))
 
 
+def _stars(contract: Contract) -> Iterator[Problem]:
+    """Find expressions that are all columns of a row, or all fields of one, where one value is needed."""
+    texts: list[tuple[tuple[str | int, ...], str | None]] = []
+    for ledger, spec in contract.ledgers.items():
+        place = ("ledgers", str(ledger))
+        texts += [((*place, "columns", name), text) for name, text in spec.columns.items()]
+        texts.append(((*place, "where"), spec.where))
+    if contract.replay is not None:
+        texts += [(("replay", name), getattr(contract.replay, name)) for name in ("key", "value", "headers")]
+    for path, text in texts:
+        if text is not None and _STAR.fullmatch(text.strip()):
+            yield Problem(
+                path,
+                f"expected one value, found {text.strip()}, which stands for all columns; name one of them, or "
+                "make one value of all, such as to_json(struct(*))",
+            )
+
+
 def _replay(contract: Contract) -> Iterator[Problem]:
     replay = contract.replay
     if replay is None:
@@ -270,6 +290,7 @@ _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
     _budgets,
     _ledgers,
     _columns,
+    _stars,
     _unknown,
     _coverage,
     _reach,

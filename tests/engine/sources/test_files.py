@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
 
 from tieout.engine.session import set_to
-from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.inputs import Input, inputs_of
 from tieout.engine.sources.listing import of_these_files
-from tieout.errors import SourceError
+from tieout.errors import SourceError, SourceUnreachableError
 
 
 def _csv(path: str, **options: Any) -> dict[str, Any]:
@@ -442,3 +442,17 @@ def test_the_files_of_a_table_are_not_read_as_parquet(
         "ledgers.delivered.source: expected Parquet files that are no table's, "
         f"found those of the {name} table orders, removed ones included; read it with format: {name.lower()}"
     )
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "s3", "gs", "abfss", "unheard-of"])
+def test_a_file_system_without_its_jar_is_said(spark: SparkSession, tmp_path: Path, scheme: str) -> None:
+    """Whoever writes such a path is told which jar is missing, and where to name it."""
+    with pytest.raises(SourceError, match=f"none for {scheme}://; name .* in spark.jars") as refused:
+        inputs_of(spark, [f"{scheme}://bucket/orders/*.jsonl"], tmp_path, "jsonl")
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_host_that_is_not_there_may_be_later(spark: SparkSession, tmp_path: Path) -> None:
+    """What cannot be reached now is tried again by Airflow."""
+    with pytest.raises(SourceUnreachableError, match="expected to list it"):
+        inputs_of(spark, ["hdfs://no-such-host.invalid:1/orders.jsonl"], tmp_path, "jsonl")

@@ -47,6 +47,19 @@ WRONG_FIELDS = [
         "Orders\n",
         '2: pipeline: expected text that matches ^[a-z][a-z0-9_]{0,99}$, found "Orders"',
     ),
+    *(
+        (
+            "message_id: id",
+            f"message_id: '{star}'",
+            f"10: ledgers.produced.columns.message_id: expected one value, found {star}, which stands for all columns; name one of them, or make one value of all, such as to_json(struct(*))",
+        )
+        for star in ("*", "doc.*", "`a b`.*")
+    ),
+    (
+        "    coverage: declared",
+        "    where: '*'\n    coverage: declared",
+        "11: ledgers.produced.where: expected one value, found *, which stands for all columns; name one of them, or make one value of all, such as to_json(struct(*))",
+    ),
     ("grace: 15m", "grace: 15", "5: grace: expected a duration with its unit such as 15m, found 15"),
     (
         "grace: 15m",

@@ -24,9 +24,19 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
+from tieout.errors import SourceError, SourceUnreachableError
+
+_JARS: Final = {
+    "s3a": "org.apache.hadoop:hadoop-aws in the version of Spark's Hadoop",
+    "abfss": "org.apache.hadoop:hadoop-azure in the version of Spark's Hadoop",
+    "gs": "the Cloud Storage connector for Hadoop",
+}
+"""Which jar reads what is no file system of this machine. Source: "Cloud Integration" of Spark's guide."""
+_MOST_CAUSES: Final = 10
 
 _CHUNK: Final = 1 << 20
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
@@ -315,6 +325,34 @@ def _without_ends(path: Path, size: int) -> str | None:
 
 def _remote(spark: SparkSession, path: str, file_format: str) -> list[Input]:
     """Return the files of a path that only Hadoop can read, known by length and time, not by content."""
+    try:
+        return _listed(spark, path, file_format)
+    except Py4JJavaError as error:
+        raise _unreached(path, error) from None
+
+
+def _unreached(path: str, error: Py4JJavaError) -> SourceError:
+    """Return why a path that only Hadoop can read cannot be read, in words that say what to do."""
+    causes = [error.java_exception]
+    while (cause := causes[-1].getCause()) is not None and len(causes) < _MOST_CAUSES:
+        causes.append(cause)
+    told = [str(cause.getMessage() or "").partition("\n")[0] for cause in causes]
+    scheme = path.partition("://")[0]
+    if any("No FileSystem for scheme" in one or ("Class " in one and " not found" in one) for one in told):
+        jar = _JARS.get(scheme, "the jar of that file system")
+        return SourceError(
+            f"{path}: expected a file system that Spark has a jar for, found none for {scheme}://; name {jar} in "
+            "spark.jars or spark.jars.packages of Spark's configuration (SPARK_CONF_DIR/spark-defaults.conf), or copy "
+            "the files to a folder"
+        )
+    kind = causes[-1].getClass().getSimpleName()
+    return SourceUnreachableError(
+        f"{path}: expected to list it, found {kind}: {told[-1] or 'no further words'}; check its address and the "
+        "rights and credentials of Spark's configuration for it"
+    )
+
+
+def _listed(spark: SparkSession, path: str, file_format: str) -> list[Input]:
     jvm: Any = spark._jvm
     hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
     system = hadoop_path.getFileSystem(spark._jsc.hadoopConfiguration())
