@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars test mutate check requirements record faults score bench pages install install-dev
+.PHONY: help demo up down fire jars test mutate check audit requirements record faults score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,6 +14,8 @@ JARS := .tieout/jars
 PINNED_JARS := requirements/jars
 # Where `make score` keeps what it judges.
 SCORED := .tieout/score
+# What looks for known holes in packages; it is installed for the moment of use.
+PIP_AUDIT := 2.10.1
 # How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
 WORKERS ?= 2
 # What the quick gate looks at beside the package itself.
@@ -62,6 +64,12 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack scripts/faults scripts/pages
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
+
+# The service answers for each package; `--strict` fails where it does not, which would else look like "no known holes".
+audit: install-dev ## Look for known holes in the pinned packages (needs the Open Source Vulnerabilities database)
+	@for file in requirements/*.txt; do echo "$$file"; \
+	  .tieout/tools/bin/uv tool run --from pip-audit==$(PIP_AUDIT) pip-audit --strict --disable-pip --require-hashes \
+	    --vulnerability-service osv --progress-spinner off -r $$file || exit; done
 
 requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
 	@for name in tools runtime dev build record bench; do \

@@ -30,7 +30,7 @@ def airflow_environment(
         layout: The home of the stack.
         databases: Where Airflow and Tieout store.
         port: The port of Airflow's page and API.
-        secrets: The keys `fernet` and `jwt`.
+        secrets: The keys `fernet`, `jwt` and `session`.
         contracts: The folders whose contracts become DAGs.
     """
     address = f"http://{_LOCAL}:{port}"
@@ -47,7 +47,7 @@ def airflow_environment(
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
         "AIRFLOW__CORE__FERNET_KEY": secrets["fernet"],
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets["jwt"],
-        "AIRFLOW__API__SECRET_KEY": secrets["jwt"],
+        "AIRFLOW__API__SECRET_KEY": secrets["session"],
         "AIRFLOW__API__HOST": _LOCAL,
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": address,

@@ -91,11 +91,16 @@ def forget(layout: Layout) -> None:
 
 def shared_secrets(layout: Layout) -> dict[str, str]:
     """Return the keys that Airflow's processes share, made once for a home."""
-    if not layout.secrets.exists():
-        fernet = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-        _write(layout.secrets, json.dumps({"fernet": fernet, "jwt": secrets.token_urlsafe(48)}))
-    known: dict[str, str] = json.loads(layout.secrets.read_text())
-    return known
+    known: dict[str, str] = json.loads(layout.secrets.read_text()) if layout.secrets.exists() else {}
+    made = {
+        "fernet": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+        "jwt": secrets.token_urlsafe(48),
+        "session": secrets.token_urlsafe(48),
+        **known,
+    }
+    if made != known:
+        _write(layout.secrets, json.dumps(made))
+    return made
 
 
 @contextmanager

@@ -24,6 +24,7 @@ RESULT_PATH = "TIEOUT_RESULT_PATH"
 DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
 SPARK_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
+SPARK_SECRET = "_SPARK_AUTH_SECRET"  # noqa: S105 - a variable's name
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
 KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
@@ -93,6 +94,12 @@ VARIABLES: Final = (
         DRIVER_MEMORY,
         "a quarter of the machine's or container's memory",
         "Java's heap where Spark works on this machine, such as `6g`; Spark's own configuration goes before it",
+    ),
+    Variable(
+        SPARK_SECRET,
+        "none; jobs on a standalone cluster need it",
+        "the secret that the driver, master and workers of a standalone cluster know each other by, the same for all: "
+        "Spark's own variable for it",
     ),
     Variable("JAVA_HOME", "`java` on the path", "which Java Spark runs on: 17 or newer"),
     Variable(
@@ -206,6 +213,11 @@ def driver_memory() -> str:
     Where nobody says it is a quarter of the memory, as Java by itself would take; Spark would give it 1 GiB.
     """
     return os.environ.get(DRIVER_MEMORY) or f"{max(_memory() // 4, _LEAST_HEAP) >> 20}m"
+
+
+def spark_secret() -> str | None:
+    """Return the secret by which the parts of a standalone cluster know each other, or None."""
+    return os.environ.get(SPARK_SECRET) or None
 
 
 def spark_local_folders() -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -12,7 +15,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from tieout.engine.materialising import materialised
-from tieout.engine.session import set_to, suited_to, tell_errors_once
+from tieout.engine.session import guarded_ports, set_to, suited_to, tell_errors_once
+from tieout.errors import UsageError
 
 
 def test_an_error_in_an_expression_is_raised_and_not_printed(
@@ -79,3 +83,94 @@ def test_lines_longer_than_the_memory_are_lined_up_twice() -> None:
 
     assert ran.returncode == 0, ran.stderr[-2_000:]
     assert "rows: 600000" in ran.stdout
+
+
+PORTS: Final = '''
+import json
+import os
+import re
+import socket
+import struct
+from pathlib import Path
+
+from tieout.engine.session import submitted_session
+
+
+def listening(pid: int) -> list[str]:
+    """Return the addresses on which a process listens, as the kernel tells them."""
+    links = (os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir() if path.is_symlink())
+    sockets = {found[1] for link in links if (found := re.fullmatch(r"socket:\\[(\\d+)\\]", link))}
+    found = []
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                packed = bytes.fromhex(words[1].partition(":")[0])
+                parts = struct.unpack(f"<{len(packed) // 4}I", packed)
+                found.append(socket.inet_ntop(family, struct.pack(f">{len(parts)}I", *parts)))
+    return found
+
+
+spark = submitted_session("ports")
+spark.range(10).repartition(2).count()
+conf = spark.sparkContext.getConf()
+names = ("spark.driver.host", "spark.driver.bindAddress", "spark.authenticate")
+found = {"listening": listening(os.getppid()) + listening(os.getpid()), **{name: conf.get(name) for name in names}}
+print("told:" + json.dumps(found))
+spark.stop()
+'''
+"""Starts the session of a submitted job, and prints its settings and the addresses that its processes listen on."""
+
+
+@pytest.mark.parametrize("master", ["local[1]", "local[2,1]", "local"])
+def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path, master: str) -> None:
+    """Also one that spark-submit started, and whatever address the machine's name has."""
+    (tmp_path / "ports.py").write_text(PORTS)
+    programs = Path(sys.executable).parent
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_IP"},
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    ran = subprocess.run(
+        [
+            programs / "spark-submit",
+            "--master",
+            master,
+            "--conf",
+            "spark.ui.enabled=false",
+            tmp_path / "ports.py",
+        ],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+
+    assert ran.returncode == 0, ran.stderr[-2_000:]
+    told = json.loads(
+        next(line for line in ran.stdout.splitlines() if line.startswith("told:")).removeprefix("told:")
+    )
+    assert told["listening"], "the driver listens for its executors"
+    assert {
+        ipaddress.ip_address(one).is_loopback or one == "::ffff:127.0.0.1" for one in told["listening"]
+    } == {True}
+    assert (told["spark.driver.host"], told["spark.driver.bindAddress"]) == ("127.0.0.1", "127.0.0.1")
+
+
+def test_elsewhere_who_connects_must_know_a_secret() -> None:
+    """A standalone cluster's is in the environment; the others make one; who has decided otherwise is left alone."""
+    needed = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+    for master in ("yarn", "k8s://https://k:443"):
+        assert guarded_ports({"spark.master": master}, secret=None) == needed
+    cluster = {"spark.master": "spark://a:7077,b:7077"}
+    assert guarded_ports(cluster, secret="word") == {**needed, "spark.authenticate.secret": "word"}  # noqa: S106 - of nothing
+    for master in ("yarn", "k8s://https://k:443", "spark://a:7077"):
+        assert guarded_ports({"spark.master": master, "spark.authenticate": "false"}, secret=None) == {}
+
+
+def test_a_cluster_without_a_secret_is_refused() -> None:
+    """The error names the variable and what the cluster's own processes need."""
+    with pytest.raises(UsageError, match=r"_SPARK_AUTH_SECRET.*SPARK_DAEMON_JAVA_OPTS"):
+        guarded_ports({"spark.master": "spark://cluster:7077"}, secret=None)

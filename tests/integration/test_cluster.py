@@ -34,6 +34,7 @@ TRIES = 3
 """As the task `reconcile` has."""
 
 _PATIENCE_SECONDS = 600
+_SECRET = "known to the driver, the master and the workers"  # noqa: S105 - of this test
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": "-Dspark.authenticate=true -Dspark.network.crypto.enabled=true",
+        "_SPARK_AUTH_SECRET": _SECRET,
         "PYSPARK_PYTHON": sys.executable,
         processes.MARK: str(tmp_path),
     }
@@ -107,6 +110,7 @@ def store(
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "_SPARK_AUTH_SECRET": _SECRET,
             processes.MARK: str(tmp_path),
         }.items():
             monkeypatch.setenv(name, value)

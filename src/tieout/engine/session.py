@@ -16,6 +16,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from tieout import settings
+from tieout.errors import UsageError
+
 ROWS_PER_TASK: Final = 200_000
 """So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
 
@@ -63,6 +66,7 @@ _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_AUTHENTICATED: Final = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 _JAVA: Final = "-XX:+UseParallelGC"
 """Of Java's collectors the one that takes least from the work, where nobody waits for a pause."""
 _QUICK_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -122,8 +126,46 @@ def local_session(
 
 
 def submitted_session(app_name: str, jars: Sequence[Path] = ()) -> SparkSession:
-    """Return the session of a job that spark-submit started with these jars, on the master it was given."""
-    return _session(SparkSession.builder.appName(app_name), _needed_by(jars))
+    """Return the session of a job that spark-submit started with these jars, on the master it was given.
+
+    Raises:
+        UsageError: where that is a standalone cluster, and nothing says by which secret its parts know each other.
+    """
+    SparkContext._ensure_initialized()
+    given = dict(SparkConf().getAll())
+    ports = guarded_ports(given, secret=settings.spark_secret())
+    return _session(SparkSession.builder.appName(app_name), {**_needed_by(jars), **ports})
+
+
+def guarded_ports(given: Mapping[str, str], *, secret: str | None) -> Mapping[str, str]:
+    """Return the settings that keep strangers from the ports that a job opens.
+
+    On this machine alone they are on its loopback. Elsewhere who connects must know a secret: a standalone cluster's is
+    in the environment, YARN and Kubernetes make one for each job. Who has set `spark.authenticate` knows better.
+    Source: "Security" of Spark's guide, "Spark RPC".
+
+    Args:
+        given: The settings that the job was submitted with.
+        secret: A standalone cluster's secret, where the environment has one. Its master and workers read it there by
+            themselves; a driver takes it as a setting only.
+
+    Raises:
+        UsageError: where a standalone cluster has none.
+    """
+    master = given.get("spark.master", "local")
+    if master.startswith("local"):
+        return _LOCAL
+    if "spark.authenticate" in given:
+        return {}
+    if not master.startswith("spark:"):
+        return _AUTHENTICATED
+    if secret is None:
+        raise UsageError(
+            f"the standalone cluster {master}: expected its secret in the environment variable "
+            f"{settings.SPARK_SECRET}, found none; set it to one text for the driver, the master and the workers, and "
+            "start the latter two with SPARK_DAEMON_JAVA_OPTS=-Dspark.authenticate=true: docs/how-to/deploy.md"
+        )
+    return {**_AUTHENTICATED, "spark.authenticate.secret": secret}
 
 
 def _needed_by(jars: Sequence[Path]) -> Mapping[str, str]:
