@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
@@ -327,13 +328,13 @@ def _remote(spark: SparkSession, path: str, file_format: str) -> list[Input]:
     """Return the files of a path that only Hadoop can read, known by length and time, not by content."""
     try:
         return _listed(spark, path, file_format)
-    except Py4JJavaError as error:
+    except (Py4JJavaError, CapturedException) as error:
         raise _unreached(path, error) from None
 
 
-def _unreached(path: str, error: Py4JJavaError) -> SourceError:
+def _unreached(path: str, error: Py4JJavaError | CapturedException) -> SourceError:
     """Return why a path that only Hadoop can read cannot be read, in words that say what to do."""
-    causes = [error.java_exception]
+    causes: list[Any] = [error.java_exception if isinstance(error, Py4JJavaError) else error._origin]
     while (cause := causes[-1].getCause()) is not None and len(causes) < _MOST_CAUSES:
         causes.append(cause)
     told = [str(cause.getMessage() or "").partition("\n")[0] for cause in causes]
