@@ -78,17 +78,13 @@ def may_be_compacted_late(fates: Fates, message: Message) -> bool:
     """Return whether a poll of unknown outcome may have passed what compaction took, before it could."""
     if not is_compacted(fates, message):
         return False
-    doubtful = [row for row in fates.history.rows(Ledger.READ) if fates.certainty_of(row) == "unknown"]
-    polled = [
-        (at, fates.passed(at, row), row.get("processed_at")) for row in doubtful if (at := position(row))
-    ]
     return any(
-        read_at[:2] == at[:2]
+        place == at[:2]
         and offset >= at[2]
         and (when or NEVER) <= (superseding(fates, message, at, since) or BEGINNING)
         for at, since in fates.asserted(message).items()
         if at not in message.denied
-        for read_at, offset, when in polled
+        for place, offset, when in fates.doubtful_progress
     )
 
 

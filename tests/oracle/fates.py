@@ -223,6 +223,14 @@ class Fates:
                 found.append((at[:2], self.passed(at, row), row.get("processed_at")))
         return found
 
+    @cached_property
+    def doubtful_progress(self) -> list[tuple[Place, int, datetime | None]]:
+        """Every poll of unknown outcome, with how far it may have come, and when."""
+        rows = [row for row in self.history.rows(Ledger.READ) if self.certainty_of(row) == "unknown"]
+        return [
+            (at[:2], self.passed(at, row), row.get("processed_at")) for row in rows if (at := position(row))
+        ]
+
     def is_handed(self, read: Row) -> bool:
         """Return whether the poll is known to have succeeded: one that failed, or may have, moves no frontier."""
         return self.certainty_of(read) == "ok"
@@ -246,7 +254,14 @@ class Fates:
 
     def frontier(self, place: Place) -> int:
         """Return the highest offset known as passed; before the first position where nothing is known."""
-        return max((offset for where, offset, _ in self.progress if where == place), default=-1)
+        return self._frontiers.get(place, -1)
+
+    @cached_property
+    def _frontiers(self) -> dict[Place, int]:
+        found: dict[Place, int] = {}
+        for place, offset, _ in self.progress:
+            found[place] = max(offset, found.get(place, -1))
+        return found
 
     def committed_past(self, at: Position) -> bool:
         """Return whether a commit of the group covers the position."""

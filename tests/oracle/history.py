@@ -75,10 +75,17 @@ class History:
 
     def rows(self, ledger: Ledger) -> list[Row]:
         """Return the ledger's rows without those of other consumer groups (interpretation 5)."""
-        rows = self.ledgers.get(ledger, [])
-        if ledger not in _OUR_ROWS_ONLY:
-            return rows
-        return [row for row in rows if row.get("consumer_group") in (None, self.contract.group)]
+        return self._ours.get(ledger, [])
+
+    @cached_property
+    def _ours(self) -> dict[Ledger, list[Row]]:
+        groups = (None, self.contract.group)
+        return {
+            ledger: [
+                row for row in rows if ledger not in _OUR_ROWS_ONLY or row.get("consumer_group") in groups
+            ]
+            for ledger, rows in self.ledgers.items()
+        }
 
     def has(self, ledger: Ledger) -> bool:
         """Return whether the ledger is declared and there."""

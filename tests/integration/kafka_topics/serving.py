@@ -84,7 +84,9 @@ def filled(broker: Broker) -> Producer:
 
 
 def _transactional(broker: Broker, name: str) -> Producer:
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
+    # As long as a broker allows: what is left open stays open on a slow machine as well.
+    lasting = {"transaction.timeout.ms": 900_000}
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, **lasting})
     producer.init_transactions(30)
     return producer
 
