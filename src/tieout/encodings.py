@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
+from tieout.regular_files import require_file
+
 _HEAD_BYTES: Final = 8
 _UNDECODED: Final = "tieout_undecoded"
 _BYTE_OF_NO_TEXT: Final = "\udcff"
@@ -92,6 +94,7 @@ def encoding_in(path: Path) -> Encoding:
     Raises:
         OSError, EOFError: where it cannot be opened or unpacked.
     """
+    require_file(path)
     with _OPENING.get(path.suffix, open)(path, "rb") as file:
         return encoding_of(file.read(_HEAD_BYTES))
 

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from tieout.errors import SuiteError
 from tieout.model import Guarantee, Severity
+from tieout.regular_files import read_bytes
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -108,7 +109,7 @@ def read_suite(file: Path) -> DeclaredSuite:
         SuiteError: where the file cannot be read, is not a suite, has no rules, or one that is not complete.
     """
     try:
-        content = file.read_bytes()
+        content = read_bytes(file)
         suite = json.loads(content, object_pairs_hook=_without_repeated_keys)
     except (OSError, ValueError) as error:
         raise SuiteError(f"{file}: expected an expectation suite as JSON: {error}") from error

@@ -16,6 +16,7 @@ from typing import Final
 import yaml
 
 from tieout.errors import ContractError
+from tieout.regular_files import opened_file
 
 _MAX_BYTES: Final = 1_000_000
 _MAX_NODES: Final = 20_000
@@ -101,7 +102,7 @@ def _read_text(path: Path) -> str:
     if path.is_dir():
         raise ContractError(str(path), None, "expected a contract file, found a folder")
     try:
-        with path.open("rb") as stream:
+        with opened_file(path) as stream:
             content = stream.read(_MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise ContractError(str(path), None, "no such file") from error

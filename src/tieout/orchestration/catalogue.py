@@ -14,6 +14,7 @@ from pathlib import Path
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.loading import SUFFIXES
 from tieout.errors import ContractError, UsageError
+from tieout.regular_files import read_bytes
 
 ERROR_PREFIX = "contract_error__"
 
@@ -64,7 +65,7 @@ def _contracts_named(folders: tuple[Path, ...], pipeline: str) -> Iterator[Contr
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return read_bytes(path).decode(errors="replace")
     except OSError:
         return ""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
+from tieout.regular_files import read_bytes
 
 _PARTITION: Final = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
 _SEGMENT: Final = re.compile(r"^\d{20}\.log$")
@@ -182,7 +183,7 @@ def _entries(file: Path, faults: list[str]) -> list[list[str]]:
     writes it at the first interval; until then it reads it as no entries, as it does a file that has the version alone.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_bytes(file).decode("utf-8").splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
@@ -233,7 +234,7 @@ def _topic_id(file: Path, faults: list[str], notes: list[str]) -> str | None:
     Brokers before Kafka 2.8 have no such file, and one that was stopped at the wrong moment may have an empty one.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_bytes(file).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -20,6 +20,7 @@ from tieout.engine.kafka import dumps, segments
 from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
 from tieout.engine.kafka.transactions import States, Transactions, markers_of, transactions_of
 from tieout.engine.limits import EXPECTED_TIME, is_time
+from tieout.regular_files import opened_file
 
 _CHUNK: Final = 1 << 20
 _NAMED: Final = 3
@@ -61,7 +62,7 @@ class Piece:
             OSError: where the file cannot be read.
         """
         if self.form == "segment":
-            with Path(self.path).open("rb") as file:
+            with opened_file(Path(self.path)) as file:
                 yield segments.batches(file, self.size)
         else:
             place = (self.topic, self.partition)
@@ -175,7 +176,7 @@ class _Tally:
 
 def _digest(piece: Piece) -> str:
     digest, left = hashlib.sha256(), piece.size
-    with Path(piece.path).open("rb") as file:
+    with opened_file(Path(piece.path)) as file:
         while left > 0 and (chunk := file.read(min(left, _CHUNK))):
             digest.update(chunk)
             left -= len(chunk)

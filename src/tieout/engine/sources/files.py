@@ -108,6 +108,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
         notes=inputs.notes,
+        changed=inputs.changed,
         reread=lambda: _reading(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
         copies=tuple(

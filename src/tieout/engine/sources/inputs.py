@@ -30,6 +30,7 @@ from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
 from tieout.errors import SourceError, SourceUnreachableError
+from tieout.regular_files import opened_file
 
 _JARS: Final = {
     "s3a": "org.apache.hadoop:hadoop-aws in the version of Spark's Hadoop",
@@ -51,6 +52,7 @@ _OF_CONTENT: Final = "sha256:"
 _TEXTS: Final = ("jsonl", "csv", "text")
 """The formats that Spark reads as lines of UTF-8."""
 _PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_LINKED: Final = "name what it leads to in path, or copy it into the folder"
 _LEFT_OUT: Final = (
     "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
 )
@@ -60,7 +62,8 @@ _LEFT_OUT: Final = (
 class Input:
     """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so.
 
-    `size` counts bytes, as they lie there. `copy` is the file on this machine that Spark is given
+    `size` counts bytes, as they lie there; `state` is what the file system said of a local file when its bytes were
+    digested, which any write changes. `copy` is the file on this machine that Spark is given
     instead of one that it cannot read. `note` names another encoding than UTF-8, or a byte order mark.
     """
 
@@ -71,6 +74,7 @@ class Input:
     size: int = 0
     copy: str | None = None
     note: str | None = None
+    state: tuple[int, int, int] | None = None
 
     @property
     def read_path(self) -> str:
@@ -125,6 +129,15 @@ class Inputs:
     def size(self) -> int:
         """The bytes of all files together, as they lie there."""
         return sum(file.size for file in self.files)
+
+    def changed(self) -> tuple[str, ...]:
+        """Return one line for each readable local file that is not any more what it was when it was digested."""
+        return tuple(
+            f"{file.name}: changed while it was read, {file.size} bytes of it are in its digest; judge the window "
+            "again when nobody writes to the file, or read a copy"
+            for file in self.readable
+            if file.state is not None and _state_of(Path(file.path)) != file.state
+        )
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -183,9 +196,10 @@ def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
     matches = [str(plain)] if plain.exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
     files = sorted({file for match in matches for file in _files_in(Path(match))})
+    root = None if plain.is_file() else _root_of(plain, pattern)
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(
-            pool.map(lambda file: _as_utf8(_inspected(file, base_dir, file_format), file_format), files)
+            pool.map(lambda file: _as_utf8(_inspected(file, base_dir, file_format, root), file_format), files)
         )
 
 
@@ -197,6 +211,26 @@ def _files_in(path: Path) -> Iterator[Path]:
     for folder, folders, names in os.walk(path):
         folders[:] = [name for name in folders if not name.startswith(("_", "."))]
         yield from (Path(folder) / name for name in names if not name.startswith(("_", ".")))
+        # What lies behind a link to a folder is not looked for: the link is named instead.
+        yield from (Path(folder) / name for name in folders if (Path(folder) / name).is_symlink())
+
+
+def _root_of(plain: Path, pattern: str) -> Path:
+    """Return the folder that the contract names: the path itself, or what of a pattern stands before its wildcards."""
+    if plain.is_dir():
+        return plain.resolve()
+    parts = Path(pattern).parts
+    fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
+    return Path(*parts[:fixed]).resolve()
+
+
+def _state_of(path: Path) -> tuple[int, int, int] | None:
+    """Return number, size and time of change of a file; None where it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def is_left_out(name: str) -> bool:
@@ -216,18 +250,28 @@ def _job_of(file: Input) -> str | None:
     return None if found is None else found[1]
 
 
-def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
+def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) -> Input:
+    """Return the file, digested; `root` is the folder that it must lie in, links followed, None where it was named."""
     name = name_of(path, base_dir)
+    if root is not None and not path.resolve().is_relative_to(root):
+        return Input(
+            str(path),
+            name,
+            "unread",
+            f"a link out of the folder {name_of(root, base_dir.resolve())}; {_LINKED}",
+        )
     digest = hashlib.sha256()
     archive = zlib.decompressobj(_GZIP_WINDOW) if path.suffix == ".gz" else None
-    fault = None
+    fault, length = None, 0
     try:
-        with path.open("rb") as file:
+        state = _state_of(path)
+        with opened_file(path) as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
+                length += len(chunk)
                 if archive is not None and fault is None:
                     archive, fault = _unpacked(archive, chunk)
-        size = path.stat().st_size
+        size = length
         if archive is not None and fault is None and size and not archive.eof:
             fault = "the gzip file is cut off"
         if size and is_left_out(path.name):
@@ -236,7 +280,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str) -> Input:
         fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
-    return Input(str(path), name, f"{_OF_CONTENT}{digest.hexdigest()}", fault, size)
+    return Input(str(path), name, f"{_OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
 
 
 def _as_utf8(file: Input, file_format: str) -> Input:

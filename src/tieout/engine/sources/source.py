@@ -119,7 +119,8 @@ class Reading:
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
     `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
     paths of files that hold what another one holds, each with that in words. `is_share_group`: the source shows that
-    the group asked for is a share group.
+    the group asked for is a share group. `changed` gives, once the rows were read, a line for each input that is no
+    longer what its digest says.
     """
 
     rows: DataFrame | None
@@ -135,6 +136,7 @@ class Reading:
     copies: tuple[tuple[str, str], ...] = ()
     taken_at: datetime | None = None
     is_share_group: bool = False
+    changed: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False)
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:

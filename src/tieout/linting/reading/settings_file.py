@@ -18,6 +18,7 @@ from tieout.linting.reading.places import Place, places_of
 from tieout.linting.reading.profiles import Selection, selections
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
 from tieout.linting.versions import ALL, Versions
+from tieout.regular_files import opened_file
 
 _MAX_BYTES: Final = 1_000_000
 _FLINK_CONF: Final = "flink-conf.yaml"
@@ -117,11 +118,12 @@ def read_settings(
 
 def _text(file: Path) -> str:
     try:
-        content = file.read_bytes()
+        with opened_file(file) as stream:
+            content = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         raise SettingsFileError(f"{file}: cannot be read: {error.strerror}") from error
     if len(content) > _MAX_BYTES:
-        raise SettingsFileError(f"{file}: expected at most {_MAX_BYTES} bytes, found {len(content)}")
+        raise SettingsFileError(f"{file}: expected at most {_MAX_BYTES} bytes, found more")
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if content.startswith(mark)), "utf-8")
     return content.decode(encoding, errors="replace")
 
