@@ -23,6 +23,8 @@ by key their `effect_key` says which effect they stand for; without it they stan
 from offset 0 to just above the last record, observed at the end of the grace; what a row itself says of them stands.
 `coverage: {delivered: {from: 0s, until: 40m, sound: false, all_producers: false}}`; left out: everything up to the end
 of the grace, all producers named.
+`coverage: {produced: {says: {complete_until: 75m, producers: [p1, p2], sequences: gapless}}}` is a contract's coverage,
+which the oracle holds against the rows (oracle/covering.py), and engine/test_said_coverage.py the engine.
 `coverage: {committed: {share_group: true}}`: the source shows that the group is a share group.
 `coverage: {delivered: none}` covers nothing. `offsets: {0: [2, 4]}` makes the window the offsets 2 and 3 of partition
 0, beside the hour; the contract then has `windows: offsets`.
@@ -34,6 +36,7 @@ all partitions), `offsets` (sums of the offset balance), `not_judged` (classes t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -43,14 +46,17 @@ from typing import Any, Final
 
 import yaml
 from tests.oracle import OracleCoverage
+from tests.oracle.covering import said_coverage
 
-from tieout.contracts import Contract
+from tieout.contracts import Contract, CoverageSpec
 from tieout.model import Ledger, OffsetRange, Window
 
 CASES: Final = Path(__file__).parent / "cases"
 START: Final = datetime(2026, 11, 20, 10, tzinfo=UTC)
 WINDOW: Final = Window(START, START + timedelta(hours=1))
 GRACE_END: Final = WINDOW.end + timedelta(minutes=15)
+READ_AT: Final = datetime(2026, 11, 21, tzinfo=UTC)
+"""When the evidence was read."""
 TOPIC: Final = "orders"
 GROUP: Final = "loader"
 
@@ -152,15 +158,23 @@ def load_case(file: str, written: Mapping[str, Any]) -> Case:
         for ledger, found in rows.items()
     }
     absent = [Ledger(name) for name in written.get("absent", [])]
+    contract = contract_for([*ledgers, *absent], written.get("contract", {}), written.get("unknown", {}))
+    contract = _with_said(contract, written.get("coverage", {}))
+    window = replace(WINDOW, offsets=_ranges(written.get("offsets", {})))
     return Case(
         name=written["name"],
         file=file,
         because=written["because"],
         trap=written.get("trap"),
-        contract=contract_for([*ledgers, *absent], written.get("contract", {}), written.get("unknown", {})),
-        window=replace(WINDOW, offsets=_ranges(written.get("offsets", {}))),
+        contract=contract,
+        window=window,
         rows=rows,
-        coverage=_coverage([*ledgers], written.get("coverage", {})),
+        coverage={
+            ledger: said_coverage(contract, ledger, rows[ledger], window=window, read_at=READ_AT)
+            if isinstance(stated, dict) and "says" in stated
+            else _ledger_coverage(stated)
+            for ledger, stated in ((one, written.get("coverage", {}).get(str(one), {})) for one in ledgers)
+        },
         present={ledger: columns_of(found) or _NOTATION[ledger] for ledger, found in rows.items()},
         expect=written["expect"],
     )
@@ -270,8 +284,25 @@ def _row(ledger: Ledger, short: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _coverage(ledgers: list[Ledger], stated: Mapping[str, Any]) -> dict[Ledger, OracleCoverage]:
-    return {ledger: _ledger_coverage(stated.get(str(ledger), {})) for ledger in ledgers}
+def _with_said(contract: Contract, stated: Mapping[str, Any]) -> Contract:
+    """Return the contract with the coverage that a case has it say."""
+    said = {
+        Ledger(name): one["says"] for name, one in stated.items() if isinstance(one, dict) and "says" in one
+    }
+    specs = {
+        ledger: spec.model_copy(update={"coverage": _spec_of(said[ledger])}) if ledger in said else spec
+        for ledger, spec in contract.ledgers.items()
+    }
+    return contract.model_copy(update={"ledgers": specs})
+
+
+def _spec_of(said: Mapping[str, Any]) -> CoverageSpec:
+    times = {
+        name: time_of(said[name]).isoformat()
+        for name in ("complete_until", "complete_from")
+        if _DURATION.fullmatch(said.get(name, "")) and name in said
+    }
+    return CoverageSpec.model_validate_json(json.dumps({**said, **times}))
 
 
 def _ledger_coverage(stated: Mapping[str, Any] | str) -> OracleCoverage:

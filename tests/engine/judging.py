@@ -95,7 +95,16 @@ def batches(histories: Sequence[History]) -> list[Batch]:
         )
         alone = place if _may_uncover(history) else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
-        promised = {"pipeline": "p", "guarantee": Guarantee.EXACTLY_ONCE, "budgets": Budgets()}
+        unsaid = {
+            ledger: spec.model_copy(update={"coverage": None})
+            for ledger, spec in history.contract.ledgers.items()
+        }
+        promised = {
+            "pipeline": "p",
+            "guarantee": Guarantee.EXACTLY_ONCE,
+            "budgets": Budgets(),
+            "ledgers": unsaid,
+        }
         terms = history.contract.model_copy(update=promised).to_json()
         shown = tuple(
             sorted((ledger, *sorted(found & _CONTENTS)) for ledger, found in history.present.items())

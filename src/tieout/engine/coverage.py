@@ -31,6 +31,7 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
             "gap": gap,
             "covers_from": _iso(coverage.covers_from),
             "complete_until": _iso(coverage.complete_until),
+            "stated_by": coverage.stated_by,
             "rows": coverage.rows,
             "unparsed": coverage.unparsed,
             "undated": coverage.undated,
@@ -88,6 +89,8 @@ def _unsoundness(coverage: LedgerCoverage) -> str | None:
         return "absent: " + (coverage.notes[0] if coverage.notes else "no input was found")
     if not coverage.is_within_tolerance:
         return f"{coverage.unparsed} unreadable rows or inputs, more than tolerated"
+    if coverage.silent:
+        return f"declared producer {coverage.silent[0]} has no row in what was read"
     if coverage.has_sequence_gaps:
         return "a producer session's sequence has gaps"
     if coverage.doubled:

@@ -29,7 +29,8 @@ class LedgerCoverage:
     `doubled` names files that hold what another one holds, byte for byte. `unknown` says per content column in how many
     rows it is not known; see `known_contents`. `is_by_own_times` says that how far it is
     complete was read off its own rows' times. `is_share_group`: the source shows that the group is a share group, whose
-    members take records one by one (KIP-932).
+    members take records one by one (KIP-932). `silent` names the declared producers of which nothing was read;
+    `stated_by` says whose word it is that the ledger is complete.
     """
 
     is_present: bool
@@ -50,11 +51,14 @@ class LedgerCoverage:
     unknown: tuple[tuple[str, int], ...] = ()
     is_by_own_times: bool = False
     is_share_group: bool = False
+    silent: tuple[str, ...] = ()
+    stated_by: str | None = None
 
     @property
     def is_sound(self) -> bool:
         """Whether absence from the covered time range can be trusted at all."""
-        is_whole = self.is_within_tolerance and not self.has_sequence_gaps and not self.doubled
+        has_all = not self.has_sequence_gaps and not self.silent
+        is_whole = self.is_within_tolerance and has_all and not self.doubled
         return self.is_present and is_whole
 
     def covers(self, start: datetime, end: datetime) -> bool:

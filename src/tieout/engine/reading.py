@@ -412,6 +412,8 @@ def _coverage(
         names_all_producers=bounds.names_all_producers,
         is_within_tolerance=tolerance_holds(spec, counts.rows, counts.unparsed, reading.unparsed_inputs),
         has_sequence_gaps=bounds.has_sequence_gaps,
+        silent=bounds.silent,
+        stated_by=bounds.stated_by,
         is_by_own_times=bounds.is_by_own_times,
         rows=counts.rows,
         unparsed=counts.unparsed + reading.unparsed_inputs,

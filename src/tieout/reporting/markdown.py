@@ -176,12 +176,19 @@ def _checks(checks: Iterable[Mapping[str, Any]]) -> str:
     return _table(("Rule", "Severity", "Status", "Observed", "Limit"), rows)
 
 
+def _until(told: Mapping[str, Any]) -> str:
+    """Return until when a ledger is complete, and whose word that is."""
+    voice = told.get("stated_by")
+    until = code(told["complete_until"], in_table=True)
+    return f"{until}<br>{code(voice, in_table=True)}" if voice else until
+
+
 def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [
         (
             code(ledger, in_table=True),
             "yes" if told["covers"] else f"**no**: {code(told['gap'], in_table=True)}",
-            code(told["complete_until"], in_table=True),
+            _until(told),
             str(told["rows"]),
             str(told["unparsed"]),
             "<br>".join(code(note, in_table=True) for note in told["notes"][:NOTES_SHOWN]) or "-",

@@ -181,7 +181,8 @@ def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = []
     for ledger, told in coverage.items():
         covers = "covers" if told["covers"] else f"DOES NOT COVER: {told['gap']}"
-        until = told["complete_until"] or "unknown"
+        voice = f" ({told['stated_by']})" if told.get("stated_by") else ""
+        until = f"{told['complete_until'] or 'unknown'}{voice}"
         rows = f"{told['rows']} rows, {told['unparsed']} unreadable"
         lines.append(plain(f"{ledger}: {covers}; complete until {until}; {rows}"))
         notes = told["notes"]

@@ -25,7 +25,7 @@ def contract_of(description: Description, simulated: Simulated, ledgers: Iterabl
         for ledger in ledgers
     }
     declared[Ledger.PRODUCED.value]["coverage"] |= {
-        "producers": [producer.name for producer in description.producers],
+        "producers": list(simulated.producers),
         "sequences": "gapless",
     }
     contract: dict[str, Any] = {

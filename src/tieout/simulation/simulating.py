@@ -31,11 +31,15 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 @dataclass(frozen=True)
 class Simulated:
-    """One finished run: what to judge, and what is known of it besides the rows."""
+    """One finished run: what to judge, and what is known of it besides the rows.
+
+    `producers` are those that sent: of one that never did, no evidence shows that its silence is none of a lost file.
+    """
 
     window: Window
     grace: timedelta
     annotations: tuple[datetime, ...]
+    producers: tuple[str, ...]
 
     @property
     def horizon(self) -> datetime:
@@ -73,7 +77,8 @@ def simulate(
     )
     run = _Run(description, world, _lines(description, world), _plan(description, rng))
     run.play(progress)
-    return Simulated(window, grace, tuple(_time(at) for at in world.annotations))
+    annotations = tuple(_time(at) for at in world.annotations)
+    return Simulated(window, grace, annotations, tuple(sorted(world.producers.sessions)))
 
 
 def window_of(description: Description) -> Window:

@@ -88,7 +88,87 @@ def test_silent_declared_producer_covers_nothing(spark: SparkSession, tmp_path: 
 
     assert found.complete_until is None
     assert found.names_all_producers
-    assert "declared producer b has no row" in found.notes
+    assert "declared producer b has no row in what was read" in found.notes
+
+
+@pytest.mark.parametrize(
+    "until",
+    [
+        {"watermark_file": "done.txt"},
+        {"complete_until": "2026-11-20T11:30:00Z"},
+        {"complete_until": "now()"},
+        {"complete_until": "max(attempted_at)"},
+    ],
+    ids=["watermark file", "time", "now", "own times"],
+)
+@pytest.mark.parametrize("sequences", [{}, {"sequences": "gapless"}], ids=["", "gapless"])
+def test_declared_producer_without_a_row_uncovers_whatever_says_complete(
+    spark: SparkSession, tmp_path: Path, until: dict[str, str], sequences: dict[str, str]
+) -> None:
+    """Of a producer that nothing was read of nobody knows whether it was silent or its file is gone."""
+    (tmp_path / "done.txt").write_text("2026-11-20T11:30:00Z")
+    spec = {**until, **sequences, "producers": ["a", "b", "c"]}
+    rows = [_sent("a", 5, 0), _sent("a", 55, 1), _sent("c", "2099-01-01T00:00:00Z", 0)]
+
+    found = _coverage(spark, tmp_path, rows, spec)
+
+    assert found.silent == ("b", "c")
+    assert not found.is_sound
+    assert not found.covers(WINDOW.start, _minute(5))
+    assert "declared producer b has no row in what was read" in found.notes
+
+
+def test_declared_producer_that_sent_before_the_window_may_be_silent_in_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rows of another time show that the producer was read; how far, the watermark says."""
+    spec = {"complete_until": "now()", "sequences": "gapless", "producers": ["a", "b"]}
+    rows = [_sent("a", 5, 0), _sent("b", "2026-11-19T08:00:00Z", 0)]
+
+    found = _coverage(spark, tmp_path, rows, spec)
+
+    assert found.silent == ()
+    assert found.covers(WINDOW.start, WINDOW.end)
+
+
+@pytest.mark.parametrize("begins", [{}, {"complete_from": "2026-11-20T09:00:00Z"}, {"reach": "30m"}])
+def test_session_without_its_beginning_is_not_gapless(
+    spark: SparkSession, tmp_path: Path, begins: dict[str, str]
+) -> None:
+    """Sessions count from 0 or 1: a higher first number is a missing part, unless the ledger begins at some time."""
+    spec = {"complete_until": "now()", "sequences": "gapless", **begins}
+    reach = {"reach": spec.pop("reach")} if "reach" in spec else {}
+    rows = [_sent("a", 5, 2), _sent("a", 6, 3), _sent("b", 5, 1), _sent("c", 5, 0)]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), coverage=spec, **reach).coverage
+
+    assert found.has_sequence_gaps is not bool(begins)
+    told = "producer a, session s: begins with number 2; give complete_from or reach if the ledger begins after that"
+    assert (told in found.notes) is not bool(begins)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "orc"])
+@pytest.mark.parametrize("lost", ["b.*", "b", "b/*.none"])
+def test_path_without_a_file_uncovers_beside_others(
+    spark: SparkSession, tmp_path: Path, form: str, lost: str
+) -> None:
+    """One of several paths that leads to no file, by name, pattern or folder, is evidence that is missing."""
+    rows = spark.createDataFrame(
+        [("a", "m", "2026-11-20T10:05:00Z")], "producer_id STRING, message_id STRING, attempted_at STRING"
+    )
+    writer = rows.coalesce(1).write.option("header", True)
+    getattr(writer, {"jsonl": "json"}.get(form, form))(str(tmp_path / "a"))
+    (tmp_path / "b").mkdir()
+    source = {"kind": "files", "format": form, "path": ["a", lost]}
+
+    found = evidence_of(
+        spark, tmp_path, "produced", source=source, coverage={"complete_until": "now()"}
+    ).coverage
+
+    assert found.rows == 1
+    assert not found.covers(WINDOW.start, WINDOW.end)
+    assert f"{lost}: no such file" in found.notes
 
 
 def test_slowest_session_decides_without_declared_producers(spark: SparkSession, tmp_path: Path) -> None:
@@ -166,7 +246,7 @@ def test_watermark_file(spark: SparkSession, tmp_path: Path) -> None:
 def test_gap_in_a_session_is_found_and_a_resend_is_none(spark: SparkSession, tmp_path: Path) -> None:
     """1, 2, 2, 4 lacks 3; another session's 3 does not fill it."""
     spec = {"complete_until": "now()", "sequences": "gapless"}
-    whole = [_sent("a", 1, n) for n in (1, 2, 2, 3)] + [_sent("b", 1, 7)]
+    whole = [_sent("a", 1, n) for n in (1, 2, 2, 3)] + [_sent("b", 1, 1)]
     torn = [_sent("a", 1, n) for n in (1, 2, 2, 4)] + [_sent("a", 1, 3, session="t")]
 
     assert not _coverage(spark, tmp_path, whole, spec).has_sequence_gaps

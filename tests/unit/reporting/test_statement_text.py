@@ -73,6 +73,15 @@ def test_a_sum_that_does_not_add_up_is_shown(statement: dict[str, Any]) -> None:
     assert "does not add up by      2" in render_text(statement)
 
 
+def test_whose_word_it_is_that_a_ledger_is_complete_stands_beside_it(statement: dict[str, Any]) -> None:
+    """That nothing is missing is somebody's word, and readers are told whose."""
+    statement["coverage"]["produced"]["stated_by"] = "watermark file done.txt"
+
+    found = render_text(statement)
+
+    assert "complete until 2026-11-20T11:15:00Z (watermark file done.txt); 208 rows" in found
+
+
 def test_a_ledger_that_does_not_cover_says_why(statement: dict[str, Any]) -> None:
     """The gap stands beside the ledger, in capitals."""
     statement["coverage"]["produced"] |= {"covers": False, "gap": "absent: no file", "complete_until": None}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
@@ -37,13 +37,15 @@ _SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
     Ledger.COMMITTED: ("consumer_group",),
 }
 _NAMED: Final = 5
+_WORD: Final = "the contract: declared"
 
 
 @dataclass(frozen=True)
 class Bounds:
     """From when until when a ledger is complete, who is known to be in it, and notes about both.
 
-    `is_by_own_times` says that the end was read off the rows' own times.
+    `is_by_own_times` says that the end was read off the rows' own times, `silent` names the declared producers of which
+    nothing was read, and `stated_by` says whose word the end is.
     """
 
     covers_from: datetime | None = None
@@ -52,6 +54,8 @@ class Bounds:
     has_sequence_gaps: bool = False
     notes: tuple[str, ...] = ()
     is_by_own_times: bool = False
+    silent: tuple[str, ...] = ()
+    stated_by: str | None = None
 
 
 def bounds_of(
@@ -77,18 +81,26 @@ def bounds_of(
         notes: tuple[str, ...] = (
             () if complete_until else ("the contract does not say how far this ledger is complete",)
         )
-        return Bounds(complete_until=complete_until, notes=notes)
+        return Bounds(
+            complete_until=complete_until, notes=notes, stated_by="the source" if complete_until else None
+        )
     until, said = _until(rows, ledger, spec, contract.base_dir, read_at)
     if spec.complete_until is None and spec.watermark_file is None:
         until = complete_until
     strangers = _strangers(rows, spec.producers) if ledger is Ledger.PRODUCED and spec.producers else ()
-    has_gaps, gap_notes = _gaps(rows) if spec.sequences == "gapless" else (False, ())
+    silent = _silent(rows, ledger, spec.producers, read_at)
+    begins_later = spec.complete_from is not None or contract.ledgers[ledger].reach is not None
+    has_gaps, gap_notes = (
+        _gaps(rows, begins_later=begins_later) if spec.sequences == "gapless" else (False, ())
+    )
     return Bounds(
         covers_from=spec.complete_from,
         complete_until=until,
         names_all_producers=bool(spec.producers) and not strangers,
         has_sequence_gaps=has_gaps,
-        notes=(*said, *strangers, *gap_notes),
+        notes=(*said, *_named_silent(silent), *strangers, *gap_notes),
+        silent=silent,
+        stated_by=None if until is None else _voice(spec),
         is_by_own_times=spec.complete_until is not None and _asks_rows(spec.complete_until, ledger),
     )
 
@@ -97,9 +109,18 @@ def _declared(contract: Contract, window: Window, read_at: datetime) -> Bounds:
     """Return what `declared` says; of a time that was still to come nobody can have declared anything."""
     start, end = window.start - contract.margin, window.end + contract.grace
     if window.offsets or read_at >= window.end:
-        return Bounds(start, end, names_all_producers=True)
+        return Bounds(start, end, names_all_producers=True, stated_by=_WORD)
     note = f"declared to be complete, but read at {format_time(read_at)}, before the window was over"
-    return Bounds(start, read_at, names_all_producers=True, notes=(note,))
+    return Bounds(start, read_at, names_all_producers=True, notes=(note,), stated_by=_WORD)
+
+
+def _voice(spec: CoverageSpec) -> str:
+    """Return whose word it is that the ledger is complete."""
+    if spec.watermark_file is not None:
+        return f"watermark file {spec.watermark_file}"
+    if spec.complete_until is not None:
+        return f"the contract: complete_until: {spec.complete_until}"
+    return "the source"
 
 
 def with_plausible_time(rows: DataFrame, ledger: Ledger, now: datetime) -> DataFrame:
@@ -169,13 +190,11 @@ def _lowest_watermark(
         F.min("until").alias("until"),
         F.count("*").alias("sources"),
         F.count("until").alias("stated"),
-        *([F.collect_set("producer_id").alias("seen")] if producers else []),
     ).head()
     if lowest is None or lowest["stated"] < max(1, lowest["sources"]):
         return None, ("no row says how far this ledger is complete",)
-    silent = sorted(set(producers) - set(lowest["seen"])) if producers else []
-    if silent:
-        return None, tuple(f"declared producer {name} has no row" for name in silent[:_NAMED])
+    if lowest["sources"] < len(set(producers)):
+        return None, ()
     return _aware(lowest["until"]), ()
 
 
@@ -206,6 +225,21 @@ def _watermark(path: Path, name: str) -> tuple[datetime | None, tuple[str, ...]]
         return None, (f"watermark file {name}: expected one time such as 2026-11-20T10:00:00Z",)
 
 
+def _silent(rows: DataFrame, ledger: Ledger, producers: tuple[str, ...], now: datetime) -> tuple[str, ...]:
+    """Return the declared producers of which no row with a plausible time was read: their files may be gone."""
+    if not producers:
+        return ()
+    is_declared = F.col("producer_id").isin(*producers)
+    seen = (
+        with_plausible_time(rows, ledger, now).where(is_declared).select("producer_id").distinct().collect()
+    )
+    return tuple(sorted(set(producers) - {row["producer_id"] for row in seen}))
+
+
+def _named_silent(silent: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"declared producer {name} has no row in what was read" for name in silent[:_NAMED])
+
+
 def _strangers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
     """Return a note where rows come from producers that the contract does not list."""
     is_listed = F.coalesce(F.col("producer_id").isin(*producers), F.lit(False))
@@ -214,24 +248,36 @@ def _strangers(rows: DataFrame, producers: tuple[str, ...]) -> tuple[str, ...]:
     return (f"producers that the contract does not list: {', '.join(names)}",) if names else ()
 
 
-def _gaps(rows: DataFrame) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a session lacks a number between its first and its last; a resend is no gap."""
+def _gaps(rows: DataFrame, *, begins_later: bool) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a session lacks a number between its first and its last; a resend is no gap.
+
+    Unless the ledger begins at some time, a session's first number is 0 or 1: what came before a higher one is missing.
+    """
     sessions = rows.groupBy(*SESSION).agg(
         F.min("sequence").alias("first"),
         F.max("sequence").alias("last"),
         F.count_distinct("sequence").alias("numbers"),
         F.count_if(F.col("sequence").isNull()).alias("unnumbered"),
     )
-    missing = F.col("last") - F.col("first") + 1 - F.col("numbers")
-    gapped = sessions.select(*SESSION, F.coalesce(missing, F.lit(0)).alias("missing"), "unnumbered").where(
-        (F.col("missing") > 0) | (F.col("unnumbered") > 0)
-    )
+    between = F.col("last") - F.col("first") + 1 - F.col("numbers")
+    missing = F.coalesce(between, F.lit(0))
+    is_headless = F.lit(False) if begins_later else F.coalesce(F.col("first") > 1, F.lit(False))
+    gapped = sessions.select(
+        *SESSION, "first", missing.alias("missing"), "unnumbered", is_headless.alias("is_headless")
+    ).where((F.col("missing") > 0) | (F.col("unnumbered") > 0) | F.col("is_headless"))
     found = gapped.orderBy(*SESSION).limit(_NAMED).collect()
-    return bool(found), tuple(
-        f"producer {row['producer_id'] or '(none)'}, session {row['producer_session'] or '(none)'}: "
-        f"{row['missing']} sequence numbers missing, {row['unnumbered']} rows without one"
-        for row in found
-    )
+    return bool(found), tuple(note for row in found for note in _gap_notes(row))
+
+
+def _gap_notes(row: Row) -> Iterator[str]:
+    """Yield what is missing of a session."""
+    session = f"producer {row['producer_id'] or '(none)'}, session {row['producer_session'] or '(none)'}"
+    if row["missing"] or row["unnumbered"]:
+        yield f"{session}: {row['missing']} sequence numbers missing, {row['unnumbered']} rows without one"
+    if row["is_headless"]:
+        yield (
+            f"{session}: begins with number {row['first']}; give complete_from or reach if the ledger begins after that"
+        )
 
 
 def _aware(moment: datetime) -> datetime:
