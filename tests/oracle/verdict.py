@@ -69,6 +69,8 @@ def verdict_of(
     doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
     if Ledger.LOG not in history.uncovered and not _log_shows_each(history, partitions):
         doubts.append(f"coverage:{Ledger.LOG}")
+    if Ledger.PRODUCED not in history.uncovered and _has_unsent_records(partitions):
+        doubts.append(f"coverage:{Ledger.PRODUCED}")
     doubts += _doubts(history, findings, partitions, totals)
     if doubts:
         return Verdict.UNKNOWN, doubts
@@ -124,6 +126,11 @@ def _log_shows_each(history: History, partitions: list[dict[str, Any]]) -> bool:
         elif topic.partition("@")[0] not in anew:
             return False
     return True
+
+
+def _has_unsent_records(partitions: list[dict[str, Any]]) -> bool:
+    """Return whether the log has records in the window that no send of `produced` accounts for (133)."""
+    return any(numbers["offsets"] and numbers["offsets"]["unattempted"] for numbers in partitions)
 
 
 def breaking_classes(history: History) -> set[str]:

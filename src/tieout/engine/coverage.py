@@ -43,11 +43,28 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
 
 
 def with_partitions_shown(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
-    """Return the scope with the partitions that the log lacks in its coverage; mostly the scope itself.
+    """Return the scope with what its ledgers lack of each other's partitions in their coverage; mostly itself.
 
-    `partitions` are the statement's. One of which the log has neither record nor bounds it does not cover, nor what was
-    or may have been accepted there. What a topic held that was created anew, the new one's log need not show.
+    `partitions` are the statement's. Where the log has records that nobody sent, `produced` lacks their sends, or the
+    topic has another producer: it does not have all, whatever says so. One of which the log has neither record nor
+    bounds it does not cover, nor what was or may have been accepted there. What a topic held that was created anew,
+    the new one's log need not show.
     """
+    return _with_log_partitions(scope.with_lacking(Ledger.PRODUCED, _unsent(partitions)), partitions)
+
+
+def _unsent(partitions: Sequence[dict[str, Any]]) -> list[str]:
+    """Return in words how many records of each partition nobody sent."""
+    counts = [(row, row["offsets"]["unattempted"]) for row in partitions if row["offsets"] is not None]
+    return [
+        f"{row['topic']}-{row['partition']}: {count} records in the log that nobody sent: sends are missing, "
+        "or a producer is"
+        for row, count in counts
+        if count
+    ]
+
+
+def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
     found = scope.evidence.get(Ledger.LOG)
     if found is None or scope.window.offsets or (found.coverage.rows and not scope.has(Ledger.LOG, *PLACE)):
         return scope
