@@ -29,6 +29,8 @@ PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
 KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
 KEEP_STATEMENTS_DAYS = "TIEOUT_KEEP_STATEMENTS_DAYS"
+UNPACKED_RECORD_MB = "TIEOUT_UNPACKED_RECORD_MB"
+UNPACKED_FILE_MB = "TIEOUT_UNPACKED_FILE_MB"
 LEAST_DAYS: Final = 35
 """What is younger is never deleted: windows are still judged again, and people still ask."""
 
@@ -86,6 +88,17 @@ VARIABLES: Final = (
         "days, 35 or more, that the folders of statements are kept under the home",
     ),
     Variable(
+        UNPACKED_RECORD_MB,
+        "128",
+        "megabytes that one batch of a Kafka segment, one line of text or one page of Parquet may unpack to; a larger "
+        "one is not read, and named",
+    ),
+    Variable(
+        UNPACKED_FILE_MB,
+        "16384",
+        "megabytes that one packed file or Kafka segment may unpack to; what is beyond is not read, and named",
+    ),
+    Variable(
         SPARK_LOCAL_DIRS,
         "the system's folder for temporary files",
         "where Spark keeps what does not fit into memory: one folder or several, with commas",
@@ -110,6 +123,7 @@ VARIABLES: Final = (
     ),
 )
 
+_MOST_DIGITS: Final = 9
 _TABLE_FORMATS: Final = ("delta", "iceberg")
 _CONTAINER_LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"),
@@ -182,6 +196,35 @@ def _days(variable: str) -> timedelta | None:
             f"found {text!r}"
         )
     return timedelta(days=int(text))
+
+
+@dataclass(frozen=True)
+class Unpacking:
+    """How many bytes evidence may unpack to: one batch, line or page, `record`, and one file."""
+
+    record: int = 128 << 20
+    file: int = 16_384 << 20
+
+
+def unpacking() -> Unpacking:
+    """Return how many bytes evidence may unpack to, as the environment says.
+
+    Raises:
+        UsageError: where a variable is no number of megabytes.
+    """
+    default = Unpacking()
+    return Unpacking(
+        _megabytes(UNPACKED_RECORD_MB, default.record), _megabytes(UNPACKED_FILE_MB, default.file)
+    )
+
+
+def _megabytes(variable: str, default: int) -> int:
+    text = os.environ.get(variable) or None
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or int(text) == 0:
+        raise UsageError(f"{variable}: expected a whole number of megabytes from 1 on, found {text!r}")
+    return int(text) << 20
 
 
 def jars(connectors: Collection[str]) -> tuple[Path, ...]:

@@ -21,6 +21,7 @@ from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
 from tieout.engine.kafka.transactions import States, Transactions, markers_of, transactions_of
 from tieout.engine.limits import EXPECTED_TIME, is_time
 from tieout.regular_files import opened_file
+from tieout.settings import UNPACKED_FILE_MB, Unpacking
 
 _CHUNK: Final = 1 << 20
 _NAMED: Final = 3
@@ -47,6 +48,8 @@ class Piece:
     records: int = 0
     fates: tuple[tuple[int, str], ...] = ()
     is_transactional: bool = True
+    most_record_bytes: int = Unpacking.record
+    most_file_bytes: int = Unpacking.file
     states_bounds: bool = False
 
     @property
@@ -63,7 +66,7 @@ class Piece:
         """
         if self.form == "segment":
             with opened_file(Path(self.path)) as file:
-                yield segments.batches(file, self.size)
+                yield segments.batches(file, self.size, self.most_record_bytes)
         else:
             place = (self.topic, self.partition)
             with opened(Path(self.path)) as text:
@@ -207,8 +210,14 @@ def rows_of(piece: Piece) -> Iterator[Row]:
     try:
         states = States(_markers(piece), dict(piece.fates))
         with piece.entries() as entries:
+            left = piece.most_file_bytes
             for entry in entries:
-                yield from _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states)
+                if isinstance(entry, Batch) and left < 0:
+                    yield Row(entry.place, fault=_TOO_MUCH, count=max(1, entry.count))
+                    continue
+                for row in _damaged(entry) if isinstance(entry, Damage) else _decoded(piece, entry, states):
+                    left -= _bytes_of(row.record)
+                    yield row
     except (OSError, LogError) as error:
         reason = f"cannot be read any more: {error.strerror if isinstance(error, OSError) else error}"
         yield Row(0, fault=reason, count=max(1, piece.records))
@@ -234,7 +243,7 @@ def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
         return
     try:
         state = states.of(batch)
-        for record in batch.records():
+        for record in _whole(batch):
             if record.offset >= start:
                 fault = _fault_of(record)
                 yield (
@@ -242,6 +251,28 @@ def _decoded(piece: Piece, batch: Batch, states: States) -> Iterator[Row]:
                 )
     except LogError as error:
         yield Row(batch.place, fault=str(error), count=max(1, batch.count))
+
+
+_TOO_MUCH: Final = f"the file unpacks to more than {UNPACKED_FILE_MB} says"
+_HELD: Final = 100_000
+"""So many records of a batch are held at once; the bytes of a batch may be millions of them."""
+
+
+def _whole(batch: Batch) -> Iterable[Record]:
+    """Return the records of a batch of which all decode; of very many none is held.
+
+    Raises:
+        LogError: where they do not decode.
+    """
+    if batch.count <= _HELD:
+        return batch.records()
+    for _ in batch.read():
+        pass
+    return batch.read()
+
+
+def _bytes_of(record: Record | None) -> int:
+    return 0 if record is None else 8 + len(record.key or b"") + len(record.value or b"")
 
 
 def _fault_of(record: Record) -> str | None:

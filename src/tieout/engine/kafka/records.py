@@ -79,7 +79,7 @@ class Batch:
         """
         if not (self.is_control and self.is_transactional):
             return None
-        for record in self.records():
+        for record in self.read():
             if record.key is None or len(record.key) < _CONTROL_KEY.size:
                 raise LogError(f"the control record at offset {record.offset} has no type")
             return _MARKERS.get(_CONTROL_KEY.unpack_from(record.key)[1])

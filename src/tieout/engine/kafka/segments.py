@@ -17,6 +17,7 @@ import google_crc32c
 from tieout.engine.kafka.compression import decompressed
 from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
 from tieout.engine.limits import LARGEST
+from tieout.settings import UNPACKED_RECORD_MB, Unpacking
 
 _PREFIX: Final = struct.Struct(">qi")
 """The base offset, and the length of what follows."""
@@ -35,8 +36,10 @@ _UNWRITTEN: Final = 16
 """How many zeros at its end say that a batch was not written to it: more than a record leaves there by itself."""
 
 
-def batches(file: IO[bytes], size: int) -> Iterator[Entry]:
+def batches(file: IO[bytes], size: int, most: int = Unpacking.record) -> Iterator[Entry]:
     """Yield the batches of the file's first `size` bytes, each with a checksum that holds, and what is none.
+
+    A batch of more than `most` bytes, unpacked or as it lies there, is not read.
 
     A batch whose checksum fails is damage, and the next one is looked for behind it. Where no batch begins, the rest
     of the file cannot be read. Zeros to the end are space that the broker took in advance, and a batch that ends in
@@ -61,8 +64,16 @@ def batches(file: IO[bytes], size: int) -> Iterator[Entry]:
         if end > size:
             yield _torn(position, size)
             return
+        if length > most:
+            yield Damage(
+                position, _TOO_LARGE.format(position, base_offset, most >> 20, length, UNPACKED_RECORD_MB)
+            )
+            position = end
+            continue
         body = file.read(length)
-        entry = _batch(position, base_offset, body) if len(body) == length else _torn(position, file.tell())
+        entry = (
+            _batch(position, base_offset, body, most) if len(body) == length else _torn(position, file.tell())
+        )
         if isinstance(entry, Damage) and _ends_in_zeros(body) and _is_zero(file, size):
             yield _half_written(position)
             return
@@ -75,7 +86,12 @@ def batches(file: IO[bytes], size: int) -> Iterator[Entry]:
 _OTHER_FORMAT: Final = "expected record format 2"
 
 
-def _batch(position: int, base_offset: int, body: bytes) -> Entry:
+_TOO_LARGE: Final = (
+    "the batch at byte {}, offsets from {}: expected at most {} MB, found {} bytes; {} allows more"
+)
+
+
+def _batch(position: int, base_offset: int, body: bytes, most: int) -> Entry:
     magic = body[_MAGIC_AT]
     if magic != 2:
         return _not_a_batch(position, base_offset, body)
@@ -118,7 +134,7 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
         read=partial(
             _records,
             body,
-            codec=attributes & _CODEC,
+            codec=(attributes & _CODEC, most),
             base=(base_offset, first_ms, sequence),
             last_delta=last_delta,
             append_ms=latest_ms if is_append_time else None,
@@ -128,9 +144,17 @@ def _batch(position: int, base_offset: int, body: bytes) -> Entry:
 
 
 def _records(
-    body: bytes, *, codec: int, base: tuple[int, int, int], last_delta: int, append_ms: int | None, count: int
+    body: bytes,
+    *,
+    codec: tuple[int, int],
+    base: tuple[int, int, int],
+    last_delta: int,
+    append_ms: int | None,
+    count: int,
 ) -> Iterator[Record]:
     """Yield the records of a batch, whose base is its offset, its time and its sequence; their offsets rise.
+
+    `codec` is its number, and up to how many bytes it is unpacked.
 
     Raises:
         LogError: where they do not decode.
@@ -138,7 +162,7 @@ def _records(
     base_offset, first_ms, sequence = base
     before = -1
     try:
-        reader = _Reader(decompressed(codec, body[_HEADER.size :]))
+        reader = _Reader(decompressed(codec[0], body[_HEADER.size :], codec[1]))
         for _ in range(count):
             delta_ms, delta, key, value, headers = reader.record()
             _refuse_other_offset(base_offset, (before, delta, last_delta))

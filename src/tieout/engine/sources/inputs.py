@@ -29,8 +29,11 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
+from tieout.engine.sources.parquet_pages import oversized_page
+from tieout.engine.sources.unpacked import Watch, fault_of_packed
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.regular_files import opened_file
+from tieout.settings import unpacking
 
 _JARS: Final = {
     "s3a": "org.apache.hadoop:hadoop-aws in the version of Spark's Hadoop",
@@ -47,6 +50,7 @@ _BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 """How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
 DUMP: Final = "dump"
 """The format of texts that no Spark reader is given: `opened` decodes them."""
+_PACKED: Final = (".gz", ".bz2", ".zst")
 _UNCHECKED: Final = (".lz4", ".snappy")
 _OF_CONTENT: Final = "sha256:"
 _TEXTS: Final = ("jsonl", "csv", "text")
@@ -262,6 +266,8 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
         )
     digest = hashlib.sha256()
     archive = zlib.decompressobj(_GZIP_WINDOW) if path.suffix == ".gz" else None
+    limits, is_text = unpacking(), file_format in (*_TEXTS, DUMP)
+    watch = Watch(limits, is_packed=archive is not None)
     fault, length = None, 0
     try:
         state = _state_of(path)
@@ -270,7 +276,9 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
                 digest.update(chunk)
                 length += len(chunk)
                 if archive is not None and fault is None:
-                    archive, fault = _unpacked(archive, chunk)
+                    archive, fault = _unpacked(archive, chunk, watch)
+                elif fault is None and is_text and path.suffix not in _PACKED:
+                    fault = watch.take(chunk)
         size = length
         if archive is not None and fault is None and size and not archive.eof:
             fault = "the gzip file is cut off"
@@ -278,6 +286,8 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             fault = _LEFT_OUT
         fault = fault or (_taken_for_empty(path.name, partial(_head, path)) if size else None)
         fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
+        fault = fault or (fault_of_packed(path, limits) if is_text else None)
+        fault = fault or (oversized_page(path, limits.record) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
     return Input(str(path), name, f"{_OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
@@ -312,15 +322,17 @@ def _folder_of_copies() -> Path:
     return folder
 
 
-def _unpacked(archive: Any, chunk: bytes) -> tuple[Any, str | None]:
+def _unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]:
     """Check the chunk as the archive's next part; a gzip file may be several, one after another."""
     try:
         while chunk:
             if archive.eof:
                 archive = zlib.decompressobj(_GZIP_WINDOW)
-            archive.decompress(chunk, _CHUNK)
-            while archive.unconsumed_tail:
-                archive.decompress(archive.unconsumed_tail, _CHUNK)
+            fault = watch.take(archive.decompress(chunk, _CHUNK))
+            while fault is None and archive.unconsumed_tail:
+                fault = watch.take(archive.decompress(archive.unconsumed_tail, _CHUNK))
+            if fault is not None:
+                return archive, fault
             chunk = archive.unused_data
     except zlib.error:
         return archive, "the gzip file is corrupt"

@@ -25,6 +25,7 @@ from tieout.engine.sources.kafka_log import (
 )
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
+from tieout.settings import unpacking
 
 _EPOCHS_SHOWN: Final = 5
 
@@ -89,8 +90,17 @@ def _refuse_replicas(folders: Sequence[PartitionFolder], request: Request) -> No
 
 
 def _pieces(folder: PartitionFolder) -> list[Piece]:
+    most = unpacking()
     return [
-        Piece(str(segment), "segment", folder.topic, folder.partition, _size(segment))
+        Piece(
+            str(segment),
+            "segment",
+            folder.topic,
+            folder.partition,
+            _size(segment),
+            most_record_bytes=most.record,
+            most_file_bytes=most.file,
+        )
         for segment in folder.segments
     ]
 

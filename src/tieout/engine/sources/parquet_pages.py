@@ -1,0 +1,136 @@
+"""The pages of a Parquet file, by their headers: how large each is once it is unpacked.
+
+A reader takes the memory that a page's header asks for, and unpacks it whole. The headers are structs in Thrift's
+compact protocol, one before each page, so all of them are gone through without unpacking any.
+
+Source: parquet.thrift of apache/parquet-format (`PageHeader`), thrift-compact-protocol.md of apache/thrift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from tieout.settings import UNPACKED_RECORD_MB
+
+_HEADER: Final = 1 << 16
+_LARGEST_HEADER: Final = 16 << 20
+"""A header has the least and the largest value of its page."""
+_UNPACKED, _PACKED = 2, 3
+"""The fields of a header with the bytes of its page."""
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 7, 8, 12
+_INTS: Final = (4, 5, 6)
+_DEEPEST: Final = 8
+
+
+def oversized_page(path: Path, most: int) -> str | None:
+    """Return which column has a page of more than `most` bytes unpacked, None where none has.
+
+    It is None too of a file that does not read: what is wrong with it shows when it is read.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - takes a while to load
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        footer = pq.read_metadata(path)
+        with path.open("rb") as file:
+            for group in range(footer.num_row_groups):
+                for number in range(footer.num_columns):
+                    column = footer.row_group(group).column(number)
+                    starts = (column.dictionary_page_offset, column.data_page_offset)
+                    start = min(place for place in starts if place is not None)
+                    sizes = _page_sizes(file, start, start + column.total_compressed_size)
+                    if any(not 0 <= size <= most for size in sizes):
+                        expected = f"column {column.path_in_schema}: expected pages of at most {most >> 20} MB unpacked"
+                        return f"{expected}, found a larger one; {UNPACKED_RECORD_MB} allows more"
+    except (pa.ArrowException, OSError, ValueError, IndexError):
+        return None
+    return None
+
+
+def _page_sizes(file: IO[bytes], start: int, end: int) -> Iterator[int]:
+    """Yield how many bytes each page of a column has unpacked."""
+    while start < end:
+        size = _HEADER
+        while True:
+            file.seek(start)
+            reader = _Compact(file.read(size))
+            try:
+                fields = reader.ints()
+            except IndexError:
+                if size >= _LARGEST_HEADER:
+                    raise
+                size *= 16
+                continue
+            break
+        yield fields[_UNPACKED]
+        if fields[_PACKED] < 0:
+            raise ValueError("expected a page's size, found a negative one")
+        start += reader.position + fields[_PACKED]
+
+
+class _Compact:
+    """Reads a struct in the compact protocol, and passes over what is in it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.position = 0
+
+    def ints(self) -> dict[int, int]:
+        """Return the struct's whole numbers by their fields.
+
+        Raises:
+            IndexError: where the data ends before it.
+            ValueError: where it is none.
+        """
+        found, field = {}, 0
+        while head := self._byte():
+            field = field + (head >> 4) if head >> 4 else self._zigzag()
+            if head & 0x0F in _INTS:
+                found[field] = self._zigzag()
+            else:
+                self._skip(head & 0x0F, _DEEPEST)
+        if not {_UNPACKED, _PACKED} <= found.keys():
+            raise ValueError("expected the header of a page, found another struct")
+        return found
+
+    def _byte(self) -> int:
+        byte = self._data[self.position]
+        self.position += 1
+        return byte
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._byte()
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return number
+            if shift > 63:
+                raise ValueError("expected a number of at most 10 bytes")
+
+    def _zigzag(self) -> int:
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def _skip(self, kind: int, depth: int) -> None:
+        if depth == 0:
+            raise ValueError("expected a header of few levels")
+        if kind in _INTS:
+            self._varint()
+        elif kind == _BYTE:
+            self.position += 1
+        elif kind == _DOUBLE:
+            self.position += 8
+        elif kind == _BINARY:
+            self.position += self._varint()
+        elif kind == _STRUCT:
+            while head := self._byte():
+                if not head >> 4:
+                    self._zigzag()
+                self._skip(head & 0x0F, depth - 1)
+        elif kind not in (_TRUE, _FALSE):
+            # Headers of pages have neither lists nor maps.
+            raise ValueError(f"expected a type of a page's header, found {kind}")

@@ -1,0 +1,69 @@
+"""Packed files of text, and lines without an end: how much Spark would hold, counted before it is given them.
+
+Spark holds a line as a whole, and a hundred kilobytes of a packed file may be gigabytes of one.
+"""
+
+from __future__ import annotations
+
+import bz2
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from tieout.settings import UNPACKED_FILE_MB, UNPACKED_RECORD_MB, Unpacking
+
+PIECE: Final = 1 << 20
+_SEPARATE: Final = (".bz2", ".zst")
+
+
+class Watch:
+    """Counts a text's bytes and those of its longest line, piece by piece, each of at most `PIECE` bytes."""
+
+    def __init__(self, limits: Unpacking, *, is_packed: bool) -> None:
+        self._limits, self._is_packed = limits, is_packed
+        self._total = self._line = 0
+
+    def take(self, piece: bytes) -> str | None:
+        """Return what is too large now that the text has this piece as well, None where nothing is."""
+        self._total += len(piece)
+        if self._is_packed and self._total > self._limits.file:
+            most = self._limits.file >> 20
+            return f"expected at most {most} MB unpacked, found more; {UNPACKED_FILE_MB} allows more"
+        ends = [place for place in (piece.find(b"\n"), piece.find(b"\r")) if place >= 0]
+        longest = self._line + (min(ends) if ends else len(piece))
+        last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
+        self._line = len(piece) - last - 1 if ends else longest
+        if longest > self._limits.record:
+            most = self._limits.record >> 20
+            return (
+                f"expected lines of at most {most} MB, found a longer one; {UNPACKED_RECORD_MB} allows more"
+            )
+        return None
+
+
+def fault_of_packed(path: Path, limits: Unpacking) -> str | None:
+    """Return what of a bzip2 or zstd file is too large; None of any other, and of one that does not unpack.
+
+    What is wrong with such a one shows when it is read.
+    """
+    if path.suffix not in _SEPARATE:
+        return None
+    watch = Watch(limits, is_packed=True)
+    try:
+        return next((fault for piece in _pieces(path) if (fault := watch.take(piece)) is not None), None)
+    except (OSError, EOFError):
+        return None
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Yield what the file unpacks to; of a bzip2 file one stream after another."""
+    if path.suffix == ".bz2":
+        with bz2.open(path, "rb") as unpacked:
+            while piece := unpacked.read(PIECE):
+                yield piece
+        return
+    import pyarrow as pa  # noqa: PLC0415 - takes a while to load, and few files need it
+
+    with pa.input_stream(str(path), compression="zstd") as stream:
+        while piece := stream.read(PIECE):
+            yield piece
