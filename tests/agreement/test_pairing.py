@@ -14,7 +14,7 @@ from tests.engine.histories import GRACE_END, START, WINDOW, contract_for
 from tests.engine.judging import scope_of
 from tests.oracle.history import History, OracleCoverage, Row
 from tests.oracle.messages import messages_of
-from tests.oracle.pairing import effects_by_payload
+from tests.oracle.pairing import effects_by_payload, excess_settled
 from tests.oracle.random_histories import COLUMNS, RandomHistory
 
 from tieout.engine.pairing import with_content_keys
@@ -78,9 +78,11 @@ def _by_oracle(history: History) -> dict[int, str | None]:
         by_payload.setdefault(row["payload_hash"], ([], []))[1].append(row)
     for same, found in by_payload.values():
         certain = [row for row in found if row["outcome"] == "ok"]
-        effects_by_payload(history, same, certain, lambda one: one.effects)
+        excess = effects_by_payload(history, same, certain, lambda one: one.effects)
         uncertain = [row for row in found if row["outcome"] == "unknown"]
-        effects_by_payload(history, same, uncertain, lambda one: one.uncertain)
+        doubtful = effects_by_payload(history, same, uncertain, lambda one: one.uncertain)
+        excess_settled(history, same, excess, lambda one: one.effects, may_be_later=False)
+        excess_settled(history, same, doubtful, lambda one: one.uncertain, may_be_later=False)
     owned = {
         row["delivery_sequence"]: f"a{message.attempts[0].row['sequence']}"
         for message in messages

@@ -62,13 +62,19 @@ def told(spark: SparkSession) -> list[tuple[dict[str, Any], ...]]:
 def test_order_says_nothing_and_one_more_break_makes_nothing_better(
     told: list[tuple[dict[str, Any], ...]],
 ) -> None:
-    """A history is judged the same with its rows shuffled, and the same or worse with a break more."""
+    """A history is judged the same with its rows shuffled, and the same or worse with a break more.
+
+    But for an effect that is the only one with an id: then no id of the output meets those of the sends, and a loss is
+    confirmed no more.
+    """
     tried: Counter[str] = Counter()
     for history, (before, shuffled, *worse) in zip(HISTORIES, told, strict=True):
         assert _plain(shuffled) == _plain(before), history.name
         assert not before["identity_errors"], history.name
         for after in worse:
-            assert RANK[after["verdict"]] >= RANK[before["verdict"]], (history.name, after["reasons"])
+            is_unmet = any("of its ids is in produced" in reason for reason in after["reasons"])
+            least = min(RANK[before["verdict"]], RANK["UNKNOWN"] if is_unmet else RANK["BROKEN"])
+            assert RANK[after["verdict"]] >= least, (history.name, after["reasons"])
         tried[before["verdict"]] += 1
     assert len(tried) > 2, tried
 

@@ -89,7 +89,7 @@ def batches(histories: Sequence[History]) -> list[Batch]:
     for place, history in enumerate(histories):
         undated = tuple(
             sorted(
-                (ledger, _undated(ledger, rows) > 0, _unset(ledger, rows) > 0)
+                (ledger, _undated(ledger, rows) > 0, _unset(ledger, rows) > 0, any(map(_is_reversed, rows)))
                 for ledger, rows in history.rows.items()
             )
         )
@@ -257,7 +257,7 @@ def _narrowed(scope: Scope, history: History, number: int) -> Scope:
             coverage = replace(coverage, complete_until=None)
         lacking = tuple(text for text in found.coverage.lacking if number_of(text) == number)
         coverage = replace(coverage, lacking=lacking)
-        present = history.present.get(ledger, frozenset())
+        present = history.present.get(ledger, frozenset()) & found.present
         evidence[ledger] = replace(found, present=present, coverage=coverage)
     return Scope(history.contract, history.window, evidence)
 

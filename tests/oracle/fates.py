@@ -62,8 +62,14 @@ class Fates:
         return (logged | set(self.asserted(message))) - message.denied
 
     def first_position(self, message: Message) -> Position | None:
-        """Return the lowest position of the partition that counts (interpretation 14)."""
-        positions = self.positions(message) or set(message.denied)
+        """Return the lowest position of the partition that counts (interpretation 14).
+
+        Where it was sent to it belongs, whoever's record the log shows there.
+        """
+        sent = {
+            position(one.row) for one in message.attempts if message.is_accepted and one.outcome != "failed"
+        }
+        positions = self.positions(message) | {at for at in sent if at is not None} or set(message.denied)
         if not positions:
             return None
         # Of attempts of one moment the one in the first partition comes first: the order of rows decides nothing.
