@@ -22,12 +22,14 @@ from tieout.engine.staging import break_lines, write_output
 from tieout.errors import TieoutError
 from tieout.model import Window
 from tieout.reporting.page import render_html
+from tieout.spark_environment import take_handed_over
 from tieout.store import RunOrigin, Store
 
 
 def main(words: list[str]) -> int:
     """Reconcile one window and publish it; return the exit code."""
-    # 1. What is asked: the contract by value, the window, and where results go.
+    # 1. What the task handed over, and what is asked: the contract by value, the window, and where results go.
+    take_handed_over()
     asked = _arguments(words)
     contract = Contract.from_json(asked.contract_json.read_text(encoding="utf-8"), asked.base_dir)
     window = Window(asked.start, asked.end)

@@ -20,12 +20,14 @@ from tieout.errors import TieoutError
 from tieout.replaying import Body, Wanted, choose, plan_of
 from tieout.replaying.describing import Subject, markdown, notes_on
 from tieout.replaying.folder import read_breaks, target_of, write_plan
+from tieout.spark_environment import take_handed_over
 from tieout.store import Store
 
 
 def main(words: list[str]) -> int:
     """Plan the repair of one run's breaks; return the exit code."""
-    # 1. What is asked: the contract by value, the run, and the statement whose breaks are repaired.
+    # 1. What the task handed over, and what is asked: the contract by value, the run, and its statement.
+    take_handed_over()
     asked = _arguments(words)
     contract = Contract.from_json(asked.contract_json.read_text(encoding="utf-8"), asked.base_dir)
     store = Store(settings.required_database_url())

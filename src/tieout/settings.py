@@ -21,6 +21,8 @@ CONTRACTS = "TIEOUT_CONTRACTS"
 HOME = "TIEOUT_HOME"
 JARS = "TIEOUT_JARS"
 RESULT_PATH = "TIEOUT_RESULT_PATH"
+HANDOVER_PATH = "TIEOUT_HANDOVER_PATH"
+SPARK_VARIABLES = "TIEOUT_SPARK_VARIABLES"
 DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
 SPARK_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
@@ -34,94 +36,6 @@ UNPACKED_FILE_MB = "TIEOUT_UNPACKED_FILE_MB"
 LEAST_DAYS: Final = 35
 """What is younger is never deleted: windows are still judged again, and people still ask."""
 
-
-@dataclass(frozen=True)
-class Variable:
-    """One environment variable that Tieout reads, as docs/reference/environment.md lists it."""
-
-    name: str
-    default: str
-    meaning: str
-
-
-VARIABLES: Final = (
-    Variable(
-        DATABASE_URL,
-        "none; Airflow's tasks need it",
-        "the result store: `postgresql://user:password@host:port/database`, reserved characters as %-escapes",
-    ),
-    Variable(
-        CONTRACTS,
-        "`dags/contracts`",
-        "the folders whose `*.yml` are contracts, parted by `:`; relative ones start at the folder above `dags/`",
-    ),
-    Variable(
-        HOME,
-        "`.tieout` of the working directory",
-        "takes the statements (`statements/`) and the plans of replays (`replays/`); Airflow's workers and Spark's "
-        "executors must see it under one path",
-    ),
-    Variable(
-        JARS,
-        "`.tieout/jars` of the working directory",
-        "the folder of the jars that Spark takes along where a contract reads a Kafka cluster, Delta or Iceberg: "
-        "`make jars` fills it",
-    ),
-    Variable(
-        PRELOAD_CHECKS,
-        "off",
-        "`1`: Airflow's scheduler imports Great Expectations once, for the tasks that it forks; costs it 215 MB, "
-        "spares each task five seconds",
-    ),
-    Variable(
-        RESULT_PATH, "none", "set by the tasks for the Spark job they start: where it leaves its small result"
-    ),
-    Variable(
-        KEEP_SUPERSEDED_DAYS,
-        "for ever",
-        "days, 35 or more, that runs are kept which do not count for their window: retention.md",
-    ),
-    Variable(KEEP_BREAKS_DAYS, "for ever", "days, 35 or more, that a window's breaks are kept in the store"),
-    Variable(
-        KEEP_STATEMENTS_DAYS,
-        "for ever",
-        "days, 35 or more, that the folders of statements are kept under the home",
-    ),
-    Variable(
-        UNPACKED_RECORD_MB,
-        "128",
-        "megabytes that one batch of a Kafka segment, one line of text or one page of Parquet may unpack to; a larger "
-        "one is not read, and named",
-    ),
-    Variable(
-        UNPACKED_FILE_MB,
-        "16384",
-        "megabytes that one packed file or Kafka segment may unpack to; what is beyond is not read, and named",
-    ),
-    Variable(
-        SPARK_LOCAL_DIRS,
-        "the system's folder for temporary files",
-        "where Spark keeps what does not fit into memory: one folder or several, with commas",
-    ),
-    Variable(
-        DRIVER_MEMORY,
-        "a quarter of the machine's or container's memory",
-        "Java's heap where Spark works on this machine, such as `6g`; Spark's own configuration goes before it",
-    ),
-    Variable(
-        SPARK_SECRET,
-        "none; jobs on a standalone cluster need it",
-        "the secret that the driver, master and workers of a standalone cluster know each other by, the same for all: "
-        "Spark's own variable for it",
-    ),
-    Variable("JAVA_HOME", "`java` on the path", "which Java Spark runs on: 17 or newer"),
-    Variable(
-        "AIRFLOW_CONN_<NAME>",
-        "none",
-        "a connection that a contract names, as JSON or URI; in Airflow, its own connections and secrets backends "
-        "serve as well",
-    ),
-)
 
 _MOST_DIGITS: Final = 9
 _TABLE_FORMATS: Final = ("delta", "iceberg")

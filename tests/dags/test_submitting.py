@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from tieout.contracts import Contract
 from tieout.model import SMALL_BYTES
 from tieout.orchestration.submitting import TieoutSparkSubmit
+from tieout.spark_environment import spark_environment
 
 URL = "postgresql://tieout:secret@127.0.0.1:5432/tieout"
 LOCAL = json.dumps({"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}})
@@ -62,12 +63,14 @@ class Job:
         self.result, self.error = result, error
         self.command: list[str] = []
         self.environment: dict[str, str] = {}
+        self.handed_over: dict[str, str] = {}
         self.contract = ""
 
     def run(self, operator: Any, _context: Any) -> None:
         """Do what the job does."""
         self.command = operator._get_hook()._build_spark_submit_command("reconcile.py")
-        self.environment = dict(os.environ)
+        self.environment = spark_environment()
+        self.handed_over = json.loads(Path(self.environment["TIEOUT_HANDOVER_PATH"]).read_text())
         words = operator.application_args
         self.contract = Path(words[words.index("--contract-json") + 1]).read_text()
         if self.result is not None:
@@ -92,7 +95,7 @@ def test_the_result_of_the_job_is_the_tasks(
     assert Contract.from_json(job.contract, Path()) == Contract.from_json(CONTRACT, Path())
     assert all(isinstance(word, str) for word in job.command)
     assert "secret" not in " ".join(job.command)
-    assert job.environment["TIEOUT_DATABASE_URL"] == URL
+    assert job.handed_over["TIEOUT_DATABASE_URL"] == URL
     given = dict(zip(operator.application_args[::2], operator.application_args[1::2], strict=True))
     assert given.pop("--contract-json").endswith("contract.json")
     assert given == {
@@ -165,13 +168,13 @@ def test_secrets_are_on_no_command_line_whatever_the_master(
 
     assert host in job.command
     assert URL not in " ".join(job.command)
-    assert job.environment["TIEOUT_DATABASE_URL"] == URL
+    assert job.handed_over["TIEOUT_DATABASE_URL"] == URL
 
 
-def test_connections_of_the_evidence_go_along_as_variables(
+def test_connections_of_the_evidence_are_handed_over(
     operator: TieoutSparkSubmit, context: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job runs outside Airflow; what the environment has already, it inherits."""
+    """The job runs outside Airflow, and inherits no connection."""
     found = Connection(conn_id="warehouse", conn_type="postgres", host="db", password="geheim")  # noqa: S106 - of nothing
     spark = Connection(conn_id="spark_default", conn_type="spark", host="local[2]")
     known = {"warehouse": found, "spark_default": spark}
@@ -180,12 +183,12 @@ def test_connections_of_the_evidence_go_along_as_variables(
 
     run_with(job, operator, context, monkeypatch)
 
-    assert "geheim" in job.environment["AIRFLOW_CONN_WAREHOUSE"]
+    assert "geheim" in job.handed_over["AIRFLOW_CONN_WAREHOUSE"]
     assert "geheim" not in " ".join(job.command)
     assert "AIRFLOW_CONN_WAREHOUSE" not in os.environ
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://db")
     run_with(job, operator, context, monkeypatch)
-    assert job.environment["AIRFLOW_CONN_WAREHOUSE"] == "postgresql://db"
+    assert job.handed_over["AIRFLOW_CONN_WAREHOUSE"] == "postgresql://db"
 
 
 def test_a_connection_that_is_not_defined_is_the_jobs_to_name(
@@ -194,7 +197,7 @@ def test_a_connection_that_is_not_defined_is_the_jobs_to_name(
     """Its error says which variable would define it."""
     job = Job({"run_id": "r1"})
     run_with(job, operator, context, monkeypatch)
-    assert "AIRFLOW_CONN_WAREHOUSE" not in job.environment
+    assert "AIRFLOW_CONN_WAREHOUSE" not in job.handed_over
     assert "--jars" not in job.command
 
 

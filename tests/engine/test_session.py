@@ -174,3 +174,36 @@ def test_a_cluster_without_a_secret_is_refused() -> None:
     """The error names the variable and what the cluster's own processes need."""
     with pytest.raises(UsageError, match=r"_SPARK_AUTH_SECRET.*SPARK_DAEMON_JAVA_OPTS"):
         guarded_ports({"spark.master": "spark://cluster:7077"}, secret=None)
+
+
+ENVIRONMENTS: Final = """
+import os, sys
+from tieout.engine.session import local_session
+
+spark = local_session("environments")
+print(spark.sparkContext._jvm.System.getenv())
+print(spark.sparkContext.parallelize([0], 1).map(lambda _: dict(os.environ)).collect())
+print("of the command", os.environ["AIRFLOW_CONN_WAREHOUSE"] == sys.argv[1])
+spark.stop()
+"""
+
+
+def test_java_and_workers_of_a_command_see_no_secret_of_it() -> None:
+    """On this machine executors are in the Java process that the command starts, Python's workers its children."""
+    secrets = dict.fromkeys(
+        ("AIRFLOW_CONN_WAREHOUSE", "AIRFLOW__CORE__FERNET_KEY", "TIEOUT_DATABASE_URL", "PGPASSWORD"),
+        "guarded",
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", ENVIRONMENTS, "guarded"],
+        env={**os.environ, **secrets},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "guarded" not in ended.stdout
+    assert "SPARK_" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "of the command True"

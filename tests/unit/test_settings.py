@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from tieout import settings
 from tieout.errors import ConnectionNotFoundError, UsageError
 from tieout.settings import Connection, connection
+from tieout.spark_environment import hand_over, spark_environment, take_handed_over, trimmed_for_spark
+from tieout.variables import VARIABLES
 
 FORMS = {
     "json": json.dumps(
@@ -185,8 +188,8 @@ def test_every_variable_is_in_the_reference() -> None:
     }
 
     assert read
-    assert read <= {variable.name for variable in settings.VARIABLES}
-    for variable in settings.VARIABLES:
+    assert read <= {variable.name for variable in VARIABLES}
+    for variable in VARIABLES:
         assert f"| `{variable.name}` | {variable.default} | {variable.meaning} |" in page
 
 
@@ -214,3 +217,48 @@ def test_jars_go_along_for_what_a_contract_reads(monkeypatch: pytest.MonkeyPatch
         ("delta",): ["delta-spark.jar", "delta-storage.jar", "kafka.jar", "own.jar"],
         ("iceberg", "kafka"): ["iceberg-runtime.jar", "kafka.jar", "own.jar"],
     }
+
+
+def test_spark_gets_what_it_needs_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list says what is let through, so that a new secret is none of it; a deployment may add to it."""
+    needed = dict.fromkeys(
+        ("SPARK_LOCAL_DIRS", "LC_ALL", "PYTHONPATH", "_SPARK_AUTH_SECRET", "TIEOUT_UNPACKED_FILE_MB"), "x"
+    )
+    secret = dict.fromkeys(
+        ("TIEOUT_DATABASE_URL", "AIRFLOW_CONN_A", "AIRFLOW__CORE__FERNET_KEY", "PGPASSWORD"), "x"
+    )
+    for name in (*needed, *secret, "BUCKET_REGION", "AZURE_KEY"):
+        monkeypatch.setenv(name, "x")
+    before = dict(os.environ)
+
+    found = spark_environment()
+    assert needed.items() <= found.items()
+    assert not {*secret, "BUCKET_REGION", "AZURE_KEY"} & found.keys()
+
+    monkeypatch.setenv("TIEOUT_SPARK_VARIABLES", "BUCKET_*, OTHER")
+    assert spark_environment() == {**found, "BUCKET_REGION": "x"}
+    with trimmed_for_spark():
+        assert dict(os.environ) == {**found, "BUCKET_REGION": "x"}
+    assert dict(os.environ) == {**before, "TIEOUT_SPARK_VARIABLES": "BUCKET_*, OTHER"}
+
+
+def test_what_is_handed_over_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By its owner alone; a file that another driver took is an error that says where it is looked for."""
+    for name in ("AIRFLOW_CONN_A", "PGSSLROOTCERT"):
+        monkeypatch.setenv(name, "of the task")
+    file = tmp_path / "handover.json"
+    hand_over({"AIRFLOW_CONN_A": "a secret"}, file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        hand_over({}, file)
+    monkeypatch.delenv("PGSSLROOTCERT")
+    take_handed_over()  # nothing was handed over: a driver that a person started
+
+    monkeypatch.setenv("TIEOUT_HANDOVER_PATH", str(file))
+    take_handed_over()
+    assert (os.environ["AIRFLOW_CONN_A"], os.environ["PGSSLROOTCERT"]) == ("a secret", "of the task")
+    assert not file.exists()
+
+    monkeypatch.setenv("TIEOUT_HANDOVER_PATH", str(file))
+    with pytest.raises(UsageError, match=r"expected the file .*handover\.json .* No such file"):
+        take_handed_over()

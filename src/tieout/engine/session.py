@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from tieout import settings
 from tieout.errors import UsageError
+from tieout.spark_environment import trimmed_for_spark
 
 ROWS_PER_TASK: Final = 200_000
 """So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
@@ -192,7 +193,7 @@ def _session(
 ) -> SparkSession:
     for name, value in {**SETTINGS, **extra}.items():
         builder = builder.config(name, value)
-    if java_messages is not None and SparkContext._gateway is None:
+    if SparkContext._gateway is None:
         _start_java(SparkConf().setAll(list(builder._options.items())), java_messages)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(log_level)
@@ -202,12 +203,15 @@ def _session(
     return session
 
 
-def _start_java(conf: SparkConf, messages: IO[bytes]) -> None:
-    """Start the Java process of this Python process, its standard error going to a file.
+def _start_java(conf: SparkConf, messages: IO[bytes] | None) -> None:
+    """Start the Java process of this Python process, with no secret in its environment, nor in that of its children.
 
-    Java warns of its modules, and Spark of host names and logging, before any setting of a session holds.
+    Its standard error may go to a file: Java warns of its modules, and Spark of host names and logging, before any
+    setting of a session holds.
     """
-    SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": messages}))  # type: ignore[no-untyped-call]
+    with trimmed_for_spark():
+        gateway = launch_gateway(conf, {"stderr": messages})  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway)
 
 
 def tell_errors_once() -> None:

@@ -15,12 +15,14 @@ from tieout import settings
 def connection_variables(names: Iterable[str]) -> dict[str, str]:
     """Return Airflow's connections of these names as the variables that the job finds them by.
 
-    What the environment has already is left out, and what is not defined: who needs it says so.
+    What the environment has goes before Airflow's other places. What is not defined is left out: who needs it says so.
     """
     variables = {name: settings.connection_variable(name) for name in names}
     found = {}
     for name, variable in variables.items():
-        if variable not in os.environ:
+        if variable in os.environ:
+            found[variable] = os.environ[variable]
+        else:
             with suppress(AirflowNotFoundException):
                 found[variable] = BaseHook.get_connection(name).as_json()
     return found

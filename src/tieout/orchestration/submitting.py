@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -19,6 +20,7 @@ from tieout.contracts import Contract
 from tieout.orchestration.connections import connection_variables
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.retaining import NAME_FORMAT
+from tieout.spark_environment import hand_over, spark_environment
 
 CONF: Final = {
     "spark.ui.enabled": "false",
@@ -34,9 +36,10 @@ _UNREADABLE: Final = (
 class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow is untyped to us
     """Runs `spark_apps/reconcile.py` on the run's window and returns its small result.
 
-    The result is `{"run_id", "verdict", "counts", "output"}`. The contract goes by value, in a file, the
-    database's URL in the environment: neither may show in the process table. An error that the job explained
-    fails the task for good, unless it says that trying again may help.
+    The result is `{"run_id", "verdict", "counts", "output"}`. The contract goes by value, in a file. Spark's
+    processes get the environment variables that they need and no secret; the database's URL and the connections are
+    in a file that the driver deletes. None may show in the process table. An error that the job explained fails the
+    task for good, unless it says that trying again may help.
 
     The provider takes a missing or unreadable connection for the master `yarn`; here that is an error.
     """
@@ -59,13 +62,19 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
         """
         works_here = self._known_master().startswith("local")
         with tempfile.TemporaryDirectory(prefix="tieout-") as folder:
-            file, result = Path(folder) / "contract.json", Path(folder) / "result.json"
+            file, result, handover = (
+                Path(folder) / name for name in ("contract.json", "result.json", "handover.json")
+            )
             file.write_text(contract.to_json())
             self.application_args = words(file)
-            variables = {
+            secrets = {
                 settings.DATABASE_URL: settings.required_database_url(),
-                settings.RESULT_PATH: str(result),
                 **connection_variables(contract.connections),
+            }
+            hand_over(secrets, handover)
+            variables = {
+                settings.RESULT_PATH: str(result),
+                settings.HANDOVER_PATH: str(handover),
                 **(_for_spark_here(contract) if works_here else {}),
             }
             if contract.connectors:
@@ -82,6 +91,13 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             )
             emit([seconds])
             return outcome(result)
+
+    def _get_hook(self) -> SparkSubmitHook:
+        """Return the provider's hook, which starts spark-submit in the environment of Spark's processes."""
+        hook = super()._get_hook()
+        submit = hook.submit
+        hook.submit = lambda application="": submit(application, env=spark_environment())
+        return hook
 
     def _known_master(self) -> str:
         try:
