@@ -81,7 +81,7 @@ def _has_file(path: Path) -> bool:
 def _missing_partitions(source: KafkaSegmentsSource, found: Sequence[Path]) -> Iterator[str]:
     """Yield which partitions' folders are not there, where the contract says how many there are."""
     folders = [folder for path in found if path.is_dir() for folder in (path, *path.iterdir())]
-    pattern = re.compile(rf"{re.escape(source.topic)}-(\d{1, 10})")
+    pattern = re.compile(rf"{re.escape(source.topic)}-(\d{{1,10}})")
     numbers = {int(match[1]) for folder in folders if (match := pattern.fullmatch(folder.name))}
     missing = list(missing_ranges(numbers, source.partitions or 0))
     if numbers and missing:
