@@ -223,11 +223,11 @@ class OpenLedger:
     def _evidence(self, reading: Reading, found: Conformed, counts: _Counts) -> Evidence:
         contract, ledger = self.contract, self.request.ledger
         rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
-        changed = reading.changed()
+        writes = reading.writes()
         reading = replace(
             reading,
-            unparsed_inputs=reading.unparsed_inputs + len(changed),
-            notes=(*changed, *reading.notes),
+            unparsed_inputs=reading.unparsed_inputs + len(writes.faults),
+            notes=(*writes.faults, *writes.notes, *reading.notes),
         )
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
         coverage = _coverage(

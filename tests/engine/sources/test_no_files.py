@@ -103,7 +103,7 @@ def test_a_folder_behind_a_link_is_not_passed_over(spark: SparkSession, tmp_path
     assert found.notes[0].startswith("sent/day: a link out of the folder sent")
 
 
-@pytest.mark.parametrize("content", [ROW % "1" + ROW % "2", "", None], ids=["grows", "shrinks", "goes"])
+@pytest.mark.parametrize("content", [ROW % "2" + ROW % "1", "", None], ids=["rewritten", "shrinks", "goes"])
 def test_a_file_that_changes_while_it_is_read_is_a_fault(
     spark: SparkSession, tmp_path: Path, content: str | None
 ) -> None:
@@ -120,6 +120,21 @@ def test_a_file_that_changes_while_it_is_read_is_a_fault(
     assert found.unparsed >= 1
     assert not found.is_within_tolerance
     assert any(note.startswith("p.jsonl: ") for note in found.notes)
+
+
+def test_a_file_that_is_written_on_is_what_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    """Logs are appended to all the time: the rows of before are there, and a note names the file."""
+    file = tmp_path / "p.jsonl"
+    file.write_text(ROW % "1")
+    contract = contract_of(tmp_path, {"produced": {"source": jsonl("*.jsonl"), "coverage": "declared"}})
+
+    opened = open_ledgers(spark, contract, WINDOW, NOW)[Ledger.PRODUCED]
+    file.write_text(ROW % "1" + ROW % "2")
+    found = opened.kept().coverage
+
+    assert found.unparsed == 0
+    assert found.is_within_tolerance
+    assert any(note.startswith("p.jsonl: was written on") for note in found.notes)
 
 
 def test_a_watermark_that_is_a_pipe_says_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Final
 
@@ -108,7 +108,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
         notes=inputs.notes,
-        changed=inputs.changed,
+        writes=partial(inputs.writes, may_grow=spec.format in ("jsonl", "csv")),
         reread=lambda: _reading(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
         copies=tuple(

@@ -31,6 +31,7 @@ from pyspark.sql import SparkSession
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.unpacked import Watch, fault_of_packed
+from tieout.engine.sources.written_meanwhile import OF_CONTENT, Digested, State, Writes, state_of, writes_to
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.regular_files import opened_file
 from tieout.settings import unpacking
@@ -52,7 +53,6 @@ DUMP: Final = "dump"
 """The format of texts that no Spark reader is given: `opened` decodes them."""
 _PACKED: Final = (".gz", ".bz2", ".zst")
 _UNCHECKED: Final = (".lz4", ".snappy")
-_OF_CONTENT: Final = "sha256:"
 _TEXTS: Final = ("jsonl", "csv", "text")
 """The formats that Spark reads as lines of UTF-8."""
 _PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
@@ -78,7 +78,7 @@ class Input:
     size: int = 0
     copy: str | None = None
     note: str | None = None
-    state: tuple[int, int, int] | None = None
+    state: State | None = None
 
     @property
     def read_path(self) -> str:
@@ -121,7 +121,7 @@ class Inputs:
         Parts that one job of Spark's wrote are no copies of each other: it gives every row to one of them.
         """
         first: dict[str, Input] = {}
-        told = [file for file in self.readable if file.size and file.digest.startswith(_OF_CONTENT)]
+        told = [file for file in self.readable if file.size and file.digest.startswith(OF_CONTENT)]
         pairs = [(file, first.setdefault(file.digest, file)) for file in told]
         return tuple(
             (file, original)
@@ -134,14 +134,14 @@ class Inputs:
         """The bytes of all files together, as they lie there."""
         return sum(file.size for file in self.files)
 
-    def changed(self) -> tuple[str, ...]:
-        """Return one line for each readable local file that is not any more what it was when it was digested."""
-        return tuple(
-            f"{file.name}: changed while it was read, {file.size} bytes of it are in its digest; judge the window "
-            "again when nobody writes to the file, or read a copy"
+    def writes(self, *, may_grow: bool) -> Writes:
+        """Return what was written to the readable local files since they were digested."""
+        digested = [
+            Digested(Path(file.path), file.name, file.digest, file.size, file.state)
             for file in self.readable
-            if file.state is not None and _state_of(Path(file.path)) != file.state
-        )
+            if file.state is not None
+        ]
+        return writes_to(digested, may_grow=may_grow)
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -228,15 +228,6 @@ def _root_of(plain: Path, pattern: str) -> Path:
     return Path(*parts[:fixed]).resolve()
 
 
-def _state_of(path: Path) -> tuple[int, int, int] | None:
-    """Return number, size and time of change of a file; None where it is gone."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def is_left_out(name: str) -> bool:
     """Return whether Spark passes over a file of this name without a word, even where its path is given.
 
@@ -270,7 +261,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
     watch = Watch(limits, is_packed=archive is not None)
     fault, length = None, 0
     try:
-        state = _state_of(path)
+        state = state_of(path)
         with opened_file(path) as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
@@ -290,7 +281,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
         fault = fault or (oversized_page(path, limits.record) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
-    return Input(str(path), name, f"{_OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
+    return Input(str(path), name, f"{OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
 
 
 def _as_utf8(file: Input, file_format: str) -> Input:

@@ -17,6 +17,7 @@ from pyspark.sql.types import TimestampType
 
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.inputs import Inputs
+from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceUnreachableError
 from tieout.model import Ledger
 
@@ -119,8 +120,8 @@ class Reading:
     reads again without the inputs that do not read through, for the case that a job over all of them failed.
     `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
     paths of files that hold what another one holds, each with that in words. `is_share_group`: the source shows that
-    the group asked for is a share group. `changed` gives, once the rows were read, a line for each input that is no
-    longer what its digest says.
+    the group asked for is a share group. `writes` tells, once the rows were read, which inputs are no longer what
+    their digests say.
     """
 
     rows: DataFrame | None
@@ -136,7 +137,7 @@ class Reading:
     copies: tuple[tuple[str, str], ...] = ()
     taken_at: datetime | None = None
     is_share_group: bool = False
-    changed: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False)
+    writes: Callable[[], Writes] = field(default=Writes, compare=False)
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:
