@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars test mutate check audit requirements record faults score bench pages install install-dev
+.PHONY: help demo up down fire jars test mutate fuzz check audit requirements record faults score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -18,6 +18,8 @@ SCORED := .tieout/score
 PIP_AUDIT := 2.10.1
 # How many processes run the tests, each with its own PostgreSQL, Spark and Airflow home; a small Spark job keeps one core busy.
 WORKERS ?= 2
+# How many cases `make fuzz` gives each parser.
+FUZZ_CASES ?= 1000
 # What the quick gate looks at beside the package itself.
 CODE := src spark_apps dags plugins scripts tests
 
@@ -56,6 +58,9 @@ test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars) ## Run the whole s
 
 mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
 	@$(BIN)/python -m pytest tests/mutations $(PYTEST_ARGS)
+
+fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on purpose (FUZZ_CASES=1000: half an hour)
+	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/engine/test_fuzz.py $(PYTEST_ARGS)
 
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
 	@$(BIN)/ruff check --quiet $(CODE)

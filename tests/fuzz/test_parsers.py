@@ -7,7 +7,6 @@ many cases each parser gets.
 from __future__ import annotations
 
 import io
-import os
 import random
 import re
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import google_crc32c
 import pyarrow as pa
 import pytest
+from tests.fuzz.changing import CASES, EXTREMES, SECONDS, changed_bytes
 from tests.kafka_batches import HEADER_BYTES, batch, record, varint
 
 from tieout.engine.kafka import dumps, segments
@@ -30,28 +30,9 @@ from tieout.engine.kafka.share_groups import shows_share_group
 from tieout.engine.kafka.transactions import first_open_offset
 from tieout.errors import TieoutError
 
-CASES = int(os.environ.get("TIEOUT_FUZZ_CASES", "60"))
-_SECONDS = 5.0
-"""Of processor time: a busy machine is no fault of a parser."""
 _FILES = Path(__file__).parents[1] / "kafka_files"
 _SEGMENTS = [path.read_bytes() for path in sorted((_FILES / "log").glob("*/*.log"))]
 _TEXTS = [path.read_text() for path in sorted((_FILES / "text").iterdir())]
-_EXTREMES = [
-    0,
-    1,
-    -1,
-    127,
-    128,
-    2**31 - 1,
-    -(2**31),
-    2**31,
-    2**62,
-    2**63 - 1,
-    -(2**63),
-    2**64,
-    10**19,
-    10**30,
-]
 _WORDS = [
     "|",
     "[",
@@ -87,27 +68,6 @@ _ARROW = pa.schema(
 """The columns of records as Spark's workers have them; Spark itself would have to run to say so."""
 
 
-def _changed_bytes(content: bytes, chance: random.Random) -> bytes:
-    """The content with some bytes flipped, cut, doubled, or other numbers in their place."""
-    changed = bytearray(content)
-    for _ in range(chance.randint(1, 6)):
-        place = chance.randrange(len(changed) + 1)
-        size = chance.choice((1, 2, 4, 8))
-        match chance.randrange(5):
-            case 0:
-                changed[place : place + 1] = bytes([chance.randrange(256)])
-            case 1:
-                number = chance.choice(_EXTREMES) & (256**size - 1)
-                changed[place : place + size] = number.to_bytes(size, "big")
-            case 2:
-                del changed[place : place + chance.randrange(1, 40)]
-            case 3:
-                changed[place:place] = changed[place : place + chance.randrange(1, 200)]
-            case _:
-                changed[place:place] = bytes([chance.choice((0, 0x80, 0xFF))]) * chance.randrange(1, 400)
-    return bytes(changed)
-
-
 def _with_checksums(content: bytes) -> bytes:
     """The content with the checksum of each batch set right, so that what is behind it is looked at."""
     fixed, place = bytearray(content), 0
@@ -125,7 +85,7 @@ def _made_up_batch(chance: random.Random) -> bytes:
     """A batch whose checksum holds and whose numbers need not."""
 
     def number() -> int:
-        return chance.choice(_EXTREMES) if chance.random() < 0.3 else chance.randrange(-3, 50)
+        return chance.choice(EXTREMES) if chance.random() < 0.3 else chance.randrange(-3, 50)
 
     def within(bits: int) -> int:
         return max(-(2 ** (bits - 1)), min(2 ** (bits - 1) - 1, number()))
@@ -161,7 +121,7 @@ def _changed_text(text: str, chance: random.Random) -> str:
             case 0:
                 line = line[:at]
             case 1:
-                words[chance.randrange(len(words))] = str(chance.choice(_EXTREMES))
+                words[chance.randrange(len(words))] = str(chance.choice(EXTREMES))
                 line = " ".join(words)
             case 2:
                 line = line[:at] + chance.choice(_WORDS) + line[at:]
@@ -179,7 +139,7 @@ def _segment(chance: random.Random) -> bytes:
         return chance.randbytes(chance.randrange(400))
     if kind == 1:
         return b"".join(_made_up_batch(chance) for _ in range(chance.randrange(1, 6)))
-    changed = _changed_bytes(chance.choice(_SEGMENTS)[: chance.randrange(60, 3000)], chance)
+    changed = changed_bytes(chance.choice(_SEGMENTS)[: chance.randrange(60, 3000)], chance)
     return changed if kind == 2 else _with_checksums(changed)
 
 
@@ -227,10 +187,10 @@ def _read_tables(chance: random.Random, folder: Path) -> None:
 
 
 def _read_folder(chance: random.Random, folder: Path) -> None:
-    names = ["t-0", "t-00", "t--1", f"t-{chance.choice(_EXTREMES)}", "t-٣", "t-", "t"]
+    names = ["t-0", "t-00", "t--1", f"t-{chance.choice(EXTREMES)}", "t-٣", "t-", "t"]
     for name in chance.sample(names, 3):
         (folder / name).mkdir(exist_ok=True)
-        for number in (0, chance.choice(_EXTREMES)):
+        for number in (0, chance.choice(EXTREMES)):
             (folder / name / f"{abs(number):020}.log").touch()
         (folder / name / "leader-epoch-checkpoint").write_bytes(_checkpoint(chance, 2))
         (folder / name / "partition.metadata").write_bytes(chance.randbytes(9))
@@ -240,11 +200,11 @@ def _read_folder(chance: random.Random, folder: Path) -> None:
 
 def _checkpoint(chance: random.Random, words: int) -> bytes:
     lines = [
-        " ".join(["t"] * (words - 2) + [str(chance.choice(_EXTREMES)) for _ in range(2)])
+        " ".join(["t"] * (words - 2) + [str(chance.choice(EXTREMES)) for _ in range(2)])
         for _ in range(chance.randrange(4))
     ]
     whole = "\n".join(["0", str(len(lines)), *lines]).encode()
-    return whole if chance.random() < 0.5 else _changed_bytes(whole, chance)
+    return whole if chance.random() < 0.5 else changed_bytes(whole, chance)
 
 
 def _ignoring(call: Callable[[], object]) -> None:
@@ -272,4 +232,4 @@ def test_a_parser_takes_anything(parser: Callable[[random.Random, Path], None], 
         except Exception as error:
             error.add_note(f"seed {seed} of {parser.__name__}")
             raise
-        assert time.process_time() - began < _SECONDS, f"seed {seed} of {parser.__name__} takes too long"
+        assert time.process_time() - began < SECONDS, f"seed {seed} of {parser.__name__} takes too long"

@@ -205,6 +205,7 @@ def _number(text: str, *, is_whole: bool) -> int | float | str:
     """Return the number, or the text itself where it is beyond what numbers can hold."""
     try:
         number = int(text) if is_whole else float(text)
-    except ValueError:
+        is_number = math.isfinite(number)
+    except (ValueError, OverflowError):
         return text
-    return number if math.isfinite(number) else text
+    return number if is_number else text
