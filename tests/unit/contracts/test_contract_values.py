@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as how
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -64,6 +65,7 @@ def contracts(draw: st.DrawFn) -> Contract:
     )
 
 
+@how(deadline=None)
 @given(contracts())
 def test_json_carries_a_contract_unchanged(contract: Contract) -> None:
     """What goes to a Spark job as text comes out equal, with the same digest and text."""
