@@ -6,11 +6,16 @@ Whoever writes evidence can put one into a folder under any name.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+OF_CONTENT: Final = "sha256:"
+"""What the digest of a file's bytes begins with."""
+_CHUNK: Final = 1 << 20
 _KINDS: Final = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -52,6 +57,37 @@ def read_bytes(path: Path) -> bytes:
     """
     with opened_file(path) as file:
         return file.read()
+
+
+def digest_of(path: Path, size: int) -> str:
+    """Return the digest of a file's first `size` bytes, or of all there are if they are fewer.
+
+    Raises: what `opened_file` raises.
+    """
+    digest, left = hashlib.sha256(), size
+    with opened_file(path) as file:
+        while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+            digest.update(chunk)
+            left -= len(chunk)
+    return f"{OF_CONTENT}{digest.hexdigest()}"
+
+
+@dataclass(frozen=True)
+class State:
+    """What the file system says of a file, which any write changes."""
+
+    number: int
+    size: int
+    modified_ns: int
+
+
+def state_of(path: Path) -> State | None:
+    """Return the file's state; None where it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return State(found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def _require(found: os.stat_result, path: Path) -> os.stat_result:

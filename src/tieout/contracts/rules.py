@@ -232,15 +232,8 @@ def _alerts(contract: Contract) -> Iterator[Problem]:
 
 def _stars(contract: Contract) -> Iterator[Problem]:
     """Find expressions that are all columns of a row, or all fields of one, where one value is needed."""
-    texts: list[tuple[tuple[str | int, ...], str | None]] = []
-    for ledger, spec in contract.ledgers.items():
-        place = ("ledgers", str(ledger))
-        texts += [((*place, "columns", name), text) for name, text in spec.columns.items()]
-        texts.append(((*place, "where"), spec.where))
-    if contract.replay is not None:
-        texts += [(("replay", name), getattr(contract.replay, name)) for name in ("key", "value", "headers")]
-    for path, text in texts:
-        if text is not None and _STAR.fullmatch(text.strip()):
+    for path, text in _of_rows(contract):
+        if _STAR.fullmatch(text.strip()):
             yield Problem(
                 path,
                 f"expected one value, found {text.strip()}, which stands for all columns; name one of them, or "
@@ -263,21 +256,32 @@ def _replay(contract: Contract) -> Iterator[Problem]:
 
 
 def _expressions(contract: Contract) -> Iterator[Problem]:
-    texts: dict[tuple[str | int, ...], str | None] = {
-        ("multiplicity", "effect_key"): contract.multiplicity.effect_key
-    }
+    """Find expressions over other things than a row's columns, or with another value in every run."""
+    texts = [*_of_rows(contract)]
+    if contract.multiplicity.effect_key is not None:
+        texts.append((("multiplicity", "effect_key"), contract.multiplicity.effect_key))
     for ledger, spec in contract.ledgers.items():
-        place = ("ledgers", str(ledger))
-        texts |= {(*place, "columns", name): text for name, text in spec.columns.items()}
-        texts[(*place, "where")] = spec.where
         if isinstance(spec.coverage, CoverageSpec) and spec.coverage.complete_until is not None:
-            texts[(*place, "coverage", "complete_until")] = with_moment(spec.coverage.complete_until, "''")
-    if contract.replay is not None:
-        texts |= {("replay", name): getattr(contract.replay, name) for name in ("key", "value", "headers")}
-    for path, text in texts.items():
-        found = None if text is None else refused(text)
+            place = ("ledgers", str(ledger), "coverage", "complete_until")
+            texts.append((place, with_moment(spec.coverage.complete_until, "''")))
+    for path, text in texts:
+        found = refused(text)
         if found is not None:
             yield Problem(path, refusal(found))
+
+
+def _of_rows(contract: Contract) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the contract's Spark SQL over a source's rows, each with its place."""
+    for ledger, spec in contract.ledgers.items():
+        for name, text in spec.columns.items():
+            yield ("ledgers", str(ledger), "columns", name), text
+        if spec.where is not None:
+            yield ("ledgers", str(ledger), "where"), spec.where
+    if contract.replay is not None:
+        for name in ("key", "value", "headers"):
+            text = getattr(contract.replay, name)
+            if text is not None:
+                yield ("replay", name), text
 
 
 def _secrets(contract: Contract) -> Iterator[Problem]:

@@ -7,7 +7,6 @@ gives every record its final columns, without a shuffle.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,10 +19,9 @@ from tieout.engine.kafka import dumps, segments
 from tieout.engine.kafka.records import Batch, Damage, Entry, LogError, Record
 from tieout.engine.kafka.transactions import States, Transactions, markers_of, transactions_of
 from tieout.engine.limits import EXPECTED_TIME, is_time
-from tieout.regular_files import opened_file
+from tieout.regular_files import digest_of, opened_file
 from tieout.settings import UNPACKED_FILE_MB, Unpacking
 
-_CHUNK: Final = 1 << 20
 _NAMED: Final = 3
 
 
@@ -115,7 +113,7 @@ def surveyed(piece: Piece) -> Survey:
     found = Transactions({}, {})
     digest = "unread"
     try:
-        digest = _digest(piece)
+        digest = digest_of(Path(piece.path), piece.size)
         with piece.entries() as entries:
             found = transactions_of(tally.batches(entries))
     except (LogError, OSError) as error:
@@ -175,15 +173,6 @@ class _Tally:
         self.first_offset = batch.base_offset if self.first_offset is None else self.first_offset
         self.end_offset = batch.last_offset + 1
         self.records += batch.count
-
-
-def _digest(piece: Piece) -> str:
-    digest, left = hashlib.sha256(), piece.size
-    with opened_file(Path(piece.path)) as file:
-        while left > 0 and (chunk := file.read(min(left, _CHUNK))):
-            digest.update(chunk)
-            left -= len(chunk)
-    return f"sha256:{digest.hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from functools import partial
-from typing import IO, Final
+from typing import IO, Final, NoReturn
 
 import google_crc32c
 
@@ -165,7 +165,8 @@ def _records(
         reader = _Reader(decompressed(codec[0], body[_HEADER.size :], codec[1]))
         for _ in range(count):
             delta_ms, delta, key, value, headers = reader.record()
-            _refuse_other_offset(base_offset, (before, delta, last_delta))
+            if not before < delta <= last_delta:
+                _refuse_offset(base_offset + delta, base_offset + before + 1, base_offset + last_delta)
             before = delta
             yield Record(
                 offset=base_offset + delta,
@@ -179,12 +180,9 @@ def _records(
         raise LogError(f"the records of the batch at offset {base_offset} do not decode: {error}") from None
 
 
-def _refuse_other_offset(base_offset: int, deltas: tuple[int, int, int]) -> None:
+def _refuse_offset(found: int, first: int, last: int) -> NoReturn:
     """Refuse a record whose offset is not behind the one before it, or is behind the batch's last."""
-    before, found, last = deltas
-    if not before < found <= last:
-        expected = f"expected an offset from {base_offset + before + 1} to {base_offset + last}"
-        raise LogError(f"{expected}, found {base_offset + found}")
+    raise LogError(f"expected an offset from {first} to {last}, found {found}")
 
 
 def _torn(position: int, size: int) -> Damage:

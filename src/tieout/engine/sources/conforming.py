@@ -449,12 +449,15 @@ def paths_in(text: str, columns: Iterable[str]) -> set[str]:
     ['doc.body', 'id']
     """
     own = {name.lower() for name in columns}
-    paths = _PATH.findall(_LITERAL.sub(" ", text))
-    return {path.replace("`", "").lower() for path in paths if _head(path).lower() in own}
+    return {path.replace("`", "").lower() for path in _paths(text) if _head(path).lower() in own}
 
 
 def _heads(text: str) -> set[str]:
-    return {_head(path) for path in _PATH.findall(_LITERAL.sub(" ", text))}
+    return {_head(path) for path in _paths(text)}
+
+
+def _paths(text: str) -> list[str]:
+    return _PATH.findall(_LITERAL.sub(" ", text))
 
 
 def _head(path: str) -> str:

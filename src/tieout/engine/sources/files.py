@@ -38,6 +38,7 @@ from tieout.engine.sources.source import (
     within_reach,
 )
 from tieout.engine.sources.tables import CALLED, read_tables
+from tieout.engine.sources.written_meanwhile import writes_to
 from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
 
@@ -108,7 +109,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults),
         notes=inputs.notes,
-        writes=partial(inputs.writes, may_grow=spec.format in ("jsonl", "csv")),
+        writes=partial(writes_to, inputs.readable, may_grow=spec.format in ("jsonl", "csv")),
         reread=lambda: _reading(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
         copies=tuple(

@@ -31,9 +31,8 @@ from pyspark.sql import SparkSession
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.unpacked import Watch, fault_of_packed
-from tieout.engine.sources.written_meanwhile import OF_CONTENT, Digested, State, Writes, state_of, writes_to
 from tieout.errors import SourceError, SourceUnreachableError
-from tieout.regular_files import opened_file
+from tieout.regular_files import OF_CONTENT, State, opened_file, state_of
 from tieout.settings import unpacking
 
 _JARS: Final = {
@@ -133,15 +132,6 @@ class Inputs:
     def size(self) -> int:
         """The bytes of all files together, as they lie there."""
         return sum(file.size for file in self.files)
-
-    def writes(self, *, may_grow: bool) -> Writes:
-        """Return what was written to the readable local files since they were digested."""
-        digested = [
-            Digested(Path(file.path), file.name, file.digest, file.size, file.state)
-            for file in self.readable
-            if file.state is not None
-        ]
-        return writes_to(digested, may_grow=may_grow)
 
     @property
     def digests(self) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from typing import IO, Final
 
 from tieout.settings import UNPACKED_RECORD_MB
 
-_HEADER: Final = 1 << 16
+_HEADER: Final = 1 << 10
+"""Most headers are much shorter; a larger one is read again with more."""
 _LARGEST_HEADER: Final = 16 << 20
 """A header has the least and the largest value of its page."""
 _UNPACKED, _PACKED = 2, 3
