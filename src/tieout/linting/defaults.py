@@ -105,7 +105,9 @@ DEFAULTS: Final = (
     Default("connect", "exactly.once.source.support", "disabled"),
     Default("connect", "offset.flush.interval.ms", "60000"),
     Default("connector", "errors.tolerance", "none"),
+    Default("connector", "exactly.once.support", "requested"),
     Default("streams", "processing.guarantee", "at_least_once"),
+    Default("streams", "producer.transaction.timeout.ms", "10000", where="with exactly_once_v2"),
     # Flink: its documentation, Apache Kafka Connector and Configuration
     Default("flink", "sink.delivery-guarantee", "none", where="in the DataStream API"),
     Default("flink", "sink.delivery-guarantee", "at-least-once", where="in SQL"),
@@ -120,6 +122,10 @@ DEFAULTS: Final = (
     Default("spark", "startingOffsets", "latest"),
     Default("spark", "kafka.isolation.level", "read_uncommitted"),
     Default("spark", "spark.streaming.kafka.allowNonConsecutiveOffsets", "false"),
+    # DStreams hand these to Kafka's own consumer: Spark Streaming + Kafka Integration Guide
+    Default("spark", "enable.auto.commit", "true"),
+    Default("spark", "auto.offset.reset", "latest"),
+    Default("spark", "isolation.level", "read_uncommitted"),
     # Storm: conf/defaults.yaml; the javadoc of KafkaSpoutConfig
     Default("storm", "processing.guarantee", "at_least_once"),
     Default("storm", "topology.message.timeout.secs", "30"),

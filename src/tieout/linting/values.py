@@ -162,6 +162,12 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
     },
     "connector": {
         "name": _all(_NAME),
+        "connector.class": _all(_ANY),
+        "exactly.once.support": _all(_one_of("requested", "required", in_any_case=True)),
+        # of sinks that write with JDBC; what they take differs from one to the next
+        "insert.mode": _all(_ANY),
+        "pk.mode": _all(_ANY),
+        "primary.key.mode": _all(_ANY),
         "topics": _all(_NAME),
         "topics.regex": _all(_NAME),
         "errors.tolerance": _all(_one_of("none", "all")),
@@ -178,7 +184,10 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "default.deserialization.exception.handler": _all(_ANY),
         "production.exception.handler": _all(_ANY),
         "default.production.exception.handler": _all(_ANY),
+        "processing.exception.handler": _all(_ANY),
         "replication.factor": _all(_whole(-1, _INT)),
+        "commit.interval.ms": _all(_whole(0)),
+        "producer.transaction.timeout.ms": _all(_whole(0, _INT)),
     },
     "flink": {
         "execution.checkpointing.interval": _all(_DURATION_KIND),
@@ -211,6 +220,12 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         ),
         "kafka.isolation.level": _all(_LEVEL),
         "spark.streaming.kafka.allowNonConsecutiveOffsets": _all(_TRUTH),
+        "kafka.enable.auto.commit": _all(_TRUTH),
+        "kafka.auto.offset.reset": _all(_one_of("latest", "earliest", "none")),
+        # of DStreams, whose parameters are those of Kafka's own consumer
+        "enable.auto.commit": _all(_TRUTH),
+        "auto.offset.reset": _all(_one_of("latest", "earliest", "none")),
+        "isolation.level": _all(_LEVEL),
         "sink": _all(_ANY),
         "api": _all(_ANY),
     },

@@ -107,6 +107,16 @@ CASES = {
         "connector: {connector.class: FileStreamSource}",
         "{connect: {exactly.once.source.support: enabled}, connector: {connector.class: FileStreamSource}}",
     ),
+    "connect_source_unchecked": (
+        "{connect: {exactly.once.source.support: enabled}, connector: {connector.class: Source}}",
+        "{connect: {exactly.once.source.support: enabled}, "
+        "connector: {connector.class: Source, exactly.once.support: required}}",
+    ),
+    "connect_source_refused": (
+        "{connect: {exactly.once.source.support: preparing}, "
+        "connector: {connector.class: Source, exactly.once.support: required}}",
+        "{connect: {exactly.once.source.support: preparing}, connector: {connector.class: Source}}",
+    ),
     "connect_standalone_offsets": (
         "{connect: {offset.storage.file.filename: /o}, connector: {connector.class: Source}}",
         "{connect: {offset.storage.file.filename: /o}, connector: {connector.class: Sink, topics: a}}",
@@ -132,6 +142,15 @@ CASES = {
         f"{{producer: {{{SAFE_PRODUCER}}}, connect: {{consumer.isolation.level: read_committed}}, "
         "connector: {topics: orders}}",
     ),
+    "connect_file_sink": (
+        "connector: {topics: a, connector.class: org.apache.kafka.connect.file.FileStreamSinkConnector, "
+        "output: keyed by id}",
+        "connector: {connector.class: FileStreamSink}",
+    ),
+    "connect_jdbc_insert": (
+        "connector: {topics: a, connector.class: io.aiven.connect.jdbc.JdbcSinkConnector, insert.mode: upsert}",
+        "connector: {topics: a, connector.class: JdbcSink, insert.mode: upsert, pk.mode: kafka}",
+    ),
     "streams_guarantee": (
         "streams: {application.id: a}",
         "streams: {processing.guarantee: exactly_once_v2}",
@@ -140,6 +159,10 @@ CASES = {
         "streams: {client: streams-4.0, processing.guarantee: exactly_once}",
         "streams: {client: streams-3.9, processing.guarantee: exactly_once}",
     ),
+    "streams_commit_interval": (
+        "streams: {processing.guarantee: exactly_once_v2, commit.interval.ms: 10001}",
+        "streams: {processing.guarantee: exactly_once_v2, commit.interval.ms: 10000}",
+    ),
     "streams_deserialization": (
         "streams: {default.deserialization.exception.handler: o.a.k.LogAndContinueExceptionHandler}",
         "streams: {deserialization.exception.handler: o.a.k.LogAndFailExceptionHandler}",
@@ -147,6 +170,10 @@ CASES = {
     "streams_production": (
         "streams: {production.exception.handler: our.ContinueHandler}",
         "streams: {production.exception.handler: o.a.k.DefaultProductionExceptionHandler}",
+    ),
+    "streams_processing": (
+        "streams: {processing.exception.handler: o.a.k.LogAndContinueProcessingExceptionHandler}",
+        "streams: {processing.exception.handler: o.a.k.LogAndFailProcessingExceptionHandler}",
     ),
     "streams_copies": ("streams: {replication.factor: 1}", "streams: {replication.factor: -1}"),
     "flink_checkpoints": (
@@ -192,6 +219,30 @@ CASES = {
     "spark_isolation": (
         f"{{producer: {{{SAFE_PRODUCER}}}, spark: {{sink: file}}}}",
         f"{{producer: {{{SAFE_PRODUCER}}}, spark: {{kafka.isolation.level: read_committed}}}}",
+    ),
+    "spark_refused": (
+        "spark: {kafka.auto.offset.reset: earliest}",
+        "spark: {api: dstreams, kafka.auto.offset.reset: earliest}",
+    ),
+    "spark_commits_before": (
+        "spark: {api: dstreams, commits: before processing}",
+        "spark: {api: dstreams, commits: after processing}",
+    ),
+    "spark_direct_output": (
+        "spark: {api: dstreams, commits: after processing}",
+        "spark: {api: dstreams, commits: before processing}",
+    ),
+    "spark_direct_auto_commit": (
+        "spark: {api: dstreams}",
+        "spark: {api: dstreams, enable.auto.commit: false}",
+    ),
+    "spark_direct_reset": (
+        "spark: {api: dstreams}",
+        "spark: {api: dstreams, auto.offset.reset: none}",
+    ),
+    "spark_direct_isolation": (
+        f"{{producer: {{{SAFE_PRODUCER}}}, spark: {{api: dstreams}}}}",
+        f"{{producer: {{{SAFE_PRODUCER}}}, spark: {{api: dstreams, isolation.level: read_committed}}}}",
     ),
     "spark_gaps": (
         f"{{producer: {{{SAFE_PRODUCER}}}, spark: {{api: dstreams}}}}",
@@ -284,7 +335,7 @@ def test_a_finding_says_everything(name: str) -> None:
 
     assert found.failure
     assert found.advice
-    assert found.source.startswith(("Apache", "librdkafka"))
+    assert found.source.startswith(("Apache", "Confluent", "librdkafka"))
     assert found.subject.startswith(f"{found.section}.{found.setting}")
     assert set(found.as_dict()) == set(Finding.__dataclass_fields__)
 
@@ -412,7 +463,8 @@ def test_a_spark_query_is_known_by_its_options_however_they_are_written() -> Non
 
 def test_dstreams_are_not_held_to_the_options_of_a_query() -> None:
     """The older API keeps its positions itself, and has no option of these names that could be missing."""
-    found = lint("spark: {api: dstreams, output: keyed by id}")
+    consumer = "enable.auto.commit: false, auto.offset.reset: none, isolation.level: read_committed"
+    found = lint(f"spark: {{api: dstreams, output: keyed by id, {consumer}}}")
 
     assert set(found) == {"spark_gaps"}
 

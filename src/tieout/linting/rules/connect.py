@@ -7,27 +7,38 @@ from typing import Final
 from tieout.linting.pipeline import STANDALONE, Pipeline, Truth, both, never
 from tieout.linting.rule import Rule
 from tieout.linting.rules.output import survives_rereading, survives_resending
+from tieout.linting.rules.sinks import is_known_sink, is_sink
 from tieout.model import BreakClass, Cause, Ledger, Severity
 
 _CONNECT: Final = "Apache Kafka documentation, Kafka Connect"
 _IDEMPOTENCE: Final = "enable.idempotence"
 
 
-def _is_sink(pipeline: Pipeline) -> bool:
-    """Return whether the connector is a sink: Connect, too, tells it by the topics that only a sink names."""
-    connector = pipeline["connector"]
-    return connector.has("topics") or connector.has("topics.regex")
-
-
 def _is_source(pipeline: Pipeline) -> bool:
     connector = pipeline["connector"]
-    return connector.is_declared and connector.is_understood and not _is_sink(pipeline)
+    return connector.is_declared and connector.is_understood and not is_sink(pipeline)
 
 
 def _has_plain_source(pipeline: Pipeline) -> Truth:
     if not _is_source(pipeline) or survives_resending(pipeline):
         return False
     return never(pipeline.has_exact_sources)
+
+
+def _has_unchecked_source(pipeline: Pipeline) -> Truth:
+    if not _is_source(pipeline) or survives_resending(pipeline):
+        return False
+    is_checked = pipeline["connector"].is_any("exactly.once.support", "required")
+    return both(pipeline.has_exact_sources, never(is_checked))
+
+
+def _asks_for_the_disabled(pipeline: Pipeline) -> Truth:
+    """Return whether a distributed worker refuses the connector; a standalone one never looks at the setting."""
+    worker = pipeline["connect"]
+    if not _is_source(pipeline) or not worker.is_declared or worker.has(STANDALONE):
+        return False
+    is_required = pipeline["connector"].is_any("exactly.once.support", "required")
+    return both(is_required, never(pipeline.has_exact_sources))
 
 
 def _has_forgetful_source(pipeline: Pipeline) -> Truth:
@@ -46,24 +57,25 @@ def _has_plain_producer(pipeline: Pipeline) -> Truth:
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:
-    return _is_sink(pipeline) and not survives_rereading(pipeline, "connector")
+    is_told = survives_rereading(pipeline, "connector") or is_known_sink(pipeline)
+    return is_sink(pipeline) and not is_told
 
 
 def _drops_errors(pipeline: Pipeline) -> Truth:
     connector = pipeline["connector"]
-    has_queue = _is_sink(pipeline) and connector.has("errors.deadletterqueue.topic.name")
+    has_queue = is_sink(pipeline) and connector.has("errors.deadletterqueue.topic.name")
     return both(connector.is_declared and connector.is_any("errors.tolerance", "all"), not has_queue)
 
 
 def _queues_errors_unseen(pipeline: Pipeline) -> Truth:
     connector = pipeline["connector"]
-    has_queue = _is_sink(pipeline) and connector.has("errors.deadletterqueue.topic.name")
+    has_queue = is_sink(pipeline) and connector.has("errors.deadletterqueue.topic.name")
     is_ledger = Ledger.DEAD_LETTERS in pipeline.contract.ledgers
     return both(connector.is_any("errors.tolerance", "all"), has_queue, not is_ledger)
 
 
 def _sink_reads_aborted(pipeline: Pipeline) -> Truth:
-    if not _is_sink(pipeline):
+    if not is_sink(pipeline):
         return False
     connector, worker = pipeline["connector"], pipeline["connect"]
     part, level = (
@@ -93,6 +105,38 @@ RULES: Final = (
         ),
         severity=Severity.CRITICAL,
         source=f"{_CONNECT}, Exactly-once support; KIP-618",
+    ),
+    Rule(
+        name="connect_source_unchecked",
+        section="connector",
+        setting="exactly.once.support",
+        fires="anything but `required`, with a source connector on workers whose exactly-once support is enabled",
+        holds=_has_unchecked_source,
+        classes=(BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE),
+        cause=Cause.RESEND,
+        failure=(
+            "a connector that cannot go on exactly where its stored offsets say is started all the same, and "
+            "writes again what it wrote before its worker died"
+        ),
+        advice=(
+            "exactly.once.support: required; a connector that can do it but does not say so to Connect is refused "
+            "then, and has to be vouched for by its own documentation"
+        ),
+        severity=Severity.WARNING,
+        source="Apache Kafka documentation, Source Connector Configs: exactly.once.support; KIP-618",
+    ),
+    Rule(
+        name="connect_source_refused",
+        section="connector",
+        setting="exactly.once.support",
+        fires="`required`, on distributed workers whose `exactly.once.source.support` is not `enabled`",
+        holds=_asks_for_the_disabled,
+        classes=(),
+        cause=None,
+        failure="the workers refuse the connector: requests to create or validate it fail",
+        advice="exactly.once.source.support: enabled on every worker",
+        severity=Severity.CRITICAL,
+        source="Apache Kafka documentation, Source Connector Configs: exactly.once.support",
     ),
     Rule(
         name="connect_standalone_offsets",
@@ -186,7 +230,7 @@ RULES: Final = (
             "whose topic is written in transactions"
         ),
         holds=_sink_reads_aborted,
-        classes=(BreakClass.PHANTOM_ABORTED, BreakClass.PHANTOM_UNCOMMITTED),
+        classes=(BreakClass.PHANTOM_ABORTED, BreakClass.PHANTOM_UNCOMMITTED, BreakClass.OUTPUT_DUPLICATE),
         cause=Cause.ABORTED_READ,
         failure="a transaction is aborted, and the sink writes its records all the same",
         advice="consumer.override.isolation.level: read_committed",

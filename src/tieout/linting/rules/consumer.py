@@ -87,7 +87,7 @@ RULES: Final = (
             "Connect's exactly-once sources, Streams' exactly-once)"
         ),
         holds=_reads_aborted,
-        classes=(BreakClass.PHANTOM_ABORTED, BreakClass.PHANTOM_UNCOMMITTED),
+        classes=(BreakClass.PHANTOM_ABORTED, BreakClass.PHANTOM_UNCOMMITTED, BreakClass.OUTPUT_DUPLICATE),
         cause=Cause.ABORTED_READ,
         failure=(
             "a transaction is aborted, by its producer or because that died: its records are in the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
 from tieout.linting.pipeline import EXACTLY_ONCE, Pipeline, Truth, both, either, never
@@ -21,6 +22,25 @@ def _continues(pipeline: Pipeline, *handlers: str) -> Truth:
 def _is_without_guarantee(pipeline: Pipeline) -> Truth:
     streams = pipeline["streams"]
     return streams.is_declared and never(streams.is_any("processing.guarantee", *EXACTLY_ONCE))
+
+
+def _commits_too_late(pipeline: Pipeline) -> Truth:
+    """Return whether transactions would time out before they are committed: Streams compares the two at its start."""
+    streams = pipeline["streams"]
+    if not streams.has("commit.interval.ms"):
+        return False
+    pairs = product(streams.values("commit.interval.ms"), streams.values("producer.transaction.timeout.ms"))
+    is_late = {_is_above(interval, timeout) for interval, timeout in pairs}
+    return both(
+        streams.is_any("processing.guarantee", *EXACTLY_ONCE), is_late.pop() if len(is_late) == 1 else None
+    )
+
+
+def _is_above(interval: str | None, timeout: str | None) -> Truth:
+    try:
+        return int(interval or "") > int(timeout or "")
+    except ValueError:
+        return None
 
 
 def _asks_for_the_removed(pipeline: Pipeline) -> Truth:
@@ -64,6 +84,22 @@ RULES: Final = (
         source="Apache Kafka documentation, Kafka Streams, Upgrade Guide, 4.0",
     ),
     Rule(
+        name="streams_commit_interval",
+        section="streams",
+        setting="commit.interval.ms",
+        fires="above `producer.transaction.timeout.ms`, 10000 unless it is set, with exactly-once",
+        holds=_commits_too_late,
+        classes=(),
+        cause=None,
+        failure="the application does not start: its transactions would time out before it commits them",
+        advice="commit.interval.ms of at most producer.transaction.timeout.ms; exactly-once sets it to 100",
+        severity=Severity.CRITICAL,
+        source=(
+            "Apache Kafka, streams/src/main/java/org/apache/kafka/streams/StreamsConfig.java "
+            "(verifyEOSTransactionTimeoutCompatibility)"
+        ),
+    ),
+    Rule(
         name="streams_deserialization",
         section="streams",
         setting=_SERDE_HANDLERS[0],
@@ -91,6 +127,19 @@ RULES: Final = (
         advice="DefaultProductionExceptionHandler, which fails",
         severity=Severity.CRITICAL,
         source=f"{_STREAMS}: production.exception.handler",
+    ),
+    Rule(
+        name="streams_processing",
+        section="streams",
+        setting="processing.exception.handler",
+        fires="a handler whose name says that it continues",
+        holds=lambda pipeline: _continues(pipeline, "processing.exception.handler"),
+        classes=(BreakClass.LOST, BreakClass.COMMIT_AHEAD),
+        cause=Cause.POISON,
+        failure="a record whose processing fails is logged and left out, and its offset committed",
+        advice="LogAndFailProcessingExceptionHandler, the default",
+        severity=Severity.CRITICAL,
+        source=f"{_STREAMS}: processing.exception.handler",
     ),
     Rule(
         name="streams_copies",
