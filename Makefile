@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars test mutate fuzz check audit requirements record faults score bench pages install install-dev
+.PHONY: help demo up down fire jars engines test mutate fuzz check audit requirements record faults systems score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,6 +12,8 @@ STACK := $(BIN)/python -m scripts.stack
 # What Spark takes along to read Kafka topics, Delta and Iceberg tables.
 JARS := .tieout/jars
 PINNED_JARS := requirements/jars
+# The engines whose faults are played, each with a folder of pins in requirements/engines.
+ENGINES := $(notdir $(wildcard requirements/engines/*))
 # Where `make score` keeps what it judges.
 SCORED := .tieout/score
 # What looks for known holes in packages; it is installed for the moment of use.
@@ -51,8 +53,18 @@ $(JARS)/.fetched: $(PINNED_JARS)/pom.xml $(PINNED_JARS)/checksums.txt
 	@mv $(JARS).new $(JARS)
 	@touch $@
 
+engines: $(ENGINES:%=.tieout/engines/%/.fetched) ## Fetch the engines whose faults are played (needs Maven)
+
+.tieout/engines/%/.fetched: requirements/engines/%/pom.xml requirements/engines/%/checksums.txt
+	@command -v mvn >/dev/null || { echo "make engines needs Maven, found none: install it (Debian: apt install maven)"; exit 2; }
+	@rm -rf $(@D) $(@D).new
+	@mvn --quiet --batch-mode -Dstyle.color=never -f requirements/engines/$*/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D).new
+	@cd $(@D).new && sha256sum --check --strict --quiet $(CURDIR)/requirements/engines/$*/checksums.txt
+	@mv $(@D).new $(@D)
+	@touch $@
+
 # Tests that need a broker need the jars as well; without Maven, TIEOUT_FAULTS=none leaves both out.
-test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars) ## Run the whole suite: real PostgreSQL, Spark and Airflow
+test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars engines) ## Run the whole suite: real PostgreSQL, Spark and Airflow
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
@@ -101,6 +113,9 @@ record: ## Record the examples anew from a real broker (needs Maven)
 
 faults: install-dev ## Strike a real Kafka cluster, judge what is left, and write docs/reference/kafka-faults.md (needs Maven)
 	@TIEOUT_FAULTS=all TIEOUT_FAULTS_PAGE=docs/reference/kafka-faults.md $(BIN)/python -m pytest tests/integration/kafka_faults $(PYTEST_ARGS)
+
+systems: install-dev engines ## Strike real engines, judge what is left, and write docs/reference/systems.md (needs Maven)
+	@TIEOUT_FAULTS=all TIEOUT_SYSTEMS_PAGE=docs/reference/systems.md $(BIN)/python -m pytest tests/integration/systems $(PYTEST_ARGS)
 
 install: ## Create .venv with what the demonstration needs
 	@$(PYTHON) scripts/bootstrap.py runtime

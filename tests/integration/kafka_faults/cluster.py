@@ -1,4 +1,4 @@
-"""A Kafka cluster of three processes on this machine: a controller that no fault strikes, and two brokers to strike.
+"""A Kafka cluster on this machine: a controller that no fault strikes, and brokers to strike, each a process.
 
 Offsets and transactions are coordinated by the first broker alone, so that what happens to the second leaves them be.
 Standard settings are shortened where a fault would else be waited for in minutes.
@@ -121,18 +121,18 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return the addresses of both brokers."""
+        """Return the addresses of all brokers."""
         return ",".join(broker.bootstrap for broker in self.brokers.values())
 
     def start(self) -> None:
-        """Format the storage, start all three processes, and return once both brokers answer."""
+        """Format the storage, start all processes, and return once every broker answers."""
         nodes = [self.controller, *self.brokers.values()]
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(self._format, nodes))
         for node in nodes:
             self.start_node(node)
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        self.wait_for_brokers(2)
+        self.wait_for_brokers(len(self.brokers))
         for topic in _INTERNAL_TOPICS:
             self.create_topic(topic, [[1]], {"cleanup.policy": "compact"})
 
@@ -251,12 +251,12 @@ class Cluster:
         return tuple(partition_batches(self.brokers[broker].data / f"{topic}-{partition}"))
 
 
-def new_cluster(jars: Jars, folder: Path, stack: ExitStack) -> Cluster:
-    """Return a cluster with its settings written, ready to start."""
+def new_cluster(jars: Jars, folder: Path, stack: ExitStack, brokers: int = 2) -> Cluster:
+    """Return a cluster of so many brokers, with its settings written, ready to start."""
     controller_port = free_port()
     controller = Node(_CONTROLLER, folder / "controller")
-    brokers = {number: Node(number, folder / f"broker-{number}") for number in (1, 2)}
-    for node in (controller, *brokers.values()):
+    nodes = {number: Node(number, folder / f"broker-{number}") for number in range(1, brokers + 1)}
+    for node in (controller, *nodes.values()):
         node.folder.mkdir(parents=True)
         port = free_port()
         node.bootstrap = f"127.0.0.1:{port}"
@@ -265,7 +265,7 @@ def new_cluster(jars: Jars, folder: Path, stack: ExitStack) -> Cluster:
             node=node.number, controller_port=controller_port, port=port, data=node.data
         )
         (node.folder / "server.properties").write_text(text)
-    return Cluster(jars, controller, brokers, stack)
+    return Cluster(jars, controller, nodes, stack)
 
 
 def wait_until(happened: Callable[[], bool], what: str, patience: float = 90) -> None:

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from scripts.record.__main__ import POM, VENV, prepared
 from tests.engine.conftest import spark
-from tests.integration.kafka_faults.report import Line, page_of, table_of
+from tests.integration.kafka_faults.report import page_of
 from tests.integration.kafka_faults.selection import ALL, IS_LEFT_OUT, VARIABLE
+from tests.integration.report import Line, table_of
 
 __all__ = ["spark"]
 
@@ -63,7 +64,7 @@ def lines(began: float, request: pytest.FixtureRequest) -> Iterator[list[Line]]:
     yield found
     print(f"\n{table_of(found)}", file=sys.__stderr__)
     page = os.environ.get("TIEOUT_FAULTS_PAGE")
-    if page and not request.session.testsfailed and {line.topic for line in found} == set(ALL):
+    if page and not request.session.testsfailed and {line.name for line in found} == set(ALL):
         (version,) = re.findall(r"<kafka.version>(.+)</kafka.version>", POM.read_text())
         text = page_of(found, version, datetime.now(UTC).date(), time.monotonic() - began)
         Path(page).write_text(text)

@@ -1,12 +1,11 @@
-"""The table of faults: what was expected, what was found, and whether every offset is accounted for."""
+"""The page of what was found after each of Kafka's own faults."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
-from typing import Any
+
+from tests.integration.report import TABLE_HEAD, Line, table_of
 
 _HEAD = """\
 # Kafka's faults, struck for real
@@ -25,84 +24,10 @@ are those of the log within the window; each is in one state of
 *judged* those that `tieout reconcile` took in a session that runs. This page is of {day}: {judgements} judgements,
 and {minutes} minutes from the start of the cluster to the last of them.
 
-| Fault | Configuration | Promised | Expected | Found | Offsets | Unexplained | Played | Judged |
-|---|---|---|---|---|---|---|---|---|
 """
-
-
-@dataclass(frozen=True)
-class Line:
-    """One judgement; `played` and `judged` are seconds."""
-
-    topic: str
-    fault: str
-    configuration: str
-    guarantee: str
-    expected: str
-    found: str
-    offsets: int
-    unexplained: int
-    played: int
-    judged: float
-
-
-def line_of(
-    case: Mapping[str, Any],
-    statement: Mapping[str, Any],
-    breaks: Sequence[Mapping[str, Any]],
-    seconds: float,
-) -> Line:
-    """Return the line of a case, given what was found, and in how many seconds."""
-    parts = statement["partitions"]
-    spans = [part["offsets"] for part in parts if part["offsets"]]
-    return Line(
-        case["topic"],
-        case["fault"],
-        case["configuration"],
-        case["guarantee"],
-        _told(case["verdict"], case["classes"], case["breaks"]),
-        _told(statement["verdict"], statement["classes"], breaks),
-        sum(span["to"] - span["from"] for span in spans),
-        sum(part["unexplained"] for part in parts),
-        case["seconds"],
-        seconds,
-    )
-
-
-def table_of(lines: Sequence[Line]) -> str:
-    """Return the lines as rows of a table, ordered by what was done."""
-    rows = []
-    for line in sorted(lines, key=lambda line: (line.fault, line.guarantee, line.configuration)):
-        found = "as expected" if line.found == line.expected else f"**{line.found}**"
-        cells = [line.fault, line.configuration, f"`{line.guarantee}`", line.expected, found]
-        numbers = [str(line.offsets), str(line.unexplained), str(line.played), f"{line.judged:.1f}"]
-        rows.append(f"| {' | '.join(cells)} | {' | '.join(numbers)} |\n")
-    return "".join(rows)
 
 
 def page_of(lines: Sequence[Line], kafka: str, day: date, seconds: float) -> str:
     """Return the page: the lines of one run with this version of Kafka, on that day, and how long it took."""
     head = _HEAD.format(kafka=kafka, day=day, judgements=len(lines), minutes=f"{seconds / 60:.1f}")
-    return head + table_of(lines)
-
-
-def _told(verdict: str, classes: Mapping[str, int], breaks: Sequence[Mapping[str, Any]]) -> str:
-    """Return verdict, classes and the reasons of breaks in one line.
-
-    >>> _told("BROKEN", {"LOST": 2}, [{"class": "LOST", "locus": "consumer", "cause": "unknown"}] * 2)
-    'BROKEN: 2 LOST (consumer)'
-    """
-    reasons: dict[str, Counter[str]] = {}
-    for found in breaks:
-        cause = "" if found["cause"] == "unknown" else f": {found['cause']}"
-        locus = "" if found["locus"] == "unknown" else f"{found['locus']}{cause}"
-        reasons.setdefault(found["class"], Counter())[locus] += 1
-    words = []
-    for name, count in sorted(classes.items()):
-        why = [
-            f"{number} {text}" if len(reasons[name]) > 1 else text
-            for text, number in sorted(reasons.get(name, Counter()).items())
-            if text
-        ]
-        words.append(f"{count} {name}" + (f" ({'; '.join(why)})" if why else ""))
-    return f"{verdict}: {', '.join(words)}"
+    return head + TABLE_HEAD + table_of(lines)

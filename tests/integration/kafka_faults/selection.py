@@ -18,4 +18,5 @@ ALL: Final = IN_EVERY_RUN + OTHERS
 VARIABLE: Final = "TIEOUT_FAULTS"
 """`all` strikes all of them; `none` leaves them out, where there is no Maven."""
 IS_LEFT_OUT: Final = os.environ.get(VARIABLE) == "none"
-TOPICS: Final = ALL if os.environ.get(VARIABLE) == "all" else IN_EVERY_RUN
+IS_WHOLE: Final = os.environ.get(VARIABLE) == "all"
+TOPICS: Final = ALL if IS_WHOLE else IN_EVERY_RUN

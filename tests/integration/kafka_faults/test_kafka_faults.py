@@ -5,14 +5,16 @@ The cases of one topic are played by the function that its name stands for in `p
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.kafka_faults.judging import differences, judged
-from tests.integration.kafka_faults.report import Line, line_of
+from tests.integration.judging import differences, judged
+from tests.integration.kafka_faults.contract import contract_of
 from tests.integration.kafka_faults.selection import TOPICS
+from tests.integration.report import Line, line_of
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -33,8 +35,10 @@ def test_every_message_is_judged_as_its_fault_left_it(
 
     wrong = {}
     for number, case in enumerate(cases):
-        found = judged(case, played, tmp_path / f"{topic}-{number}")
-        lines.append(line_of(case, found.statement, found.breaks, found.seconds))
+        contract = played / "evidence" / case["folder"] / f"{topic}-{number}.yml"
+        contract.write_text(json.dumps(contract_of(case, played), indent=1))
+        found = judged(case, contract, tmp_path / f"{topic}-{number}")
+        lines.append(line_of(topic, case, found.statement, found.breaks, found.seconds))
         if unlike := differences(case, found):
             wrong[case["configuration"]] = unlike
 

@@ -1,4 +1,4 @@
-"""A case of a fault as a contract, judged by the command, and held against what its player knew."""
+"""A contract judged by the command, and what was found held against what the player of a fault knew."""
 
 from __future__ import annotations
 
@@ -23,12 +23,6 @@ from tieout.engine.session import local_session
 
 _EXIT = {"KEPT": 0, "BROKEN": 1, "PENDING": 3, "UNKNOWN": 3}
 _FIELDS = ("class", "message_id", "partition", "offset", "locus", "cause", "flags")
-_SENT = {"kind": "files", "format": "jsonl", "path": "produced/*.jsonl"}
-_HASHED = {
-    "message_id": "get_json_object(cast(value as string), '$.order_id')",
-    "key_hash": "sha2(key, 256)",
-    "payload_hash": "sha2(value, 256)",
-}
 
 
 @dataclass(frozen=True)
@@ -41,10 +35,8 @@ class Judged:
     seconds: float
 
 
-def judged(case: Mapping[str, Any], played: Path, output: Path) -> Judged:
-    """Write the case's contract and run `tieout reconcile` on its window, once its grace is over."""
-    contract = played / "evidence" / case["folder"] / f"{output.name}.yml"
-    contract.write_text(json.dumps(contract_of(case, played), indent=1))
+def judged(case: Mapping[str, Any], contract: Path, output: Path) -> Judged:
+    """Run `tieout reconcile` on the contract and the case's window, once its grace is over."""
     start, end = case["window"]
     is_over_at = datetime.fromisoformat(end) + timedelta(seconds=case["seconds"])
     time.sleep(max(0.0, (is_over_at - datetime.now(UTC)).total_seconds()))
@@ -67,52 +59,6 @@ def judged(case: Mapping[str, Any], played: Path, output: Path) -> Judged:
     lines = (output / "breaks.jsonl").read_text().splitlines()
     statement = json.loads((output / "statement.json").read_text())
     return Judged(exit_code, statement, tuple(json.loads(line) for line in lines), seconds)
-
-
-def contract_of(case: Mapping[str, Any], played: Path) -> dict[str, Any]:
-    """Return the contract: the clients' own ledgers, the broker's own files, to which nothing is added any more."""
-    until, longest = {"complete_until": "now()"}, f"{case['seconds']}s"
-    cluster = played / "cluster"
-    return {
-        "version": 1,
-        "pipeline": case["topic"].replace("-", "_"),
-        "guarantee": case["guarantee"],
-        "group": case["group"],
-        "max_latency": longest,
-        "margin": "1m",
-        "grace": longest,
-        "look_back": "1h",
-        **case["contract"],
-        "ledgers": {
-            "produced": {
-                "source": case["produced"] or _SENT,
-                "coverage": {**until, "producers": case["producers"], "sequences": "gapless"},
-            },
-            "log": {
-                "source": {
-                    "kind": "kafka_segments",
-                    "path": str(cluster / case["log"] / "data"),
-                    "topic": case["topic"],
-                    "taken_at": "now",
-                    "cleanup_policy": case["cleanup_policy"],
-                },
-                "columns": _HASHED | ({"message_id": case["message_id"]} if case["message_id"] else {}),
-            },
-            "delivered": {
-                "source": {"kind": "files", "format": "jsonl", "path": f"delivered/{case['group']}.jsonl"},
-                "coverage": until,
-            },
-            "committed": {
-                "source": {
-                    "kind": "kafka_offsets",
-                    "path": str(cluster / "broker-1" / "data"),
-                    "group": case["group"],
-                    "partitions": 1,
-                    "taken_at": "now",
-                },
-            },
-        },
-    }
 
 
 def told_of(found: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,0 +1,84 @@
+"""The faults of engines, played once for all tests, and one Spark session to judge what they left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from scripts.record.__main__ import VENV, prepared
+from tests.engine.conftest import spark
+from tests.integration.report import Line, table_of
+from tests.integration.systems.report import page_of
+from tests.integration.systems.selection import ALL, IS_LEFT_OUT, VARIABLE
+
+__all__ = ["spark"]
+
+ROOT = Path(__file__).resolve().parents[3]
+_PATIENCE = 1_800
+
+
+@pytest.fixture(scope="session")
+def began() -> float:
+    """When the first fault was asked for, in seconds of the monotonic clock."""
+    return time.monotonic()
+
+
+@pytest.fixture(scope="session")
+def played(
+    began: float, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, postgres_url: str
+) -> Path:
+    """The folder with the evidence and the truth of every fault that a selected test asks for."""
+    if IS_LEFT_OUT:
+        pytest.skip(f"NOT TESTED, no engine is struck: {VARIABLE}=none")
+    missing = prepared()
+    if missing:
+        pytest.fail(f"no engine to strike: {missing}; or leave these tests out with {VARIABLE}=none")
+    folder = tmp_path_factory.mktemp("systems")
+    names = sorted(
+        {item.callspec.params["play"] for item in request.session.items if "played" in item.fixturenames}
+    )
+    done = subprocess.run(
+        [str(VENV / "bin" / "python"), "-m", "tests.integration.systems.playing", str(folder), *names],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "TIEOUT_SYSTEMS_DATABASE": postgres_url,
+            "TIEOUT_SYSTEMS_SPARK": str(Path(pyspark.__file__).parent / "jars"),
+        },
+        stdout=sys.__stderr__,
+        timeout=_PATIENCE,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.fail(f"the faults were not played: exit {done.returncode}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lines(began: float, request: pytest.FixtureRequest) -> Iterator[list[Line]]:
+    """What was judged, printed as a table at the end, and written as a page where TIEOUT_SYSTEMS_PAGE names one.
+
+    The page is that of a whole run in which everything was found as expected; else it stays as it is.
+    """
+    found: list[Line] = []
+    yield found
+    print(f"\n{table_of(found)}", file=sys.__stderr__)
+    page = os.environ.get("TIEOUT_SYSTEMS_PAGE")
+    if page and not request.session.testsfailed and {line.name for line in found} == set(ALL):
+        Path(page).write_text(page_of(found, datetime.now(UTC).date(), time.monotonic() - began))
+
+
+@pytest.fixture(scope="session")
+def truth(played: Path) -> dict[str, Any]:
+    """What the player knew."""
+    document: dict[str, Any] = json.loads((played / "cases.json").read_text())
+    return document

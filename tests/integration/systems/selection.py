@@ -1,0 +1,33 @@
+"""Which faults a run plays of each system: those of every run, or all of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.integration.kafka_faults.selection import IS_LEFT_OUT, IS_WHOLE, VARIABLE
+
+__all__ = ["ALL", "IS_LEFT_OUT", "SELECTED", "TITLES", "VARIABLE", "judgements_of", "system_of"]
+
+TITLES: Final = {"streams": "Kafka Streams"}
+"""The systems, by the folder of their engine, which begins the names of their plays."""
+IN_EVERY_RUN: Final = {"streams-at-least-once": 1, "streams-exactly-once": 1}
+"""Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
+a Spark job, and costs seconds."""
+OTHERS: Final[tuple[str, ...]] = ()
+"""What `make systems` plays besides; it makes all judgements."""
+ALL: Final = (*IN_EVERY_RUN, *OTHERS)
+SELECTED: Final = ALL if IS_WHOLE else tuple(IN_EVERY_RUN)
+
+
+def judgements_of(play: str) -> int | None:
+    """Return how many of the play's judgements this run makes, None for all."""
+    return None if IS_WHOLE else IN_EVERY_RUN[play]
+
+
+def system_of(play: str) -> str:
+    """Return the system that a play is of.
+
+    >>> system_of("streams-at-least-once")
+    'streams'
+    """
+    return play.partition("-")[0]
