@@ -19,7 +19,7 @@ from scripts.record.__main__ import JARS
 from scripts.record.broker import Broker, start_broker
 from scripts.record.jars import Jars
 from scripts.record.processes import free_port
-from tests.integration.kafka_topics.sent import GROUP, PASSWORD, PAYLOADS, USER
+from tests.integration.kafka_topics.sent import GROUP, LATEST_STAMP, PASSWORD, PAYLOADS, USER
 
 _STORE_PASSWORD = "changeit"  # noqa: S105 - of a store that lives as long as the tests
 _SECURED = """\
@@ -63,6 +63,7 @@ def filled(broker: Broker) -> Producer:
     """Fill the topics, and return the producer that holds a transaction open."""
     settings = {name: {} for name in ("plain", "orders", "silent", "cut", "replayed")}
     settings["latest"] = {"cleanup.policy": "compact"}
+    settings["stamped"] = {"message.timestamp.after.max.ms": str(LATEST_STAMP)}
     partitions = {"plain": 2, "orders": 2, "replayed": 3}
     asked = [NewTopic(name, partitions.get(name, 1), 1, config=config) for name, config in settings.items()]
     for future in broker.admin.create_topics(asked).values():
@@ -70,6 +71,9 @@ def filled(broker: Broker) -> Producer:
     _send(Producer({"bootstrap.servers": broker.bootstrap}), "plain", PAYLOADS[:10])
     for topic in ("latest", "cut"):
         _send(Producer({"bootstrap.servers": broker.bootstrap}), topic, PAYLOADS[:5], partition=0)
+    stamping = Producer({"bootstrap.servers": broker.bootstrap})
+    stamping.produce("stamped", PAYLOADS[0], "k", timestamp=LATEST_STAMP)
+    stamping.flush(30)
     sender = _transactional(broker, "orders-1")
     for start, is_committed in ((0, True), (8, False), (12, True)):
         sender.begin_transaction()

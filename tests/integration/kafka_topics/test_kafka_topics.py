@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from scripts.record.__main__ import VENV
 from tests.integration.kafka_topics.conftest import ROOT, Served
-from tests.integration.kafka_topics.sent import GROUP, PASSWORD, PAYLOADS, USER
+from tests.integration.kafka_topics.sent import GROUP, LATEST_STAMP, PASSWORD, PAYLOADS, USER
 
 from tieout.cli.engine import Progress
 from tieout.cli.main import main
@@ -228,6 +228,20 @@ def test_where_a_group_stands_is_asked_as_well(connected: Served, spark: SparkSe
     assert none.rows is not None
     assert none.rows.collect() == []
     assert none.notes == ("the cluster knows no position of the group unknown",)
+
+
+def test_a_time_that_the_connector_cannot_read_is_told_as_such(
+    connected: Served, spark: SparkSession, now: datetime
+) -> None:
+    """The error blames the record, not the contract or retention, and says what can read it: the broker's files."""
+    with pytest.raises(SourceError, match="timestamp that Spark's Kafka connector cannot read"):
+        read(spark, now, connection="kafka_plain", topic="stamped")
+
+    files = KafkaSegmentsSource(path=(str(connected.data),), topic="stamped")
+    rows = kafka_segments.read(files, Request(spark, Ledger.LOG, Path(), now)).rows
+    assert rows is not None
+    (fault,) = [row[FAULT] for row in rows.collect() if row[FAULT] is not None]
+    assert str(LATEST_STAMP) in fault, fault
 
 
 def test_a_topic_that_is_not_there_is_absent(connected: Served, spark: SparkSession, now: datetime) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql.types import TimestampType
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.sources.inputs import Inputs
 from tieout.engine.sources.written_meanwhile import Writes
-from tieout.errors import SourceUnreachableError
+from tieout.errors import SourceError, SourceUnreachableError
 from tieout.model import Ledger
 
 FILE: Final = "_tieout_file"
@@ -153,6 +153,7 @@ def unread(inputs: Inputs, read_at: datetime) -> Reading:
 
 
 _OF_KAFKA: Final = ("org.apache.spark.sql.kafka010", "org.apache.kafka")
+_OVERFLOW: Final = "java.lang.ArithmeticException"
 _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
 
 
@@ -173,10 +174,20 @@ def name_of_failure(error: Exception) -> str:
     return condition or type(error).__name__
 
 
-def cluster_failure(error: Exception, place: str) -> SourceUnreachableError | None:
-    """Return the error to raise where Spark's Kafka connector or its client failed, None where something else did."""
+def cluster_failure(error: Exception, place: str) -> SourceError | None:
+    """Return the error to raise where Spark's Kafka connector or its client failed, None where something else did.
+
+    The connector turns each record's milliseconds into microseconds, checked for overflow, before anything can look
+    at them (`KafkaRecordToRowConverter.scala` of apache/spark): such a record can only be read from the broker's files.
+    """
     if not is_of_spark(error) or not any(package in str(error) for package in _OF_KAFKA):
         return None
+    if _OVERFLOW in str(error):
+        return SourceError(
+            f"{place}: a record of the topic has a timestamp that Spark's Kafka connector cannot read: "
+            "expected milliseconds within 292,000 years of 1970, found more. Read the broker's own files with "
+            "kind: kafka_segments, which names such records and judges the others"
+        )
     return SourceUnreachableError(
         f"{place}: the cluster did not hand out the offsets that were its topic's when the run began: "
         "retention cut them off, or a broker left meanwhile"
