@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -103,6 +104,30 @@ def test_what_cannot_be_looked_at_is_told(tmp_path: Path, make: Callable[[Path],
 
     with pytest.raises(SourceError, match=rf"--produced .*{told}"):
         sample(str(tmp_path), "--produced", Ledger.PRODUCED)
+
+
+@pytest.mark.parametrize("name", ["long.jsonl.gz", "long.csv.gz"])
+def test_a_line_without_an_end_is_not_held_in_memory(tmp_path: Path, name: str) -> None:
+    """A small packed file that unpacks to one line of 100 MB is refused after its first megabytes."""
+    with gzip.open(tmp_path / name, "wb") as file:
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+    tracemalloc.start()
+
+    with pytest.raises(SourceError, match="a line of more than"):
+        sample(str(tmp_path / name), "--produced", Ledger.PRODUCED)
+
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+
+
+def test_a_document_nested_too_deeply_is_no_row(tmp_path: Path) -> None:
+    """It is passed over as the reader would count it; the other rows are looked at."""
+    (tmp_path / "deep.jsonl").write_text('{"a":' * 100_000 + "\n" + '{"id": "m-1"}\n')
+
+    assert [
+        column.name for column in sample(str(tmp_path / "deep.jsonl"), "--produced", Ledger.PRODUCED).columns
+    ] == ["id"]
 
 
 def test_packed_files_and_other_separators_are_looked_at(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from tieout.contracts import FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
@@ -27,6 +27,7 @@ from tieout.model import Ledger
 
 ROWS: Final = 1_000
 _FILES: Final = 20
+_LINE_CHARACTERS: Final = 1 << 22
 _FORMATS: Final = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet",
 }  # fmt: skip
@@ -134,28 +135,42 @@ def _form(ending: str) -> str | None:
 
 def _separator(file: Path) -> str:
     """Return what parts the columns of a CSV file: of the usual signs the one that its header has most."""
-    with opened(file) as lines:
-        header = next(lines, "")
+    with opened(file) as text:
+        header = next(_lines(text, file), "")
     return max(_SEPARATORS, key=header.count)
 
 
 def _json_rows(file: Path) -> Iterator[Row]:
     """Yield the objects of a file of JSON lines; lines that are none are passed over, as the reader counts them."""
-    with opened(file) as lines:
-        for line in islice(lines, ROWS):
+    with opened(file) as text:
+        for line in islice(_lines(text, file), ROWS):
             if line.lstrip().startswith("["):
                 raise ValueError(f"{file.name} holds a JSON array; expected one object a line")
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
                 yield row
 
 
+def _lines(text: IO[str], file: Path) -> Iterator[str]:
+    """Yield the file's lines, each held in memory; a longer one than a look takes ends it.
+
+    Raises:
+        ValueError: where a line has more than `_LINE_CHARACTERS` characters.
+    """
+    while line := text.readline(_LINE_CHARACTERS):
+        if len(line) == _LINE_CHARACTERS:
+            raise ValueError(
+                f"{file.name} has a line of more than {_LINE_CHARACTERS:,} characters; expected one row a line"
+            )
+        yield line
+
+
 def _csv_rows(file: Path) -> Iterator[Row]:
-    with opened(file, newline="") as lines:
-        for row in islice(csv.DictReader(lines, delimiter=_separator(file)), ROWS):
+    with opened(file, newline="") as text:
+        for row in islice(csv.DictReader(_lines(text, file), delimiter=_separator(file)), ROWS):
             yield {name: value or None for name, value in row.items() if name is not None}
 
 
@@ -214,7 +229,7 @@ def _objects(values: Iterable[str | None]) -> Iterator[Row]:
     for value in values:
         try:
             found = json.loads(value or "null")
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict):
             yield {k: v for k, v in found.items() if "'" not in k and not isinstance(v, dict | list)}
