@@ -34,8 +34,8 @@ from tieout.engine.settled import doubtful_commits, reorders
 from tieout.model import Ledger
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "1")
-SIZE = 70
-PLAIN = 15
+SIZE = 40
+PLAIN = 10
 """How many histories have twists, and how many none, for each of the contracts."""
 FAMILIES, FAMILY = 8, 30
 WIDE, NARROW = (Widths(), looking.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
