@@ -394,7 +394,7 @@ def _coverage(
 ) -> LedgerCoverage:
     ledger, reach = request.ledger, request.reach
     bounds = bounds_of(rows, ledger, contract, window, reading.read_at, reading.complete_until)
-    begins = (bounds.covers_from, None if reach is None else reach.begins_at)
+    begins = (bounds.covers_from, reading.complete_from, None if reach is None else reach.begins_at)
     spec = contract.ledgers[ledger]
     time = TIME_COLUMN[ledger]
     dating = (

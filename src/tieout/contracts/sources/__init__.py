@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tieout.contracts.sources.connect import ConnectFilesSource, ConnectOffsetsSource
 from tieout.contracts.sources.files import FilesSource
 from tieout.contracts.sources.jdbc import JdbcSource
 from tieout.contracts.sources.kafka import (
@@ -20,6 +21,7 @@ from tieout.contracts.sources.kafka import (
     KafkaSource,
     cluster_topic,
 )
+from tieout.contracts.sources.spark import SparkCheckpointSource, SparkFilesSource
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
 Source = Annotated[
@@ -31,12 +33,15 @@ Source = Annotated[
     | KafkaConsumerGroupsSource
     | KafkaOffsetsSource
     | VerifiableProducerSource
-    | VerifiableConsumerSource,
+    | VerifiableConsumerSource
+    | SparkCheckpointSource,
     Field(discriminator="kind"),
 ]
 
 __all__ = [
     "OFFSETS_TOPIC",
+    "ConnectFilesSource",
+    "ConnectOffsetsSource",
     "FilesSource",
     "JdbcSource",
     "KafkaConsumerGroupsSource",
@@ -45,6 +50,8 @@ __all__ = [
     "KafkaSegmentsSource",
     "KafkaSource",
     "Source",
+    "SparkCheckpointSource",
+    "SparkFilesSource",
     "VerifiableConsumerSource",
     "VerifiableProducerSource",
     "cluster_topic",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tieout.contracts.scalars import ConnectionName, Model, Moment, Text
+from tieout.contracts.scalars import ConnectionName, Model, Text
+from tieout.contracts.sources.connect import ConnectOffsetsSource
+from tieout.contracts.sources.copies import Copy
 from tieout.contracts.sources.files import Paths
 
 CleanupPolicy = Literal["delete", "compact", "compact,delete"]
@@ -31,21 +32,7 @@ class KafkaSource(Model):
     isolation: Isolation | None = None
 
 
-class _Copy(Model):
-    """Evidence that somebody took out of a cluster, at a time that only they know.
-
-    `taken_at` is `now` where the files are the broker's own and still written to, else the time of the copy. It is when
-    the log's bounds were observed, and until when the evidence is complete; without it the evidence says neither.
-    """
-
-    taken_at: Moment | None = None
-
-    def taken_time(self, now: datetime) -> datetime | None:
-        """Return when the evidence was as it is, where `now` is when it is read; None where nobody says."""
-        return now if self.taken_at == "now" else self.taken_at
-
-
-class KafkaSegmentsSource(_Copy):
+class KafkaSegmentsSource(Copy):
     """A topic's log in segment files: behind each path a broker's log directory, partition folders, or segments.
 
     `partitions` is how many the topic has: without it the highest that is there is taken for the last.
@@ -58,7 +45,7 @@ class KafkaSegmentsSource(_Copy):
     cleanup_policy: CleanupPolicy | None = None
 
 
-class KafkaDumpLogSource(_Copy):
+class KafkaDumpLogSource(Copy):
     """A topic's log as `kafka-dump-log` prints it; `topic` and `partition` name what lines of no other place are of.
 
     With `topic` alone, only that topic's part of the text is read.
@@ -78,7 +65,7 @@ class KafkaDumpLogSource(_Copy):
         return self
 
 
-class KafkaConsumerGroupsSource(_Copy):
+class KafkaConsumerGroupsSource(Copy):
     """Positions as they are: from their cluster, or as `kafka-consumer-groups` prints or exports them.
 
     `group` is whose positions a cluster is asked for, and whose the rows of an export are that names no group.
@@ -97,7 +84,7 @@ class KafkaConsumerGroupsSource(_Copy):
         return self
 
 
-class KafkaOffsetsSource(_Copy):
+class KafkaOffsetsSource(Copy):
     """A group's positions as history, from `__consumer_offsets`: its cluster, its segment files, or its formatted text.
 
     `partitions` is the broker's `offsets.topic.num.partitions`: it and the group's name say which partition holds them.
@@ -129,8 +116,11 @@ def cluster_topic(source: object) -> tuple[str, str] | None:
     >>> cluster_topic(KafkaOffsetsSource(connection="events", group="loader"))
     ('events', '__consumer_offsets')
     """
-    if not isinstance(source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource):
+    if not isinstance(
+        source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource | ConnectOffsetsSource
+    ):
         return None
     if source.connection is None:
         return None
-    return source.connection, source.topic if isinstance(source, KafkaSource) else OFFSETS_TOPIC
+    named = source.topic if isinstance(source, KafkaSource | ConnectOffsetsSource) else OFFSETS_TOPIC
+    return None if named is None else (source.connection, named)

@@ -14,6 +14,7 @@ from tieout.engine.sources import (
     kafka_dump_log,
     kafka_offsets,
     kafka_segments,
+    spark_checkpoint,
     verifiable_consumer,
     verifiable_producer,
 )
@@ -28,6 +29,7 @@ READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
         "kafka_dump_log": kafka_dump_log.read,
         "kafka_consumer_groups": kafka_consumer_groups.read,
         "kafka_offsets": kafka_offsets.read,
+        "spark_checkpoint": spark_checkpoint.read,
         "verifiable_producer": verifiable_producer.read,
         "verifiable_consumer": verifiable_consumer.read,
     }

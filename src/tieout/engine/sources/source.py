@@ -113,15 +113,14 @@ class Request:
 class Reading:
     """What a reader found: rows in the source's own columns with `HIDDEN`, and facts about its inputs.
 
-    `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs
-    that could not be read; no tolerance covers them. `complete_until` is the time up to which the source
-    itself says it is complete, `read_at` when its content was fixed. `taken_at` is when a table said what the rows say,
-    where that is known to the moment. `size` counts the inputs' bytes. `reread`
-    reads again without the inputs that do not read through, for the case that a job over all of them failed.
-    `is_columnar`: the inputs are such that reading some columns of them again costs no parsing. `copies` are the
-    paths of files that hold what another one holds, each with that in words. `is_share_group`: the source shows that
-    the group asked for is a share group. `writes` tells, once the rows were read, which inputs are no longer what
-    their digests say.
+    `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs that
+    could not be read; no tolerance covers them. `complete_until` is the time up to which the source itself says it is
+    complete, `complete_from` since when, None where always; `read_at` when its content was fixed. `taken_at` is when a
+    table said what the rows say, where that is known to the moment. `size` counts the inputs' bytes. `reread` reads
+    again without the inputs that do not read through, for the case that a job over all of them failed. `is_columnar`:
+    the inputs are such that reading some columns of them again costs no parsing. `copies` are the paths of files that
+    hold what another one holds, each with that in words. `is_share_group`: the source shows that the group asked for
+    is a share group. `writes` tells, once the rows were read, which inputs are no longer what their digests say.
     """
 
     rows: DataFrame | None
@@ -132,6 +131,7 @@ class Reading:
     unparsed_inputs: int = 0
     notes: tuple[str, ...] = ()
     complete_until: datetime | None = None
+    complete_from: datetime | None = None
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
     is_columnar: bool = False
     copies: tuple[tuple[str, str], ...] = ()

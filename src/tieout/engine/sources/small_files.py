@@ -1,0 +1,109 @@
+"""Small files that another system keeps its state in, each read whole and once: what is parsed is what was digested.
+
+Hadoop's local file system keeps a file's checksums beside it, in `.NAME.crc`. Where they are there and do not hold, the
+file was cut off or changed: a text that ends at the end of a line does not show it itself.
+
+Source: `ChecksumFileSystem` and `DataChecksum` of Apache Hadoop 3 (hadoop-common).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from tieout.engine.sources.inputs import Input, is_remote, name_of
+from tieout.engine.sources.source import Request
+from tieout.errors import SourceError
+from tieout.regular_files import OF_CONTENT, opened_file
+from tieout.settings import UNPACKED_RECORD_MB, unpacking
+
+_CRC_MAGIC: Final = b"crc\0"
+_CRC_HEADER: Final = 8
+_CRC_BYTES: Final = 4
+_MOST_PER_CHECKSUM: Final = 1 << 24
+_MOST_CRC_BYTES: Final = 1 << 24
+_LINK: Final = "a link out of the folder {}; copy what it leads to into the folder"
+_CHANGED: Final = "its checksum in {} does not hold: cut off or changed"
+
+
+@dataclass(frozen=True)
+class SmallFile:
+    """One file: what it held, empty where `input` has a fault, and when it was written last."""
+
+    input: Input
+    content: bytes = b""
+    modified_at: datetime | None = None
+
+    def with_fault(self, fault: str) -> SmallFile:
+        """Return the same file as one that cannot be read."""
+        return replace(self, input=replace(self.input, fault=fault), content=b"")
+
+
+def local_folder(request: Request, path: str) -> Path:
+    """Return the folder that a contract's path names; it need not be there.
+
+    Raises:
+        SourceError: where it is not on a file system of this machine.
+    """
+    if is_remote(path):
+        raise SourceError(
+            f"{request.place}.path: expected a path that this machine has mounted, found {path}; copy it here"
+        )
+    return request.base_dir.absolute() / path
+
+
+def small_file(path: Path, base_dir: Path, root: Path) -> SmallFile:
+    """Return the file with its content; one that leads out of `root`, is none, or too large has a fault."""
+    name = name_of(path, base_dir)
+    if not leads_into(path, root):
+        return SmallFile(Input(str(path), name, "unread", _LINK.format(name_of(root, base_dir))))
+    most = unpacking().record
+    try:
+        with opened_file(path) as file:
+            found = os.fstat(file.fileno())
+            content = file.read(most + 1)
+    except OSError as error:
+        return SmallFile(Input(str(path), name, "unread", f"cannot be read: {error.strerror}"))
+    digest = f"{OF_CONTENT}{hashlib.sha256(content).hexdigest()}"
+    modified_at = datetime.fromtimestamp(found.st_mtime_ns // 1_000_000 / 1000, UTC)
+    if len(content) > most:
+        fault = f"expected at most {most >> 20} MB, found more; {UNPACKED_RECORD_MB} allows more"
+        return SmallFile(Input(str(path), name, "unread", fault, found.st_size))
+    file_input = Input(str(path), name, digest, _checksum_fault(path, content), len(content))
+    return SmallFile(file_input, content, modified_at)
+
+
+def leads_into(path: Path, root: Path) -> bool:
+    """Return whether a path lies below the folder once its links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def visible_names(folder: Path) -> Iterator[str]:
+    """Yield the names in the folder but the hidden ones: checksums, and files that are being written.
+
+    Raises:
+        OSError: where it cannot be listed.
+    """
+    yield from sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+
+
+def _checksum_fault(path: Path, content: bytes) -> str | None:
+    """Return that the file does not have the checksums beside it; None where it has, and where there are none."""
+    beside = path.with_name(f".{path.name}.crc")
+    try:
+        with opened_file(beside) as file:
+            known = file.read(_MOST_CRC_BYTES)
+    except OSError:
+        return None
+    size = int.from_bytes(known[4:_CRC_HEADER], "big")
+    if not known.startswith(_CRC_MAGIC) or not 0 < size <= _MOST_PER_CHECKSUM:
+        return None
+    sums = (zlib.crc32(content[place : place + size]) for place in range(0, len(content), size))
+    expected = b"".join(one.to_bytes(_CRC_BYTES, "big") for one in sums)
+    return None if known[_CRC_HEADER:] == expected else _CHANGED.format(beside.name)
