@@ -1,4 +1,7 @@
-"""Which folders are tables, told by their names alone: without Spark, for who looks before it is started."""
+"""Which folders say themselves which of their files count, told by names alone: without Spark, for who looks before.
+
+Tables do, and the folders that a file sink of Structured Streaming writes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,14 @@ LOGS: Final = {"delta": "_delta_log", "iceberg": "metadata"}
 """Per format the folder in a table's folder that makes it one."""
 METADATA: Final = ".metadata.json"
 """How the file is called in which Iceberg describes one state of a table."""
+
+SINK_MANIFEST: Final = "_spark_metadata"
+"""The folder in the folder of a file sink of Structured Streaming that names the files which are its output."""
+
+
+def is_sink_folder(folder: Path) -> bool:
+    """Return whether a file sink of Structured Streaming wrote the local folder."""
+    return (folder / SINK_MANIFEST).is_dir()
 
 
 def table_format(folder: Path) -> str | None:

@@ -34,7 +34,8 @@ Source = Annotated[
     | KafkaOffsetsSource
     | VerifiableProducerSource
     | VerifiableConsumerSource
-    | SparkCheckpointSource,
+    | SparkCheckpointSource
+    | SparkFilesSource,
     Field(discriminator="kind"),
 ]
 

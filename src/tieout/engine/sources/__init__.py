@@ -15,6 +15,7 @@ from tieout.engine.sources import (
     kafka_offsets,
     kafka_segments,
     spark_checkpoint,
+    spark_files,
     verifiable_consumer,
     verifiable_producer,
 )
@@ -30,6 +31,7 @@ READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
         "kafka_consumer_groups": kafka_consumer_groups.read,
         "kafka_offsets": kafka_offsets.read,
         "spark_checkpoint": spark_checkpoint.read,
+        "spark_files": spark_files.read,
         "verifiable_producer": verifiable_producer.read,
         "verifiable_consumer": verifiable_consumer.read,
     }

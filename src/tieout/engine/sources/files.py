@@ -39,7 +39,7 @@ from tieout.engine.sources.source import (
 )
 from tieout.engine.sources.tables import CALLED, read_tables
 from tieout.engine.sources.written_meanwhile import writes_to
-from tieout.engine.table_folders import table_format
+from tieout.engine.table_folders import SINK_MANIFEST, is_sink_folder, table_format
 from tieout.errors import SourceError
 
 _LINE_BREAK: Final = (
@@ -64,20 +64,27 @@ def read(spec: FilesSource, request: Request) -> Reading:
     if spec.is_table:
         return read_tables(spec, request)
     inputs = inputs_of(request.spark, spec.path, request.base_dir, spec.format)
-    if spec.format == "parquet":
-        _refuse_tables(request, inputs)
-    return _reading(spec, request, inputs)
+    _refuse_chosen_files(spec, request, inputs)
+    return reading_of(spec, request, inputs)
 
 
-def _refuse_tables(request: Request, inputs: Inputs) -> None:
-    """Refuse Parquet files of a table on this machine: some are of earlier versions, whose rows it no longer has.
+def _refuse_chosen_files(spec: FilesSource, request: Request, inputs: Inputs) -> None:
+    """Refuse files of which something beside them says which ones count.
+
+    Of a table some Parquet files are of earlier versions, whose rows it no longer has; of a file sink of Structured
+    Streaming some are of batches that were never committed. Tables are looked for on this machine alone.
 
     Raises:
-        SourceError: naming the table.
+        SourceError: naming the folder.
     """
     local = {Path(file.path).parent for file in inputs.files if not is_remote(file.path)}
+    remote = next((file.path for file in inputs.files if f"/{SINK_MANIFEST}/" in file.path), None)
+    if remote is not None:
+        _refuse_sink(request, remote.partition(f"/{SINK_MANIFEST}/")[0])
     for folder in sorted({folder for parent in local for folder in (parent, *parent.parents)}):
-        found = table_format(folder)
+        if is_sink_folder(folder):
+            _refuse_sink(request, name_of(folder, request.base_dir))
+        found = table_format(folder) if spec.format == "parquet" else None
         if found is not None:
             raise SourceError(
                 f"{request.place}: expected Parquet files that are no table's, found those of the "
@@ -86,7 +93,18 @@ def _refuse_tables(request: Request, inputs: Inputs) -> None:
             )
 
 
-def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
+def _refuse_sink(request: Request, name: str) -> None:
+    raise SourceError(
+        f"{request.place}: expected files that are all output, found those of {name}, where {SINK_MANIFEST} says which "
+        "ones are; read the folder with kind: spark_files"
+    )
+
+
+def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
+    """Return the rows of these files, of which somebody else said that they are the ones to read.
+
+    Raises: what `read` raises.
+    """
     readable = inputs.readable
     if not readable:
         return unread(inputs, request.now)
@@ -100,7 +118,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
             raise SourceError(
                 f"{request.place}: the files cannot be read together: {_reason(error)}"
             ) from error
-        return _reading(spec, request, checked)
+        return reading_of(spec, request, checked)
     return Reading(
         rows=rows,
         is_present=True,
@@ -110,7 +128,7 @@ def _reading(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         unparsed_inputs=len(inputs.faults),
         notes=inputs.notes,
         writes=partial(writes_to, inputs.readable, may_grow=spec.format in ("jsonl", "csv")),
-        reread=lambda: _reading(spec, request, _checked(spec, request, inputs)),
+        reread=lambda: reading_of(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
         copies=tuple(
             (copy.path, f"{copy.name} holds what {first.name} holds") for copy, first in inputs.copies

@@ -15,7 +15,7 @@ import re
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -189,15 +189,20 @@ def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     plain = base_dir.absolute() / path
     pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
     matches = [str(plain)] if plain.exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
-    files = sorted({file for match in matches for file in _files_in(Path(match))})
+    files = sorted({file for match in matches for file in files_in(Path(match))})
     root = None if plain.is_file() else _root_of(plain, pattern)
+    return inputs_in(files, base_dir, file_format, root)
+
+
+def inputs_in(files: Iterable[Path], base_dir: Path, file_format: str, root: Path | None) -> list[Input]:
+    """Return these local files, digested; `root` is the folder that they must lie in, None where each was named."""
     with ThreadPoolExecutor(max_workers=2) as pool:
         return list(
             pool.map(lambda file: _as_utf8(_inspected(file, base_dir, file_format, root), file_format), files)
         )
 
 
-def _files_in(path: Path) -> Iterator[Path]:
+def files_in(path: Path) -> Iterator[Path]:
     """Give the file itself, or every file below a folder but `_…` and `.…`, which Spark too sets aside."""
     if not path.is_dir():
         yield Path(os.path.normpath(path))

@@ -1,0 +1,88 @@
+"""Names of files that say which offsets are in them: the positions of a sink connector that keeps no others.
+
+Both offsets of a name are inclusive. A restarted connector goes on behind the highest one, so the names of a partition
+tile its offsets; only those of markers and aborted records lie between them.
+
+Source: `FileUtils` and `TopicPartitionWriter` of confluentinc/kafka-connect-hdfs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tieout.engine.limits import number_in, shown
+from tieout.engine.systems.json_texts import FormatError
+
+SHADOW: Final = "+tmp"
+"""The folder of files that are being written, which are renamed when they are whole."""
+_NO_RANGE: Final = (
+    "expected a name of the pattern {}, found another; take the file out of the folder, or name the pattern"
+)
+_LARGEST_PARTITION: Final = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class RangeName:
+    """What a file's name says: offsets `first` to `last` of a partition, both inclusive."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """How many offsets the range has."""
+        return self.last - self.first + 1
+
+
+def range_name(name: str, pattern: re.Pattern[str]) -> RangeName:
+    r"""Return what a name says by the pattern's groups.
+
+    >>> known = re.compile(r"(?P<topic>.+)_(?P<partition>\d+)_(?P<first>\d+)_(?P<last>\d+)")
+    >>> range_name("orders_0_5_9", known)
+    RangeName(topic='orders', partition=0, first=5, last=9)
+
+    Raises:
+        FormatError: where the name does not fit, or its numbers are none of a range.
+    """
+    found = pattern.fullmatch(name)
+    topic = found["topic"] if found else None
+    if found is None or not topic:
+        raise FormatError(_NO_RANGE.format(shown(pattern.pattern)))
+    partition = number_in(found["partition"] or "", _LARGEST_PARTITION)
+    first, last = (number_in(found[group] or "") for group in ("first", "last"))
+    if partition is None or first is None or last is None or min(partition, first) < 0 or last < first:
+        raise FormatError(
+            f"expected a partition and a range of offsets, found partition {shown(found['partition'] or '')}, "
+            f"{shown(found['first'] or '')} to {shown(found['last'] or '')}"
+        )
+    return RangeName(topic, partition, first, last)
+
+
+def divided(files: Iterable[tuple[str, RangeName]]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of files of one partition whose ranges overlap although they lie in different folders.
+
+    A partitioner that divides records by a field or their time writes such files: a name then spans more than it holds.
+
+    Args:
+        files: Each file's path, and what its name says.
+    """
+    places: dict[tuple[str, int], list[tuple[int, int, str]]] = defaultdict(list)
+    for path, name in files:
+        places[name.topic, name.partition].append((name.first, name.last, path))
+    for ranges in places.values():
+        highest: tuple[int, str] | None = None
+        for first, last, path in sorted(ranges):
+            if highest is not None and first <= highest[0] and _folder(path) != _folder(highest[1]):
+                yield highest[1], path
+            if highest is None or last > highest[0]:
+                highest = (last, path)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
