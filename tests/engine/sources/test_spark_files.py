@@ -159,7 +159,8 @@ def _without_file(out: Path) -> str:
 def _with_short_file(out: Path) -> str:
     path = _parts(out)[1]
     path.write_bytes(path.read_bytes() + b"\n")
-    return str(path.name)
+    path.with_name(f".{path.name}.crc").unlink()
+    return f"{path.name}: expected"
 
 
 def _without_log(out: Path) -> str:
