@@ -81,6 +81,8 @@ def differences(case: Mapping[str, Any], found: Judged) -> list[str]:
         "unexplained": (0, sum(part["unexplained"] for part in found.statement["partitions"])),
         "sums": ([], found.statement["identity_errors"]),
     }
+    for ledger, rows in case.get("rows", {}).items():
+        pairs[f"rows of {ledger}"] = (rows, found.statement["coverage"][ledger]["rows"])
     wrong = [f"{name}: expected {a}, found {b}" for name, (a, b) in pairs.items() if a != b]
     if found.statement["verdict"] != case["verdict"]:
         wrong += [f"because {reason}" for reason in found.statement["reasons"]]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tieout.contracts.guessing import (
-    OPTIONAL,
     PLACE,
     ColumnSample,
     Guess,
@@ -69,7 +68,7 @@ def draft(
         "ledgers:",
     ]
     for ledger, found in samples.items():
-        missing = [one for one in wanted_columns(ledger) if one not in {*guesses[ledger], *OPTIONAL}]
+        missing = [one for one in wanted_columns(ledger) if one not in guesses[ledger]]
         lines += _ledger_lines(ledger, found, guesses[ledger], missing)
         questions += [
             f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)

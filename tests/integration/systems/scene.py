@@ -23,6 +23,8 @@ class Expected:
     verdict: str
     classes: Mapping[str, int]
     breaks: Sequence[Mapping[str, Any]] = ()
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """How many rows ledgers have, where what they set apart is to be seen."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Case:
     verdict: str
     classes: Mapping[str, int]
     breaks: Sequence[Mapping[str, Any]]
+    rows: Mapping[str, int]
 
 
 @dataclass
@@ -63,11 +66,11 @@ class Stage:
         """Return where the broker keeps its logs."""
         return self.cluster.brokers[1].data
 
-    def topic(self, role: str, **settings: str) -> Scene:
+    def topic(self, role: str, partitions: int = 1, **settings: str) -> Scene:
         """Create a topic of this play and return it, with clients to send to it and to read it."""
         name = f"{self.name}-{role}"
         scene = Scene(self.cluster, name, self.folder / name, self.stack)
-        scene.create(**settings)
+        scene.create([[1]] * partitions, **settings)
         return scene
 
     def start(self, main_class: str, settings: Mapping[str, object], name: str) -> Application:

@@ -8,12 +8,22 @@ from tests.integration.kafka_faults.selection import IS_LEFT_OUT, IS_WHOLE, VARI
 
 __all__ = ["ALL", "IS_LEFT_OUT", "SELECTED", "TITLES", "VARIABLE", "judgements_of", "system_of"]
 
-TITLES: Final = {"streams": "Kafka Streams"}
-"""The systems, by the folder of their engine, which begins the names of their plays."""
-IN_EVERY_RUN: Final = {"streams-at-least-once": 1, "streams-exactly-once": 1}
+TITLES: Final = {
+    "streams": "Kafka Streams",
+    "spark": "Spark Structured Streaming",
+    "dstreams": "Spark Streaming, direct",
+}
+"""The systems, by what begins the names of their plays."""
+IN_EVERY_RUN: Final = {
+    "streams-at-least-once": 1,
+    "streams-exactly-once": 1,
+    "spark-halted": 2,
+    "dstreams-results-first": 1,
+    "dstreams-transaction": 1,
+}
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
-OTHERS: Final[tuple[str, ...]] = ()
+OTHERS: Final = ("spark-checkpoint", "spark-overrun", "spark-files")
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)
 SELECTED: Final = ALL if IS_WHOLE else tuple(IN_EVERY_RUN)
