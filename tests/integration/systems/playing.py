@@ -22,7 +22,7 @@ from typing import Any, Final
 from scripts.record.jars import Jars
 from scripts.record.messages import now_text
 from tests.integration.kafka_faults.cluster import Cluster, new_cluster
-from tests.integration.systems import dstreams, spark, streams
+from tests.integration.systems import connect, dstreams, spark, streams
 from tests.integration.systems.engine import ROOT, Engine
 from tests.integration.systems.scene import Case, Stage
 from tests.integration.systems.selection import system_of
@@ -30,7 +30,12 @@ from tests.integration.systems.selection import system_of
 Play = Callable[[Stage], list[Case]]
 
 DATABASE: Final = "TIEOUT_SYSTEMS_DATABASE"
-SYSTEMS: Final[Mapping[str, Any]] = {"streams": streams, "spark": spark, "dstreams": dstreams}
+SYSTEMS: Final[Mapping[str, Any]] = {
+    "streams": streams,
+    "spark": spark,
+    "dstreams": dstreams,
+    "connect": connect,
+}
 """Each module has `engine`, which compiles into a folder, and `PLAYS`."""
 _AT_A_TIME: Final = 2
 _CHECKPOINTED_AFTER: Final = 1.0

@@ -12,6 +12,7 @@ TITLES: Final = {
     "streams": "Kafka Streams",
     "spark": "Spark Structured Streaming",
     "dstreams": "Spark Streaming, direct",
+    "connect": "Kafka Connect",
 }
 """The systems, by what begins the names of their plays."""
 IN_EVERY_RUN: Final = {
@@ -20,10 +21,15 @@ IN_EVERY_RUN: Final = {
     "spark-halted": 2,
     "dstreams-results-first": 1,
     "dstreams-transaction": 1,
+    "connect-table-insert": 1,
+    "connect-table-upsert": 1,
 }
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
-OTHERS: Final = ("spark-checkpoint", "spark-overrun", "spark-files")
+OTHERS: Final = (
+    *("spark-checkpoint", "spark-overrun", "spark-files"),
+    *("connect-file-sink", "connect-dead-letters", "connect-no-dead-letters"),
+)
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)
 SELECTED: Final = ALL if IS_WHOLE else tuple(IN_EVERY_RUN)
