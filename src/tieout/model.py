@@ -25,9 +25,14 @@ class Ledger(StrEnum):
     READ = "read"
     ASSIGNED = "assigned"
     COMMITTED = "committed"
+    MIRRORED = "mirrored"
     FILTERED = "filtered"
     DEAD_LETTERS = "dead_letters"
     STAGED = "staged"
+
+
+POSITION_LEDGERS: Final = (Ledger.COMMITTED, Ledger.MIRRORED)
+"""The ledgers of a group's positions: the one that the engine restarts from, and one that it does not."""
 
 
 class Guarantee(StrEnum):
@@ -105,6 +110,8 @@ class BreakClass(StrEnum):
     COMMIT_REGRESSION = "COMMIT_REGRESSION"
     COMMIT_OUT_OF_RANGE = "COMMIT_OUT_OF_RANGE"
     COMMIT_STALE = "COMMIT_STALE"
+    COMMIT_GAP = "COMMIT_GAP"
+    POSITION_DISAGREEMENT = "POSITION_DISAGREEMENT"
     FILTERED = "FILTERED"
     DEAD_LETTERED = "DEAD_LETTERED"
     UNVERIFIABLE = "UNVERIFIABLE"
@@ -123,6 +130,8 @@ STANDING: Final = frozenset(
         BreakClass.COMMIT_REGRESSION,
         BreakClass.COMMIT_OUT_OF_RANGE,
         BreakClass.COMMIT_STALE,
+        BreakClass.COMMIT_GAP,
+        BreakClass.POSITION_DISAGREEMENT,
     }
 )
 """Classes whose breaks stand by themselves, of a position, a commit or a transaction (taxonomy section 3)."""

@@ -55,6 +55,8 @@ _MATRIX: Final[Mapping[str, tuple[Effect, Effect, Effect]]] = {
     BreakClass.SKIPPED: _ALL_WARNED,
     BreakClass.COMMIT_OUT_OF_RANGE: _ALL_WARNED,
     BreakClass.COMMIT_STALE: _ALL_WARNED,
+    BreakClass.COMMIT_GAP: _ALL_WARNED,
+    BreakClass.POSITION_DISAGREEMENT: _ALL_WARNED,
     BreakClass.LOG_IDENTITY_CONFLICT: (Effect.WARNED, Effect.BROKEN, Effect.BROKEN),
     BreakClass.LOG_TRUNCATION: (Effect.WARNED, Effect.BROKEN, Effect.BROKEN),
     BreakClass.LATE: _BUDGETED,

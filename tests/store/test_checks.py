@@ -63,7 +63,17 @@ BROKEN_CLASSES = [
 ]  # fmt: skip
 
 WARNED_CLASSES = [
-    *((g, name, name.lower()) for g in EVERY for name in ("SKIPPED", "COMMIT_OUT_OF_RANGE", "COMMIT_STALE")),
+    *(
+        (g, name, name.lower())
+        for g in EVERY
+        for name in (
+            "SKIPPED",
+            "COMMIT_OUT_OF_RANGE",
+            "COMMIT_STALE",
+            "COMMIT_GAP",
+            "POSITION_DISAGREEMENT",
+        )
+    ),
     *((g, "MISROUTED", "misrouted_noted") for g in EVERY),
     *((g, name, "late_noted") for g in EVERY for name in ("LATE", "OVERDUE")),
     *((g, "COMMIT_REGRESSION", "commit_regression") for g in (ALO, EO)),

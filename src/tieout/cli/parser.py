@@ -21,6 +21,7 @@ LEDGERS: Final = {
     Ledger.READ: "what consumers read",
     Ledger.DELIVERED: "what consumers wrote",
     Ledger.COMMITTED: "the group's positions",
+    Ledger.MIRRORED: "positions that a restart does not go by",
     Ledger.FILTERED: "what was dropped rightly",
     Ledger.DEAD_LETTERS: "what was parked",
     Ledger.STAGED: "what waits in the consumer's staging",

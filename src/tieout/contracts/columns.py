@@ -30,6 +30,19 @@ _DELIVERED: Final = (
     "transaction_id",
     "transaction_state",
 )
+_COMMITTED: Final = (
+    "consumer_group",
+    "topic",
+    "topic_id",
+    "partition",
+    "first_offset",
+    "committed_offset",
+    "leader_epoch",
+    "generation",
+    "committed_at",
+    "taken_at",
+    "metadata",
+)
 
 CANONICAL_COLUMNS: Final[dict[Ledger, tuple[str, ...]]] = {
     Ledger.PRODUCED: (
@@ -69,18 +82,8 @@ CANONICAL_COLUMNS: Final[dict[Ledger, tuple[str, ...]]] = {
     Ledger.DELIVERED: _DELIVERED,
     Ledger.READ: (*_DELIVERED, "poll_id", "isolation"),
     Ledger.ASSIGNED: ("consumer_group", "consumer_id", "generation", "kind", "assigned_at", "partitions"),
-    Ledger.COMMITTED: (
-        "consumer_group",
-        "topic",
-        "topic_id",
-        "partition",
-        "committed_offset",
-        "leader_epoch",
-        "generation",
-        "committed_at",
-        "taken_at",
-        "metadata",
-    ),
+    Ledger.COMMITTED: _COMMITTED,
+    Ledger.MIRRORED: _COMMITTED,
     Ledger.FILTERED: _SET_ASIDE,
     Ledger.DEAD_LETTERS: _SET_ASIDE,
     Ledger.STAGED: _SET_ASIDE,

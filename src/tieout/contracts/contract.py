@@ -162,6 +162,14 @@ class Contract(Model):
         """Whether the group takes messages as from a queue: what it acknowledges is a set, and none is jumped over."""
         return self.consumption == "queue"
 
+    def group_of(self, ledger: Ledger) -> str:
+        """Return whose rows of a ledger are judged: the contract's group's, of `mirrored` those of its source's group.
+
+        A sink of Kafka Connect, whose group is `connect-<name>`, need not be called so in its own output.
+        """
+        named = getattr(self.ledgers[ledger].source, "group", None) if ledger is Ledger.MIRRORED else None
+        return self.group if named is None else str(named)
+
     @property
     def connections(self) -> tuple[str, ...]:
         """The names of the connections that evidence is read over."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tieout.contracts.guessing import (
+    OPTIONAL,
     PLACE,
     ColumnSample,
     Guess,
@@ -68,7 +69,7 @@ def draft(
         "ledgers:",
     ]
     for ledger, found in samples.items():
-        missing = [one for one in wanted_columns(ledger) if one not in guesses[ledger]]
+        missing = [one for one in wanted_columns(ledger) if one not in {*guesses[ledger], *OPTIONAL}]
         lines += _ledger_lines(ledger, found, guesses[ledger], missing)
         questions += [
             f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from tieout.model import Ledger
+from tieout.model import POSITION_LEDGERS, Ledger
 
 _SIMPLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WHOLE: Final = re.compile(r"-?\d{1,19}")
@@ -43,7 +43,8 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "record_timestamp": ("record_timestamp", "timestamp", "ts", "time", "append_time"),
     "committed_at": ("committed_at", "commit_time", "commit_timestamp", "timestamp", "ts", "time"),
-    "committed_offset": ("committed_offset", "current_offset", "offset"),
+    "first_offset": ("first_offset", "from_offset"),
+    "committed_offset": ("committed_offset", "current_offset", "until_offset", "offset"),
     "at": ("at", "filtered_at", "failed_at", "timestamp", "ts", "time", "source_timestamp"),
     "outcome": ("outcome", "status", "result", "state"),
     "producer_id": ("producer_id", "producer", "client_id"),
@@ -67,7 +68,10 @@ _WANTED: Final[Mapping[Ledger, tuple[str, ...]]] = {
         "producer_session", "sequence", "transaction_id", "key_hash", "payload_hash",
     ),
     Ledger.LOG: ("message_id", "topic", "partition", "offset", "record_timestamp", "key_hash", "payload_hash"),
-    Ledger.COMMITTED: ("consumer_group", "topic", "partition", "committed_offset", "committed_at"),
+    **dict.fromkeys(
+        POSITION_LEDGERS,
+        ("consumer_group", "topic", "partition", "first_offset", "committed_offset", "committed_at"),
+    ),
 }  # fmt: skip
 _CONSUMED: Final = (
     "message_id", "processed_at", "outcome", "topic", "partition", "offset", "consumer_group", "consumer_id",
@@ -77,13 +81,15 @@ _ASIDE: Final = ("message_id", "topic", "partition", "offset", "at", "reason")
 _TIMES: Final = frozenset(
     {"attempted_at", "completed_at", "processed_at", "record_timestamp", "committed_at", "at"}
 )
+OPTIONAL: Final = frozenset({"first_offset"})
+"""Columns that most sources lack, and need not have."""
 _MOMENTS: Final = _TIMES - {"completed_at"}
 """The time that a row of a ledger is of."""
 
 _ENDINGS: Final = ("_id", "_uuid", "_guid", "_ref", "_reference", "_number", "_no")
 """How columns that name something end."""
 
-_NUMBERS: Final = frozenset({"partition", "offset", "committed_offset", "sequence"})
+_NUMBERS: Final = frozenset({"partition", "offset", "first_offset", "committed_offset", "sequence"})
 _ACKED: Final = frozenset({"acked", "ack", "ok", "success", "succeeded", "delivered", "true", "committed"})
 _FAILED: Final = frozenset({"failed", "fail", "error", "rejected", "false", "aborted"})
 _UNKNOWN: Final = frozenset({"unknown", "timeout", "timed_out", "expired"})

@@ -19,7 +19,7 @@ from tieout.contracts.expressions import refusal, refused, with_moment
 from tieout.contracts.ledgers import CoverageSpec
 from tieout.contracts.secrets import secrets_in
 from tieout.contracts.times import parse_time
-from tieout.model import Guarantee, Identity, Ledger
+from tieout.model import POSITION_LEDGERS, Guarantee, Identity, Ledger
 
 if TYPE_CHECKING:
     from tieout.contracts.contract import Contract
@@ -32,7 +32,7 @@ _IGNORED_BUDGETS: Final[dict[Guarantee, frozenset[str]]] = {
     Guarantee.AT_LEAST_ONCE: frozenset({"loss_ratio"}),
     Guarantee.EXACTLY_ONCE: frozenset({"loss_ratio", "duplicate_ratio"}),
 }
-_READ_WHOLE: Final = (Ledger.COMMITTED, Ledger.ASSIGNED)
+_READ_WHOLE: Final = (*POSITION_LEDGERS, Ledger.ASSIGNED)
 
 
 class Problem(NamedTuple):

@@ -23,7 +23,7 @@ from tieout.model import Ledger
 _NAME: Final = ("topic", "topic_id")
 _SHOWN: Final = (Ledger.LOG, Ledger.COMMITTED, Ledger.PRODUCED)
 _TIMES: Final = ("seen_at", "alive_at")
-_OFFSETS: Final = ("offset", "committed_offset")
+_OFFSETS: Final = ("offset", "first_offset", "committed_offset")
 _NOTE: Final = (
     "a topic was created anew, and rows at its positions have no topic_id: whose positions is unknown"
 )

@@ -64,6 +64,19 @@ _SET_ASIDE: Final[dict[str, DataType]] = {
     "reason": _STRING,
     "transaction_state": _STRING,
 }
+_COMMITTED: Final[dict[str, DataType]] = {
+    "consumer_group": _STRING,
+    "topic": _STRING,
+    "topic_id": _STRING,
+    "partition": _INT,
+    "first_offset": _LONG,
+    "committed_offset": _LONG,
+    "leader_epoch": _INT,
+    "generation": _LONG,
+    "committed_at": _TIME,
+    "taken_at": _TIME,
+    "metadata": _STRING,
+}
 
 _COLUMNS: Final[dict[Ledger, dict[str, DataType]]] = {
     Ledger.PRODUCED: {
@@ -110,18 +123,8 @@ _COLUMNS: Final[dict[Ledger, dict[str, DataType]]] = {
         "assigned_at": _TIME,
         "partitions": ArrayType(StructType([StructField("topic", _STRING), StructField("partition", _INT)])),
     },
-    Ledger.COMMITTED: {
-        "consumer_group": _STRING,
-        "topic": _STRING,
-        "topic_id": _STRING,
-        "partition": _INT,
-        "committed_offset": _LONG,
-        "leader_epoch": _INT,
-        "generation": _LONG,
-        "committed_at": _TIME,
-        "taken_at": _TIME,
-        "metadata": _STRING,
-    },
+    Ledger.COMMITTED: _COMMITTED,
+    Ledger.MIRRORED: _COMMITTED,
     Ledger.FILTERED: _SET_ASIDE,
     Ledger.DEAD_LETTERS: _SET_ASIDE,
     Ledger.STAGED: _SET_ASIDE,
@@ -140,6 +143,7 @@ TIME_COLUMN: Final[dict[Ledger, str]] = {
     Ledger.READ: "processed_at",
     Ledger.ASSIGNED: "assigned_at",
     Ledger.COMMITTED: "committed_at",
+    Ledger.MIRRORED: "committed_at",
     Ledger.FILTERED: "at",
     Ledger.DEAD_LETTERS: "at",
     Ledger.STAGED: "at",

@@ -80,7 +80,8 @@ def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str
 
 def _is_understood(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
     is_one_each = contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
-    return is_one_each and set(contract.ledgers) <= JUDGED and set(SIDES) <= set(present)
+    has_ranges = "first_offset" in present.get(Ledger.COMMITTED, ())
+    return is_one_each and not has_ranges and set(contract.ledgers) <= JUDGED and set(SIDES) <= set(present)
 
 
 def _is_eligible_log(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:

@@ -49,7 +49,7 @@ from tieout.engine.sources.source import (
     is_of_spark,
 )
 from tieout.errors import SourceError
-from tieout.model import SMALL_BYTES, Ledger, Window
+from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
 _UNKNOWN, _LACKING = "unknown", "lacking"
@@ -143,7 +143,7 @@ def _opened(
 def _with_taking(reading: Reading, ledger: Ledger) -> Reading:
     """Return the reading of a group's positions with when its table was taken in each row, if that is known."""
     rows, taken_at = reading.rows, reading.taken_at
-    if ledger is not Ledger.COMMITTED or rows is None or taken_at is None:
+    if ledger not in POSITION_LEDGERS or rows is None or taken_at is None:
         return reading
     if "taken_at" in [name.lower() for name in rows.columns]:
         return reading

@@ -111,9 +111,13 @@ class Scope:
         shown = any(found.coverage.is_share_group for found in self.evidence.values())
         return shown and not self.contract.is_queue
 
-    def is_ours(self) -> Column:
-        """Return whether a row of the consumer's side is the judged group's; one that names no group is."""
-        return F.col("consumer_group").isNull() | (F.col("consumer_group") == self.contract.group)
+    def is_ours(self, ledger: Ledger | None = None) -> Column:
+        """Return whether a row of the consumer's side is the judged group's; one that names no group is.
+
+        In `mirrored` the group may have another name, as `Contract.group_of` says.
+        """
+        group = self.contract.group if ledger is None else self.contract.group_of(ledger)
+        return F.col("consumer_group").isNull() | (F.col("consumer_group") == group)
 
     def in_window(self, time: Column) -> Column:
         """Return whether the time lies in `[start, end)`; false, never null, without a time."""

@@ -33,7 +33,7 @@ from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.engine.supported import refuse_other_windows
-from tieout.model import Identity, Ledger, Window
+from tieout.model import POSITION_LEDGERS, Identity, Ledger, Window
 from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
 
 ROWS_SHOWN: Final = 50
@@ -279,20 +279,26 @@ def _seen(
         about = [_is_about(scope, rows, ledger, one, is_keyed=keyed is not None) for one in sought]
         for number, what in _collected(rows, ledger, about).items():
             seen[number][ledger] = what
-    return {number: ledgers if set(ledgers) - {Ledger.COMMITTED} else {} for number, ledgers in seen.items()}
+    return {number: ledgers if set(ledgers) - {*POSITION_LEDGERS} else {} for number, ledgers in seen.items()}
 
 
 def _is_about(scope: Scope, rows: DataFrame, ledger: Ledger, one: _Sought, *, is_keyed: bool) -> Column:
     if is_keyed:
         return F.col("key").eqNullSafe(F.lit(one.key))
-    if ledger is Ledger.COMMITTED:
+    if ledger in POSITION_LEDGERS:
         passed = F.lit(False)
         for (topic, partition), offsets in _by_partition(one.positions).items():
             is_in = (F.col("topic") == topic) & (F.col("partition") == partition)
-            passed |= is_in & (F.col("committed_offset") > min(offsets))
-        return passed & scope.is_ours()
+            passed |= is_in & F.exists(F.array(*map(F.lit, offsets)), _is_covered)
+        return passed & scope.is_ours(ledger)
     is_there = _at(rows, one.positions)
     return is_there if one.message_id is None else is_there | (F.col("message_id") == one.message_id)
+
+
+def _is_covered(offset: Column) -> Column:
+    """Return whether a commit covers the offset: from the beginning where it does not say from where."""
+    begins_below = F.coalesce(F.col("first_offset") <= offset, F.lit(True))
+    return begins_below & (offset < F.col("committed_offset"))
 
 
 def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict[int, Seen]:
@@ -301,7 +307,7 @@ def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict
         F.array(*[F.when(condition, F.lit(place)) for place, condition in enumerate(about)])
     )
     canonical = [name for name in SCHEMAS[ledger].names if name in rows.columns]
-    offset = "committed_offset" if ledger is Ledger.COMMITTED else "offset"
+    offset = "committed_offset" if ledger in POSITION_LEDGERS else "offset"
     each = Frame.partitionBy("number")
     in_time = each.orderBy(F.col(TIME_COLUMN[ledger]).asc_nulls_last(), "topic", "partition", offset, "line")
     placed = (

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tieout.contracts import Contract
 from tieout.contracts.times import format_time
-from tieout.model import Ledger, Window
+from tieout.model import POSITION_LEDGERS, Ledger, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.sheet import place_of
 
@@ -161,12 +161,14 @@ def journey(
         found = rows.get(stage.ledger, ())
         if not found and stage.is_optional:
             continue
+        # Where a mirrored position is kept, the group may have a name of its own.
+        whose = None if stage.ledger == Ledger.MIRRORED else group
         steps = [
-            {"at": row.get(stage.time), "words": _step_words(stage, row, message_id, group), "row": dict(row)}
+            {"at": row.get(stage.time), "words": _step_words(stage, row, message_id, whose), "row": dict(row)}
             for row in found
         ]
         total = len(found) if totals is None else totals.get(stage.ledger, len(found))
-        own = [row for row in found if _is_own(row, message_id, group)]
+        own = [row for row in found if _is_own(row, message_id, whose)]
         state, note = _state(stage, own, declared, coverage, has_position=has_position)
         stages.append(
             {
@@ -207,7 +209,7 @@ def _absence(
     """Return what it means that a ledger has no row of the message: a state, and the same in words."""
     if declared is not None and stage.ledger not in declared:
         return "not_declared", f"the contract declares no ledger {stage.ledger}"
-    if stage.ledger == Ledger.COMMITTED and not has_position:
+    if stage.ledger in POSITION_LEDGERS and not has_position:
         return "not_told", "no position of the message is known"
     told = None if coverage is None else coverage.get(stage.ledger)
     if told is None:
@@ -302,7 +304,7 @@ def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> l
 
 def _stage_lines(stage: Mapping[str, Any]) -> list[str]:
     """Return a stage's lines: one a row, of commits the first alone, then what is missing."""
-    shown = stage["steps"][:1] if stage["ledger"] == Ledger.COMMITTED else stage["steps"]
+    shown = stage["steps"][:1] if stage["ledger"] in POSITION_LEDGERS else stage["steps"]
     lines = [_line(stage["stage"], step["at"], step["words"]) for step in shown]
     more = stage["total"] - len(shown)
     if more > 0:
@@ -421,7 +423,10 @@ def _consumed(row: Row) -> list[str]:
 
 def _committed(row: Row) -> list[str]:
     place = place_of(row.get("topic"), row.get("partition"))
-    return [f"{place} up to {row.get('committed_offset')}", *_of(row, generation="generation")]
+    first = row.get("first_offset")
+    begins = "" if first is None else f"from {first} "
+    told = _of(row, generation="generation", metadata="metadata:")
+    return [f"{place} {begins}up to {row.get('committed_offset')}", *told]
 
 
 def _set_aside(row: Row) -> list[str]:
@@ -446,4 +451,5 @@ _STAGES: Final = (
     _Stage("dead-lettered", Ledger.DEAD_LETTERS, "at", _set_aside, is_optional=True),
     _Stage("written", Ledger.DELIVERED, "processed_at", _consumed, _is_ok),
     _Stage("committed", Ledger.COMMITTED, "committed_at", _committed),
+    _Stage("mirrored", Ledger.MIRRORED, "committed_at", _committed, is_optional=True),
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tieout.contracts.times import parse_time
-from tieout.model import STANDING, Ledger
+from tieout.model import POSITION_LEDGERS, STANDING
 from tieout.reporting.trace import journey
 from tieout.store.views import TracedBreak
 
@@ -77,7 +77,7 @@ def journey_of(traced: TracedBreak) -> Journey:
     coverage = {
         ledger: {"complete_until": None, "gap": None, **told}
         for ledger, told in traced.coverage.items()
-        if is_whole and ledger != Ledger.COMMITTED
+        if is_whole and ledger not in POSITION_LEDGERS
     }
     stages = journey(
         rows,

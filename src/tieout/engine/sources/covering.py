@@ -35,6 +35,7 @@ _SESSION_COLUMNS: Final[Mapping[Ledger, tuple[str, ...]]] = {
     Ledger.READ: ("consumer_group", "consumer_id"),
     Ledger.ASSIGNED: ("consumer_group", "consumer_id"),
     Ledger.COMMITTED: ("consumer_group",),
+    Ledger.MIRRORED: ("consumer_group",),
 }
 _NAMED: Final = 5
 _WORD: Final = "the contract: declared"

@@ -26,7 +26,7 @@ from tieout.engine.sources.lines import line_numbers, lines_of
 from tieout.engine.sources.share_groups import told
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, unread
 from tieout.errors import SourceError
-from tieout.model import SMALL_BYTES, Ledger, missing_ranges
+from tieout.model import POSITION_LEDGERS, SMALL_BYTES, missing_ranges
 
 _HELD: Final = (
     "consumer_group STRING, topic STRING, partition INT, committed_offset BIGINT, leader_epoch INT, "
@@ -41,12 +41,12 @@ def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
     """Return the positions, one row per partition; a line that concerns the group and is no row is an unreadable one.
 
     Raises:
-        SourceError: where the contract uses the source for another ledger than `committed`, where the text is too
+        SourceError: where the ledger is neither `committed` nor `mirrored`, where the text is too
             large to be a table, and where the cluster cannot be asked.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    if request.ledger is not Ledger.COMMITTED:
-        raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
+    if request.ledger not in POSITION_LEDGERS:
+        raise SourceError(f"{request.place}: {spec.kind} is evidence for committed and mirrored only")
     if spec.connection is not None:
         return _from_cluster(spec.connection, str(spec.group), request)
     inputs = inputs_of(request.spark, spec.path or (), request.base_dir, "text")

@@ -30,7 +30,7 @@ from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.share_groups import told, told_by_text
 from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request, is_of_spark
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import POSITION_LEDGERS
 
 _LAST_VERSION: Final = 4
 _TOPIC_ID_TAG: Final = "010010"
@@ -47,12 +47,12 @@ def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
     """Return the group's commits, one row each, and its deleted positions as rows without an offset.
 
     Raises:
-        SourceError: where the contract uses the source for another ledger than `committed`, for a path that is not on
+        SourceError: where the ledger is neither `committed` nor `mirrored`, for a path that is not on
             a file system of this machine, for a partition with two folders, and where the cluster cannot be asked.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    if request.ledger is not Ledger.COMMITTED:
-        raise SourceError(f"{request.place}: {spec.kind} is evidence for committed only")
+    if request.ledger not in POSITION_LEDGERS:
+        raise SourceError(f"{request.place}: {spec.kind} is evidence for committed and mirrored only")
     if spec.connection is not None:
         return _from_cluster(spec.connection, spec.group, request)
     paths = spec.path or ()

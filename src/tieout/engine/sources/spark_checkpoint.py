@@ -38,7 +38,7 @@ POSITIONS: Final = (
     f"{FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
 )
 """The columns of positions that a reader works out itself."""
-POSITION_LEDGERS: Final = (Ledger.COMMITTED,)
+POSITION_LEDGERS: Final = (Ledger.COMMITTED, Ledger.MIRRORED)
 _MOST_NAMED: Final = 20
 _NOT_A_BATCH: Final = "expected a batch's number as its name, found another; take it out of the folder"
 _COPIED: Final = (

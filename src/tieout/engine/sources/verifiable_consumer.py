@@ -26,9 +26,9 @@ from tieout.engine.sources.verifiable import (
     stem_of,
 )
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import POSITION_LEDGERS, Ledger
 
-_LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, Ledger.COMMITTED, Ledger.ASSIGNED)
+_LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, *POSITION_LEDGERS, Ledger.ASSIGNED)
 _SUMMARIES: Final = "array<struct<count: string>>"
 _TOTAL: Final = "decimal(38,0)"
 """What holds the sum of as many counts as a file has."""
@@ -63,7 +63,7 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
 
 def _rows(events: Events, ledger: Ledger) -> DataFrame:
     placed = _with_run(events.rows)
-    if ledger is Ledger.COMMITTED:
+    if ledger in POSITION_LEDGERS:
         return _commits(placed)
     return _assignments(placed) if ledger is Ledger.ASSIGNED else _records(placed)
 
@@ -132,7 +132,7 @@ def _assignments(rows: DataFrame) -> DataFrame:
 def _set_aside(events: Events, ledger: Ledger) -> tuple[str, ...]:
     """Return a note where the broker refused commits: they changed no position."""
     refused = sum(session.refusals for session in events.sessions)
-    is_told = ledger is Ledger.COMMITTED and refused
+    is_told = ledger in POSITION_LEDGERS and refused
     return (f"{refused} commits were refused by the broker and set aside",) if is_told else ()
 
 
