@@ -160,7 +160,7 @@ def _with_short_file(out: Path) -> str:
     path = _parts(out)[1]
     path.write_bytes(path.read_bytes() + b"\n")
     path.with_name(f".{path.name}.crc").unlink()
-    return f"{path.name}: expected"
+    return f"{path.name}: "
 
 
 def _without_log(out: Path) -> str:

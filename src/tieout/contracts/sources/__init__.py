@@ -35,7 +35,9 @@ Source = Annotated[
     | VerifiableProducerSource
     | VerifiableConsumerSource
     | SparkCheckpointSource
-    | SparkFilesSource,
+    | SparkFilesSource
+    | ConnectFilesSource
+    | ConnectOffsetsSource,
     Field(discriminator="kind"),
 ]
 

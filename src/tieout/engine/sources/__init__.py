@@ -7,6 +7,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from tieout.engine.sources import (
+    connect_files,
+    connect_offsets,
     files,
     jdbc,
     kafka,
@@ -30,6 +32,8 @@ READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
         "kafka_dump_log": kafka_dump_log.read,
         "kafka_consumer_groups": kafka_consumer_groups.read,
         "kafka_offsets": kafka_offsets.read,
+        "connect_files": connect_files.read,
+        "connect_offsets": connect_offsets.read,
         "spark_checkpoint": spark_checkpoint.read,
         "spark_files": spark_files.read,
         "verifiable_producer": verifiable_producer.read,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -18,7 +18,8 @@ OWN_PREFIX: Final = "value_"
 def with_facts(rows: DataFrame, facts: Mapping[str, tuple[object, ...]], columns: str) -> DataFrame:
     """Return the rows with columns of what is known of their files.
 
-    A column of the file that has the name of one of them is called `value_…` from here on.
+    A column of the file that has the name of one of them is called `value_…` from here on, as a sink's rows are the
+    values of records.
 
     Args:
         rows: The rows of a reader of local files.
@@ -27,7 +28,9 @@ def with_facts(rows: DataFrame, facts: Mapping[str, tuple[object, ...]], columns
     """
     names = {part.split()[0].lower() for part in columns.split(",")}
     own = [
-        F.col(f"`{name.replace('`', '``')}`").alias(f"{OWN_PREFIX}{name}" if name.lower() in names else name)
+        F.col(f"`{name.replace('`', '``')}`").alias(
+            _renamed(name, rows.columns) if name.lower() in names else name
+        )
         for name in rows.columns
     ]
     known = rows.sparkSession.createDataFrame(
@@ -35,6 +38,14 @@ def with_facts(rows: DataFrame, facts: Mapping[str, tuple[object, ...]], columns
     )
     placed = rows.select(*own).withColumn(_PATH, _path_of(FILE))
     return placed.join(F.broadcast(known), _PATH, how="left").drop(_PATH)
+
+
+def _renamed(name: str, others: Sequence[str]) -> str:
+    """Return the name with the prefix, as often as it takes to be no other's."""
+    taken = {other.lower() for other in others}
+    while name.lower() in taken:
+        name = f"{OWN_PREFIX}{name}"
+    return name
 
 
 def _path_of(uri: str) -> Column:

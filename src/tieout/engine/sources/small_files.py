@@ -12,7 +12,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -40,9 +40,10 @@ class SmallFile:
     content: bytes = b""
     modified_at: datetime | None = None
 
-    def with_fault(self, fault: str) -> SmallFile:
-        """Return the same file as one that cannot be read."""
-        return replace(self, input=replace(self.input, fault=fault), content=b"")
+    @property
+    def uri(self) -> str:
+        """The file as rows name it."""
+        return Path(self.input.path).as_uri()
 
 
 def local_folder(request: Request, path: str) -> Path:

@@ -16,10 +16,10 @@ from typing import Final, TypeVar
 from tieout.contracts import SparkCheckpointSource
 from tieout.engine.evidence import COARSEST_CLOCK
 from tieout.engine.limits import number_in
-from tieout.engine.materialising import no_rows
 from tieout.engine.sources.inputs import name_of
+from tieout.engine.sources.positions import position_rows, require_position_ledger, shortened
 from tieout.engine.sources.small_files import SmallFile, local_folder, small_file, visible_names
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.engine.sources.source import Reading, Request
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.spark_checkpoint import (
     History,
@@ -29,17 +29,7 @@ from tieout.engine.systems.spark_checkpoint import (
     planned_batch,
     require_commit,
 )
-from tieout.errors import SourceError
-from tieout.model import Ledger
 
-POSITIONS: Final = (
-    "consumer_group STRING, topic STRING, partition INT, first_offset BIGINT, committed_offset BIGINT, "
-    "committed_at TIMESTAMP, metadata STRING, "
-    f"{FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
-)
-"""The columns of positions that a reader works out itself."""
-POSITION_LEDGERS: Final = (Ledger.COMMITTED, Ledger.MIRRORED)
-_MOST_NAMED: Final = 20
 _NOT_A_BATCH: Final = "expected a batch's number as its name, found another; take it out of the folder"
 _COPIED: Final = (
     "commits/{}: written after batch {} began, so its time is that of a copy: no commit has a time; "
@@ -77,16 +67,6 @@ def read(spec: SparkCheckpointSource, request: Request) -> Reading:
     # Commits first: whatever is committed by then has its offsets by the time they are listed.
     commits, offsets = (_folder(folder / name, request.base_dir, folder) for name in ("commits", "offsets"))
     return _reading(spec, request, commits, offsets)
-
-
-def require_position_ledger(kind: str, request: Request) -> None:
-    """Refuse another ledger than one of positions.
-
-    Raises:
-        SourceError: naming those that the kind is evidence for.
-    """
-    if request.ledger not in POSITION_LEDGERS:
-        raise SourceError(f"{request.place}: {kind} is evidence for {' and '.join(POSITION_LEDGERS)} only")
 
 
 def _folder(path: Path, base_dir: Path, root: Path) -> _Folder:
@@ -131,7 +111,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
     taken_at = spec.taken_time(request.now)
     begins_at = None if history.begins_at is None else _moment(history.begins_at)
     return Reading(
-        rows=request.spark.createDataFrame(rows, POSITIONS) if rows else no_rows(request.spark, POSITIONS),
+        rows=position_rows(request.spark, rows),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         size=sum(file.input.size for file in read_files),
@@ -141,12 +121,6 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
         complete_until=taken_at,
         complete_from=begins_at,
     )
-
-
-def shortened(faults: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first lines, and how many there are more."""
-    more = len(faults) - _MOST_NAMED
-    return faults if more <= 0 else (*faults[:_MOST_NAMED], f"{more} more faults of this kind of evidence")
 
 
 def _parsed(
@@ -190,7 +164,7 @@ def _rows(
     history: History, times: Mapping[int, datetime], commits: _Folder, request: Request
 ) -> Iterator[tuple[object, ...]]:
     for row, one in enumerate(history.ranges):
-        uri = Path(commits.files[one.batch].input.path).as_uri()
+        uri = commits.files[one.batch].uri
         yield (
             request.group,
             one.topic,

@@ -21,9 +21,9 @@ from tieout.contracts import FilesSource, SparkFilesSource
 from tieout.engine.sources.file_facts import with_facts
 from tieout.engine.sources.files import reading_of
 from tieout.engine.sources.inputs import Input, Inputs, files_in, inputs_in, name_of
+from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.small_files import SmallFile, local_folder, small_file, visible_names
 from tieout.engine.sources.source import FAULT, Reading, Request
-from tieout.engine.sources.spark_checkpoint import shortened
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.spark_manifest import (
     LogName,

@@ -1,0 +1,210 @@
+"""The reader of the kind `connect_offsets`: how far a source connector of Kafka Connect came in each place it reads.
+
+A standalone worker keeps current positions in a file, distributed ones keep their history in a compacted topic. Under
+`exactly.once.source.support` a position is written in the transaction of the data, so that those of aborted and open
+ones are set aside and counted. A record without a value deletes a position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.contracts import ConnectOffsetsSource
+from tieout.engine.limits import LARGEST
+from tieout.engine.materialising import materialised
+from tieout.engine.sources.kafka import COMMITTED, Cluster
+from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
+from tieout.engine.sources.kafka_segments import segments_reading
+from tieout.engine.sources.positions import position_rows, require_position_ledger
+from tieout.engine.sources.small_files import SmallFile, local_folder, small_file
+from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request
+from tieout.engine.systems.connect_positions import source_position
+from tieout.engine.systems.java_maps import byte_map
+from tieout.engine.systems.json_texts import FormatError
+
+_COLUMNS: Final = (
+    *("consumer_group", "topic", "partition", "first_offset", "committed_offset", "committed_at", "metadata"),
+)
+_CUT: Final = "; a worker takes such a file for none, and begins again without a word"
+_NO_NUMBER: Final = "expected a whole number from 0 on in the field {} of the source offset, found none"
+_NO_KEY: Final = "expected a key [connector, source partition] in JSON, found another"
+
+
+def read(spec: ConnectOffsetsSource, request: Request) -> Reading:
+    """Return the connector's positions, and its deleted ones as rows without an offset.
+
+    Raises:
+        SourceError: where the contract uses the source for another ledger than one of positions, for a path that is not
+            on a file system of this machine, and where the cluster cannot be asked.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    require_position_ledger(spec.kind, request)
+    if spec.path is not None:
+        return _from_file(spec, spec.path, request)
+    topic = spec.topic or ""
+    if spec.segments is not None:
+        log = LogSpec(spec.taken_time(request.now), "compact", None, CONTENT_COLUMNS)
+        return _in_force(segments_reading(request, spec.segments, topic, log), spec, request)
+    cluster = Cluster.of(spec.connection or "", request)
+    found = cluster.topic(topic)
+    if found is None:
+        return cluster.without(topic)
+    records = cluster.records(found, COMMITTED).withColumn("transaction_state", F.lit("committed"))
+    return _in_force(cluster.reading(found, records, COMMITTED), spec, request)
+
+
+def _from_file(spec: ConnectOffsetsSource, path: str, request: Request) -> Reading:
+    """Return the positions in a standalone worker's file: current ones, of the time of the file."""
+    place = local_folder(request, path)
+    if not place.exists():
+        absent = f"{path}: no such file"
+        return Reading(None, is_present=False, read_at=request.now, unparsed_inputs=1, notes=(absent,))
+    file = small_file(place, request.base_dir, place.parent)
+    taken_at = spec.taken_time(request.now)
+    rows, faults, notes = _positions(file, spec, request)
+    return Reading(
+        rows=position_rows(request.spark, rows),
+        is_present=True,
+        read_at=request.now if taken_at is None else taken_at,
+        size=file.input.size,
+        digests=(f"{file.input.digest}  {file.input.name}",),
+        unparsed_inputs=len(faults),
+        notes=(*faults, *notes),
+        complete_until=taken_at,
+        taken_at=taken_at,
+    )
+
+
+def _positions(
+    file: SmallFile, spec: ConnectOffsetsSource, request: Request
+) -> tuple[list[tuple[object, ...]], tuple[str, ...], tuple[str, ...]]:
+    """Return rows of `POSITIONS`, what is wrong with the file, and what else is to be said of it."""
+    if file.input.fault is not None:
+        return [], (f"{file.input.name}: {file.input.fault}",), ()
+    rows: list[tuple[object, ...]] = []
+    others = 0
+    try:
+        for key, value in byte_map(file.content):
+            found = source_position(key, value, spec.connector, (spec.place, spec.position))
+            if found is None:
+                others += 1
+                continue
+            at = file.modified_at if spec.has_own_times else None
+            rows.append(
+                (
+                    request.group,
+                    found.place,
+                    0,
+                    None,
+                    found.offset,
+                    at,
+                    None,
+                    file.uri,
+                    None,
+                    0,
+                    len(rows),
+                    None,
+                )
+            )
+    except FormatError as error:
+        return [], (f"{file.input.name}: {error}{_CUT}",), ()
+    notes = [f"{others} positions of other connectors, passed over"] if others else []
+    notes += [] if rows else [f"no position of the connector {spec.connector}"]
+    return rows, (), tuple(notes)
+
+
+def _in_force(reading: Reading, spec: ConnectOffsetsSource, request: Request) -> Reading:
+    """Return of the topic's records the connector's positions that are in force, and notes about the others."""
+    if reading.rows is None:
+        return reading
+    decoded = materialised(_decoded(reading.rows, spec, request))
+    is_known = F.col("is_data") & F.col(FAULT).isNull()
+    is_ours = is_known & (F.col("connector") == spec.connector)
+    in_force = F.col("transaction_state").isin("none", "committed")
+    rows = decoded.where(F.col(FAULT).isNotNull() | (is_ours & in_force))
+    counted = [COUNT] if COUNT in decoded.columns else []
+    return replace(
+        reading,
+        rows=rows.select(*_COLUMNS, *HIDDEN, *counted),
+        notes=(*reading.notes, *_set_aside(decoded, is_known, is_ours, spec)),
+    )
+
+
+def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -> DataFrame:
+    """Return the topic's records with what their keys and values say.
+
+    | connector | topic | committed_offset | committed_at | is_data | transaction_state |
+    |-----------|-------|------------------|--------------|---------|-------------------|
+    | src       | /in   | 30               | 12:00:01     | true    | committed         |
+    """
+    key = F.from_json(F.col("key").cast("string"), "ARRAY<STRING>")
+    value = F.from_json(F.col("value").cast("string"), "MAP<STRING, STRING>")
+    is_data = F.col(FAULT).isNull() & ~F.col("is_control") & F.col("offset").isNotNull()
+    known = records.withColumns(
+        {
+            "is_data": F.coalesce(is_data, F.lit(False)),
+            "connector": F.when(F.size(key) == 2, F.try_element_at(key, F.lit(1))),
+            "place": F.try_element_at(
+                F.from_json(F.try_element_at(key, F.lit(2)), "MAP<STRING, STRING>"), F.lit(spec.place)
+            ),
+            "position": F.try_element_at(value, F.lit(spec.position)),
+            "is_deleted": F.col("value").isNull() | (F.trim(F.col("value").cast("string")) == "null"),
+        }
+    )
+    counted = [COUNT] if COUNT in records.columns else []
+    offset = F.when(F.col("position").rlike("^[0-9]{1,19}$"), F.col("position").try_cast("bigint"))
+    known = known.withColumn("committed_offset", F.when(~F.col("is_deleted"), offset))
+    fault = F.when(F.col("is_data"), _wrong(spec))
+    return known.select(
+        *("connector", "is_data", "is_deleted", "transaction_state"),
+        F.lit(request.group).alias("consumer_group"),
+        F.col("place").alias("topic"),
+        F.lit(0).alias("partition"),
+        F.lit(None).cast("bigint").alias("first_offset"),
+        "committed_offset",
+        F.col("record_timestamp").alias("committed_at"),
+        F.lit(None).cast("string").alias("metadata"),
+        *HIDDEN[:-1],
+        *counted,
+        F.coalesce(F.col(FAULT), fault).alias(FAULT),
+    )
+
+
+def _wrong(spec: ConnectOffsetsSource) -> Column:
+    """Return what is wrong with a record that is the connector's, or may be; null where nothing is."""
+    is_number = F.coalesce(F.col("committed_offset") <= LARGEST, F.lit(False))
+    return (
+        F.when(F.col("connector").isNull(), _NO_KEY)
+        .when(F.col("connector") != spec.connector, None)
+        .when(F.col("place").isNull(), f"expected a field {spec.place} in the source partition, found none")
+        .when(F.col("is_deleted"), None)
+        .when(~is_number, _NO_NUMBER.format(spec.position))
+    )
+
+
+def _set_aside(
+    decoded: DataFrame, is_known: Column, is_ours: Column, spec: ConnectOffsetsSource
+) -> Iterator[str]:
+    """Yield notes about the records that are no position of the connector in force."""
+    state = F.col("transaction_state")
+    found = decoded.agg(
+        F.count_if(is_ours).alias("positions"),
+        F.count_if(is_ours & (state == "aborted")).alias("aborted"),
+        F.count_if(is_ours & (state == "open")).alias("open"),
+        F.count_if(is_ours & F.col("is_deleted")).alias("deleted"),
+        F.count_if(is_known & ~is_ours).alias("others"),
+    ).collect()[0]
+    words = {
+        "aborted": "positions in aborted transactions, set aside",
+        "open": "positions in transactions that are still open, set aside",
+        "deleted": "positions that were deleted",
+        "others": "positions of other connectors, passed over",
+    }
+    if not found["positions"]:
+        yield f"no position of the connector {spec.connector}"
+    yield from (f"{found[name]} {what}" for name, what in words.items() if found[name])

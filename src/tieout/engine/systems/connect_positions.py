@@ -1,0 +1,75 @@
+"""One position of a source connector, as Kafka Connect writes it for itself: JSON in bytes.
+
+The key is an array of the connector's name and its source partition, an object; the value is the source offset, an
+object, or nothing where the position was deleted. What the fields are called is up to the connector: those of
+FileStreamSource are `filename` and `position`, the byte at which reading goes on.
+
+Source: `OffsetStorageWriter` and `OffsetUtils` of Apache Kafka 4.3 (connect/runtime).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tieout.engine.limits import number_in
+from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
+
+
+@dataclass(frozen=True)
+class SourcePosition:
+    """How far a connector came in a place of its source; `offset` is None where the position was deleted."""
+
+    connector: str
+    place: str
+    offset: int | None
+
+
+def source_position(
+    key: bytes | None, value: bytes | None, connector: str, fields: tuple[str, str]
+) -> SourcePosition | None:
+    """Return the position, None where it is another connector's.
+
+    >>> source_position(b'["src",{"filename":"/in"}]', b'{"position":30}', "src", ("filename", "position"))
+    SourcePosition(connector='src', place='/in', offset=30)
+
+    Args:
+        key: The bytes of the key.
+        value: The bytes of the value, None for a deletion.
+        connector: Whose positions are asked for.
+        fields: How the fields are called that name the place, and the position in it.
+
+    Raises:
+        FormatError: where key or value are of another form, or lack the field.
+    """
+    named = exact_json(_text(key or b"", "key"))
+    if not isinstance(named, list) or len(named) != 2 or not isinstance(named[0], str):
+        raise FormatError("expected a key [connector, source partition], found another")
+    if named[0] != connector:
+        return None
+    place = _field(named[1], fields[0], "source partition")
+    offsets = None if value is None else exact_json(_text(value, "value"))
+    shown = place if isinstance(place, str) else json.dumps(place, separators=(",", ":"))
+    if offsets is None:
+        return SourcePosition(connector, shown, None)
+    told = _field(offsets, fields[1], "source offset")
+    offset = offset_in(number_in(told) if isinstance(told, str) else told)
+    if offset is None:
+        raise FormatError(
+            f"expected a whole number from 0 on in the field {fields[1]} of the source offset, found none"
+        )
+    return SourcePosition(connector, shown, offset)
+
+
+def _text(content: bytes, name: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise FormatError(f"expected a {name} in UTF-8, found other bytes") from None
+
+
+def _field(value: object, name: str, what: str) -> object:
+    if not isinstance(value, dict) or value.get(name) is None:
+        found = ", ".join(sorted(map(str, value))[:5]) if isinstance(value, dict) else "no object"
+        raise FormatError(f"expected a field {name} in the {what}, found {found[:80] or 'none'}")
+    return value[name]

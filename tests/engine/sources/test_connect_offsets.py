@@ -1,0 +1,224 @@
+"""Positions of a source connector: from a standalone worker's file, and from the topic of distributed ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.checkpoints import set_time
+from tests.kafka_batches import batch, marker, record
+
+from tieout.engine.evidence import Evidence
+from tieout.errors import SourceError
+
+_WRITTEN = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
+_MILLIS = int(_WRITTEN.timestamp() * 1000)
+_POSITION = ("topic", "partition", "committed_offset")
+
+
+def _key(place: str = "/in", connector: str = "src") -> bytes:
+    return json.dumps([connector, {"filename": place}]).encode()
+
+
+def _value(position: object) -> bytes:
+    return json.dumps({"position": position}).encode()
+
+
+def write_map(path: Path, *entries: tuple[bytes, bytes | None]) -> None:
+    """Write a map as Java 17 serialises it; what Java itself wrote is read in the unit tests."""
+    head = struct.pack(
+        ">4sBBH17sqBH", b"\xac\xed\0\5", 0x73, 0x72, 17, b"java.util.HashMap", 362498820763181265, 3, 2
+    )
+    head += struct.pack(">cH10scH9sBB", b"F", 10, b"loadFactor", b"I", 9, b"threshold", 0x78, 0x70)
+    head += struct.pack(">fiBBii", 0.75, 12, 0x77, 8, 16, len(entries))
+    of_class = struct.pack(">BH2sqBHBB", 0x72, 2, b"[B", -5984413125824719648, 2, 0, 0x78, 0x70)
+    parts = []
+    for part in (one for entry in entries for one in entry):
+        named = of_class if not any(part for part in parts) else struct.pack(">BI", 0x71, 0x7E0002)
+        parts.append(b"\x70" if part is None else b"\x75" + named + struct.pack(">i", len(part)) + part)
+    path.write_bytes(head + b"".join(parts) + b"\x78")
+
+
+def _evidence(spark: SparkSession, folder: Path, **source: Any) -> Evidence:
+    known = {"kind": "connect_offsets", "connector": "src", "taken_at": "now"}
+    return evidence_of(spark, folder, source.pop("ledger", "committed"), source={**known, **source})
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Path:
+    """A worker's folder, with the file of its positions."""
+    path = tmp_path / "connect.offsets"
+    write_map(path, (_key(), _value(30)), (_key("/old"), None), (_key("/in", "other"), _value(7)))
+    set_time(path, _WRITTEN)
+    return tmp_path
+
+
+@pytest.mark.parametrize("ledger", ["committed", "mirrored"])
+def test_a_worker_s_file_has_current_positions(spark: SparkSession, worker: Path, ledger: str) -> None:
+    """Of the connector asked for, at the time of the file; one that was deleted has no offset."""
+    found = _evidence(spark, worker, path="connect.offsets", ledger=ledger)
+
+    assert rows_of(found, *_POSITION, "first_offset", "consumer_group") == [
+        ("/in", 0, 30, None, "loader"),
+        ("/old", 0, None, None, "loader"),
+    ]
+    assert {row[0].astimezone(UTC) for row in rows_of(found, "committed_at")} == {_WRITTEN}
+    assert found.coverage.complete_until == NOW
+    assert found.coverage.is_sound
+    assert found.coverage.notes[0] == "1 positions of other connectors, passed over"
+
+
+def test_a_copy_of_the_file_has_no_times(spark: SparkSession, worker: Path) -> None:
+    """It says when it was taken."""
+    found = _evidence(spark, worker, path="connect.offsets", taken_at="2026-11-20T11:00:00Z")
+
+    assert {row[0] for row in rows_of(found, "committed_at")} == {None}
+    assert {row[0].astimezone(UTC).hour for row in rows_of(found, "taken_at")} == {11}
+
+
+def _cut(path: Path) -> str:
+    path.write_bytes(path.read_bytes()[:-4])
+    return "connect.offsets: cut off at byte"
+
+
+def _emptied(path: Path) -> str:
+    path.write_bytes(b"")
+    return "connect.offsets: cut off at byte 0"
+
+
+def _without_position(path: Path) -> str:
+    write_map(path, (_key(), b"{}"))
+    return "connect.offsets: expected a field position in the source offset, found none"
+
+
+def _of_another_place(path: Path) -> str:
+    write_map(path, (b'["src",{"table":"t"}]', _value(1)))
+    return "connect.offsets: expected a field filename in the source partition, found table"
+
+
+def _pipe(path: Path) -> str:
+    path.unlink()
+    os.mkfifo(path)
+    return "connect.offsets: cannot be read: expected a file, found a named pipe"
+
+
+def _gone(path: Path) -> str:
+    path.unlink()
+    return "connect.offsets: no such file"
+
+
+@pytest.mark.parametrize("damage", [_cut, _emptied, _without_position, _of_another_place, _pipe, _gone])
+def test_a_damaged_file_does_not_cover_and_is_named(
+    spark: SparkSession, worker: Path, damage: Callable[[Path], str]
+) -> None:
+    """A worker takes it for none, without a word."""
+    told = damage(worker / "connect.offsets")
+
+    found = _evidence(spark, worker, path="connect.offsets")
+
+    assert not found.coverage.is_sound
+    assert any(note.startswith(told) for note in found.coverage.notes), found.coverage.notes
+
+
+def _segment(folder: Path, *batches: bytes) -> None:
+    path = folder / "log" / "connect-offsets-0" / f"{0:020}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(batches))
+
+
+def _record(offset: int, key: bytes | None, value: bytes | None, producer: int = -1) -> bytes:
+    attributes = 0 if producer < 0 else 0x10
+    return batch(
+        record(value, key=key),
+        base_offset=offset,
+        first_ms=_MILLIS + offset,
+        attributes=attributes,
+        producer=producer,
+    )
+
+
+def _of_segments(spark: SparkSession, folder: Path, **source: Any) -> Evidence:
+    return _evidence(spark, folder, segments="log", topic="connect-offsets", **source)
+
+
+def test_the_topic_has_the_history_in_force(spark: SparkSession, tmp_path: Path) -> None:
+    """None of an aborted or open transaction; another connector's are passed over, a tombstone deletes."""
+    _segment(
+        tmp_path,
+        _record(0, _key(), _value(10)),
+        _record(1, _key(), _value(20), producer=5),
+        marker(1, base_offset=2, producer=5),
+        _record(3, _key(), _value(25), producer=5),
+        marker(0, base_offset=4, producer=5),
+        _record(5, _key("/in", "other"), b"not ours"),
+        _record(6, _key("/old"), None),
+        _record(7, _key(), _value(30), producer=6),
+    )
+
+    found = _of_segments(spark, tmp_path)
+
+    assert rows_of(found, *_POSITION) == [("/in", 0, 10), ("/in", 0, 20), ("/old", 0, None)]
+    times = {round(row[0].timestamp() * 1000) - _MILLIS for row in rows_of(found, "committed_at")}
+    assert times == {0, 1, 6}
+    assert found.coverage.is_sound
+    for told in (
+        "1 positions in aborted",
+        "1 positions in transactions that are still open",
+        "1 positions of other",
+    ):
+        assert any(note.startswith(told) for note in found.coverage.notes), found.coverage.notes
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, _value(1)),
+        (b"{}", _value(1)),
+        (b'["src"]', _value(1)),
+        (b'["src",{"file":"x"}]', _value(1)),
+        (_key(), b""),
+        (_key(), b"{}"),
+        (_key(), b'{"position":30'),
+        (_key(), _value(-1)),
+        (_key(), _value(2**62)),
+        (_key(), _value(1.5)),
+        (_key(), _value(True)),
+    ],
+)
+def test_a_record_of_another_form_is_an_unreadable_row(
+    spark: SparkSession, tmp_path: Path, key: bytes | None, value: bytes
+) -> None:
+    """A key that is none, a field that is not there, a number that is no position."""
+    _segment(tmp_path, _record(0, _key(), _value(10)), _record(1, key, value))
+
+    found = _of_segments(spark, tmp_path)
+
+    assert rows_of(found, *_POSITION) == [("/in", 0, 10)]
+    assert found.coverage.unparsed == 1
+    assert not found.coverage.is_sound
+
+
+def test_other_fields_are_the_contract_s(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever signs are in their names."""
+    _segment(tmp_path, _record(0, b'["src",{"a \'b.c":"orders"}]', b'{"incrementing id":17}'))
+
+    found = _of_segments(spark, tmp_path, place="a 'b.c", position="incrementing id")
+
+    assert rows_of(found, *_POSITION) == [("orders", 0, 17)]
+
+
+def test_no_position_of_the_connector_is_told(spark: SparkSession, worker: Path) -> None:
+    """As where its name is spelled otherwise; and other ledgers are refused."""
+    found = _evidence(spark, worker, path="connect.offsets", connector="Src")
+
+    assert "no position of the connector Src" in found.coverage.notes
+    with pytest.raises(SourceError, match="is evidence for committed and mirrored only"):
+        _evidence(spark, worker, path="connect.offsets", ledger="staged")
