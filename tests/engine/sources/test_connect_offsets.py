@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import NOW, evidence_of, rows_of
 from tests.engine.sources.checkpoints import set_time
+from tests.engine.sources.maps import serialised_map
 from tests.kafka_batches import batch, marker, record
 
 from tieout.engine.evidence import Evidence
@@ -33,18 +33,8 @@ def _value(position: object) -> bytes:
 
 
 def write_map(path: Path, *entries: tuple[bytes, bytes | None]) -> None:
-    """Write a map as Java 17 serialises it; what Java itself wrote is read in the unit tests."""
-    head = struct.pack(
-        ">4sBBH17sqBH", b"\xac\xed\0\5", 0x73, 0x72, 17, b"java.util.HashMap", 362498820763181265, 3, 2
-    )
-    head += struct.pack(">cH10scH9sBB", b"F", 10, b"loadFactor", b"I", 9, b"threshold", 0x78, 0x70)
-    head += struct.pack(">fiBBii", 0.75, 12, 0x77, 8, 16, len(entries))
-    of_class = struct.pack(">BH2sqBHBB", 0x72, 2, b"[B", -5984413125824719648, 2, 0, 0x78, 0x70)
-    parts = []
-    for part in (one for entry in entries for one in entry):
-        named = of_class if not any(part for part in parts) else struct.pack(">BI", 0x71, 0x7E0002)
-        parts.append(b"\x70" if part is None else b"\x75" + named + struct.pack(">i", len(part)) + part)
-    path.write_bytes(head + b"".join(parts) + b"\x78")
+    """Write a worker's file."""
+    path.write_bytes(serialised_map(*entries))
 
 
 def _evidence(spark: SparkSession, folder: Path, **source: Any) -> Evidence:
