@@ -28,6 +28,9 @@ from tieout.model import Guarantee, Identity, Ledger
 
 _SNAPSHOTS: Final = frozenset({"jdbc"}) | TABLE_FORMATS
 """What is read as it is at one time, so that it is complete until then."""
+_CLAIM_NOTHING: Final = frozenset({"files", "jdbc", "kafka"})
+"""Kinds without `taken_at`: what they cover is said in `coverage`, or known."""
+_ROW_FORMATS: Final = frozenset({"jsonl", "csv", "parquet", "orc"})
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,9 @@ def draft(
         samples: Per ledger what its source holds; `produced` and one of `delivered` and `read` are there.
     """
     guesses = {ledger: guessed(ledger, found, samples) for ledger, found in samples.items()}
-    identity, why = _identity(guesses)
+    identity, why = _identity({ledger: {*guesses[ledger], *samples[ledger].gives} for ledger in samples})
     questions = [
-        f"{ledger}: coverage, which is never guessed"
+        f"{ledger}: {'coverage' if found.kind in _CLAIM_NOTHING else 'taken_at'}, which is never guessed"
         for ledger, found in samples.items()
         if found.form != "kafka"
     ]
@@ -69,7 +72,8 @@ def draft(
         "ledgers:",
     ]
     for ledger, found in samples.items():
-        missing = [one for one in wanted_columns(ledger) if one not in {*guesses[ledger], *OPTIONAL}]
+        known = {*guesses[ledger], *OPTIONAL, *found.gives}
+        missing = [one for one in wanted_columns(ledger) if one not in known]
         lines += _ledger_lines(ledger, found, guesses[ledger], missing)
         questions += [
             f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)
@@ -79,10 +83,9 @@ def draft(
     return Draft("\n".join(lines) + "\n", tuple(questions))
 
 
-def _identity(guesses: Mapping[Ledger, Mapping[str, Guess]]) -> tuple[Identity, str]:
-    """Return what makes rows one message, from what both sides have, and why."""
-    consumed = guesses.get(Ledger.DELIVERED, guesses.get(Ledger.READ, {}))
-    both = set(guesses[Ledger.PRODUCED]) & set(consumed)
+def _identity(known: Mapping[Ledger, set[str]]) -> tuple[Identity, str]:
+    """Return what makes rows one message, from the columns that both sides have, and why."""
+    both = known[Ledger.PRODUCED] & known.get(Ledger.DELIVERED, known.get(Ledger.READ, set()))
     if "message_id" in both:
         return Identity.MESSAGE_ID, "identity: both sides have an id"
     if set(PLACE) <= both:
@@ -125,6 +128,8 @@ def _ledger_lines(
     lines = [f"  {ledger}:", f"    # {found.rows} rows were looked at. {_source_comment(found)}".rstrip()]
     lines += [f"    # {_comment(told)}" for told in found.warnings]
     lines += [f"    source: {_source(found)}", "    columns:" if guesses else "    columns: {}"]
+    if found.gives:
+        lines.append(f"      # the reader gives {', '.join(found.gives)}")
     for name, guess in guesses.items():
         lines.append(
             f"      {name}: {_scalar(guess.expression)}  # {_comment(f'{guess.source}: {guess.why}')}"
@@ -168,6 +173,12 @@ def _coverage_advice(found: LedgerSample, ledger: Ledger) -> list[str]:
     if found.form == "kafka":
         own = ["no coverage is needed: a topic is complete up to its end when the run begins"]
         return [*own, of_producers] if ledger is Ledger.PRODUCED else own
+    if found.kind not in _CLAIM_NOTHING:
+        return [
+            "taken_at is not guessed: without it this ledger covers nothing. Write the one that is true into source:",
+            "  taken_at: now      the files are the system's own, and complete until they are read",
+            "  taken_at: TIME     they are a copy of that time, and complete until then",
+        ]
     lines = [
         "coverage is not guessed: rows cannot show that none is missing. Without it this ledger covers nothing and the",
         "verdict is UNKNOWN at best, unless a break is certain without it. Write the one that is true:",
@@ -200,6 +211,8 @@ def _source_comment(found: LedgerSample) -> str:
 
 def _source(found: LedgerSample) -> str:
     name, _, table = found.path.partition(":")
+    if found.kind not in _CLAIM_NOTHING:
+        return _source_of_system(found)
     if found.form == "kafka":
         return f"{{kind: kafka, connection: {name}, topic: {json.dumps(table, ensure_ascii=False)}}}"
     if found.form == "jdbc":
@@ -208,6 +221,17 @@ def _source(found: LedgerSample) -> str:
     return (
         f"{{kind: files, format: {found.form}, path: {json.dumps(found.path, ensure_ascii=False)}{options}}}"
     )
+
+
+def _source_of_system(found: LedgerSample) -> str:
+    """Return a source of a kind with options of its own."""
+    name, _, topic = found.path.partition(":")
+    place = {"connection": name, "topic": topic} if found.form == "kafka" else {"path": found.path}
+    form = {"format": found.form} if found.form in _ROW_FORMATS else {}
+    options = {} if found.separator == "," else {"options": {"sep": found.separator}}
+    told = {"kind": found.kind, **place, **form, **dict(found.options), **options}
+    texts = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told.items())
+    return f"{{{', '.join(texts)}}}"
 
 
 def _scalar(text: str) -> str:

@@ -117,7 +117,8 @@ class ColumnSample:
 class LedgerSample:
     """Some rows of a source: its `form` (a file format, `jdbc` or `kafka`), where it is, and its columns.
 
-    `separator` is what parts the columns of CSV; `warnings` say what the reader will not take.
+    `separator` is what parts the columns of CSV; `warnings` say what the reader will not take. `kind` is that of the
+    source, `options` are its further ones, and `gives` the canonical columns that its reader gives by itself.
     """
 
     form: str
@@ -126,6 +127,9 @@ class LedgerSample:
     rows: int
     separator: str = ","
     warnings: tuple[str, ...] = ()
+    kind: str = "files"
+    options: tuple[tuple[str, str | int], ...] = ()
+    gives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ def guessed(ledger: Ledger, found: LedgerSample, samples: Mapping[Ledger, Ledger
     """
     guesses: dict[str, Guess] = {}
     taken: set[str] = set()
-    for wanted in wanted_columns(ledger):
+    for wanted in (one for one in wanted_columns(ledger) if one not in found.gives):
         guess = _guess(wanted, ledger, [one for one in found.columns if one.name not in taken])
         if guess is None and wanted == "message_id" and ledger is not Ledger.PRODUCED:
             guess = _id_by_values(found, samples[Ledger.PRODUCED])

@@ -11,7 +11,7 @@ import csv
 import glob
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
@@ -21,9 +21,20 @@ from typing import IO, Any, Final
 from tieout.contracts import FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.encodings import opened
+from tieout.engine.system_samples import (
+    checkpoint_sample,
+    of_named_files,
+    of_sink,
+    positions_of_names,
+    positions_sample,
+    range_files,
+    sink_files,
+    system_of,
+    worker_sample,
+)
 from tieout.engine.table_folders import table_format
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import POSITION_LEDGERS, Ledger
 
 ROWS: Final = 1_000
 _FILES: Final = 20
@@ -73,6 +84,9 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
         return _topic(text, place, ledger)
     if text.startswith(_TABLE):
         return _table(text, place)
+    kind = system_of(Path(text), ledger)
+    if kind is not None:
+        return _of_system(kind, text, place, ledger)
     form = table_format(Path(text))
     return _files(text, place) if form is None else _lake_table(text, place, form)
 
@@ -86,8 +100,38 @@ def _files(text: str, place: str) -> LedgerSample:
     files = sorted(file for file in _named(Path(text), text) if not file.name.startswith((".", "_")))
     if not files:
         raise SourceError(f"{place} {text}: expected files, found none; give a file, a folder or a pattern")
+    found = _rows_in(files, text, place)
+    ending = _ending(files[0])
+    return found if not Path(text).is_dir() else replace(found, path=f"{text.rstrip('/')}/*{ending}")
+
+
+def _of_system(kind: str, text: str, place: str, ledger: Ledger) -> LedgerSample:
+    """Return a look at what Spark or Kafka Connect keeps."""
+    if kind == "spark_checkpoint":
+        return checkpoint_sample(text, place)
+    if kind == "connect_offsets":
+        return worker_sample(text, place)
+    if kind == "spark_files":
+        return of_sink(text, _rows_in(sink_files(Path(text)), text, place))
+    files = range_files(Path(text))
+    if ledger in POSITION_LEDGERS:
+        return positions_of_names(text, files)
+    return of_named_files(text, _rows_in(files, text, place, unnamed=_form_by_content(files[0])), files)
+
+
+def _form_by_content(file: Path) -> str | None:
+    """Return that a file whose name does not tell holds JSON lines, None where its first line is no object."""
+    try:
+        with opened(file) as text:
+            return "jsonl" if text.read(1) == "{" else None
+    except (OSError, EOFError, ValueError):
+        return None
+
+
+def _rows_in(files: Sequence[Path], text: str, place: str, unnamed: str | None = None) -> LedgerSample:
+    """Return a look at the first rows of these files, which are all of one format; `unnamed` is that of other names."""
     endings = sorted({_ending(file) for file in files})
-    form = _form(endings[0])
+    form = (_form(endings[0]) or unnamed) if endings else None
     if len(endings) != 1 or form is None:
         found = ", ".join(ending or "no suffix" for ending in endings)
         raise SourceError(
@@ -100,9 +144,8 @@ def _files(text: str, place: str) -> LedgerSample:
         separator = _separator(files[0]) if form == "csv" else ","
     except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
         raise SourceError(f"{place} {text}: cannot be read as {form}: {error}") from error
-    path = text if not Path(text).is_dir() else f"{text.rstrip('/')}/*{endings[0]}"
     warnings = (_LINE_BREAKS,) if form == "csv" and _has_line_breaks(rows) else ()
-    return LedgerSample(form, path, _columns(rows), len(rows), separator, warnings)
+    return LedgerSample(form, text, _columns(rows), len(rows), separator, warnings)
 
 
 def _has_line_breaks(rows: Iterable[Row]) -> bool:
@@ -196,7 +239,7 @@ def _table(text: str, place: str) -> LedgerSample:
             f"{place} {text}: expected jdbc:CONNECTION:TABLE, such as jdbc:warehouse:analytics.orders"
         )
     rows = first_rows(JdbcSource(connection=name, table=table), place, ROWS)
-    return LedgerSample("jdbc", f"{name}:{table}", _columns(rows), len(rows))
+    return LedgerSample("jdbc", f"{name}:{table}", _columns(rows), len(rows), kind="jdbc")
 
 
 def _lake_table(text: str, place: str, form: str) -> LedgerSample:
@@ -208,20 +251,22 @@ def _lake_table(text: str, place: str, form: str) -> LedgerSample:
 
 
 def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:
-    from tieout.engine.sources.kafka import newest_values  # noqa: PLC0415 - loads PySpark
+    from tieout.engine.sources.kafka import newest_records  # noqa: PLC0415 - loads PySpark
 
     name, _, topic = text.removeprefix(TOPIC).partition(":")
     if not name or not topic:
         raise SourceError(
             f"{place} {text}: expected kafka:CONNECTION:TOPIC, such as kafka:kafka_default:orders"
         )
-    values = newest_values(KafkaSource(connection=name, topic=topic), place, ledger, ROWS)
+    records = newest_records(KafkaSource(connection=name, topic=topic), place, ledger, ROWS)
+    if ledger in POSITION_LEDGERS:
+        return positions_sample(f"{name}:{topic}", place, records, form="kafka")
+    values = [None if value is None else value.decode(errors="replace") for _, value in records]
     fields = [
         replace(column, kind="text", expression=_field(column.name)) for column in _columns(_objects(values))
     ]
-    return LedgerSample(
-        "kafka", f"{name}:{topic}", (*fields, *_OF_RECORDS[ledger is Ledger.LOG]), len(values)
-    )
+    columns = (*fields, *_OF_RECORDS[ledger is Ledger.LOG])
+    return LedgerSample("kafka", f"{name}:{topic}", columns, len(values), kind="kafka")
 
 
 def _objects(values: Iterable[str | None]) -> Iterator[Row]:

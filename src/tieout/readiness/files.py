@@ -9,18 +9,36 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts import Contract, FilesSource, JdbcSource, KafkaSegmentsSource, KafkaSource, Source
+from tieout.contracts import (
+    ConnectOffsetsSource,
+    Contract,
+    FilesSource,
+    JdbcSource,
+    KafkaSegmentsSource,
+    KafkaSource,
+    Source,
+    SparkCheckpointSource,
+    SparkFilesSource,
+)
 from tieout.model import SMALL_BYTES, missing_ranges
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SET_ASIDE: Final = ("_", ".")
+_MAKES_IT_ONE: Final[dict[type, tuple[str, str]]] = {
+    SparkCheckpointSource: ("offsets", "a Structured Streaming checkpoint"),
+    SparkFilesSource: ("_spark_metadata", "a file sink of Structured Streaming"),
+}
+"""The folder in a source's folder without which that holds no evidence, and what it is of."""
 
 
 def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
     """Yield each path without a file, and the partitions without a folder; remote paths are not looked at.
 
-    A table may have no file yet: there its folder is enough.
+    A table may have no file yet: there its folder is enough. A query writes its first batch to a folder of its own.
     """
+    if isinstance(source, SparkCheckpointSource | SparkFilesSource):
+        yield from _missing_folder(source, base_dir)
+        return
     found: list[Path] = []
     for path in _paths(source) or ():
         if _REMOTE.match(path):
@@ -45,9 +63,18 @@ def is_small(contract: Contract) -> bool:
 
 def _paths(source: Source) -> tuple[str, ...] | None:
     """Return what the source's `path` names; None for one without, which is read through a connection."""
+    if isinstance(source, ConnectOffsetsSource) and source.segments is not None:
+        return source.segments
     if isinstance(source, JdbcSource | KafkaSource) or source.path is None:
         return None
     return (source.path,) if isinstance(source.path, str) else source.path
+
+
+def _missing_folder(source: SparkCheckpointSource | SparkFilesSource, base_dir: Path) -> Iterator[str]:
+    """Yield that a query has not written anything yet into the folder that its evidence is in."""
+    name, kept_by = _MAKES_IT_ONE[type(source)]
+    if not _REMOTE.match(source.path) and not (base_dir / source.path / name).is_dir():
+        yield f"no folder {name} of {kept_by} in {source.path}"
 
 
 def _size(path: Path) -> int:

@@ -43,7 +43,7 @@ from tieout.engine.session import SMALL_ROWS, local_session
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
 from tieout.errors import SourceError
-from tieout.model import SMALL_BYTES, Ledger
+from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger
 
 COMMITTED: Final = "read_committed"
 UNCOMMITTED: Final = "read_uncommitted"
@@ -82,8 +82,12 @@ def read(spec: KafkaSource, request: Request) -> Reading:
     return for_ledger(cluster.reading(topic, rows, isolation), request.ledger)
 
 
-def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> list[str | None]:
-    """Return about so many of the topic's newest values as text, for a look at an unknown topic; Spark runs meanwhile.
+def newest_records(
+    spec: KafkaSource, place: str, ledger: Ledger, limit: int
+) -> list[tuple[bytes | None, bytes | None]]:
+    """Return keys and values of about so many of the topic's newest records, for a look at it; Spark runs meanwhile.
+
+    A topic of positions may be looked at as well, such as that of Kafka Connect's workers.
 
     Raises:
         SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
@@ -92,7 +96,8 @@ def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> 
     spark = local_session("tieout", settings.jars({"kafka"}))
     try:
         request = Request(spark, ledger, Path(), datetime.now(UTC))
-        refuse_other_ledgers(request, spec.kind)
+        if ledger not in POSITION_LEDGERS:
+            refuse_other_ledgers(request, spec.kind)
         cluster = Cluster.of(spec.connection, request)
         topic = cluster.topic(spec.topic)
         if topic is None:
@@ -100,10 +105,14 @@ def newest_values(spec: KafkaSource, place: str, ledger: Ledger, limit: int) -> 
         each = limit // len(topic.partitions) + 1
         newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
         records = cluster.records(replace(topic, partitions=newest), COMMITTED)
-        found = records.select(F.col("value").cast(StringType()).alias("value")).limit(limit).collect()
-        return [row["value"] for row in found]
+        found = records.select("key", "value").limit(limit).collect()
+        return [(_as_bytes(row["key"]), _as_bytes(row["value"])) for row in found]
     finally:
         spark.stop()
+
+
+def _as_bytes(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)
 
 
 @dataclass(frozen=True)

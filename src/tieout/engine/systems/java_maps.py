@@ -14,7 +14,8 @@ from typing import Final
 
 from tieout.engine.systems.json_texts import FormatError
 
-_MAGIC: Final = b"\xac\xed\x00\x05"
+MAGIC: Final = b"\xac\xed\x00\x05"
+"""How a file begins that Java serialised an object to."""
 _NULL, _REFERENCE, _CLASS, _OBJECT, _ARRAY, _BLOCK, _END = 0x70, 0x71, 0x72, 0x73, 0x75, 0x77, 0x78
 _BYTES: Final = b"[B"
 _MAP: Final = b"java.util.HashMap"
@@ -34,7 +35,7 @@ def byte_map(content: bytes) -> list[tuple[bytes | None, bytes | None]]:
         FormatError: where it is cut off, goes on behind its end, or is anything else.
     """
     stream = _Stream(content)
-    if stream.taken(len(_MAGIC)) != _MAGIC:
+    if stream.taken(len(MAGIC)) != MAGIC:
         raise FormatError("expected an object that Java serialised, found another beginning")
     stream.expect(_OBJECT)
     stream.described_class(_MAP, _MAP_VERSION, _WRITABLE_SERIALIZABLE, _MAP_FIELDS)

@@ -1,0 +1,234 @@
+"""A look at what Spark and Kafka Connect keep, told by its form: checkpoints, sinks' folders, named ranges, positions.
+
+Pure Python but for topics. What is looked at here is what the readers of the same kinds read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from tieout.contracts.guessing import ColumnSample, LedgerSample
+from tieout.contracts.sources.connect import RANGE_NAME
+from tieout.engine.systems.java_maps import MAGIC, byte_map
+from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
+from tieout.engine.systems.range_names import SHADOW, range_name
+from tieout.engine.systems.spark_checkpoint import planned_batch
+from tieout.engine.table_folders import is_sink_folder
+from tieout.errors import SourceError
+from tieout.model import POSITION_LEDGERS, Ledger
+from tieout.regular_files import opened_file
+
+POSITION_COLUMNS: Final = (
+    "consumer_group",
+    "topic",
+    "partition",
+    "first_offset",
+    "committed_offset",
+    "committed_at",
+)
+"""What the readers of positions give by themselves."""
+WRITTEN: Final = ColumnSample("file_modified_at", "time", ("",))
+"""The time of a row's file, which the readers of a sink's files give beside its own columns."""
+_OF_NAMES: Final = ("topic", "partition", "offset", "consumer_group")
+_MOST_NAMES: Final = 10_000
+_MOST_BYTES: Final = 1 << 24
+_MOST_SOURCES: Final = 64
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+_Key = tuple[bytes | None, bytes | None]
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Return whether a local folder is the checkpoint of a Structured Streaming query."""
+    return (folder / "offsets").is_dir() and (
+        (folder / "commits").is_dir() or (folder / "metadata").is_file()
+    )
+
+
+def checkpoint_sample(text: str, place: str) -> LedgerSample:
+    """Return what a checkpoint's newest batch shows: which of the query's sources is Kafka.
+
+    Raises:
+        SourceError: where none is, or no batch can be read.
+    """
+    folder = Path(text) / "offsets"
+    batches = sorted((int(name) for name in os.listdir(folder) if _NUMBER.fullmatch(name)), reverse=True)  # noqa: PTH208
+    content = b"" if not batches else _content(folder / str(batches[0]), place, text)
+    for source in range(_MOST_SOURCES):
+        try:
+            has_offsets = bool(planned_batch(content, source).ends)
+        except FormatError as error:
+            reason = str(error)
+            if "another kind of source" not in reason:
+                raise SourceError(
+                    f"{place} {text}: expected the offsets of a Kafka source, found none: {reason}"
+                ) from None
+        else:
+            if has_offsets:
+                options = (("source", source),) if source else ()
+                return _positions("spark_checkpoint", text, len(batches), options)
+    raise SourceError(f"{place} {text}: expected the offsets of a Kafka source, found none")
+
+
+def is_worker_file(path: Path) -> bool:
+    """Return whether a local file begins as what Java serialises, as a standalone worker's positions do."""
+    try:
+        with opened_file(path) as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def worker_sample(text: str, place: str) -> LedgerSample:
+    """Return what a standalone worker's file shows of its connectors.
+
+    Raises:
+        SourceError: where it cannot be read, or has no position.
+    """
+    try:
+        entries = byte_map(_content(Path(text), place, text))
+    except FormatError as error:
+        raise SourceError(f"{place} {text}: cannot be read as a worker's positions: {error}") from None
+    return positions_sample(text, place, entries)
+
+
+def positions_sample(text: str, place: str, entries: Iterable[_Key], *, form: str = "") -> LedgerSample:
+    """Return whose positions these are, and by which fields: of the first connector, with a warning about others.
+
+    Raises:
+        SourceError: where none is the position of a source connector.
+    """
+    found = [one for key, value in entries if (one := _fields(key, value)) is not None]
+    if not found:
+        raise SourceError(
+            f"{place} {text}: expected positions of a source connector, [connector, {{…}}] and {{…}}, found none"
+        )
+    connector, keys, values = found[0]
+    others = sorted({one for one, _, _ in found} - {connector})
+    named = (("place", keys, "filename"), ("position", values, "position"))
+    options = [("connector", connector)] + [
+        (option, names[0]) for option, names, usual in named if names and usual not in names
+    ]
+    warnings = (f"positions of other connectors as well: {', '.join(others[:5])}",) if others else ()
+    return _positions("connect_offsets", text, len(found), tuple(options), form, warnings)
+
+
+def range_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files below a local folder whose names are ranges of offsets, where there are any."""
+    pattern = re.compile(RANGE_NAME)
+    return tuple(path for path in _files_below(folder) if _is_range(path, pattern))
+
+
+def positions_of_names(text: str, files: Sequence[Path]) -> LedgerSample:
+    """Return the sample of files that are named by their offsets, as positions."""
+    return _positions("connect_files", text, len(files), (), "", tuple(_strangers(Path(text), files)))
+
+
+def of_named_files(text: str, rows: LedgerSample, files: Sequence[Path]) -> LedgerSample:
+    """Return the sample of such files' rows as one of the kind that knows their names; `rows` is a look at them."""
+    own = tuple(column for column in rows.columns if column.name not in _OF_NAMES)
+    warnings = (*rows.warnings, *_strangers(Path(text), files))
+    return LedgerSample(
+        rows.form, text, (*own, WRITTEN), rows.rows, rows.separator, warnings, "connect_files", (), _OF_NAMES
+    )
+
+
+def of_sink(text: str, rows: LedgerSample) -> LedgerSample:
+    """Return the sample of a sink's folder as one of the kind that reads its manifest."""
+    return replace(rows, path=text, columns=(*rows.columns, WRITTEN), kind="spark_files")
+
+
+def sink_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files below a sink's folder, partitions' folders included."""
+    return tuple(_files_below(folder))
+
+
+def system_of(path: Path, ledger: Ledger) -> str | None:
+    """Return the kind that reads a local path as the ledger, None where `files` does."""
+    if path.is_dir():
+        if ledger in POSITION_LEDGERS and is_checkpoint(path):
+            return "spark_checkpoint"
+        if ledger in (Ledger.DELIVERED, Ledger.STAGED) and is_sink_folder(path):
+            return "spark_files"
+        if ledger in (*POSITION_LEDGERS, Ledger.DELIVERED) and range_files(path):
+            return "connect_files"
+    elif ledger in POSITION_LEDGERS and path.is_file() and is_worker_file(path):
+        return "connect_offsets"
+    return None
+
+
+def _positions(
+    kind: str,
+    text: str,
+    rows: int,
+    options: tuple[tuple[str, str | int], ...],
+    form: str = "",
+    warnings: tuple[str, ...] = (),
+) -> LedgerSample:
+    return LedgerSample(form, text, (), rows, ",", warnings, kind, options, POSITION_COLUMNS)
+
+
+def _content(path: Path, place: str, text: str) -> bytes:
+    try:
+        with opened_file(path) as file:
+            return file.read(_MOST_BYTES)
+    except OSError as error:
+        raise SourceError(f"{place} {text}: {path.name} cannot be read: {error.strerror}") from error
+
+
+def _fields(key: bytes | None, value: bytes | None) -> tuple[str, list[str], list[str]] | None:
+    """Return the connector, the fields of its source partition, and those of its offset that are numbers."""
+    try:
+        named = exact_json((key or b"").decode())
+        offsets = exact_json((value or b"null").decode())
+    except (FormatError, UnicodeDecodeError):
+        return None
+    if not isinstance(named, list) or len(named) != 2 or not isinstance(named[0], str):
+        return None
+    if not isinstance(named[1], dict):
+        return None
+    numbers = (
+        [name for name, told in offsets.items() if offset_in(told) is not None]
+        if isinstance(offsets, dict)
+        else []
+    )
+    return named[0], list(named[1]), numbers
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """Yield files below the folder but hidden ones and those that are being written; at most so many."""
+    found = (
+        Path(place) / name
+        for place, folders, names in os.walk(folder)
+        if not _left_out(folders)
+        for name in sorted(names)
+        if not name.startswith(("_", "."))
+    )
+    yield from islice(found, _MOST_NAMES)
+
+
+def _left_out(folders: list[str]) -> bool:
+    """Take out of what is still to be walked the hidden folders and that of shadows; always false."""
+    folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")) and name != SHADOW)
+    return False
+
+
+def _is_range(path: Path, pattern: re.Pattern[str]) -> bool:
+    try:
+        range_name(path.name, pattern)
+    except FormatError:
+        return False
+    return True
+
+
+def _strangers(folder: Path, files: Sequence[Path]) -> Iterator[str]:
+    """Yield that other files lie beside those that are named by offsets."""
+    known = set(files)
+    others = [path.name for path in _files_below(folder) if path not in known]
+    if others:
+        yield f"{len(others)} files are not named by offsets, such as {others[0]}: the ledger does not cover with them"

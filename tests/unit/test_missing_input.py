@@ -1,0 +1,47 @@
+"""What is not there of the evidence that Spark and Kafka Connect keep, looked at before Spark starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tieout.contracts import (
+    ConnectFilesSource,
+    ConnectOffsetsSource,
+    SparkCheckpointSource,
+    SparkFilesSource,
+)
+from tieout.readiness.files import missing_input
+
+
+def test_a_query_that_has_not_begun_is_waited_for(tmp_path: Path) -> None:
+    """Its folder may be there; remote paths are not looked at."""
+    checkpoint, sink = SparkCheckpointSource(path="c"), SparkFilesSource(path="out", format="jsonl")
+    (tmp_path / "c" / "sources").mkdir(parents=True)
+
+    assert list(missing_input(checkpoint, tmp_path)) == [
+        "no folder offsets of a Structured Streaming checkpoint in c"
+    ]
+    assert list(missing_input(sink, tmp_path)) == [
+        "no folder _spark_metadata of a file sink of Structured Streaming in out"
+    ]
+    assert not list(missing_input(SparkCheckpointSource(path="s3a://bucket/c"), tmp_path))
+
+    (tmp_path / "c" / "offsets").mkdir()
+    (tmp_path / "out" / "_spark_metadata").mkdir(parents=True)
+    assert not list(missing_input(checkpoint, tmp_path))
+    assert not list(missing_input(sink, tmp_path))
+
+
+def test_a_worker_s_positions_and_a_sink_s_files_are_waited_for(tmp_path: Path) -> None:
+    """In the file, in the broker's segments, below the folder; a topic is asked for elsewhere."""
+    named = {"connector": "src", "topic": "connect-offsets"}
+    kept = ConnectOffsetsSource(connector="src", path="connect.offsets")
+    segments = ConnectOffsetsSource(segments=("log",), **named)
+    files = ConnectFilesSource(path="topics")
+
+    for source, path in ((kept, "connect.offsets"), (segments, "log"), (files, "topics")):
+        assert list(missing_input(source, tmp_path)) == [f"no file at {path}"]
+    assert not list(missing_input(ConnectOffsetsSource(connection="events", **named), tmp_path))
+
+    (tmp_path / "connect.offsets").touch()
+    assert not list(missing_input(kept, tmp_path))
