@@ -28,7 +28,14 @@ IN_EVERY_RUN: Final = {
 a Spark job, and costs seconds."""
 OTHERS: Final = (
     *("spark-checkpoint", "spark-overrun", "spark-files"),
-    *("connect-file-sink", "connect-dead-letters", "connect-no-dead-letters"),
+    "connect-file-sink",
+    *("connect-dead-letters", "connect-no-dead-letters"),
+    *(
+        "connect-source-standalone",
+        "connect-source-distributed",
+        "connect-source-exact",
+        "connect-source-truncated",
+    ),
 )
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)

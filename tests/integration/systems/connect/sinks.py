@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,9 @@ from tests.integration.systems.scene import Case, Expected, Stage
 
 _PAUSE_MS: Final = 20
 _TWICE: Final = ("OUTPUT_DUPLICATE", "consumer or sink")
+_RESIZED: Final = f"{KILLED}, flush size 4 then 5"
+_OVERLAPS: Final = (8, 12, 13, 16, 18)
+"""Where files of five records that begin at 8 intersect those of four: each file that begins within another."""
 
 
 def appended(stage: Stage) -> list[Case]:
@@ -89,8 +93,8 @@ def resumed_by_names(stage: Stage) -> list[Case]:
 
 
 def _kept(stage: Stage, source: Scene, folder: Path) -> Case:
-    behind = _standing(source, "POSITION_DISAGREEMENT", 8, ["behind"])
-    expected = Expected("KEPT", {"DELIVERED": 24}, [behind])
+    behind = _standing("POSITION_DISAGREEMENT", 8, ["behind"])
+    expected = Expected("KEPT", {"DELIVERED": 24, behind["class"]: 1}, [behind])
     ledgers = {**_files(folder), "mirrored": committed_of(stage.data, group_of(stage))}
     how = "files named by offsets, resume=names"
     settings = settings_of(stage, commits="with the output")
@@ -103,8 +107,9 @@ def _deleted(stage: Stage, source: Scene, folder: Path) -> Case:
     shutil.copytree(folder, rest)
     next(rest.glob("*+0000000008+*")).unlink()
     lost = [[0, offset, id_] for offset, id_ in source.records() if 8 <= offset < 12]
-    breaks = [*breaks_of(lost, "LOST", "consumer"), _standing(source, "COMMIT_GAP", 8)]
-    expected = Expected("BROKEN", {"DELIVERED": 20, "LOST": 4}, breaks)
+    hole = _standing("COMMIT_GAP", 8)
+    breaks = [*breaks_of(lost, "LOST", "consumer"), hole]
+    expected = Expected("BROKEN", {"DELIVERED": 20, "LOST": 4, hole["class"]: 1}, breaks)
     return stage.case(
         "a file of the output deleted",
         "files named by offsets",
@@ -128,27 +133,37 @@ def resumed_by_group(stage: Stage) -> list[Case]:
     worker.kill()
     hold_to(stage, 8)
     source.send(3, session="sender-3")
-    source.end()
     successor = standalone(stage)
     successor.run(stage.name, _ranges(source, folder, resume="group", flush_size=5))
     _await_files(folder, 8)
+    source.end()
     successor.stop()
-    breaks = [
-        *breaks_of(again, *_TWICE, "process before commit"),
-        _standing(source, "COMMIT_REGRESSION", 8),
-    ]
+    return [_by_group(stage, source, folder, again), _by_names(stage, source, folder, again)]
+
+
+def _by_group(stage: Stage, source: Scene, folder: Path, again: Sequence[Any]) -> Case:
+    """The group is where this sink goes on, and it had not committed what is there twice."""
+    breaks = breaks_of(again, *_TWICE, "process before commit")
     expected = Expected("BROKEN", {"DELIVERED": 11, "OUTPUT_DUPLICATE": 12}, breaks)
-    return [
-        stage.case(
-            f"{KILLED}, flush size 4 then 5",
-            "files named by offsets, resume=group",
-            source,
-            _files(folder),
-            expected,
-            group=group_of(stage),
-            settings=settings_of(stage, commits="after processing"),
-        )
-    ]
+    ledgers = {**_files(folder), "committed": committed_of(stage.data, group_of(stage))}
+    return stage.case(
+        _RESIZED,
+        "files named by offsets, resume=group",
+        source,
+        ledgers,
+        expected,
+        group=group_of(stage),
+        settings=settings_of(stage, commits="after processing"),
+    )
+
+
+def _by_names(stage: Stage, source: Scene, folder: Path, again: Sequence[Any]) -> Case:
+    """The names say that ranges intersect, and that all of it had been named before: not why it was written again."""
+    overlaps = [_standing("COMMIT_REGRESSION", offset) for offset in _OVERLAPS]
+    classes = {"DELIVERED": 11, "OUTPUT_DUPLICATE": 12, "COMMIT_REGRESSION": len(overlaps)}
+    expected = Expected("BROKEN", classes, [*breaks_of(again, *_TWICE), *overlaps])
+    how = "the same, judged by the names alone"
+    return stage.case(_RESIZED, how, source, _files(folder), expected, group=group_of(stage))
 
 
 PLAYS: Final = {
@@ -176,7 +191,7 @@ def _files(folder: Path) -> dict[str, Any]:
     }
 
 
-def _standing(source: Scene, break_class: str, offset: int, flags: list[str] | None = None) -> dict[str, Any]:
+def _standing(break_class: str, offset: int, flags: list[str] | None = None) -> dict[str, Any]:
     """Return an expected break of positions, of no message."""
     place = breaks_of([[0, offset, None]], break_class, "offset store", flags=flags or [])
     return place[0]
