@@ -27,7 +27,7 @@ IN_EVERY_RUN: Final = {
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
 OTHERS: Final = (
-    *("spark-checkpoint", "spark-overrun", "spark-files"),
+    *("spark-checkpoint", "spark-overrun", "spark-files", "dstreams-offsets-first"),
     "connect-file-sink",
     *("connect-dead-letters", "connect-no-dead-letters"),
     *(

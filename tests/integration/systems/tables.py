@@ -29,7 +29,7 @@ def rows_of(stage: Stage, table: str) -> dict[str, Any]:
 
 def ranges_of(stage: Stage) -> dict[str, Any]:
     """Return the ledger `committed`: the table of the ranges that were processed, one row each, added in order."""
-    columns = {"committed_offset": "until_offset"}
+    columns = {"first_offset": "from_offset", "committed_offset": "until_offset"}
     return {"source": _source(stage, "ranges"), "columns": columns, "coverage": UNTIL_READ}
 
 

@@ -1,0 +1,128 @@
+"""Makes examples of played faults: their evidence, a contract for it, and the truth that the player knew.
+
+`python -m tests.integration.systems.recording FOLDER [EXAMPLE …]`, in the recorder's own environment, once
+`make engines` has fetched the engines; TIEOUT_SYSTEMS_SPARK names the folder of PySpark's jars. FOLDER is where
+everything is played; Spark writes its name into the evidence. The contracts are in `recorded` beside this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+import psycopg2
+from scripts.record.postgres import start_database
+from tests.integration.kafka_faults.cluster import OFFSETS_TOPIC
+from tests.integration.systems.engine import ROOT
+from tests.integration.systems.playing import DATABASE
+from tests.integration.systems.playing import main as play
+
+EXAMPLES: Final = ROOT / "examples" / "systems"
+_CONTRACTS: Final = Path(__file__).parent / "recorded"
+_BROKER_FILES: Final = ("*.log", "partition.metadata", "log-start-offset-checkpoint")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """An example: the play it is of, each contract's place among the play's cases, and what it takes along.
+
+    `topics` are the names of topics behind that of the play; `folders` are the application's own, `tables` are
+    written out as CSV.
+    """
+
+    play: str
+    contracts: dict[str, int]
+    topics: Sequence[str] = ("in",)
+    folders: Sequence[str] = ()
+    tables: Sequence[str] = ()
+
+
+RECORDINGS: Final = {
+    "kafka_streams": Recording(
+        "streams-at-least-once", {"contract.yml": 0, "contract_at_least_once.yml": 1}, ("in", "out")
+    ),
+    "spark_structured_streaming": Recording(
+        "spark-files", {"contract.yml": 0}, folders=("output", "checkpoint")
+    ),
+    "spark_direct_streams": Recording(
+        "dstreams-offsets-first", {"contract.yml": 0}, tables=("plain", "ranges")
+    ),
+}
+
+
+def main(folder: Path, names: Sequence[str]) -> int:
+    """Record the examples named, or all, and return 0.
+
+    Raises:
+        RuntimeError: where a fault could not be played.
+    """
+    with ExitStack() as stack:
+        database = start_database(folder / "database", stack)
+        os.environ[DATABASE] = database.url
+        for name in names or RECORDINGS:
+            _record(name, RECORDINGS[name], folder / name, database.url)
+    return 0
+
+
+def _record(name: str, recording: Recording, folder: Path, database: str) -> None:
+    play(folder, [recording.play])
+    told = json.loads((folder / "cases.json").read_text())
+    if told["failures"]:
+        raise RuntimeError(told["failures"][recording.play])
+    cases = told["cases"][recording.play]
+    over_at = max(
+        datetime.fromisoformat(case["window"][1]) + timedelta(seconds=case["seconds"]) for case in cases
+    )
+    time.sleep(max(0.0, (over_at - datetime.now(UTC)).total_seconds()))
+    target = EXAMPLES / name
+    shutil.rmtree(target, ignore_errors=True)
+    _keep_evidence(recording, folder, target / "evidence", database)
+    taken_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    truth: dict[str, Any] = {"play": recording.play, "contracts": {}}
+    for file, place in recording.contracts.items():
+        case = cases[place]
+        template = Template((_CONTRACTS / name / file).read_text())
+        (target / file).write_text(template.substitute(seconds=case["seconds"], taken_at=taken_at))
+        truth["contracts"][file] = {key: value for key, value in case.items() if key != "contract"}
+    (target / "truth.json").write_text(json.dumps(truth, indent=1) + "\n")
+
+
+def _keep_evidence(recording: Recording, folder: Path, evidence: Path, database: str) -> None:
+    """Copy what the engine, the senders and the broker left; what begins with a dot is nothing of theirs."""
+    played, data = folder / recording.play, folder / "cluster" / "broker-1" / "data"
+    topics = [f"{recording.play}-{role}" for role in recording.topics]
+    for topic in (*topics, OFFSETS_TOPIC):
+        for place in data.glob(f"{topic}-[0-9]*"):
+            if any(path.stat().st_size for path in place.glob("*.log")):
+                _copy(place, evidence / "broker" / place.name, _BROKER_FILES)
+    _copy(data, evidence / "broker", _BROKER_FILES)
+    _copy(played / topics[0] / "produced", evidence / "produced", ("*.jsonl",))
+    for name in recording.folders:
+        shutil.copytree(played / name, evidence / name, ignore=shutil.ignore_patterns(".*"))
+    schema = recording.play.replace("-", "_")
+    for table in recording.tables:
+        with psycopg2.connect(database) as connection, (evidence / f"{table}.csv").open("w") as file:
+            query = f"copy {schema}.{table} to stdout with (format csv, header)"
+            connection.cursor().copy_expert(query, file)
+
+
+def _copy(source: Path, target: Path, patterns: Sequence[str]) -> None:
+    """Copy the files that a pattern matches."""
+    target.mkdir(parents=True, exist_ok=True)
+    for pattern in patterns:
+        for path in source.glob(pattern):
+            shutil.copy(path, target / path.name)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1]).absolute(), sys.argv[2:]))
