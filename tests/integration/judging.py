@@ -36,9 +36,12 @@ class Judged:
 
 
 def judged(case: Mapping[str, Any], contract: Path, output: Path) -> Judged:
-    """Run `tieout reconcile` on the contract and the case's window, once its grace is over."""
+    """Run `tieout reconcile` on the contract and the case's window, once its grace is over.
+
+    Where the case says when its last client `ended_at`, the longest latency has passed since then as well.
+    """
     start, end = case["window"]
-    is_over_at = datetime.fromisoformat(end) + timedelta(seconds=case["seconds"])
+    is_over_at = datetime.fromisoformat(case.get("ended_at", end)) + timedelta(seconds=case["seconds"])
     time.sleep(max(0.0, (is_over_at - datetime.now(UTC)).total_seconds()))
     told = io.StringIO()
 

@@ -81,7 +81,7 @@ def _record(name: str, recording: Recording, folder: Path, database: str) -> Non
         raise RuntimeError(told["failures"][recording.play])
     cases = told["cases"][recording.play]
     over_at = max(
-        datetime.fromisoformat(case["window"][1]) + timedelta(seconds=case["seconds"]) for case in cases
+        datetime.fromisoformat(case["ended_at"]) + timedelta(seconds=case["seconds"]) for case in cases
     )
     time.sleep(max(0.0, (over_at - datetime.now(UTC)).total_seconds()))
     target = EXAMPLES / name

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scripts.record.messages import iso
 from tests.integration.kafka_faults.cluster import Cluster
 from tests.integration.kafka_faults.contract import log_of, sent_of
 from tests.integration.kafka_faults.scene import Scene
@@ -31,13 +32,14 @@ class Expected:
 class Case:
     """One judgement: the contract of the evidence, and what must be found.
 
-    `seconds` is how long the fault was played: no effect can have come later than that, so none is late.
+    `seconds` is how long the fault was played, until `ended_at`: no effect can have come later than that, so none is late.
     """
 
     fault: str
     configuration: str
     guarantee: str
     window: tuple[str, str]
+    ended_at: str
     seconds: int
     contract: Mapping[str, Any]
     verdict: str
@@ -95,7 +97,8 @@ class Stage:
         `ledgers` stand beside, or instead of, the sender's own ledger and the topic's log; `more` are fields of the
         contract.
         """
-        seconds = math.ceil((datetime.now(UTC) - datetime.fromisoformat(source.started_at)).total_seconds())
+        ended_at = datetime.now(UTC)
+        seconds = math.ceil((ended_at - datetime.fromisoformat(source.started_at)).total_seconds())
         contract = {
             "version": 1,
             "pipeline": self.name.replace("-", "_"),
@@ -113,4 +116,6 @@ class Stage:
             **more,
         }
         window = (source.started_at, source.ended_at)
-        return Case(fault, configuration, guarantee, window, seconds, contract, **vars(expected))
+        return Case(
+            fault, configuration, guarantee, window, iso(ended_at), seconds, contract, **vars(expected)
+        )
