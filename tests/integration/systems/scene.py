@@ -32,7 +32,7 @@ class Expected:
 class Case:
     """One judgement: the contract of the evidence, and what must be found.
 
-    `seconds` is how long the fault was played, until `ended_at`: no effect can have come later than that, so none is late.
+    `seconds` is how long the fault was played, until `ended_at`: no effect can have come later, so none is late.
     """
 
     fault: str
