@@ -71,12 +71,14 @@ def test_the_checkpoint_of_a_running_query_covers_until_it_is_read(
 
 
 def test_a_copy_has_no_times(spark: SparkSession, checkpoint: Path) -> None:
-    """Neither one that says when it was taken, nor one that claims to be the original and was written too late."""
+    """Neither one that says when it was taken, nor one that claims to be the original with other times."""
     named = _evidence(spark, checkpoint, taken_at="2026-11-20T11:00:00Z")
     set_time(checkpoint / "commits" / "0", NOW)
     claimed = _evidence(spark, checkpoint)
+    set_time(checkpoint / "commits" / "0", BEGAN - timedelta(seconds=5))
+    earlier = _evidence(spark, checkpoint)
 
-    for found in (named, claimed):
+    for found in (named, claimed, earlier):
         assert {row[0] for row in rows_of(found, "committed_at")} == {None}
     assert any("its time is that of a copy" in note for note in claimed.coverage.notes)
     assert _evidence(spark, checkpoint, taken_at=None).coverage.complete_until is None

@@ -32,8 +32,8 @@ from tieout.engine.systems.spark_checkpoint import (
 
 _NOT_A_BATCH: Final = "expected a batch's number as its name, found another; take it out of the folder"
 _COPIED: Final = (
-    "commits/{}: written after batch {} began, so its time is that of a copy: no commit has a time; "
-    "name the time of the copy in taken_at"
+    "commits/{}: written before its batch began, or after the next one did, so its time is that of a copy: no commit "
+    "has a time; name the time of the copy in taken_at"
 )
 _Parsed = TypeVar("_Parsed")
 
@@ -153,10 +153,10 @@ def _times(
         return {}, ()
     times = {n: file.modified_at for n, file in commits.files.items() if file.modified_at is not None}
     for number, at in times.items():
-        following = planned.get(number + 1)
-        began_at = None if following is None else following.began_at
-        if began_at is not None and at > _moment(began_at) + COARSEST_CLOCK:
-            return {}, (_COPIED.format(number, number + 1),)
+        began, following = (planned[n].began_at if n in planned else None for n in (number, number + 1))
+        is_late = following is not None and at > _moment(following) + COARSEST_CLOCK
+        if is_late or (began is not None and at < _moment(began) - COARSEST_CLOCK):
+            return {}, (_COPIED.format(number),)
     return times, ()
 
 
