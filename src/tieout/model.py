@@ -179,6 +179,7 @@ class Cause(StrEnum):
     POISON = "swallowed poison record"
     PARTITIONS_ADDED = "partition count changed"
     COMPACTION = "compaction"
+    NOT_COMMITTED = "prepared transaction not committed"
 
 
 @dataclass(frozen=True, order=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -37,6 +38,8 @@ OF_NO_MESSAGE = frozenset(
         BreakClass.COMMIT_REGRESSION,
         BreakClass.COMMIT_OUT_OF_RANGE,
         BreakClass.COMMIT_STALE,
+        BreakClass.COMMIT_GAP,
+        BreakClass.POSITION_DISAGREEMENT,
         BreakClass.SKIPPED,
     }
 )
@@ -135,6 +138,29 @@ def test_the_engine_agrees_on_windows_of_offsets(spark: SparkSession) -> None:
     ]
 
     _agrees(spark, [replace(history, window=window) for history in drawn])
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("has_log", [True, False], ids=["log", "no log"])
+def test_the_engine_agrees_on_kept_positions(spark: SparkSession, has_log: bool) -> None:
+    """Ranges that are lost, repeated or overlap, and a second position, are the same to both."""
+    # Reads tell of what lies in a hole where no log does.
+    unused = Ledger.READ if has_log else Ledger.LOG
+    ledgers = (*BY_OFFSETS, Ledger.MIRRORED, Ledger.READ, Ledger.STAGED, Ledger.DEAD_LETTERS)
+    chosen = tuple(ledger for ledger in ledgers if ledger is not unused)
+    coverage = dict.fromkeys(chosen, OracleCoverage(None, GRACE_END + timedelta(hours=1), True, True))
+    setting = Setting(False, {"guarantee": "at_most_once"}, chosen, coverage, (), {})
+
+    drawn = [
+        history_in(setting, Random(f"{SEED}/positions/{number}"), f"positions/{number}")  # noqa: S311 - repeatable, not secret
+        for number in range(SIZE)
+    ]
+
+    shown = {name for history in drawn for name in expected_of(history)["classes"]}
+    assert {"COMMIT_GAP", "COMMIT_REGRESSION", "POSITION_DISAGREEMENT"} <= shown, (
+        "these histories try nothing"
+    )
+    _agrees(spark, drawn)
 
 
 def _agrees(spark: SparkSession, histories: list[RandomHistory]) -> None:

@@ -19,7 +19,7 @@ from tests.engine.histories import GRACE_END, WINDOW, contract_for
 from tests.engine.judging import batches, numbered, scope_together, statements_of
 from tests.oracle.faults import Faults
 from tests.oracle.history import OracleCoverage
-from tests.oracle.random_histories import COLUMNS, RandomHistory, draw_setting, history_in
+from tests.oracle.random_histories import COLUMNS, RANGES, RandomHistory, draw_setting, history_in
 from tests.oracle.simulating import Row, Simulation
 from tests.oracle.varying import VARIATIONS, Variation
 
@@ -367,6 +367,7 @@ def _twisted(
     hidden = terms.get("hidden", frozenset())
     present = {
         ledger: COLUMNS[ledger]
+        - RANGES
         - hidden
         - (EPOCH if ledger is D and L in ledgers else frozenset())
         - (STAMP if ledger in terms.get("unstamped", ()) else frozenset())
@@ -436,6 +437,7 @@ def _eligible() -> Iterator[RandomHistory]:
         everything = OracleCoverage(None, GRACE_END, True, True)
         coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in ledgers}
         lacking = {ledger: names - NEEDED for ledger, names in drawn.lacking.items()}
+        lacking[C] = lacking.get(C, frozenset()) | RANGES
         if L in ledgers:
             lacking[D] = lacking.get(D, frozenset()) | EPOCH
         setting = replace(drawn, terms=terms, ledgers=ledgers, coverage=coverage, absent=(), lacking=lacking)

@@ -34,7 +34,7 @@ from tests.agreement.test_two_levels_traps import _history, _messages
 from tests.engine.histories import GRACE_END
 from tests.engine.judging import batches, scope_together, statements_of
 from tests.oracle.history import OracleCoverage
-from tests.oracle.random_histories import RandomHistory, draw_setting, history_in
+from tests.oracle.random_histories import RANGES, RandomHistory, draw_setting, history_in
 
 from tieout.engine import levels
 from tieout.engine.by_id import left_by_id, odd_ids, pairs_of
@@ -91,6 +91,7 @@ def _faulty() -> Iterator[RandomHistory]:
         ledgers = ((P, D, C), (P, D), (P, L, D, C), (P, L, D))[number % 4]
         coverage = {ledger: drawn.coverage.get(ledger, everything) for ledger in ledgers}
         lacking = {ledger: names - NEEDED - _IDS for ledger, names in drawn.lacking.items()}
+        lacking[C] = lacking.get(C, frozenset()) | RANGES
         setting = replace(drawn, terms=terms, ledgers=ledgers, coverage=coverage, absent=(), lacking=lacking)
         of_sends = _OF_SENDS if number % 2 and L not in ledgers else frozenset()
         for member in range(FAMILY):

@@ -11,7 +11,7 @@ from tests.agreement.test_two_levels import EPOCH, STAMP, C, D, L, P, Rows, _bou
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
 from tests.engine.judging import scope_together, statements_of
 from tests.oracle.history import OracleCoverage
-from tests.oracle.random_histories import COLUMNS, RandomHistory
+from tests.oracle.random_histories import COLUMNS, RANGES, RandomHistory
 
 from tieout.engine.fingerprint import Widths
 from tieout.engine.levels import has_doubts, is_eligible
@@ -49,7 +49,8 @@ def _history(
 ) -> RandomHistory:
     more = {D: {"delivery_sequence"}}
     present = {
-        ledger: (COLUMNS[ledger] | more.get(ledger, set())) - (lacking or {}).get(ledger, frozenset())
+        ledger: (COLUMNS[ledger] | more.get(ledger, set()))
+        - ({C: RANGES} | (lacking or {})).get(ledger, frozenset())
         for ledger in rows
     }
     shown = {
@@ -152,6 +153,16 @@ def test_what_quiet_messages_show_together(
         assert has_doubts(whole, _bounds(whole)) == bool(classes)
 
     assert [one["class"] for one in found[0]["breaks"]] == classes
+
+
+def test_ranges_and_second_positions_are_left_to_the_rules() -> None:
+    """The first level does not know holes and intersections of ranges, nor a second position."""
+    history = _history(_committed(_logged(), 9), {})
+    assert is_eligible(history.contract, history.present)
+    assert not is_eligible(history.contract, history.present | {C: history.present[C] | {"first_offset"}})
+
+    second = _history(_committed(_logged(), 9) | {Ledger.MIRRORED: []}, {})
+    assert not is_eligible(second.contract, second.present)
 
 
 def test_where_keys_have_an_order_the_output_must_name_its_messages() -> None:

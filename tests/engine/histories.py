@@ -9,8 +9,8 @@ Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window 
 Positions are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own
 time, `done` completed_at, `pos` position, `part` partition, `to` intended_partition, `out` outcome, `hash`
 payload_hash, `key` key_hash, `tx` transaction_id, `state` transaction_state, `seq` sequence, `session`
-producer_session, `group` consumer_group, `next` committed_offset, `taken` taken_at (when a table of positions said so,
-for rows without a time), `ts` record_timestamp, `control` is_control;
+producer_session, `group` consumer_group, `first` first_offset, `next` committed_offset, `taken` taken_at (when a
+table of positions said so, for rows without a time), `ts` record_timestamp, `control` is_control;
 canonical names are accepted too. A row with an id has the payload hash `h-<id>` unless `hash` says otherwise. What a
 row leaves out is null, but attempts are acked in session s1 of producer p1.
 
@@ -49,7 +49,7 @@ from tests.oracle import OracleCoverage
 from tests.oracle.covering import said_coverage
 
 from tieout.contracts import Contract, CoverageSpec
-from tieout.model import Ledger, OffsetRange, Window
+from tieout.model import POSITION_LEDGERS, Ledger, OffsetRange, Window
 
 CASES: Final = Path(__file__).parent / "cases"
 START: Final = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -72,6 +72,7 @@ _SHORT: Final = {
     "seq": "sequence",
     "session": "producer_session",
     "group": "consumer_group",
+    "first": "first_offset",
     "next": "committed_offset",
     "taken": "taken_at",
     "ts": "record_timestamp",
@@ -85,6 +86,7 @@ _TIME_OF: Final = {
     Ledger.READ: "processed_at",
     Ledger.ASSIGNED: "assigned_at",
     Ledger.COMMITTED: "committed_at",
+    Ledger.MIRRORED: "committed_at",
     Ledger.FILTERED: "at",
     Ledger.DEAD_LETTERS: "at",
     Ledger.STAGED: "at",
@@ -275,7 +277,7 @@ def _row(ledger: Ledger, short: Mapping[str, Any]) -> dict[str, Any]:
             row[_TIME_OF[ledger]] = value
         else:
             row[_SHORT.get(name, name)] = value
-    if ledger in (Ledger.COMMITTED, Ledger.LOG) and "topic" not in row:
+    if ledger in (*POSITION_LEDGERS, Ledger.LOG) and "topic" not in row:
         row["topic"] = TOPIC
     if ledger in _WITH_PAYLOAD and row.get("message_id") is not None:
         row.setdefault("payload_hash", f"h-{row['message_id']}")

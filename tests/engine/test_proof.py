@@ -15,7 +15,7 @@ from tieout.model import Ledger
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 POSITIONS = "array<struct<topic:string,partition:int,offset:bigint>>"
-BREAKS = f"break_id string, key string, positions {POSITIONS}, commit_rows {COMMIT_ROWS}"
+BREAKS = f"break_id string, key string, positions {POSITIONS}, commit_rows {COMMIT_ROWS}, mirrored_rows {COMMIT_ROWS}"
 PLACED = "key string, topic string, partition int, offset long"
 MANY = ROWS_PER_LEDGER + 5
 
@@ -49,7 +49,7 @@ def _seconds(rows: list[Row]) -> list[float]:
 
 def test_a_message_is_proved_by_its_oldest_rows(spark: SparkSession) -> None:
     """Rows without a time come last, those of other messages never; a ledger without any has none."""
-    breaks = spark.createDataFrame([("1", "m:a", [], None), ("2", "m:c", [], None)], BREAKS)
+    breaks = spark.createDataFrame([("1", "m:a", [], None, None), ("2", "m:c", [], None, None)], BREAKS)
 
     evidence = _evidence(with_rows_of_messages(breaks, _ledgers(spark)))
 
@@ -58,13 +58,14 @@ def test_a_message_is_proved_by_its_oldest_rows(spark: SparkSession) -> None:
     assert _seconds(evidence["1"]["delivered"]) == oldest
     assert "key" not in evidence["1"]["delivered"][0].asDict()
     assert evidence["1"]["read"] is None
-    assert list(evidence["2"]) == [None, None, None, None]
+    assert list(evidence["2"]) == [None] * 5
 
 
 def test_any_other_break_is_proved_by_what_lies_at_its_positions(spark: SparkSession) -> None:
-    """Two breaks at one position have the same rows, and one of a commit has its commits."""
-    at, commits = [("t", 0, 8)], [("t", 0, 9, START)]
-    breaks = spark.createDataFrame([("1", None, at, commits), ("2", None, [*at, ("t", 0, 7)], None)], BREAKS)
+    """Two breaks at one position have the same rows, and one of positions has their rows."""
+    at, commits, mirrored = [("t", 0, 8)], [("t", 0, 3, 9, START, "x")], [("t", 0, None, 10, START, None)]
+    rows = [("1", None, at, commits, mirrored), ("2", None, [*at, ("t", 0, 7)], None, None)]
+    breaks = spark.createDataFrame(rows, BREAKS)
 
     evidence = _evidence(with_rows_at_positions(breaks, _ledgers(spark)))
 
@@ -73,15 +74,16 @@ def test_any_other_break_is_proved_by_what_lies_at_its_positions(spark: SparkSes
     assert evidence["1"]["delivered"] is None
     assert len(evidence["2"]["delivered"]) == ROWS_PER_LEDGER
     assert [row["committed_offset"] for row in evidence["1"]["committed"]] == [9]
-    assert evidence["2"]["committed"] is None
+    assert [row["committed_offset"] for row in evidence["1"]["mirrored"]] == [10]
+    assert evidence["2"]["committed"] is evidence["2"]["mirrored"] is None
 
 
 def test_rows_without_a_position_prove_no_position(spark: SparkSession) -> None:
     """A row of an unknown position is not at a break's unknown position."""
-    breaks = spark.createDataFrame([("1", None, [("t", 0, None)], None)], BREAKS)
+    breaks = spark.createDataFrame([("1", None, [("t", 0, None)], None, None)], BREAKS)
     keyed = {
         ledger: rows.withColumn("offset", F.lit(None).cast("bigint"))
         for ledger, rows in _ledgers(spark).items()
     }
 
-    assert list(_evidence(with_rows_at_positions(breaks, keyed))["1"]) == [None, None, None, None]
+    assert list(_evidence(with_rows_at_positions(breaks, keyed))["1"]) == [None] * 5

@@ -14,7 +14,7 @@ from tests.engine.histories import Case, load_cases
 from tests.engine.judging import engine_statements
 
 from tieout.engine import classifying, reconciling
-from tieout.engine.classes import MESSAGE_RULES, standing
+from tieout.engine.classes import MESSAGE_RULES, disagreement, ranges, standing
 from tieout.engine.classes.rule import MessageRule
 from tieout.model import BreakClass
 
@@ -33,6 +33,8 @@ STANDING = {
     BreakClass.REORDER_OUTPUT: (reconciling, "reorder_output"),
     BreakClass.SKIPPED: (reconciling, "skipped"),
     BreakClass.COMMIT_STALE: (reconciling, "commit_stale"),
+    BreakClass.COMMIT_GAP: (ranges, "commit_gap"),
+    BreakClass.POSITION_DISAGREEMENT: (disagreement, "_told"),
 }
 """Where the engine looks up the rule of each class that is no message's."""
 

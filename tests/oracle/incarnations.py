@@ -81,4 +81,4 @@ def _is_placed(row: Row) -> bool:
 def _named(row: Row) -> Row:
     if row.get("topic_id") is not None:
         return row | {"topic": f"{row['topic']}@{row['topic_id']}"}
-    return row | {"offset": None, "committed_offset": None}
+    return row | {"offset": None, "first_offset": None, "committed_offset": None}

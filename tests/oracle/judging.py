@@ -14,6 +14,8 @@ from tests.oracle.key_order import untold
 from tests.oracle.matching import match
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
 from tests.oracle.phantoms import phantom_findings
+from tests.oracle.positions import disagreements
+from tests.oracle.ranges import gaps, intersections
 from tests.oracle.standing import (
     commit_ahead,
     commit_regressions,
@@ -110,6 +112,9 @@ def _findings(fates: Fates, judged: frozenset[BreakClass]) -> list[Finding]:
     standing = [
         *ahead,
         *commit_regressions(fates),
+        *intersections(fates),
+        *gaps(fates),
+        *disagreements(fates),
         *commits_out_of_range(fates),
         *stale_commits(fates),
         *identity_conflicts(fates),

@@ -36,10 +36,14 @@ def _of_loss(fates: Fates, message: Message) -> Locus:
     if message.effects:
         return Locus.CONSUMER_OR_SINK
     if went_by_compaction(fates, message):
+        if Ledger.STAGED in message.accounted:
+            return Locus.SINK
         is_passed = committed_before_compaction(fates, message)
         return Locus.CONSUMER if is_passed else Locus.AFTER_ACKNOWLEDGEMENT
     if fates.log_lacks(message) or fates.is_gone(message):
         return Locus.BROKER
+    if Ledger.STAGED in message.accounted:
+        return Locus.SINK  # somebody had it in hand, whatever was committed since
     return _of_loss_in_the_log(fates, message)
 
 
@@ -47,14 +51,13 @@ def _of_loss_in_the_log(fates: Fates, message: Message) -> Locus:
     """Return where a message was lost that the log may still have."""
     visible = known(position(record) for record in message.records if fates.history.is_written(record))
     if not visible:
-        is_staged = Ledger.STAGED in message.accounted
-        return Locus.SINK if is_staged else Locus.AFTER_ACKNOWLEDGEMENT
+        return Locus.AFTER_ACKNOWLEDGEMENT
     if any(fates.committed_past(at) for at in visible):
         return Locus.CONSUMER
     is_read = any(position(row) is not None or row.get("outcome") in (None, "ok") for row in message.reads)
     if not is_read and all(fates.frontier(at[:2]) > at[2] for at in visible):
         return Locus.BROKER_TO_CONSUMER
-    return Locus.SINK if Ledger.STAGED in message.accounted else Locus.UNKNOWN
+    return Locus.UNKNOWN
 
 
 def _of_corruption(fates: Fates, message: Message, column: str) -> Locus:

@@ -126,7 +126,7 @@ def doubt_set_asides(rng: Random, rows: Rows) -> None:
 def forget_when_positions_were_committed(rng: Random, rows: Rows) -> None:
     """Show positions as a table of what holds now, of which one knows, or not, when it was taken."""
     taken = rng.choice((None, GRACE_END - timedelta(minutes=15), GRACE_END, GRACE_END + timedelta(hours=2)))
-    for row in rows.get(Ledger.COMMITTED, []):
+    for row in [*rows.get(Ledger.COMMITTED, []), *rows.get(Ledger.MIRRORED, [])]:
         row.update({"committed_at": None, "taken_at": taken})
         if rng.random() < 0.3:
             row["committed_offset"] += rng.choice((1, 50))

@@ -10,7 +10,7 @@ from tests.oracle.aside import ASIDE, aside_rows, rows_that_took_place
 from tests.oracle.certainty import certainty
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
-from tests.oracle.history import History, Position, Row, known, position
+from tests.oracle.history import History, Position, Row, is_data, known, position
 from tests.oracle.key_order import came_before, first_sent, is_delivered_before, overtaken
 from tests.oracle.matching import turn
 from tests.oracle.messages import Message
@@ -214,20 +214,31 @@ def _known_to_exist(fates: Fates) -> list[Position]:
     What was set aside somebody had in hand.
     """
     history = fates.history
-    aside = known(position(row) for ledger in ASIDE for row in rows_that_took_place(history, ledger))
-    for message in fates.matched.messages:
-        if aside_rows(message):
-            aside |= fates.positions(message)
     if history.has(Ledger.LOG):
         found = {at for at, record in history.records.items() if history.is_visible(record)}
     else:
-        taken_back = {
-            id(row) for one in fates.matched.messages if one.outcome == "failed" for row in one.reads
-        }
-        found = known(position(row) for row in history.rows(Ledger.READ) if id(row) not in taken_back)
-        for message in fates.matched.messages:
-            found |= set(fates.asserted(message)) if message.outcome != "failed" else set()
-    return sorted(found - aside)
+        found = claimed_positions(fates)
+    return sorted(found - positions_set_aside(fates))
+
+
+def positions_set_aside(fates: Fates) -> set[Position]:
+    """Return the positions of what was filtered or parked, as its rows and its messages name them."""
+    aside = known(position(row) for ledger in ASIDE for row in rows_that_took_place(fates.history, ledger))
+    for message in fates.matched.messages:
+        if aside_rows(message):
+            aside |= fates.positions(message)
+    return aside
+
+
+def claimed_positions(fates: Fates) -> set[Position]:
+    """Return where accepted sends and reads show something to be; what the log shows as taken back they do not."""
+    records = fates.history.records
+    taken_back = {id(row) for one in fates.matched.messages if one.outcome == "failed" for row in one.reads}
+    found = known(position(row) for row in fates.history.rows(Ledger.READ) if id(row) not in taken_back)
+    found = {at for at in found if at not in records or is_data(records[at])}
+    for message in fates.matched.messages:
+        found |= set(fates.asserted(message)) if message.outcome != "failed" else set()
+    return found
 
 
 def _was_reset(fates: Fates, consumer: str, after: datetime, until: datetime) -> bool:

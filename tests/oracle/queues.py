@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from tests.oracle.commits import covers
 from tests.oracle.history import History, Position, Row
 from tests.oracle.messages import Message
 
@@ -19,8 +20,7 @@ def is_queue(contract: Contract) -> bool:
 
 def is_acknowledged(commit: Row, at: Position) -> bool:
     """Return whether the commit covers the position."""
-    offset = commit.get("committed_offset")
-    return (commit.get("topic"), commit.get("partition")) == at[:2] and offset is not None and offset > at[2]
+    return covers(commit, at)
 
 
 def is_settled(

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from tests.engine.histories import GRACE_END, GROUP, START, TOPIC, WINDOW, contract_for
 from tests.oracle.faults import draw_faults
 from tests.oracle.history import OracleCoverage
+from tests.oracle.kept_positions import in_ranges, mirrored_from
 from tests.oracle.misleading import crowd_into_one_key
 from tests.oracle.simulating import Row, Simulation
 from tests.oracle.varying import EDGES, carry_headers, varied
 
 from tieout.contracts import Contract
-from tieout.model import Ledger, Window
+from tieout.model import POSITION_LEDGERS, Ledger, Window
 
 _PAYLOADS = ("x", "y", "z")
 GUARANTEES = ("at_most_once", "at_least_once", "exactly_once", "exactly_once")
@@ -38,6 +39,21 @@ _READER = (
 )
 _OUTPUT = (*_CONTENT, *_READER, "effect_key", "outcome")
 _SIDE = frozenset({*_PLACE[:-1], "payload_hash", "effect_key", "at", "reason", "transaction_state"})
+RANGES = frozenset({"first_offset", "metadata"})
+"""What says that a commit is a range: windows with such columns are matched in full."""
+_POSITIONS = frozenset(
+    {
+        "consumer_group",
+        "topic",
+        "partition",
+        "first_offset",
+        "committed_offset",
+        "committed_at",
+        "taken_at",
+        "leader_epoch",
+        "metadata",
+    }
+)
 COLUMNS: dict[Ledger, frozenset[str]] = {
     Ledger.PRODUCED: frozenset(
         {
@@ -71,17 +87,8 @@ COLUMNS: dict[Ledger, frozenset[str]] = {
     ),
     Ledger.DELIVERED: frozenset({*_OUTPUT, "transaction_id", "transaction_state"}),
     Ledger.READ: frozenset({*_OUTPUT, "transaction_id", "transaction_state", "isolation"}),
-    Ledger.COMMITTED: frozenset(
-        {
-            "consumer_group",
-            "topic",
-            "partition",
-            "committed_offset",
-            "committed_at",
-            "taken_at",
-            "leader_epoch",
-        }
-    ),
+    Ledger.COMMITTED: _POSITIONS,
+    Ledger.MIRRORED: _POSITIONS - RANGES,
     Ledger.ASSIGNED: frozenset(
         {"consumer_group", "consumer_id", "generation", "kind", "assigned_at", "partitions"}
     ),
@@ -226,7 +233,7 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     terms |= _multiplicity(rng, terms, ledgers)
     terms |= _consumption(rng)
     coverages = _coverages(rng, list(ledgers))
-    lacking = {} if is_wild else _lacking(rng, terms, ledgers)
+    lacking = {} if is_wild else _without_ranges(rng, _lacking(rng, terms, ledgers))
     carries = not is_wild and rng.random() < 0.3
     return Setting(is_wild, terms, ledgers, coverages, absent, lacking, carries, _unknown(rng, ledgers))
 
@@ -277,6 +284,7 @@ def _plausible_ledgers(rng: Random) -> tuple[Ledger, ...]:
         Ledger.DEAD_LETTERS: 0.4,
         Ledger.STAGED: 0.3,
         Ledger.ASSIGNED: 0.2,
+        Ledger.MIRRORED: 0.3,
     }
     return (Ledger.PRODUCED, *(ledger for ledger, share in likely.items() if rng.random() < share))
 
@@ -308,7 +316,10 @@ def _simulated_rows(rng: Random, setting: Setting) -> dict[Ledger, list[Row]]:
         Ledger.DEAD_LETTERS: simulation.dead_letters,
         Ledger.STAGED: simulation.staged,
         Ledger.ASSIGNED: [],
+        Ledger.MIRRORED: mirrored_from(rng, simulation.committed),
     }
+    if "first_offset" not in setting.lacking.get(Ledger.COMMITTED, ()):
+        rows[Ledger.COMMITTED] = in_ranges(rng, rows[Ledger.COMMITTED])
     if setting.carries:
         carry_headers(rng, rows)
     if terms.get("ordering") == "key" and rng.random() < 0.4:
@@ -343,7 +354,10 @@ def _nameless(rng: Random, rows: dict[Ledger, list[Row]]) -> dict[Ledger, list[R
 
 def _wild_ledgers(rng: Random) -> tuple[Ledger, ...]:
     ledgers = [Ledger.PRODUCED, Ledger.DELIVERED, *([Ledger.LOG] if rng.random() < 0.6 else [])]
-    others = (Ledger.READ, Ledger.COMMITTED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
+    others = (
+        *(Ledger.READ, Ledger.COMMITTED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED),
+        Ledger.MIRRORED,
+    )
     return (*ledgers, *(ledger for ledger in others if rng.random() < 0.3))
 
 
@@ -425,6 +439,13 @@ def _lacking(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...]) ->
         gone = {name for group in rng.sample(_SPARE[ledger], rng.choice((1, 1, 2))) for name in group}
         lacking[ledger] = frozenset(gone - _needed(terms, ledger))
     return lacking
+
+
+def _without_ranges(rng: Random, lacking: dict[Ledger, frozenset[str]]) -> dict[Ledger, frozenset[str]]:
+    """Return the columns that sources lack, mostly with where a commit begins: most keep one position."""
+    if rng.random() < 0.4:
+        return lacking
+    return lacking | {Ledger.COMMITTED: lacking.get(Ledger.COMMITTED, frozenset()) | RANGES}
 
 
 def _unknown(rng: Random, ledgers: tuple[Ledger, ...]) -> dict[str, list[str]]:
@@ -513,11 +534,12 @@ def _wild_row(rng: Random, ledger: Ledger) -> Row:
             "completed_at": _wild_time(rng),
             "outcome": rng.choice(("acked", "acked", "unknown", "failed", None)),
         }
-    if ledger is Ledger.COMMITTED:
+    if ledger in POSITION_LEDGERS:
         row = {
             "consumer_group": rng.choice((GROUP, GROUP, "other")),
             "topic": TOPIC,
             "partition": rng.randrange(2),
+            "first_offset": rng.choice((None, None, 0, 1, 2, 3, 4)),
         }
         return {**row, "committed_offset": rng.randrange(6), "committed_at": _wild_time(rng)}
     if ledger in (Ledger.DELIVERED, Ledger.READ):

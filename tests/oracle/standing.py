@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from tests.oracle.commits import covers, is_range
 from tests.oracle.compaction import superseding
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
@@ -57,14 +58,20 @@ def _instants(rows: list[Row]) -> list[tuple[datetime, list[int]]]:
 
 
 def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
-    """Return the commits ahead of records not lost, and which lost messages (by `id`) a commit went ahead of (32)."""
+    """Return the commits ahead of records not lost, and which lost messages (by `id`) a commit went ahead of (32).
+
+    A record is held against the first commit that covers it: up to its offset, or where it is a range, within that.
+    """
     found: list[Finding] = []
     flagged: set[int] = set()
     for place, rows in commits_of(fates).items():
-        previous = _first_covered(fates, place)
         held = [{**row, "committed_offset": fates.held_back(row)} for row in rows]
-        for time, offsets in _instants(held):
-            jumped = _jumped(fates, place, previous, max(offsets), time)
+        ahead: dict[tuple[Any, ...], list[tuple[Position, Message]]] = {}
+        for at, message in _open_records(fates, place):
+            cover = _first_cover(fates, held, at)
+            if cover is not None and _is_accounted_after(fates, cover[0]):
+                ahead.setdefault(cover, []).append((at, message))
+        for (time, *_), jumped in sorted(ahead.items(), key=repr):
             flagged |= {id(message) for _, message in jumped if fates.disposition(message) == "lost"}
             pending = [(at, message) for at, message in jumped if fates.disposition(message) != "lost"]
             if pending:
@@ -75,8 +82,22 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
                         BreakClass.COMMIT_AHEAD, at, Locus.OFFSET_STORE, time, shown, message.message_id
                     )
                 )
-            previous = max(previous, *offsets)
     return found, flagged
+
+
+def _first_cover(fates: Fates, commits: list[Row], at: Position) -> tuple[Any, ...] | None:
+    """Return the first commit that covers the position, by its time and, of a range, its ends.
+
+    Of one moment all commits that are no ranges are one, and come before those that are.
+    """
+    of_all = [row for row in commits if not is_range(row) and at[2] >= _first_covered(fates, at[:2])]
+    found: list[tuple[Any, ...]] = [(row["committed_at"], 0) for row in of_all if covers(row, at)]
+    found += [
+        (row["committed_at"], 1, row["committed_offset"], row["first_offset"])
+        for row in commits
+        if is_range(row) and covers(row, at)
+    ]
+    return min(found, default=None)
 
 
 def _first_covered(fates: Fates, place: Place) -> int:
@@ -89,14 +110,13 @@ def _first_covered(fates: Fates, place: Place) -> int:
     )
 
 
-def _jumped(
-    fates: Fates, place: Place, start: int, end: int, time: datetime
-) -> list[tuple[Position, Message]]:
-    """Return the accepted, visible messages without effect in `[start, end)`, by position."""
-    history = fates.history
-    until = time + history.contract.max_latency + history.skew
-    if not history.accounts(until, until):
-        return []
+def _is_accounted_after(fates: Fates, time: datetime) -> bool:
+    until = time + fates.history.contract.max_latency + fates.history.skew
+    return fates.history.accounts(until, until)
+
+
+def _open_records(fates: Fates, place: Place) -> list[tuple[Position, Message]]:
+    """Return the accepted, visible messages without effect of the partition, by position."""
     found = []
     for message in fates.matched.messages:
         is_open = message.is_accepted and not message.effects
@@ -105,7 +125,7 @@ def _jumped(
         if fates.may_be_elsewhere(message) or message.pending_aside:
             continue
         for at in fates.positions(message):
-            if at[:2] == place and start <= at[2] < end and _counts(fates, message, at):
+            if at[:2] == place and _counts(fates, message, at):
                 found.append((at, message))
     return sorted(found, key=lambda item: item[0])
 
@@ -124,19 +144,20 @@ def commit_regressions(fates: Fates) -> list[Finding]:
     """Return every certain descent of the committed position (33)."""
     found = []
     for place, rows in commits_of(fates).items():
-        instants = _instants(rows)
+        instants = _instants([row for row in rows if not is_range(row)])
         for (before, old), (after, new) in pairwise(instants):
             if min(new) < min(old):
                 shown = [(Ledger.COMMITTED, before), (Ledger.COMMITTED, after)]
                 at = (*place, min(new))
                 finding = standing_finding(BreakClass.COMMIT_REGRESSION, at, Locus.OFFSET_STORE, after, shown)
-                if _is_annotated(fates, before, after):
+                if is_annotated(fates, before, after):
                     finding.also.add("annotated")
                 found.append(finding)
     return found
 
 
-def _is_annotated(fates: Fates, before: datetime, after: datetime) -> bool:
+def is_annotated(fates: Fates, before: datetime, after: datetime) -> bool:
+    """Return whether an operator reset the group between the two times."""
     contract = fates.history.contract
     return any(
         note.kind == "offset_reset"
@@ -203,7 +224,9 @@ def stale_commits(fates: Fates) -> list[Finding]:
         instants = [*_instants(rows)]
         for number, (time, offsets) in enumerate(instants):
             following = instants[number + 1][0] if number + 1 < len(instants) else until
-            ahead = _output_beyond(fates, place, max(offsets), time, following)
+            # A range below another one takes nothing back.
+            ends = [row["committed_offset"] for row in rows if is_range(row) and row["committed_at"] <= time]
+            ahead = _output_beyond(fates, place, max(*offsets, *ends, -1), time, following)
             if ahead and following is not None and following - ahead[0][0] > limit:
                 at = (*place, ahead[0][1])
                 shown = [(Ledger.COMMITTED, following), (history.output, ahead[0][0])]

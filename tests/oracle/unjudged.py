@@ -15,6 +15,8 @@ _LEDGERS = {
     BreakClass.COMMIT_AHEAD: (Ledger.COMMITTED,),
     BreakClass.COMMIT_REGRESSION: (Ledger.COMMITTED,),
     BreakClass.COMMIT_STALE: (Ledger.COMMITTED,),
+    BreakClass.COMMIT_GAP: (Ledger.COMMITTED,),
+    BreakClass.POSITION_DISAGREEMENT: (Ledger.COMMITTED, Ledger.MIRRORED),
     BreakClass.REDELIVERY: (Ledger.READ,),
     BreakClass.SKIPPED: (Ledger.READ, Ledger.ASSIGNED),
     BreakClass.FILTERED: (Ledger.FILTERED,),
@@ -37,7 +39,12 @@ NOT_BY_CONTENT = (
 )
 """Which of several equal payloads an effect is, nobody can tell: neither what else they carry, nor their order."""
 _SHOWING = (Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
-_NOT_OF_QUEUES = (BreakClass.SKIPPED, BreakClass.REORDER_CONSUMER, BreakClass.COMMIT_STALE)
+_NOT_OF_QUEUES = (
+    BreakClass.SKIPPED,
+    BreakClass.REORDER_CONSUMER,
+    BreakClass.COMMIT_STALE,
+    BreakClass.COMMIT_GAP,
+)
 _HISTORY_ONLY = (BreakClass.COMMIT_AHEAD, BreakClass.COMMIT_REGRESSION, BreakClass.COMMIT_STALE)
 
 
@@ -52,6 +59,7 @@ def not_judged(history: History) -> list[dict[str, str]]:
     for name in _HISTORY_ONLY:
         if name not in needs and not history.has_column(Ledger.COMMITTED, "committed_at"):
             needs[name] = "committed.committed_at"
+    needs = _by_ranges(history, needs)
     if not _may_tell_of_loss(history):
         needs[BreakClass.LOST] = "produced.outcome"
     reader = Ledger.READ if history.has(Ledger.READ) else history.output
@@ -70,6 +78,17 @@ def _by_ledgers(history: History) -> dict[str, str]:
         if missing:
             needs[name] = str(missing[0])
     return needs | (dict.fromkeys(_NOT_OF_QUEUES, "consumption: log") if is_queue(history.contract) else {})
+
+
+def _by_ranges(history: History, needs: dict[str, str]) -> dict[str, str]:
+    """Return what is not judged given whether commits are ranges, which need no times, and what else is kept."""
+    if history.has_column(Ledger.COMMITTED, "first_offset"):
+        needs = {name: need for name, need in needs.items() if name != BreakClass.COMMIT_REGRESSION}
+    else:
+        needs = {BreakClass.COMMIT_GAP: "committed.first_offset"} | needs
+    if not history.has(Ledger.MIRRORED):
+        needs = {BreakClass.POSITION_DISAGREEMENT: "mirrored"} | needs
+    return needs
 
 
 def _may_tell_of_loss(history: History) -> bool:

@@ -22,11 +22,18 @@ Rows = dict[Ledger, list[Row]]
 Variation = Callable[[Random, Rows], None]
 
 P, LOG, D, R = Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ
-C, A = Ledger.COMMITTED, Ledger.ASSIGNED
+C, A, M = Ledger.COMMITTED, Ledger.ASSIGNED, Ledger.MIRRORED
 _OUTPUT = (D, R)
 _PLACED = (P, LOG, D, R, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
 _HELD = (P, LOG, D, R)
-_TIMES = {P: "attempted_at", LOG: "record_timestamp", D: "processed_at", R: "processed_at", C: "committed_at"}
+_TIMES = {
+    P: "attempted_at",
+    LOG: "record_timestamp",
+    D: "processed_at",
+    R: "processed_at",
+    C: "committed_at",
+    M: "committed_at",
+}
 _MICROSECOND = timedelta(microseconds=1)
 _PATIENCE = timedelta(minutes=10)
 EDGES = (WINDOW.start, WINDOW.end, GRACE_END)
@@ -123,8 +130,8 @@ def leave_gaps(rng: Random, rows: Rows) -> None:
     place, since = rng.randrange(2), rng.randint(0, 4)
     width = rng.choice((1, 3, 700, 2500))
     is_legal = rng.random() < 0.5
-    names = ("offset", "committed_offset", *_BOUNDS)
-    for ledger in (*_PLACED, C):
+    names = ("offset", "first_offset", "committed_offset", *_BOUNDS)
+    for ledger in (*_PLACED, C, M):
         for row in rows.get(ledger, []):
             if row.get("partition") != place:
                 continue
@@ -143,7 +150,7 @@ def mirror(rng: Random, rows: Rows) -> None:
     for ledger in ledgers:
         for row in rows.get(ledger, []):
             row["topic"] = name
-            for column in ("offset", "committed_offset"):
+            for column in ("offset", "first_offset", "committed_offset"):
                 if row.get(column) is not None:
                     row[column] = max(0, row[column] + shift)
 
@@ -166,7 +173,7 @@ def elect_leaders(rng: Random, rows: Rows) -> None:
 
 def let_others_read(rng: Random, rows: Rows) -> None:
     """Add another group that reads the same, further or less far; some of our rows name no group."""
-    for ledger in (D, R, C):
+    for ledger in (D, R, C, M):
         ours = rows.get(ledger, [])
         theirs = [row | {"consumer_group": "other"} for row in ours if rng.random() < 0.7]
         for row in theirs:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.engine.causes import admissible, own_cause
-from tieout.engine.classes.standing import COMMIT_ROWS
+from tieout.engine.classes.standing import COMMIT_ROWS, ROWS_OF_POSITIONS
 from tieout.engine.classifying import NO_BREAK
 from tieout.engine.joining import joined_by_key, same
 from tieout.engine.keys import PLACE
@@ -20,7 +20,7 @@ from tieout.model import BreakClass
 
 _COLUMNS: Final = (
     "key", "class", "kind", "locus", "topic", "partition", "offset", "positions", "flags", "message_id", "producer_id",
-    "cause", "admissible", "commit_rows", "is_covered", "break_id", "incident_id", "rule",
+    "cause", "admissible", *ROWS_OF_POSITIONS, "is_covered", "break_id", "incident_id", "rule",
 )  # fmt: skip
 _ALIKE: Final = ("class", "locus", "own_cause", "flags", "commit")
 """What the breaks of one run have in common, beside their topic partition."""
@@ -137,7 +137,7 @@ def named_messages(scope: Scope, breaks: DataFrame) -> DataFrame:
     """Return breaks of messages with their ids, in the columns of all breaks; they have a cause."""
     told = breaks.select("key", "run", *_OF_INCIDENT, "offset")
     starts = _with_incident_start(told).select(F.col("key").alias("start_key"), "incident_start")
-    own = {"commit_rows": F.lit(None).cast(COMMIT_ROWS), "is_covered": F.lit(True)}
+    own = dict.fromkeys(ROWS_OF_POSITIONS, F.lit(None).cast(COMMIT_ROWS)) | {"is_covered": F.lit(True)}
     return _named(scope, joined_by_key(breaks, starts, "start_key").withColumns(own))
 
 

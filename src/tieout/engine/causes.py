@@ -48,7 +48,12 @@ def own_cause() -> Column:
         .when(F.col("is_from_aborted") & (is_phantom | is_doubled_by_it), Cause.ABORTED_READ.value)
         .when(_is_zombie(), Cause.ZOMBIE.value)
         .when((F.col("class") == BreakClass.LOST.value) & F.col("went_unread"), Cause.TOPIC_RECREATED.value)
+        .when(_is_lost_in(Locus.SINK) & F.coalesce("is_prepared", F.lit(False)), Cause.NOT_COMMITTED.value)
     )
+
+
+def _is_lost_in(locus: Locus) -> Column:
+    return (F.col("class") == BreakClass.LOST.value) & (F.col("locus") == locus.value)
 
 
 def _is_doubled_in_log() -> Column:
@@ -79,6 +84,7 @@ def admissible() -> Column:
             _listed(Cause.COMMIT_BEFORE_PROCESS, Cause.POISON, *resets),
         )
         .when(is_lost & (locus == Locus.BROKER_TO_CONSUMER.value), _listed(*resets))
+        .when(is_lost & (locus == Locus.SINK.value), _listed(Cause.NOT_COMMITTED))
         .when(is_lost & F.coalesce("is_superseded", F.lit(False)), _listed(Cause.COMPACTION))
         .when(
             name == BreakClass.REDELIVERY.value,
@@ -123,6 +129,7 @@ def with_causes(scope: Scope, breaks: DataFrame, line: DataFrame, found: Matched
     cause = F.coalesce(
         F.col("own_cause"),
         F.when(F.lit(found.commits is not None) & _is_commit_first(scope), Cause.COMMIT_BEFORE_PROCESS.value),
+        F.when(_is_range_lost(), Cause.COMMIT_BEFORE_PROCESS.value),
         F.when(_is_process_first(), Cause.PROCESS_BEFORE_COMMIT.value),
         F.when(is_lost_by_broker & is_after_election(scope), Cause.UNCLEAN_ELECTION.value),
         F.when(is_lost_by_broker & was_before_topic(scope, F.col("acked_at")), Cause.TOPIC_RECREATED.value),
@@ -166,6 +173,20 @@ def _is_commit_first(scope: Scope) -> Column:
         & (F.col("run_before") != F.col("run_after"))
         & is_first
     )
+    return F.coalesce(holds, F.lit(False))
+
+
+def _is_range_lost() -> Column:
+    """Return whether a run of losses is a whole range that was committed, and that began where the one before ended.
+
+    Not where nothing beside the run had an effect: an output that was emptied loses whole ranges, too.
+    """
+    first, end = F.col("cover.first_offset"), F.col("cover.committed_offset")
+    is_whole = (F.col("run_first") >= first) & (F.col("run_last") < end)
+    is_whole &= F.col("run_previous").isNull() | (F.col("run_previous") < first)
+    is_whole &= F.col("run_next").isNull() | (F.col("run_next") >= end)
+    has_neighbour = F.col("run_before").isNotNull() | F.col("run_after").isNotNull()
+    holds = _is_lost_in(Locus.CONSUMER) & F.col("cover.is_next") & is_whole & has_neighbour
     return F.coalesce(holds, F.lit(False))
 
 

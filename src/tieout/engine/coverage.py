@@ -134,6 +134,8 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     missing[BreakClass.LOST] = _missing_for_losses(scope)
     if scope.has(Ledger.COMMITTED, "taken_at"):
         missing[BreakClass.COMMIT_OUT_OF_RANGE] = missing_for(scope, _OUT_OF_RANGE_NEEDS)
+    if missing[BreakClass.COMMIT_GAP] is None:  # ranges are compared by their positions, whatever their times
+        missing[BreakClass.COMMIT_REGRESSION] = None
     if scope.has(Ledger.READ, "partition", "offset"):
         missing[BreakClass.LOG_IDENTITY_CONFLICT] = None
     ordered = ((scope.reader_ledger, ("consumer_id", "generation", "processed_at")),)
@@ -216,12 +218,22 @@ _COMPARING: Final[Mapping[str, BreakClass]] = {
 _OBSERVED_END: Final = (Ledger.LOG, ("end_offset", "observed_at"))
 _OUT_OF_RANGE_NEEDS: Final = ((Ledger.COMMITTED, ("committed_offset", "partition")), _OBSERVED_END)
 """What tells a position outside the log where it is known when the table of positions was taken."""
-_NOT_OF_QUEUES: Final = (BreakClass.SKIPPED, BreakClass.REORDER_CONSUMER, BreakClass.COMMIT_STALE)
+_NOT_OF_QUEUES: Final = (
+    BreakClass.SKIPPED,
+    BreakClass.REORDER_CONSUMER,
+    BreakClass.COMMIT_STALE,
+    BreakClass.COMMIT_GAP,
+)
 """Classes about readers that go in order."""
 _STANDING_NEEDS: Final[dict[BreakClass, tuple[tuple[Ledger, tuple[str, ...]], ...]]] = {
     BreakClass.COMMIT_AHEAD: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_REGRESSION: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
     BreakClass.COMMIT_STALE: ((Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),),
+    BreakClass.COMMIT_GAP: ((Ledger.COMMITTED, ("first_offset", "committed_offset", "partition")),),
+    BreakClass.POSITION_DISAGREEMENT: (
+        (Ledger.COMMITTED, ("committed_offset", "partition")),
+        (Ledger.MIRRORED, ("committed_offset", "partition")),
+    ),
     BreakClass.SKIPPED: SKIPPED_NEEDS,
     BreakClass.COMMIT_OUT_OF_RANGE: (
         (Ledger.COMMITTED, ("committed_offset", "committed_at", "partition")),

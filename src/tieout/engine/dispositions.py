@@ -107,7 +107,8 @@ def position_facts(
     ).select("*", "position.topic", "position.partition", "position.offset")
     is_visible = F.array_contains("visible", F.col("position")) | F.lit(Ledger.LOG not in scope.evidence)
     positions = positions.withColumn("is_visible", is_visible).drop("position", "visible")
-    positions = with_first_cover(positions, commits)
+    has_ranges = commits is not None and scope.has(Ledger.COMMITTED, "first_offset")
+    positions = with_first_cover(positions, commits, has_ranges=has_ranges)
     reached = frontier_of(progress).select(
         *[F.col(name).alias(f"f_{name}") for name in PLACE], "passed", "committed"
     )
@@ -119,10 +120,18 @@ def position_facts(
     positions = _with_deletion(scope, positions)
     cover = F.when(
         F.col("cover").isNotNull() & F.col("is_visible"),
-        F.struct("cover.committed_at", "cover.committed_offset", "topic", "partition", "offset"),
+        F.struct(
+            "cover.committed_at",
+            "cover.committed_offset",
+            "topic",
+            "partition",
+            "offset",
+            "cover.first_offset",
+            "cover.is_next",
+        ),
     )
     facts = positions.groupBy("key").agg(
-        F.bool_and(_is_passed() | F.col("went_unread")).alias("is_passed"),
+        F.bool_and(_is_passed(scope) | F.col("went_unread")).alias("is_passed"),
         F.bool_and(F.when(F.col("is_visible"), F.col("offset") < F.col("passed"))).alias("was_jumped"),
         F.bool_and("went_unread").alias("went_unread"),
         F.bool_or(F.coalesce(F.col("offset") < F.col("committed"), F.lit(False))).alias("is_committed"),
@@ -158,7 +167,10 @@ def _due_at(scope: Scope) -> Column:
     return F.greatest("deadline", F.col("acknowledged_at") + patience, unlocked_at + patience)
 
 
-def _is_passed() -> Column:
+def _is_passed(scope: Scope) -> Column:
+    """Return whether the group went past the position; what a queue acknowledged is a set, and not what lies below."""
+    if scope.contract.is_queue:
+        return F.col("cover").isNotNull()
     return F.coalesce(F.col("offset") <= F.col("passed"), F.lit(False))
 
 
@@ -171,7 +183,7 @@ def _with_deletion(scope: Scope, positions: DataFrame) -> DataFrame:
         return positions.withColumn("went_unread", F.lit(False))
     gone = scope.deleted.select(F.col("topic").alias("deleted_topic"))
     known = positions.join(F.broadcast(gone), F.col("topic") == F.col("deleted_topic"), how="left")
-    went_unread = F.col("deleted_topic").isNotNull() & ~_is_passed()
+    went_unread = F.col("deleted_topic").isNotNull() & ~_is_passed(scope)
     return known.withColumn("went_unread", went_unread).drop("deleted_topic")
 
 

@@ -16,6 +16,9 @@ from tieout.engine.scope import Scope
 
 ATTEMPT, RECORD, EFFECT, READ = "attempt", "record", "effect", "read"
 FILTERED, DEAD_LETTER, STAGED = "filtered", "dead_letter", "staged"
+PREPARED: Final = "prepared"
+_PREPARED: Final = "prepared in checkpoint"
+"""How the reason of a staged row begins whose transaction a checkpoint prepared."""
 
 _EVENT_COLUMNS: Final = (
     "key", "kind", "has_identity", "message_id", "producer_id", "producer_session", "transaction_id", "sequence",
@@ -68,10 +71,18 @@ def consumer_events(rows: DataFrame, kind: str) -> DataFrame:
 
 
 def aside_events(scope: Scope, rows: DataFrame, kind: str) -> DataFrame:
-    """Return rows of `filtered`, `dead_letters` or `staged` as events."""
+    """Return rows of `filtered`, `dead_letters` or `staged` as events; a staged row may be `prepared`.
+
+    That is one whose reason says that a checkpoint prepared its transaction, which is not known to be committed.
+    """
     if fans_out(scope):
         rows = rows.withColumn("effect_round", F.lit(None).cast("bigint"))
-    return _events(rows, kind, at=F.col("at"), state=F.col("effect_state"))
+    state = F.col("effect_state")
+    if kind == STAGED:
+        is_committed = F.lower("transaction_state") == "committed"
+        is_prepared = F.startswith("reason", F.lit(_PREPARED)) & ~F.coalesce(is_committed, F.lit(False))
+        state = F.when(is_prepared, PREPARED).otherwise(state)
+    return _events(rows, kind, at=F.col("at"), state=state)
 
 
 def _events(rows: DataFrame, kind: str, **values: Column) -> DataFrame:

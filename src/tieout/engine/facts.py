@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.asserting import shows_position
-from tieout.engine.events import ATTEMPT, DEAD_LETTER, EFFECT, FILTERED, READ, RECORD, STAGED
+from tieout.engine.events import ATTEMPT, DEAD_LETTER, EFFECT, FILTERED, PREPARED, READ, RECORD, STAGED
 from tieout.engine.keys import NEVER, TRANSACTION
 from tieout.engine.known_contents import LACKING, NULLS, SHOWING, SIDES
 from tieout.engine.meetings import SHOWN_MARKS, marks_of
@@ -76,6 +76,7 @@ def facts_of(scope: Scope, kinds: Collection[str]) -> Groups:
         (FILTERED in kinds, {"is_filtered": F.bool_or(_is(FILTERED) & (F.col("state") == "ok"))}),
         (DEAD_LETTER in kinds, {"is_dead_lettered": F.bool_or(_is(DEAD_LETTER) & (F.col("state") == "ok"))}),
         (STAGED in kinds, {"is_staged": F.bool_or(_is(STAGED))}),
+        (STAGED in kinds, {"is_prepared": F.bool_or(_is(STAGED) & (F.col("state") == PREPARED))}),
         (FILTERED in kinds or DEAD_LETTER in kinds, _set_aside_facts(scope)),
         *_known_contents(scope),
     ]

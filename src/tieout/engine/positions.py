@@ -11,8 +11,10 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.commit_ranges import COVER, ranges_of, with_first_range
 from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
+from tieout.engine.materialising import materialised
 from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
@@ -20,21 +22,23 @@ _OF_THE_GROUP: Final = (Ledger.COMMITTED, Ledger.READ, Ledger.DELIVERED)
 """The ledgers that say how far the group came."""
 
 
-def commits_of(scope: Scope) -> DataFrame | None:
+def commits_of(scope: Scope, ledger: Ledger = Ledger.COMMITTED) -> DataFrame | None:
     """Return the group's commits, one row a distinct commit, or None where no offset table is declared."""
-    if Ledger.COMMITTED not in scope.evidence:
+    if ledger not in scope.evidence:
         return None
     return (
-        scope.rows(Ledger.COMMITTED)
-        .filter(scope.is_ours() & F.col("committed_offset").isNotNull())
+        scope.rows(ledger)
+        .filter(scope.is_ours(ledger) & F.col("committed_offset").isNotNull())
         .select(
             *PLACE,
+            "first_offset",
             "committed_offset",
             "committed_at",
             "taken_at",
             "generation",
             "leader_epoch",
             "consumer_group",
+            "metadata",
         )
         .distinct()
     )
@@ -126,31 +130,44 @@ def frontier_of(progress: DataFrame) -> DataFrame:
 
 
 def rising_commits_of(commits: DataFrame) -> DataFrame:
-    """Return the commits that moved the group's position beyond all earlier ones, with `previous_commit`."""
+    """Return the commits that moved the group's position beyond all earlier ones."""
     by_time = Window.partitionBy(*PLACE).orderBy(F.col("committed_at").asc_nulls_last(), "committed_offset")
     earlier = by_time.rowsBetween(Window.unboundedPreceding, -1)
     highest = F.max("committed_offset").over(earlier)
     return (
         commits.withColumn("previous_commit", highest)
         .filter(F.col("previous_commit").isNull() | (F.col("committed_offset") > F.col("previous_commit")))
-        .select(*PLACE, "committed_offset", "committed_at", "previous_commit")
+        .select(*PLACE, "committed_offset", "committed_at")
     )
 
 
-def with_first_cover(positions: DataFrame, commits: DataFrame | None) -> DataFrame:
-    """Return positions with `cover`: the first commit whose position lies beyond them, null where none does.
+def with_first_cover(positions: DataFrame, commits: DataFrame | None, *, has_ranges: bool) -> DataFrame:
+    """Return positions with `cover`: the first commit that covers them, null where none does.
 
-    `positions` has `topic`, `partition`, `offset` and may repeat. One sort per partition replaces a range join.
+    One that says where it begins covers a range (`commit_ranges.COVER`), any other all below its position. `positions`
+    has `topic`, `partition`, `offset` and may repeat. One sort per partition replaces a range join.
     """
-    cover_type = "struct<committed_offset:bigint,committed_at:timestamp,previous_commit:bigint>"
     if commits is None:
-        return positions.withColumn("cover", F.lit(None).cast(cover_type))
+        return positions.withColumn("cover", F.lit(None).cast(COVER))
+    if not has_ranges:
+        return _with_first_beyond(positions, commits)
+    known = materialised(_with_first_beyond(positions, commits.filter(F.col("first_offset").isNull())))
+    return with_first_range(known, ranges_of(commits))
+
+
+def _with_first_beyond(positions: DataFrame, commits: DataFrame) -> DataFrame:
+    """Return positions with `cover`: the first commit whose position lies beyond them."""
     names = positions.columns
-    cover = F.struct("committed_offset", "committed_at", "previous_commit")
+    cover = F.struct(
+        "committed_offset",
+        "committed_at",
+        F.lit(None).cast("bigint").alias("first_offset"),
+        F.lit(None).cast("boolean").alias("is_next"),
+    )
     marks = rising_commits_of(commits).select(
         *PLACE, (F.col("committed_offset") - 1).alias("offset"), F.lit(0).alias("turn"), cover.alias("mark")
     )
-    points = positions.withColumns({"turn": F.lit(1), "mark": F.lit(None).cast(cover_type)})
+    points = positions.withColumns({"turn": F.lit(1), "mark": F.lit(None).cast(COVER)})
     downwards = Window.partitionBy(*PLACE).orderBy(F.col("offset").desc(), F.col("turn"))
     nearest = F.last("mark", ignorenulls=True).over(downwards.rowsBetween(Window.unboundedPreceding, 0))
     together = points.unionByName(marks, allowMissingColumns=True).withColumn("cover", nearest)

@@ -12,10 +12,11 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.engine.classes.standing import ROWS_OF_POSITIONS
 from tieout.engine.joining import FEW_ROWS, same
 from tieout.engine.keys import POSITION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
-from tieout.model import Ledger
+from tieout.model import POSITION_LEDGERS, Ledger
 
 ROWS_PER_LEDGER: Final = 20
 
@@ -48,8 +49,8 @@ def with_rows_at_positions(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame])
 def _proved(breaks: DataFrame, found: Mapping[Ledger, DataFrame], by: str) -> DataFrame:
     """Return breaks with `evidence`, given the rows of each ledger that prove the break `proof_of`, by the column `by`.
 
-    A break of a commit is proved by the commits in `commit_rows` as well. Breaks and the rows of all ledgers go through
-    one shuffle and one sort, in which a break stands before its rows, and those of each ledger together.
+    A break of a commit is proved by its `ROWS_OF_POSITIONS` as well. Breaks and the rows of all ledgers go through one
+    shuffle and one sort, in which a break stands before its rows, and those of each ledger together.
     """
     stacked = reduce(
         lambda one, other: one.unionByName(other, allowMissingColumns=True),
@@ -71,7 +72,11 @@ def _proved(breaks: DataFrame, found: Mapping[Ledger, DataFrame], by: str) -> Da
     of_ledgers = [
         F.when(F.size(ledger.value) > 0, F.col(ledger.value)).alias(ledger.value) for ledger in found
     ]
-    evidence = F.struct(*of_ledgers, F.col("broken.commit_rows").alias(Ledger.COMMITTED.value))
+    of_positions = [
+        F.col(f"broken.{name}").alias(ledger.value)
+        for name, ledger in zip(ROWS_OF_POSITIONS, POSITION_LEDGERS, strict=True)
+    ]
+    evidence = F.struct(*of_ledgers, *of_positions)
     return listed.select("broken.*", evidence.alias("evidence"))
 
 

@@ -25,7 +25,9 @@ from tieout.engine.breaks import (
     places_of_breaks,
 )
 from tieout.engine.causes import with_causes, with_standing_causes
+from tieout.engine.classes.disagreement import position_disagreements
 from tieout.engine.classes.key_order import orders_keys
+from tieout.engine.classes.ranges import range_breaks
 from tieout.engine.classes.reordered import (
     reorder_across_partitions,
     reorder_consumer,
@@ -197,6 +199,8 @@ def _proved_standing(scope: Scope, messages: DataFrame, found: Matched) -> list[
     """Return the breaks that stand by themselves with ids, cause and the rows at their positions, as above."""
     standing = [
         *standing_breaks(scope, messages, found),
+        *range_breaks(scope, messages, found),
+        *position_disagreements(scope, messages, found),
         *_reorders(scope, messages, found),
         *_stretches(scope, messages, found),
     ]

@@ -278,3 +278,16 @@ def test_a_contract_says_what_spark_needs_to_read_it(
     file.write_text(text)
 
     assert load_contract(file).connectors == connectors
+
+
+def test_a_second_position_may_be_another_groups(tmp_path: Path) -> None:
+    """A sink of Kafka Connect is the group `connect-<name>`, whatever its output calls it."""
+    file = tmp_path / "a.yml"
+    source = "{kind: kafka_consumer_groups, path: groups.txt, group: connect-orders}"
+    ledgers = f"  committed: {{source: {source}}}\n  mirrored: {{source: {source}}}\nalerts:"
+    file.write_text(TEXT.format(pipeline="a").replace("alerts:", ledgers))
+
+    contract = load_contract(file)
+
+    assert contract.group_of(Ledger.MIRRORED) == "connect-orders"
+    assert contract.group_of(Ledger.COMMITTED) == contract.group_of(Ledger.DELIVERED) == "loader"

@@ -165,3 +165,19 @@ def test_a_key_is_looked_for_as_it_is_and_hashed() -> None:
 
     assert digests[0] == "k"
     assert [len(digest) for digest in digests[1:]] == [64, 40, 32]
+
+
+def test_positions_are_told_under_their_own_names(contract: Contract, window: Window) -> None:
+    """A range says where it begins, a row what its engine wrote beside it; a second position is a stage of its own."""
+    batch = {**COMMIT, "first_offset": 10, "metadata": '{"batch": 7}'}
+    group = {**COMMIT, "consumer_group": "connect-orders"}
+    seen = {Ledger.PRODUCED: SENT, Ledger.COMMITTED: batch, Ledger.MIRRORED: group}
+
+    document = _document(contract, window, seen={ledger: Seen((row,), 1) for ledger, row in seen.items()})
+
+    jsonschema.Draft202012Validator(trace_schema()).validate(document)
+    lines = render_trace(document).splitlines()
+    assert (
+        '  committed     2026-11-20T10:00:05Z      orders-0 from 10 up to 20, metadata: {"batch": 7}' in lines
+    )
+    assert "  mirrored      2026-11-20T10:00:05Z      orders-0 up to 20" in lines

@@ -17,8 +17,9 @@ def _holds(_scope: Scope) -> Column:
 def _locus(scope: Scope) -> Column:
     """Return where the message went missing, first rule that holds (taxonomy section 4).
 
-    Without its record in the log only the two sides of the acknowledgement are told apart, and the consumer's staging
-    (docs/reference/interpretations.md, 39). A part of a fan-out that arrived shows that the rest was there to be read.
+    What the consumer's staging has it was handed, whatever was committed since. Without its record in the log, and
+    unless it is staged, only the two sides of the acknowledgement are told apart (docs/reference/interpretations.md, 39
+    and 140). A part of a fan-out that arrived shows that the rest was there to be read.
     What compaction took, as it was configured to, the broker did not lose: a group that had committed it before did.
     """
     in_sink = F.coalesce("is_staged", F.lit(False)) if Ledger.STAGED in scope.evidence else F.lit(False)
@@ -30,10 +31,10 @@ def _locus(scope: Scope) -> Column:
     return (
         F.when(F.col("effect_rows") > 0, Locus.CONSUMER_OR_SINK.value)
         .when(is_broken | F.coalesce("went_unread", F.lit(False)), Locus.BROKER.value)
+        .when(in_sink, Locus.SINK.value)
         .when(was_committed, Locus.CONSUMER.value)
         .when(is_in_log & F.coalesce("is_committed", F.lit(False)), Locus.CONSUMER.value)
         .when(is_in_log & was_jumped, Locus.BROKER_TO_CONSUMER.value)
-        .when(in_sink, Locus.SINK.value)
         .when(is_in_log, Locus.UNKNOWN.value)
         .otherwise(Locus.AFTER_ACKNOWLEDGEMENT.value)
     )

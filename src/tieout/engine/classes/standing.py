@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from tieout.contracts.contract import Annotation
 from tieout.engine.asserting import accepted_sends, placed_reads, standing_records
 from tieout.engine.dispositions import is_accounted_after
 from tieout.engine.joining import same
@@ -25,7 +26,8 @@ STANDING_COLUMNS: Final[tuple[str, ...]] = (
     "class", "kind", "subject", "message_id", "locus", "topic", "partition", "offset", "positions", "flags",
 )  # fmt: skip
 COMMIT_ROWS: Final = (
-    "array<struct<topic:string,partition:int,committed_offset:bigint,committed_at:timestamp>>"
+    "array<struct<topic:string,partition:int,first_offset:bigint,committed_offset:bigint,committed_at:timestamp,"
+    "metadata:string>>"
 )
 CLUES: Final = {
     "sent_at": "timestamp",
@@ -39,6 +41,8 @@ CLUES: Final = {
     "is_beyond_end": "boolean",
 }
 """What the rows behind a standing break say about its cause; null where its class has none of it."""
+ROWS_OF_POSITIONS: Final = ("commit_rows", "mirrored_rows")
+"""The rows of `committed` and `mirrored` that prove a break of a commit."""
 POSITIONS_KEPT: Final = 20
 """How many positions a break of many lists; the rest is behind its count."""
 
@@ -60,9 +64,10 @@ def standing(
         F.col("offset").cast("bigint").alias("offset"),
         "positions",
         flags.cast("array<string>").alias("flags"),
-        (F.col("commit_rows") if "commit_rows" in rows.columns else F.lit(None))
-        .cast(COMMIT_ROWS)
-        .alias("commit_rows"),
+        *[
+            (F.col(name) if name in rows.columns else F.lit(None)).cast(COMMIT_ROWS).alias(name)
+            for name in ROWS_OF_POSITIONS
+        ],
         _clues(rows).alias("clues"),
         (F.col("is_shown") if "is_shown" in rows.columns else F.lit(True)).alias("is_covered"),
     )
@@ -73,14 +78,21 @@ def _clues(rows: DataFrame) -> Column:
     return F.struct(*[value.cast(CLUES[name]).alias(name) for name, value in given.items()])
 
 
-def _commit_row(offset: str, at: str) -> Column:
-    """Return one commit as it stands in a break's evidence."""
+def commit_row(offset: str, at: str, first: str | None = None, metadata: str | None = None) -> Column:
+    """Return one commit as it stands in a break's evidence, from the columns of these names."""
+    none = F.lit(None)
     return F.struct(
-        "topic", "partition", F.col(offset).alias("committed_offset"), F.col(at).alias("committed_at")
+        "topic",
+        "partition",
+        (none if first is None else F.col(first)).cast("bigint").alias("first_offset"),
+        F.col(offset).alias("committed_offset"),
+        F.col(at).alias("committed_at"),
+        (none if metadata is None else F.col(metadata)).cast("string").alias("metadata"),
     )
 
 
-def _at_place(*extra: str) -> Column:
+def at_place(*extra: str) -> Column:
+    """Return the subject of a break of a partition: its name, and what tells it from others there."""
     return F.to_json(F.struct(*PLACE, *extra))
 
 
@@ -94,7 +106,9 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
     ahead = covered.filter(is_accounted_after(scope, F.col("cover.committed_at")))
     position, committed_at = F.struct("cover.topic", "cover.partition", "cover.offset"), F.col("committed_at")
     by_commit = (
-        ahead.groupBy("cover.topic", "cover.partition", "cover.committed_at", "cover.committed_offset")
+        ahead.groupBy(
+            *[f"cover.{name}" for name in (*PLACE, "committed_at", "committed_offset", "first_offset")]
+        )
         .agg(
             F.min("cover.offset").alias("offset"),
             F.min_by("message_id", "cover.offset").alias("message_id"),
@@ -102,10 +116,10 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
         )
         .filter(scope.holds(committed_at, F.col("offset")))
         .withColumn("positions", F.slice("all_positions", 1, POSITIONS_KEPT))
-        .withColumn("commit_rows", F.array(_commit_row("committed_offset", "committed_at")))
+        .withColumn("commit_rows", F.array(commit_row("committed_offset", "committed_at", "first_offset")))
         .withColumn("is_shown", scope.covered_between(Ledger.COMMITTED, committed_at, committed_at))
     )
-    subject = _at_place("committed_at", "committed_offset")
+    subject = at_place("committed_at", "committed_offset", "first_offset")
     return standing(
         by_commit,
         BreakClass.COMMIT_AHEAD,
@@ -119,10 +133,11 @@ def commit_ahead(scope: Scope, messages: DataFrame) -> DataFrame:
 def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
     """Return one break a commit below its predecessor, flagged `annotated` where an operator's reset lies between them.
 
-    Commits of one instant have no order among themselves: a regression must be one in every order they can have.
+    Commits of one instant have no order among themselves: a regression must be one in every order they can have. Those
+    that say where they begin are held against each other by that: see `ranges.intersections`.
     """
     instants = (
-        commits.filter(F.col("committed_at").isNotNull())
+        commits.filter(F.col("committed_at").isNotNull() & F.col("first_offset").isNull())
         .groupBy(*PLACE, "committed_at")
         .agg(
             F.min("committed_offset").alias("low"),
@@ -138,19 +153,13 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
         }
     ).filter((F.col("low") < F.col("before")) & scope.holds(F.col("committed_at"), F.col("low")))
     position = F.struct("topic", "partition", F.col("low").alias("offset"))
-    pair = F.array(_commit_row("before", "before_at"), _commit_row("low", "committed_at"))
+    pair = F.array(commit_row("before", "before_at"), commit_row("low", "committed_at"))
     is_shown = scope.covered_between(Ledger.COMMITTED, F.col("before_at"), F.col("committed_at"))
     rows = pairs.withColumns(
         {"offset": F.col("low"), "positions": F.array(position), "commit_rows": pair, "is_shown": is_shown}
     )
-    is_annotated = F.lit(False)
-    for note in scope.contract.annotations:
-        if note.kind == "offset_reset" and note.group in (None, scope.contract.group):
-            noted_at, skew = F.lit(note.at), F.lit(scope.contract.clock_skew)
-            is_between = (F.col("before_at") <= noted_at + skew) & (F.col("committed_at") >= noted_at - skew)
-            is_annotated = is_annotated | is_between
-    flags = F.array_compact(F.array(F.when(is_annotated, "annotated")))
-    subject = _at_place("committed_at", "low")
+    flags = F.array_compact(F.array(F.when(is_annotated(scope), "annotated")))
+    subject = at_place("committed_at", "low")
     return standing(
         rows,
         BreakClass.COMMIT_REGRESSION,
@@ -159,6 +168,23 @@ def commit_regression(scope: Scope, commits: DataFrame) -> DataFrame:
         subject=subject,
         flags=flags,
     )
+
+
+def resets_of(scope: Scope) -> list[Annotation]:
+    """Return the annotations of an operator's resets of the group."""
+    groups = (None, scope.contract.group)
+    return [
+        note for note in scope.contract.annotations if note.kind == "offset_reset" and note.group in groups
+    ]
+
+
+def is_annotated(scope: Scope) -> Column:
+    """Return whether an operator's reset of the group lies between `before_at` and `committed_at`, as clocks agree."""
+    skew, holds = F.lit(scope.contract.clock_skew), F.lit(False)
+    for note in resets_of(scope):
+        noted_at = F.lit(note.at)
+        holds |= (F.col("before_at") <= noted_at + skew) & (F.col("committed_at") >= noted_at - skew)
+    return F.coalesce(holds, F.lit(False))
 
 
 def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> DataFrame:
@@ -188,11 +214,11 @@ def commit_out_of_range(scope: Scope, commits: DataFrame, bounds: DataFrame) -> 
         .withColumn("committed_at", committed_at)
         .withColumn("leader_epoch", F.col("latest.leader_epoch"))
         .withColumn("is_beyond_end", committed > F.col("log_end"))
-        .withColumn("commit_rows", F.array(_commit_row("offset", "committed_at")))
+        .withColumn("commit_rows", F.array(commit_row("offset", "committed_at")))
     )
     locus = F.lit(Locus.OFFSET_STORE.value)
     return standing(
-        rows, BreakClass.COMMIT_OUT_OF_RANGE, "commit", locus, subject=_at_place("offset"), flags=F.array()
+        rows, BreakClass.COMMIT_OUT_OF_RANGE, "commit", locus, subject=at_place("offset"), flags=F.array()
     )
 
 
@@ -212,7 +238,7 @@ def log_truncation(scope: Scope, absent: DataFrame) -> DataFrame:
             "is_shown": is_sent_covered,
         }
     )
-    locus, subject = F.lit(Locus.BROKER.value), _at_place("offset", "message_id")
+    locus, subject = F.lit(Locus.BROKER.value), at_place("offset", "message_id")
     return standing(rows, BreakClass.LOG_TRUNCATION, "position", locus, subject=subject, flags=F.array())
 
 
@@ -247,7 +273,7 @@ def log_identity_conflict(scope: Scope, messages: DataFrame, found: Matched) -> 
         BreakClass.LOG_IDENTITY_CONFLICT,
         "position",
         F.lit(Locus.BROKER.value),
-        subject=_at_place("offset"),
+        subject=at_place("offset"),
         flags=F.array(),
     )
 

@@ -37,7 +37,7 @@ def skipped(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     """
     reads = found.keyed[Ledger.READ] if found.reads is None else found.reads
     pairs = _jumps(reads)
-    aside = _set_aside(scope, messages, found).select(*_prefixed("a_", POSITION))
+    aside = set_aside_positions(scope, messages, found).select(*_prefixed("a_", POSITION))
     known = _existing(messages, found, reads).join(aside, same(POSITION, "a_"), how="left_anti")
     readers = pairs.select("consumer_id", *_prefixed("r_", PLACE)).distinct()
     by_reader = ("consumer_id", *POSITION)
@@ -102,7 +102,7 @@ def _existing(messages: DataFrame, found: Matched, reads: DataFrame) -> DataFram
     return sent.unionByName(placed_reads(reads).select(*POSITION)).distinct()
 
 
-def _set_aside(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
+def set_aside_positions(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     """Return the positions of what was set aside."""
     held = F.explode(F.array_union("asserted", "visible")).alias("at")
     of_messages = messages.filter(F.col("set_aside_rows") > 0).select(held).select("at.*")
@@ -126,6 +126,11 @@ def _is_reset() -> Column:
     return (F.col("changed_id") == F.col("consumer_id")) & (F.col("changed_at").isNull() | is_between)
 
 
+def _end_of_range() -> Column:
+    """Return where a commit ends that says where it begins: one that lies below it takes nothing back."""
+    return F.when(F.col("first_offset").isNotNull(), F.col("committed_offset"))
+
+
 def commit_stale(scope: Scope, commits: DataFrame, progress: DataFrame) -> DataFrame:
     """Return one break a stretch in which output went on for longer than it may while no commit followed.
 
@@ -136,7 +141,8 @@ def commit_stale(scope: Scope, commits: DataFrame, progress: DataFrame) -> DataF
     instants = (
         commits.filter(F.col("committed_at").isNotNull())
         .groupBy(*PLACE, "committed_at")
-        .agg(F.max("committed_offset").alias("stood"))
+        .agg(F.max("committed_offset").alias("latest"), F.max(_end_of_range()).alias("furthest"))
+        .withColumn("stood", F.greatest("latest", F.max("furthest").over(by_time)))
         .withColumn("following", F.coalesce(F.lead("committed_at").over(by_time), F.lit(until)))
     )
     marks = instants.select(
