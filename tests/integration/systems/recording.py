@@ -57,6 +57,7 @@ RECORDINGS: Final = {
     "spark_direct_streams": Recording(
         "dstreams-offsets-first", {"contract.yml": 0}, tables=("plain", "ranges")
     ),
+    "kafka_connect": Recording("connect-ranges-group", {"contract.yml": 0}, folders=("files",)),
 }
 
 

@@ -28,7 +28,7 @@ IN_EVERY_RUN: Final = {
 a Spark job, and costs seconds."""
 OTHERS: Final = (
     *("spark-checkpoint", "spark-overrun", "spark-files", "dstreams-offsets-first"),
-    "connect-file-sink",
+    *("connect-file-sink", "connect-ranges-names", "connect-ranges-group"),
     *("connect-dead-letters", "connect-no-dead-letters"),
     *(
         "connect-source-standalone",
