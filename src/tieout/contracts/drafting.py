@@ -229,8 +229,9 @@ def _source_of_system(found: LedgerSample) -> str:
     place = {"connection": name, "topic": topic} if found.form == "kafka" else {"path": found.path}
     form = {"format": found.form} if found.form in _ROW_FORMATS else {}
     options = {} if found.separator == "," else {"options": {"sep": found.separator}}
-    told = {"kind": found.kind, **place, **form, **dict(found.options), **options}
-    texts = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in told.items())
+    named = {**place, **dict(found.options), **options}
+    texts = [f"kind: {found.kind}", *(f"{name}: {value}" for name, value in form.items())]
+    texts += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in named.items()]
     return f"{{{', '.join(texts)}}}"
 
 

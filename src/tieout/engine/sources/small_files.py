@@ -86,12 +86,12 @@ def leads_into(path: Path, root: Path) -> bool:
 
 
 def visible_names(folder: Path) -> Iterator[str]:
-    """Yield the names in the folder but the hidden ones: checksums, and files that are being written.
+    """Yield the names in the folder but the hidden ones: checksums, files that are being written, folders of a service.
 
     Raises:
         OSError: where it cannot be listed.
     """
-    yield from sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    yield from sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
 
 
 def _checksum_fault(path: Path, content: bytes) -> str | None:
