@@ -157,7 +157,7 @@ def test_a_damaged_checkpoint_does_not_cover_and_names_the_file(
 
 
 def test_files_that_were_being_written_are_no_batches(spark: SparkSession, checkpoint: Path) -> None:
-    """A hidden file is one that a killed query left, and a hosted Spark has a folder for them; they count for nothing."""
+    """A hidden file is one that a killed query left, and a hosted Spark has a folder; they count for nothing."""
     (checkpoint / "offsets" / ".3.7b1c.tmp").write_bytes(b"v1\n{")
     (checkpoint / "offsets" / "__tmp_path_dir").mkdir()
 
