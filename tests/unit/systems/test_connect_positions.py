@@ -61,6 +61,13 @@ def test_what_java_wrote_is_read(serialised: bytes, tmp_path: Path) -> None:
     assert byte_map(_serialised(tmp_path, "")) == []
 
 
+def test_a_key_stands_for_itself_and_once(serialised: bytes, tmp_path: Path) -> None:
+    """Two positions of one place would contradict each other."""
+    for keys in (("a", "a"), ("-", "a")):
+        with pytest.raises(FormatError, match="expected each key once"):
+            byte_map(_serialised(tmp_path, "", keys[0], "x", keys[1], "y"))
+
+
 @pytest.mark.parametrize("form", ["tree", "text"])
 def test_another_object_is_refused(tmp_path: Path, form: str) -> None:
     """A map of another class, and one whose keys are texts."""
@@ -107,7 +114,6 @@ def test_a_position_is_the_connector_s_own(value: bytes | None, offset: int | No
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        (None, b"{}"),
         (b"", b"{}"),
         (b'{"filename":"/in"}', b"{}"),
         (b'["src"]', b"{}"),
@@ -122,7 +128,7 @@ def test_a_position_is_the_connector_s_own(value: bytes | None, offset: int | No
         (b"\xff", b"{}"),
     ],
 )
-def test_a_position_of_another_form_is_refused(key: bytes | None, value: bytes) -> None:
+def test_a_position_of_another_form_is_refused(key: bytes, value: bytes) -> None:
     """A key that is none, a field that is not there, a number that is no position."""
     with pytest.raises(FormatError):
         source_position(key, value, "src", ("filename", "position"))

@@ -17,12 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from tieout.engine.limits import is_time
 from tieout.engine.sources.inputs import Input, is_remote, name_of
 from tieout.engine.sources.source import Request
 from tieout.errors import SourceError
 from tieout.regular_files import OF_CONTENT, opened_file
-from tieout.settings import UNPACKED_RECORD_MB, unpacking
 
+MOST_BYTES: Final = 16 << 20
+"""How large a file of a system's own state may be: none of them grows with the records, but with partitions."""
 _CRC_MAGIC: Final = b"crc\0"
 _CRC_HEADER: Final = 8
 _CRC_BYTES: Final = 4
@@ -59,12 +61,11 @@ def local_folder(request: Request, path: str) -> Path:
     return request.base_dir.absolute() / path
 
 
-def small_file(path: Path, base_dir: Path, root: Path) -> SmallFile:
-    """Return the file with its content; one that leads out of `root`, is none, or too large has a fault."""
+def small_file(path: Path, base_dir: Path, root: Path, most: int = MOST_BYTES) -> SmallFile:
+    """Return the file with its content; one that leads out of `root`, is none, or is larger than `most` has a fault."""
     name = name_of(path, base_dir)
     if not leads_into(path, root):
         return SmallFile(Input(str(path), name, "unread", _LINK.format(name_of(root, base_dir))))
-    most = unpacking().record
     try:
         with opened_file(path) as file:
             found = os.fstat(file.fileno())
@@ -72,12 +73,17 @@ def small_file(path: Path, base_dir: Path, root: Path) -> SmallFile:
     except OSError as error:
         return SmallFile(Input(str(path), name, "unread", f"cannot be read: {error.strerror}"))
     digest = f"{OF_CONTENT}{hashlib.sha256(content).hexdigest()}"
-    modified_at = datetime.fromtimestamp(found.st_mtime_ns // 1_000_000 / 1000, UTC)
     if len(content) > most:
-        fault = f"expected at most {most >> 20} MB, found more; {UNPACKED_RECORD_MB} allows more"
+        fault = f"expected at most {most >> 10} kB, found more"
         return SmallFile(Input(str(path), name, "unread", fault, found.st_size))
     file_input = Input(str(path), name, digest, _checksum_fault(path, content), len(content))
-    return SmallFile(file_input, content, modified_at)
+    return SmallFile(file_input, content, time_of(found.st_mtime_ns))
+
+
+def time_of(nanoseconds: int) -> datetime | None:
+    """Return the time that a file system says, to the millisecond; None beyond the calendar."""
+    millis = nanoseconds // 1_000_000
+    return datetime.fromtimestamp(millis / 1000, UTC) if is_time(millis) else None
 
 
 def leads_into(path: Path, root: Path) -> bool:

@@ -18,7 +18,7 @@ from tieout.engine.evidence import COARSEST_CLOCK
 from tieout.engine.limits import number_in
 from tieout.engine.sources.inputs import name_of
 from tieout.engine.sources.positions import position_rows, require_position_ledger, shortened
-from tieout.engine.sources.small_files import SmallFile, local_folder, small_file, visible_names
+from tieout.engine.sources.small_files import MOST_BYTES, SmallFile, local_folder, small_file, visible_names
 from tieout.engine.sources.source import Reading, Request
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.spark_checkpoint import (
@@ -30,6 +30,8 @@ from tieout.engine.systems.spark_checkpoint import (
     require_commit,
 )
 
+_MOST_BYTES: Final = 256 << 20
+"""How much the files of one of a checkpoint's folders may be together."""
 _NOT_A_BATCH: Final = "expected a batch's number as its name, found another; take it out of the folder"
 _COPIED: Final = (
     "commits/{}: written before its batch began, or after the next one did, so its time is that of a copy: no commit "
@@ -71,7 +73,7 @@ def read(spec: SparkCheckpointSource, request: Request) -> Reading:
 
 def _folder(path: Path, base_dir: Path, root: Path) -> _Folder:
     files: dict[int, SmallFile] = {}
-    faults = []
+    faults, left = [], _MOST_BYTES
     try:
         names = list(visible_names(path))
     except FileNotFoundError:
@@ -83,7 +85,8 @@ def _folder(path: Path, base_dir: Path, root: Path) -> _Folder:
         if number is None or name != str(number) or number < 0:
             faults.append(f"{name_of(path / name, base_dir)}: {_NOT_A_BATCH}")
         else:
-            files[number] = small_file(path / name, base_dir, root)
+            files[number] = small_file(path / name, base_dir, root, min(left, MOST_BYTES))
+            left -= len(files[number].content)
     return _Folder(dict(sorted(files.items())), tuple(faults))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +22,7 @@ from tieout.engine.sources.file_facts import with_facts
 from tieout.engine.sources.files import reading_of
 from tieout.engine.sources.inputs import Input, Inputs, files_in, inputs_in, name_of
 from tieout.engine.sources.positions import shortened
-from tieout.engine.sources.small_files import SmallFile, local_folder, small_file, visible_names
+from tieout.engine.sources.small_files import SmallFile, local_folder, small_file, time_of, visible_names
 from tieout.engine.sources.source import FAULT, Reading, Request
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.spark_manifest import (
@@ -30,12 +30,14 @@ from tieout.engine.systems.spark_manifest import (
     SinkFile,
     log_name,
     logged_files,
+    needed_logs,
     origin_of,
     output_of,
 )
 from tieout.engine.table_folders import SINK_MANIFEST
 from tieout.errors import SourceError
 from tieout.model import Ledger
+from tieout.settings import unpacking
 
 LEDGERS: Final = (Ledger.DELIVERED, Ledger.STAGED)
 MODIFIED: Final = "file_modified_at TIMESTAMP"
@@ -98,34 +100,27 @@ def with_times(rows: DataFrame, files: Iterable[Input], *, has_own_times: bool) 
 
 def modified_at(file: Input) -> datetime | None:
     """Return when the file was written last, to the millisecond; None of one that could not be looked at."""
-    return (
-        None
-        if file.state is None
-        else datetime.fromtimestamp(file.state.modified_ns // 1_000_000 / 1000, UTC)
-    )
+    return None if file.state is None else time_of(file.state.modified_ns)
 
 
 def _manifest(folder: Path, request: Request) -> _Manifest:
     """Return the manifest of the folder, read now."""
     path = folder / SINK_MANIFEST
     try:
-        names = {name: log_name(name) for name in visible_names(path)}
+        names = list(visible_names(path))
     except OSError as error:
-        return _Manifest(
-            (), {}, (f"{name_of(path, request.base_dir)}: cannot be read: {error.strerror}",), ()
-        )
-    files = {name: small_file(path / name, request.base_dir, folder) for name, log in names.items() if log}
-    faults = [
-        f"{name_of(path / name, request.base_dir)}: {_NOT_A_LOG}" for name, log in names.items() if not log
-    ]
+        told = f"{name_of(path, request.base_dir)}: cannot be read: {error.strerror}"
+        return _Manifest((), {}, (told,), ())
+    known = {log: name for name in names if (log := log_name(name)) is not None}
+    others = sorted({*names} - {*known.values()})
+    faults = [f"{name_of(path / name, request.base_dir)}: {_NOT_A_LOG}" for name in others]
+    files: list[SmallFile] = []
     logs: dict[LogName, tuple[SinkFile, ...]] = {}
-    for name, file in files.items():
-        log = names[name]
-        if file.input.fault is not None or log is None:
-            faults.append(f"{file.input.name}: {file.input.fault}")
-            continue
+    for log in needed_logs(known):
+        file = small_file(path / known[log], request.base_dir, folder, unpacking().record)
+        files.append(replace(file, content=b""))
         try:
-            logs[log] = logged_files(file.content)
+            logs[log] = _lines(file)
         except FormatError as error:
             faults.append(f"{file.input.name}: {error}")
     named, missing = output_of(logs)
@@ -133,13 +128,19 @@ def _manifest(folder: Path, request: Request) -> _Manifest:
     real = os.path.realpath(folder)
     origin = origin_of(named, real, lambda below: Path(real, below).is_file())
     output = {}
-    for known, entry in named.items():
-        if known.startswith(f"{origin}/"):
-            output[known[len(origin) + 1 :]] = entry
+    for full, entry in named.items():
+        if full.startswith(f"{origin}/"):
+            output[full[len(origin) + 1 :]] = entry
         else:
-            faults.append(f"{known}: named by {SINK_MANIFEST}, and not in {origin} as others are")
+            faults.append(f"{full}: named by {SINK_MANIFEST}, and not in {origin} as others are")
     notes = () if origin == real else (f"{SINK_MANIFEST} names files in {origin}; they are read from here",)
-    return _Manifest(tuple(files.values()), output, tuple(faults), notes)
+    return _Manifest(tuple(files), output, tuple(faults), notes)
+
+
+def _lines(file: SmallFile) -> tuple[SinkFile, ...]:
+    if file.input.fault is not None:
+        raise FormatError(file.input.fault)
+    return logged_files(file.content)
 
 
 def _output(spec: SparkFilesSource, request: Request, folder: Path, manifest: _Manifest) -> Inputs:

@@ -26,7 +26,7 @@ class SourcePosition:
 
 
 def source_position(
-    key: bytes | None, value: bytes | None, connector: str, fields: tuple[str, str]
+    key: bytes, value: bytes | None, connector: str, fields: tuple[str, str]
 ) -> SourcePosition | None:
     """Return the position, None where it is another connector's.
 
@@ -42,7 +42,7 @@ def source_position(
     Raises:
         FormatError: where key or value are of another form, or lack the field.
     """
-    named = exact_json(_text(key or b"", "key"))
+    named = exact_json(_text(key, "key"))
     if not isinstance(named, list) or len(named) != 2 or not isinstance(named[0], str):
         raise FormatError("expected a key [connector, source partition], found another")
     if named[0] != connector:

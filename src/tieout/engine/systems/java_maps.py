@@ -28,7 +28,7 @@ _WRITABLE_SERIALIZABLE: Final = 0x03
 _SERIALIZABLE: Final = 0x02
 
 
-def byte_map(content: bytes) -> list[tuple[bytes | None, bytes | None]]:
+def byte_map(content: bytes) -> list[tuple[bytes, bytes | None]]:
     """Return the entries of a serialised map from bytes to bytes, in the order in which they lie in the file.
 
     Raises:
@@ -44,10 +44,14 @@ def byte_map(content: bytes) -> list[tuple[bytes | None, bytes | None]]:
     stream.expect(8)
     stream.number(4)  # how many buckets
     count = stream.number(4)
-    # An entry has two bytes at least, so a count beyond the file's size ends with it.
-    entries = []
+    # An entry has eleven bytes at least, so a count beyond the file's size ends with it.
+    entries: list[tuple[bytes, bytes | None]] = []
+    keys: set[bytes] = set()
     for _ in range(count):
         key = stream.byte_array()
+        if key is None or key in keys:
+            raise FormatError(f"expected each key once, found {'none' if key is None else 'one twice'}")
+        keys.add(key)
         entries.append((key, stream.byte_array()))
     stream.expect(_END)
     if not stream.is_at_end:

@@ -84,20 +84,25 @@ def _sink_file(fields: Mapping[str, object]) -> SinkFile:
     return SinkFile("/" + "/".join(parts), size, action == _ADD)
 
 
+def needed_logs(names: Iterable[LogName]) -> list[LogName]:
+    """Return the logs that tell the output, in order: the last compact one, and every one behind it.
+
+    Without a compact one they are all.
+    """
+    known = list(names)
+    start = max((name.batch for name in known if name.is_compact), default=-1)
+    return sorted(
+        (name for name in known if name.batch > start or (name.is_compact and name.batch == start)),
+        key=lambda name: name.batch,
+    )
+
+
 def output_of(logs: Mapping[LogName, tuple[SinkFile, ...]]) -> tuple[dict[str, SinkFile], tuple[str, ...]]:
     """Return the files that are the output, by path, and the log files that are missing.
 
     The last compact log counts, and every one behind it; without a compact one, every one from 0 on.
     """
-    start = max((name.batch for name in logs if name.is_compact), default=None)
-    chosen = sorted(
-        (
-            name
-            for name in logs
-            if start is None or name.batch > start or (name.is_compact and name.batch == start)
-        ),
-        key=lambda name: name.batch,
-    )
+    chosen = needed_logs(logs)
     found: dict[str, SinkFile] = {}
     for name in chosen:
         for file in logs[name]:
@@ -105,7 +110,8 @@ def output_of(logs: Mapping[LogName, tuple[SinkFile, ...]]) -> tuple[dict[str, S
                 found[file.path] = file
             else:
                 found.pop(file.path, None)
-    return found, tuple(_missing([name.batch for name in chosen], start or 0))
+    begins_at = chosen[0].batch if chosen and chosen[0].is_compact else 0
+    return found, tuple(_missing([name.batch for name in chosen], begins_at))
 
 
 def _missing(batches: list[int], expected: int) -> Iterator[str]:
