@@ -71,31 +71,42 @@ def checkpoint_deleted(stage: Stage) -> list[Case]:
 
 
 def overrun(stage: Stage) -> list[Case]:
-    """Retention deletes what a stopped query has not read, and failOnDataLoss=false has it go on behind that."""
+    """Retention deletes what a stopped query has not read; failOnDataLoss=false has it go on behind that.
+
+    Another query had read it before.
+    """
     source = stage.topic("in")
-    first = {**_settings(stage, source), "life": "query-1", "fail.on.data.loss": "false"}
-    read = source.send(_PER_BATCH)
-    stage.start("Batches", first, "query").wait()
+    paused, quick = (_settings(stage, source, name) for name in ("paused", "quick"))
+    source.send(_PER_BATCH)
+    stage.start("Batches", {**paused, "life": "paused-1"}, "paused").wait()
     unread = source.send(2 * _PER_BATCH, session="sender-2")
+    stage.start("Batches", {**quick, "life": "quick-1"}, "quick").wait()
     stage.cluster.configure(source.name, retention_ms="1")
-    gone = len(read) + len(unread)
+    gone = _PER_BATCH + len(unread)
     wait_until(lambda: stage.cluster.start_offset(source.name) == gone, "retention")
     stage.cluster.configure(source.name, retention_ms="-1")
     source.send(_PER_BATCH, session="sender-3")
     source.end()
-    stage.start("Batches", {**first, "life": "query-2"}, "query").wait()
+    for name, settings in (("paused", paused), ("quick", quick)):
+        last = {**settings, "life": f"{name}-2", "fail.on.data.loss": "false"}
+        stage.start("Batches", last, name).wait()
     lost = breaks_of(unread, "LOST", "after the acknowledgement", flags=["EXPIRED"])
-    expected = Expected("BROKEN", {"DELIVERED": _MESSAGES - len(lost), "LOST": len(lost)}, lost)
+    classes = {"DELIVERED": _MESSAGES - len(lost), "LOST": len(lost)}
+    fault = "retention overruns a query, failOnDataLoss=false"
+    broken, kept = Expected("BROKEN", classes, lost), Expected("KEPT", {"DELIVERED": _MESSAGES})
+    paused_rows, quick_rows = (rows_of(stage, "plain", name) for name in ("paused", "quick"))
     return [
         _case(
             stage,
-            "retention overruns a stopped query",
-            "failOnDataLoss=false",
+            fault,
+            "stopped for longer than retention",
             source,
-            rows_of(stage, "plain"),
-            expected,
-            guarantee="at_least_once",
-        )
+            paused_rows,
+            broken,
+            "at_least_once",
+            query="paused",
+        ),
+        _case(stage, fault, "read before retention", source, quick_rows, kept, query="quick"),
     ]
 
 
@@ -138,13 +149,13 @@ PLAYS: Final = {
 }
 
 
-def _settings(stage: Stage, source: Scene) -> dict[str, Any]:
+def _settings(stage: Stage, source: Scene, query: str = "") -> dict[str, Any]:
     return {
-        **table_settings(stage),
+        **table_settings(stage, query),
         "brokers": stage.cluster.bootstrap,
         "topic": source.name,
         "per.batch": _PER_BATCH,
-        "checkpoint": stage.folder / "checkpoint",
+        "checkpoint": stage.folder / query / "checkpoint",
     }
 
 
@@ -168,9 +179,11 @@ def _case(
     delivered: Mapping[str, Any],
     expected: Expected,
     guarantee: str = "exactly_once",
+    query: str = "",
     **ledgers: Any,
 ) -> Case:
-    checkpoint = {"kind": "spark_checkpoint", "path": str(stage.folder / "checkpoint"), "taken_at": "now"}
+    path = str(stage.folder / query / "checkpoint")
+    checkpoint = {"kind": "spark_checkpoint", "path": path, "taken_at": "now"}
     known = {"delivered": delivered, "committed": {"source": checkpoint}, **ledgers}
     return stage.case(fault, how, source, known, expected, group="query", guarantee=guarantee)
 
