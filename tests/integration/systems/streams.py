@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import HASHED, UNTIL_READ, committed_of, log_of, output_of
-from tests.integration.kafka_faults.scene import Scene, breaks_of
+from tests.integration.kafka_faults.remote import Remote
+from tests.integration.kafka_faults.scene import Place, Scene, breaks_of
 from tests.integration.systems.engine import Engine, class_path_of
 from tests.integration.systems.scene import Case, Expected, Stage
 
@@ -96,13 +97,15 @@ def _killed(stage: Stage, guarantee: str) -> tuple[Scene, Scene, list[Any]]:
         "input": source.name,
         "output": output.name,
     }
-    source.send(_COMMITTED)
+    sender = source.sender()
+    _send(source, sender, _COMMITTED)
     application = stage.start("Copy", settings, "copy")
     _await_commit(stage, _COMMITTED)
-    places = source.send(_MORE, session="sender-2")
-    source.end()
+    places = _send(source, sender, _MORE)
     wait_until(lambda: len(output.records()) >= _COMMITTED + _SEEN_MORE, f"records in {output.name}")
     application.kill()
+    source.end()
+    sender.kill()
     if stage.cluster.committed(stage.name) != {0: _COMMITTED}:
         raise AssertionError(f"expected {_COMMITTED} committed, found {stage.cluster.committed(stage.name)}")
     ahead = {id_ for _, id_ in output.records()[_COMMITTED:]}
@@ -110,6 +113,12 @@ def _killed(stage: Stage, guarantee: str) -> tuple[Scene, Scene, list[Any]]:
     _await_commit(stage, _COMMITTED + _MORE)
     successor.stop()
     return source, output, [place for place in places if place[-1] in ahead]
+
+
+def _send(source: Scene, sender: Remote, count: int) -> list[Place]:
+    """Send so many new messages with a client that runs already: until the kill no commit may come between."""
+    sender.call("send", ids=source.ids(count), partition=0)
+    return [[partition, offset, id_] for id_, partition, offset, _ in sender.call("settle")]
 
 
 def _await_commit(stage: Stage, offset: int) -> None:
