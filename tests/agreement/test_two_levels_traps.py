@@ -157,11 +157,11 @@ def test_what_quiet_messages_show_together(
 
 def test_ranges_and_second_positions_are_left_to_the_rules() -> None:
     """The first level does not know holes and intersections of ranges, nor a second position."""
-    history = _history(_committed(_logged(), 9), {})
+    history = _history(_committed(_messages(), 6), {})
     assert is_eligible(history.contract, history.present)
     assert not is_eligible(history.contract, history.present | {C: history.present[C] | {"first_offset"}})
 
-    second = _history(_committed(_logged(), 9) | {Ledger.MIRRORED: []}, {})
+    second = _history(_committed(_messages(), 6) | {Ledger.MIRRORED: []}, {})
     assert not is_eligible(second.contract, second.present)
 
 
