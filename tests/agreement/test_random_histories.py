@@ -145,9 +145,8 @@ def test_the_engine_agrees_on_windows_of_offsets(spark: SparkSession) -> None:
 def test_the_engine_agrees_on_kept_positions(spark: SparkSession, has_log: bool) -> None:
     """Ranges that are lost, repeated or overlap, and a second position, are the same to both."""
     # Reads tell of what lies in a hole where no log does.
-    unused = Ledger.READ if has_log else Ledger.LOG
     ledgers = (*BY_OFFSETS, Ledger.MIRRORED, Ledger.READ, Ledger.STAGED, Ledger.DEAD_LETTERS)
-    chosen = tuple(ledger for ledger in ledgers if ledger is not unused)
+    chosen = tuple(ledger for ledger in ledgers if has_log or ledger is not Ledger.LOG)
     coverage = dict.fromkeys(chosen, OracleCoverage(None, GRACE_END + timedelta(hours=1), True, True))
     setting = Setting(False, {"guarantee": "at_most_once"}, chosen, coverage, (), {})
 

@@ -91,7 +91,7 @@ def _misrouted(scope: Scope) -> Column:
     if scope.contract.identity == Identity.CONTENT:
         return is_sent_elsewhere  # which of several equal records is the message's, nobody can tell
     intended = F.col("intended_partitions")
-    is_elsewhere = F.exists("asserted", lambda place: ~F.array_contains(intended, place["partition"]))
+    is_elsewhere = F.exists("own_positions", lambda place: ~F.array_contains(intended, place["partition"]))
     return is_sent_elsewhere | ((F.size(intended) > 0) & is_elsewhere)
 
 
