@@ -267,7 +267,7 @@ def test_a_text_without_a_commit_of_anybody_covers_nothing(spark: SparkSession, 
 
 def test_it_is_evidence_for_committed_only(spark: SparkSession) -> None:
     """Nothing else is in the table."""
-    with pytest.raises(SourceError, match="kafka_offsets is evidence for committed only"):
+    with pytest.raises(SourceError, match="kafka_offsets is evidence for committed and mirrored only"):
         evidence_of(spark, FILES, "log", source={"kind": "kafka_offsets", "path": "log", "group": GROUP})
 
 

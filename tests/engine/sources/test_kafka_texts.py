@@ -306,7 +306,9 @@ def test_a_text_without_the_group_s_rows_covers_nothing(
 
 def test_positions_are_evidence_for_committed_only(spark: SparkSession) -> None:
     """Nothing else is in the table."""
-    with pytest.raises(SourceError, match="kafka_consumer_groups is evidence for committed only"):
+    with pytest.raises(
+        SourceError, match="kafka_consumer_groups is evidence for committed and mirrored only"
+    ):
         evidence_of(spark, TEXT, "log", source={"kind": "kafka_consumer_groups", "path": "describe.txt"})
 
 

@@ -170,7 +170,7 @@ def test_an_event_that_is_not_alone_on_its_line_is_an_unreadable_row(
 def test_other_ledgers_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     """A consumer's output says nothing about sends."""
     with pytest.raises(
-        SourceError, match=r"ledgers\.produced\.source: .* read, delivered, committed, assigned"
+        SourceError, match=r"ledgers\.produced\.source: .* read, delivered, committed, mirrored, assigned"
     ):
         _evidence(spark, tmp_path, "produced", _EVENTS)
 
