@@ -233,7 +233,7 @@ def draw_setting(rng: Random, *, is_wild: bool) -> Setting:
     terms |= _multiplicity(rng, terms, ledgers)
     terms |= _consumption(rng)
     coverages = _coverages(rng, list(ledgers))
-    lacking = {} if is_wild else _without_ranges(rng, _lacking(rng, terms, ledgers))
+    lacking = {} if is_wild else _without_ranges(_lacking(rng, terms, ledgers))
     carries = not is_wild and rng.random() < 0.3
     return Setting(is_wild, terms, ledgers, coverages, absent, lacking, carries, _unknown(rng, ledgers))
 
@@ -284,7 +284,6 @@ def _plausible_ledgers(rng: Random) -> tuple[Ledger, ...]:
         Ledger.DEAD_LETTERS: 0.4,
         Ledger.STAGED: 0.3,
         Ledger.ASSIGNED: 0.2,
-        Ledger.MIRRORED: 0.3,
     }
     return (Ledger.PRODUCED, *(ledger for ledger, share in likely.items() if rng.random() < share))
 
@@ -316,8 +315,9 @@ def _simulated_rows(rng: Random, setting: Setting) -> dict[Ledger, list[Row]]:
         Ledger.DEAD_LETTERS: simulation.dead_letters,
         Ledger.STAGED: simulation.staged,
         Ledger.ASSIGNED: [],
-        Ledger.MIRRORED: mirrored_from(rng, simulation.committed),
     }
+    if Ledger.MIRRORED in setting.ledgers:
+        rows[Ledger.MIRRORED] = mirrored_from(rng, simulation.committed)
     if "first_offset" not in setting.lacking.get(Ledger.COMMITTED, ()):
         rows[Ledger.COMMITTED] = in_ranges(rng, rows[Ledger.COMMITTED])
     if setting.carries:
@@ -441,10 +441,8 @@ def _lacking(rng: Random, terms: dict[str, Any], ledgers: tuple[Ledger, ...]) ->
     return lacking
 
 
-def _without_ranges(rng: Random, lacking: dict[Ledger, frozenset[str]]) -> dict[Ledger, frozenset[str]]:
-    """Return the columns that sources lack, mostly with where a commit begins: most keep one position."""
-    if rng.random() < 0.4:
-        return lacking
+def _without_ranges(lacking: dict[Ledger, frozenset[str]]) -> dict[Ledger, frozenset[str]]:
+    """Return the columns that sources lack, with where a commit begins: kept positions have histories of their own."""
     return lacking | {Ledger.COMMITTED: lacking.get(Ledger.COMMITTED, frozenset()) | RANGES}
 
 
