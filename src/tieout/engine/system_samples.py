@@ -18,7 +18,7 @@ from tieout.contracts.sources.connect import RANGE_NAME
 from tieout.engine.systems.java_maps import MAGIC, byte_map
 from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
 from tieout.engine.systems.range_names import SHADOW, range_name
-from tieout.engine.systems.spark_checkpoint import planned_batch
+from tieout.engine.systems.spark_checkpoint import OtherSourceError, planned_batch
 from tieout.engine.table_folders import is_sink_folder
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, Ledger
@@ -36,7 +36,9 @@ POSITION_COLUMNS: Final = (
 WRITTEN: Final = ColumnSample("file_modified_at", "time", ("",))
 """The time of a row's file, which the readers of a sink's files give beside its own columns."""
 _OF_NAMES: Final = ("topic", "partition", "offset", "consumer_group")
+_HIDDEN: Final = ("_", ".")
 _MOST_NAMES: Final = 10_000
+"""How many files of a folder are looked at."""
 _MOST_BYTES: Final = 1 << 24
 _MOST_SOURCES: Final = 64
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -62,12 +64,12 @@ def checkpoint_sample(text: str, place: str) -> LedgerSample:
     for source in range(_MOST_SOURCES):
         try:
             has_offsets = bool(planned_batch(content, source).ends)
+        except OtherSourceError:
+            continue
         except FormatError as error:
-            reason = str(error)
-            if "another kind of source" not in reason:
-                raise SourceError(
-                    f"{place} {text}: expected the offsets of a Kafka source, found none: {reason}"
-                ) from None
+            raise SourceError(
+                f"{place} {text}: expected the offsets of a Kafka source, found none: {error}"
+            ) from None
         else:
             if has_offsets:
                 options = (("source", source),) if source else ()
@@ -202,20 +204,13 @@ def _fields(key: bytes | None, value: bytes | None) -> tuple[str, list[str], lis
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """Yield files below the folder but hidden ones and those that are being written; at most so many."""
-    found = (
-        Path(place) / name
-        for place, folders, names in os.walk(folder)
-        if not _left_out(folders)
-        for name in sorted(names)
-        if not name.startswith(("_", "."))
-    )
-    yield from islice(found, _MOST_NAMES)
+    yield from islice(_all_files_below(folder), _MOST_NAMES)
 
 
-def _left_out(folders: list[str]) -> bool:
-    """Take out of what is still to be walked the hidden folders and that of shadows; always false."""
-    folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")) and name != SHADOW)
-    return False
+def _all_files_below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN) and name != SHADOW)
+        yield from (Path(place) / name for name in sorted(names) if not name.startswith(_HIDDEN))
 
 
 def _is_range(path: Path, pattern: re.Pattern[str]) -> bool:

@@ -22,7 +22,13 @@ from tieout.contracts import ConnectFilesSource, FilesSource
 from tieout.engine.sources.file_facts import with_facts
 from tieout.engine.sources.files import reading_of
 from tieout.engine.sources.inputs import Input, Inputs, inputs_in, name_of
-from tieout.engine.sources.positions import position_rows, require_position_ledger, shortened
+from tieout.engine.sources.positions import (
+    Position,
+    position_row,
+    position_rows,
+    require_position_ledger,
+    shortened,
+)
 from tieout.engine.sources.small_files import leads_into, local_folder
 from tieout.engine.sources.source import BLOCK, FILE, ROW, Reading, Request
 from tieout.engine.sources.spark_files import MODIFIED, modified_at, with_told
@@ -150,8 +156,8 @@ def _position(
 ) -> tuple[object, ...]:
     known = Input(str(path), path.name, "", state=state)
     at = modified_at(known) if spec.has_own_times else None
-    range_ = (name.topic, name.partition, name.first, name.last + 1)
-    return (request.group, *range_, at, None, path.as_uri(), None, 0, number, None)
+    position = Position(name.topic, name.partition, name.first, name.last + 1, at)
+    return position_row(request, position, path.as_uri(), number)
 
 
 def _digest(paths: Sequence[Path], folder: str, request: Request) -> str:
@@ -194,7 +200,7 @@ def _told(
     taken_at = spec.taken_time(request.now)
     return replace(
         reading,
-        rows=None if reading.rows is None else _placed(with_facts(reading.rows, facts, f"{_FACTS}")),
+        rows=None if reading.rows is None else _placed(with_facts(reading.rows, facts, _FACTS)),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         complete_until=taken_at,

@@ -20,7 +20,12 @@ from tieout.engine.materialising import materialised
 from tieout.engine.sources.kafka import COMMITTED, Cluster
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
-from tieout.engine.sources.positions import position_rows, require_position_ledger
+from tieout.engine.sources.positions import (
+    Position,
+    position_row,
+    position_rows,
+    require_position_ledger,
+)
 from tieout.engine.sources.small_files import SmallFile, local_folder, small_file
 from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request
 from tieout.engine.systems.connect_positions import source_position
@@ -95,22 +100,8 @@ def _positions(
                 others += 1
                 continue
             at = file.modified_at if spec.has_own_times else None
-            rows.append(
-                (
-                    request.group,
-                    found.place,
-                    0,
-                    None,
-                    found.offset,
-                    at,
-                    None,
-                    file.uri,
-                    None,
-                    0,
-                    len(rows),
-                    None,
-                )
-            )
+            position = Position(found.place, 0, None, found.offset, at)
+            rows.append(position_row(request, position, file.uri, len(rows)))
     except FormatError as error:
         return [], (f"{file.input.name}: {error}{_CUT}",), ()
     notes = [f"{others} positions of other connectors, passed over"] if others else []

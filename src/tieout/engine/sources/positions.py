@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -21,6 +22,20 @@ POSITIONS: Final = (
 _MOST_NAMED: Final = 20
 
 
+class Position(NamedTuple):
+    """What one row of positions says, `[first, end)` of a partition; `first` is None where it is the beginning.
+
+    `end` is None where the position was deleted.
+    """
+
+    topic: str
+    partition: int
+    first: int | None
+    end: int | None
+    at: datetime | None
+    metadata: str | None = None
+
+
 def require_position_ledger(kind: str, request: Request) -> None:
     """Refuse another ledger than one of positions.
 
@@ -29,6 +44,11 @@ def require_position_ledger(kind: str, request: Request) -> None:
     """
     if request.ledger not in POSITION_LEDGERS:
         raise SourceError(f"{request.place}: {kind} is evidence for {' and '.join(POSITION_LEDGERS)} only")
+
+
+def position_row(request: Request, position: Position, uri: str, number: int) -> tuple[object, ...]:
+    """Return the position as a row of `POSITIONS`: of the contract's group, with its number in the file from 0 on."""
+    return (request.group, *position, uri, None, 0, number, None)
 
 
 def position_rows(spark: SparkSession, rows: Sequence[tuple[object, ...]]) -> DataFrame:

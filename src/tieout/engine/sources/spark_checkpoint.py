@@ -17,7 +17,13 @@ from tieout.contracts import SparkCheckpointSource
 from tieout.engine.evidence import COARSEST_CLOCK
 from tieout.engine.limits import number_in
 from tieout.engine.sources.inputs import name_of
-from tieout.engine.sources.positions import position_rows, require_position_ledger, shortened
+from tieout.engine.sources.positions import (
+    Position,
+    position_row,
+    position_rows,
+    require_position_ledger,
+    shortened,
+)
 from tieout.engine.sources.small_files import MOST_BYTES, SmallFile, local_folder, small_file, visible_names
 from tieout.engine.sources.source import Reading, Request
 from tieout.engine.systems.json_texts import FormatError
@@ -166,22 +172,10 @@ def _times(
 def _rows(
     history: History, times: Mapping[int, datetime], commits: _Folder, request: Request
 ) -> Iterator[tuple[object, ...]]:
-    for row, one in enumerate(history.ranges):
-        uri = commits.files[one.batch].uri
-        yield (
-            request.group,
-            one.topic,
-            one.partition,
-            one.first,
-            one.end,
-            times.get(one.batch),
-            json.dumps({"batch": one.batch}),
-            uri,
-            None,
-            0,
-            row,
-            None,
-        )
+    for number, one in enumerate(history.ranges):
+        told = json.dumps({"batch": one.batch})
+        position = Position(one.topic, one.partition, one.first, one.end, times.get(one.batch), told)
+        yield position_row(request, position, commits.files[one.batch].uri, number)
 
 
 def _moment(millis: int) -> datetime:

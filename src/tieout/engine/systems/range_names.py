@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tieout.engine.limits import number_in, shown
+from tieout.engine.limits import LARGEST_INT, number_in, shown
 from tieout.engine.systems.json_texts import FormatError
 
 SHADOW: Final = "+tmp"
@@ -22,7 +22,6 @@ SHADOW: Final = "+tmp"
 _NO_RANGE: Final = (
     "expected a name of the pattern {}, found another; take the file out of the folder, or name the pattern"
 )
-_LARGEST_PARTITION: Final = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def range_name(name: str, pattern: re.Pattern[str]) -> RangeName:
     topic = found["topic"] if found else None
     if found is None or not topic:
         raise FormatError(_NO_RANGE.format(shown(pattern.pattern)))
-    partition = number_in(found["partition"] or "", _LARGEST_PARTITION)
+    partition = number_in(found["partition"] or "", LARGEST_INT)
     first, last = (number_in(found[group] or "") for group in ("first", "last"))
     if partition is None or first is None or last is None or min(partition, first) < 0 or last < first:
         raise FormatError(

@@ -31,6 +31,10 @@ _UNPLANNED: Final = "offsets/{0}: not there or not readable, though commits/{0} 
 _SHOWN: Final = 20
 
 
+class OtherSourceError(FormatError):
+    """Offsets are those of another kind of source than Kafka."""
+
+
 @dataclass(frozen=True)
 class PlannedBatch:
     """What `offsets/N` says: up to where the batch reads, and when it began, in milliseconds since 1970."""
@@ -120,7 +124,7 @@ def kafka_offsets(text: str) -> Offsets:
     found: dict[Place, int] = {}
     for topic, partitions in json_object(text).items():
         if not isinstance(partitions, dict):
-            raise FormatError(
+            raise OtherSourceError(
                 f"expected the offsets of a Kafka source, topic, partition and offset, found a field {_short(topic)} "
                 "of another kind of source; `source` names the place of the Kafka source"
             )
