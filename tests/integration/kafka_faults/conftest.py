@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from scripts.record.__main__ import POM, VENV, prepared
 from tests.engine.conftest import spark
 from tests.integration.kafka_faults.report import page_of
-from tests.integration.kafka_faults.selection import ALL, IS_LEFT_OUT, VARIABLE
+from tests.integration.kafka_faults.selection import ALL, IS_LEFT_OUT, VARIABLE, asked_for
 from tests.integration.report import Line, table_of
 
 __all__ = ["spark"]
@@ -43,7 +43,7 @@ def played(began: float, tmp_path_factory: pytest.TempPathFactory, request: pyte
     folder = tmp_path_factory.mktemp("kafka_faults")
     command = [str(VENV / "bin" / "python"), "-m", "tests.integration.kafka_faults.playing", str(folder)]
     done = subprocess.run(
-        [*command, *_selected(request.session.items)],
+        [*command, *sorted(asked_for(request.session.items, "topic"))],
         cwd=ROOT,
         stdout=sys.__stderr__,
         timeout=_PATIENCE,
@@ -68,13 +68,6 @@ def lines(began: float, request: pytest.FixtureRequest) -> Iterator[list[Line]]:
         (version,) = re.findall(r"<kafka.version>(.+)</kafka.version>", POM.read_text())
         text = page_of(found, version, datetime.now(UTC).date(), time.monotonic() - began)
         Path(page).write_text(text)
-
-
-def _selected(items: Sequence[pytest.Item]) -> list[str]:
-    """Return the names of the topics that the selected tests are about."""
-    asking = [item.callspec.params for item in items if "played" in getattr(item, "fixturenames", ())]
-    # The faults of engines have a fixture of that name as well, and other parameters.
-    return sorted({params["topic"] for params in asking if "topic" in params})
 
 
 @pytest.fixture(scope="session")

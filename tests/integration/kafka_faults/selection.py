@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 IN_EVERY_RUN: Final = ("commit-first", "transactions", "unclean")
 """One of a consumer, of transactions, of brokers: each judgement is a Spark job, and costs seconds."""
@@ -20,3 +21,12 @@ VARIABLE: Final = "TIEOUT_FAULTS"
 IS_LEFT_OUT: Final = os.environ.get(VARIABLE) == "none"
 IS_WHOLE: Final = os.environ.get(VARIABLE) == "all"
 TOPICS: Final = ALL if IS_WHOLE else IN_EVERY_RUN
+
+
+def asked_for(items: Iterable[Any], parameter: str) -> set[str]:
+    """Return the values that this parameter has in the tests that want faults played.
+
+    Faults of brokers and those of engines share the fixture's name, and each have a parameter of their own.
+    """
+    asking = [item.callspec.params for item in items if "played" in getattr(item, "fixturenames", ())]
+    return {params[parameter] for params in asking if parameter in params}

@@ -18,7 +18,7 @@ from scripts.record.__main__ import VENV, prepared
 from tests.engine.conftest import spark
 from tests.integration.report import Line, table_of
 from tests.integration.systems.report import page_of
-from tests.integration.systems.selection import ALL, IS_LEFT_OUT, VARIABLE
+from tests.integration.systems.selection import ALL, IS_LEFT_OUT, VARIABLE, asked_for
 
 __all__ = ["spark"]
 
@@ -43,8 +43,7 @@ def played(
     if missing:
         pytest.fail(f"no engine to strike: {missing}; or leave these tests out with {VARIABLE}=none")
     folder = tmp_path_factory.mktemp("systems")
-    items = [item for item in request.session.items if "played" in getattr(item, "fixturenames", ())]
-    asked = {item.callspec.params["play"] for item in items if "play" in item.callspec.params}
+    asked = asked_for(request.session.items, "play")
     names = [name for name in ALL if name in asked]
     done = subprocess.run(
         [str(VENV / "bin" / "python"), "-m", "tests.integration.systems.playing", str(folder), *names],
