@@ -19,7 +19,7 @@ from tests.oracle.simulating import Simulation
 
 from tieout.model import Ledger
 
-HISTORIES = list(histories(seed=7, count=120))
+HISTORIES = list(histories(seed=7, count=150))
 RANK = {"KEPT": 0, "PENDING": 1, "UNKNOWN": 2, "BROKEN": 3}
 NO_FAULTS = Faults(**dict.fromkeys(Faults.__dataclass_fields__, 0.0))
 
