@@ -1,0 +1,133 @@
+"""One bucket of evidence, judged: a connection of its own, the rows loaded, the rounds run, their tables handed out.
+
+A connection keeps to the memory and the threads that it is given, and spills into the folder it is given, because
+DuckDB would take most of the host by itself. Docs: DuckDB, "Configuration" and "Tuning Workloads".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from tieout.engine.judging.canonical import COLUMNS
+from tieout.engine.judging.terms import Terms
+from tieout.model import Ledger
+
+ROUNDS: Final = (
+    "ids",
+    "transactions",
+    "positions",
+    "contents",
+    "messages",
+    "places",
+    "fates",
+    "lines",
+    "proof",
+    "counts",
+)
+"""The rounds in the order in which facts become known; each is a folder of SQL files that run in the order of names."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a bucket may take: bytes of memory, threads, and the folder it spills into; None leaves out the last."""
+
+    memory_bytes: int = 1 << 30
+    threads: int = 1
+    spill: Path | None = None
+
+
+@contextmanager
+def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection to an empty database in memory that nothing outlives."""
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{limits.memory_bytes}B",
+        "threads": limits.threads,
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "temp_directory": "" if limits.spill is None else str(limits.spill),
+    }
+    connection = duckdb.connect(":memory:", config=settings)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms) -> None:
+    """Set the terms' variables, and make the macros that ask for them."""
+    for statement, value in terms.statements():
+        connection.execute(statement, [value])
+    connection.execute(_text(_rounds() / "macros.sql"))
+
+
+def loaded(
+    connection: duckdb.DuckDBPyConnection,
+    evidence: Mapping[Ledger, pa.Table],
+    deleted_topics: Sequence[str] = (),
+) -> None:
+    """Make a table `evidence_<ledger>` of each ledger with its canonical columns; empty where it is not declared.
+
+    `deleted_topics` are those that are known to be gone; see `incarnations.py`.
+    """
+    connection.execute(
+        "CREATE TABLE deleted_topics AS SELECT unnest(?::VARCHAR[]) AS topic", [list(deleted_topics)]
+    )
+    for ledger, columns in COLUMNS.items():
+        types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+        connection.execute(f"CREATE TABLE evidence_{ledger.value} ({types})")
+        rows = evidence.get(ledger)
+        if rows is not None and rows.num_rows:
+            connection.register("given", without_zones(rows))
+            names = ", ".join(f'"{name}"' for name in columns)
+            connection.execute(f"INSERT INTO evidence_{ledger.value} SELECT {names} FROM given")  # noqa: S608 - names of this module
+            connection.unregister("given")
+
+
+def without_zones(rows: pa.Table) -> pa.Table:
+    """Return rows whose times are naive ones in UTC: times with a zone take an extension in DuckDB."""
+    fields = [
+        pa.field(one.name, pa.timestamp("us")) if pa.types.is_timestamp(one.type) else one
+        for one in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))
+
+
+def run(connection: duckdb.DuckDBPyConnection, rounds: Sequence[str] = ROUNDS) -> None:
+    """Run the SQL files of the rounds, in order.
+
+    Raises:
+        duckdb.Error: with the file's name, where a statement fails.
+    """
+    for name in rounds:
+        for file in sql_files(name):
+            try:
+                connection.execute(_text(file))
+            except duckdb.Error as error:
+                error.add_note(f"in {name}/{file.name}")
+                raise
+
+
+def sql_files(name: str) -> list[Traversable]:
+    """Return the SQL files of a round in the order in which they run."""
+    folder = _rounds() / name
+    if not folder.is_dir():
+        return []
+    return sorted((one for one in folder.iterdir() if one.name.endswith(".sql")), key=lambda one: one.name)
+
+
+def _rounds() -> Traversable:
+    return files("tieout.engine.judging") / "rounds"
+
+
+def _text(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8")

@@ -1,0 +1,132 @@
+"""What SQL may ask of a run beside its rows: the contract's terms, the window, and what is known of each ledger.
+
+They are variables of the connection, so that DuckDB folds every question to a constant when it plans a statement: a
+rule about a ledger that is not declared costs nothing. `rounds/macros.sql` has the questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+_COVERAGE: Final = (
+    "STRUCT(is_sound BOOLEAN, covers_from TIMESTAMP, complete_until TIMESTAMP, "
+    "names_all_producers BOOLEAN, is_by_own_times BOOLEAN, is_share_group BOOLEAN)"
+)
+_TYPES: Final[Mapping[str, str]] = {
+    "window_start": "TIMESTAMP",
+    "window_end": "TIMESTAMP",
+    "horizon": "TIMESTAMP",
+    "earliest_plausible": "TIMESTAMP",
+    "allowed_latency": "INTERVAL",
+    "clock_skew": "INTERVAL",
+    "redelivery": "INTERVAL",
+    "coarsest_clock": "INTERVAL",
+    "ranges": 'STRUCT(topic VARCHAR, "partition" INTEGER, "from" BIGINT, "to" BIGINT)[]',
+    "coverage": f"MAP(VARCHAR, {_COVERAGE})",
+    "columns": "VARCHAR[]",
+    "unknown_contents": "VARCHAR[]",
+    "empty_contents": "MAP(VARCHAR, VARCHAR)",
+    "resets": 'STRUCT("at" TIMESTAMP, "group" VARCHAR)[]',
+    "fan_out_count": "BIGINT",
+    "has_effect_keys": "BOOLEAN",
+    "is_queue": "BOOLEAN",
+}
+"""The type of each variable that is no text."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The variables of a run, by name: plain values that can be sent to another process."""
+
+    values: Mapping[str, Any]
+
+    def statements(self) -> list[tuple[str, Any]]:
+        """Return a statement with its parameter for each variable."""
+        return [
+            (f"SET VARIABLE {name} = CAST(? AS {_TYPES.get(name, 'VARCHAR')})", value)
+            for name, value in self.values.items()
+        ]
+
+
+def terms_of(scope: Scope) -> Terms:
+    """Return the terms of a scope."""
+    contract, window = scope.contract, scope.window
+    return Terms(
+        {
+            "pipeline": contract.pipeline,
+            "judged_group": contract.group,
+            "mirrored_group": _mirrored_group(scope),
+            "identity": contract.identity.value,
+            "id_scope": contract.id_scope,
+            "ordering": contract.ordering,
+            "is_queue": contract.is_queue,
+            "multiplicity": contract.multiplicity.kind,
+            "fan_out_count": contract.multiplicity.count,
+            "has_effect_keys": contract.multiplicity.effect_key is not None,
+            "effect_ledger": scope.effect_ledger.value,
+            "reader_ledger": scope.reader_ledger.value,
+            "window_start": naive(window.start),
+            "window_end": naive(window.end),
+            "horizon": naive(window.end + contract.grace),
+            "allowed_latency": contract.max_latency + contract.clock_skew,
+            "clock_skew": contract.clock_skew,
+            "redelivery": contract.redelivery or timedelta(0),
+            "coarsest_clock": COARSEST_CLOCK,
+            "earliest_plausible": naive(EARLIEST_PLAUSIBLE),
+            "ranges": [
+                {"topic": one.topic, "partition": one.partition, "from": one.start, "to": one.end}
+                for one in window.offsets
+            ],
+            "coverage": _coverage(scope),
+            "columns": sorted(
+                f"{ledger.value}.{name}" for ledger, found in scope.evidence.items() for name in found.present
+            ),
+            "unknown_contents": sorted(
+                f"{ledger.value}.{name}"
+                for ledger, spec in contract.ledgers.items()
+                for name in spec.unknown or ()
+            ),
+            "empty_contents": {
+                f"{ledger.value}.{name}": text
+                for ledger, found in scope.evidence.items()
+                for name, text in found.empty.items()
+            },
+            "resets": [
+                {"at": naive(one.at), "group": one.group}
+                for one in contract.annotations
+                if one.kind == "offset_reset"
+            ],
+        }
+    )
+
+
+def naive(time: datetime | None) -> datetime | None:
+    """Return a time in UTC without its zone, as all times inside the SQL are."""
+    return None if time is None else time.astimezone(UTC).replace(tzinfo=None)
+
+
+def _mirrored_group(scope: Scope) -> str:
+    contract = scope.contract
+    return contract.group_of(Ledger.MIRRORED) if Ledger.MIRRORED in contract.ledgers else contract.group
+
+
+def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
+    """Return what is known of each declared ledger, by its name."""
+    return {
+        ledger.value: {
+            "is_sound": found.coverage.is_sound,
+            "covers_from": naive(found.coverage.covers_from),
+            "complete_until": naive(found.coverage.complete_until),
+            "names_all_producers": found.coverage.names_all_producers,
+            "is_by_own_times": found.coverage.is_by_own_times,
+            "is_share_group": found.coverage.is_share_group,
+        }
+        for ledger, found in scope.evidence.items()
+    }
