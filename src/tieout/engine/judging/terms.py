@@ -27,6 +27,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "allowed_latency": "INTERVAL",
     "clock_skew": "INTERVAL",
     "redelivery": "INTERVAL",
+    "look_back": "INTERVAL",
     "coarsest_clock": "INTERVAL",
     "ranges": 'STRUCT(topic VARCHAR, "partition" INTEGER, "from" BIGINT, "to" BIGINT)[]',
     "coverage": f"MAP(VARCHAR, {_COVERAGE})",
@@ -78,6 +79,7 @@ def terms_of(scope: Scope) -> Terms:
             "allowed_latency": contract.max_latency + contract.clock_skew,
             "clock_skew": contract.clock_skew,
             "redelivery": contract.redelivery or timedelta(0),
+            "look_back": contract.look_back,
             "coarsest_clock": COARSEST_CLOCK,
             "earliest_plausible": naive(EARLIEST_PLAUSIBLE),
             "ranges": [
