@@ -30,6 +30,7 @@ from tieout.engine.incarnations import told_apart
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.matching import matched
 from tieout.engine.materialising import materialised
+from tieout.engine.multiplicity import fans_out
 from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
@@ -161,8 +162,9 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     breaks = materialised(breaks_of(scope, messages, found))
     balance = None
     if found.log is not None and found.bounds is not None:
-        balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
-    partitions = partition_rows(partition_counts(scope, messages), balance)
+        balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages).collect()
+    counts = partition_counts(scope, messages).collect()
+    partitions = partition_rows(counts, balance, fans_out=fans_out(scope))
     tally = tallied(_with_numbered_sums(scope), numbered(messages), numbered(breaks), "number").collect()
     lines = list(break_lines(breaks))
     open_orders = undecided_across_partitions(scope, messages).collect() if orders_keys(scope) else []

@@ -6,7 +6,7 @@ of everything but that no id at all is on both sides. Docs: docs/reference/taxon
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -106,14 +106,34 @@ def with_hashes_met(scope: Scope, rows: Sequence[Mapping[str, Any]]) -> list[dic
     By content a row is not always of a message that has its payload: one that nobody claims, like a read at a position
     that no send shows, is of none. Where ids say what a message is, nothing is looked up.
     """
-    told = [dict(row) for row in rows]
     if scope.contract.identity is not Identity.CONTENT:
-        return told
+        return [dict(row) for row in rows]
+    return _met(scope, rows, lambda ledger: _topics_of_common_hashes(scope, ledger))
+
+
+def with_hashes_met_in(
+    scope: Scope, rows: Sequence[Mapping[str, Any]], common: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the same, given the topics with common hashes as rows of `ledger`, `sent_topic` and `shown_topic`."""
+    pairs: dict[Ledger, set[tuple[str | None, str | None]]] = {}
+    for row in common:
+        pairs.setdefault(Ledger(row["ledger"]), set()).add((row["sent_topic"], row["shown_topic"]))
+    if scope.contract.identity is not Identity.CONTENT:
+        return [dict(row) for row in rows]
+    return _met(scope, rows, lambda ledger: pairs.get(ledger, set()))
+
+
+def _met(
+    scope: Scope,
+    rows: Sequence[Mapping[str, Any]],
+    pairs_of: Callable[[Ledger], set[tuple[str | None, str | None]]],
+) -> list[dict[str, Any]]:
+    told = [dict(row) for row in rows]
     for ledger in _others(scope):
         open_rows = [row for row in told if not row[f"{ledger}_meets"]]
         if not any(row[f"{ledger}_sent"] or row[f"{ledger}_shown"] for row in open_rows):
             continue
-        pairs = _topics_of_common_hashes(scope, ledger)
+        pairs = pairs_of(ledger)
         for row in open_rows:
             topic = row["topic"]
             row[f"{ledger}_meets"] = any({*pair} <= {topic, None} for pair in pairs)

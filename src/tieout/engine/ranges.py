@@ -6,7 +6,8 @@ belongs by its time. Docs: docs/reference/taxonomy.md, section 2, and docs/refer
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from tieout.engine.joining import same
 from tieout.engine.keys import PLACE
 from tieout.engine.records import bounds_of
 from tieout.engine.scope import Scope
-from tieout.model import Ledger
+from tieout.model import Ledger, Window
 
 _COUNTED: Final = {
     "attempts_in": "attempts",
@@ -55,18 +56,24 @@ def with_range_coverage(scope: Scope) -> Scope:
     """Return the scope with what the log lacks of the window's ranges in its coverage; mostly the scope itself."""
     if not scope.window.offsets or Ledger.LOG not in scope.evidence:
         return scope
-    bounds = {
-        (row["topic"], row["partition"]): (row["log_start"], row["log_end"])
-        for row in _of_ranges(scope, bounds_of(scope)).select(*PLACE, "log_start", "log_end").collect()
-    }
+    bounds = _of_ranges(scope, bounds_of(scope)).select(*PLACE, "log_start", "log_end").collect()
+    return scope.with_lacking(Ledger.LOG, lacking_of_ranges(scope.window, bounds))
+
+
+def lacking_of_ranges(window: Window, rows: Iterable[Any]) -> list[str]:
+    """Return in words what the log lacks of the window's ranges, given the bounds of the partitions that it shows.
+
+    Rows have `topic`, `partition`, `log_start` and `log_end`.
+    """
+    bounds = {(row["topic"], row["partition"]): (row["log_start"], row["log_end"]) for row in rows}
     lacking = []
-    for one in sorted(scope.window.offsets):
+    for one in sorted(window.offsets):
         start, end = bounds.get((one.topic, one.partition), (None, None))
         if start is None or end is None:
             lacking.append(f"{one}: the log shows nothing of this partition")
         elif not start <= one.start <= one.end <= end:
             lacking.append(f"{one}: the log shows the offsets {start}-{end} of this partition")
-    return scope.with_lacking(Ledger.LOG, lacking)
+    return lacking
 
 
 def ranges_frame(scope: Scope, like: DataFrame) -> DataFrame:

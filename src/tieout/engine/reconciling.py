@@ -52,6 +52,7 @@ from tieout.engine.incarnations import told_apart
 from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
+from tieout.engine.multiplicity import fans_out
 from tieout.engine.proof import with_rows_at_positions, with_rows_of_messages
 from tieout.engine.quiet import Quiet
 from tieout.engine.ranges import with_range_coverage
@@ -59,7 +60,7 @@ from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
 from tieout.engine.session import set_to, suited_to
 from tieout.engine.settled import no_breaks
-from tieout.engine.statement import identity_errors, partition_counts, partition_rows
+from tieout.engine.statement import Numbers, identity_errors, partition_counts, partition_rows
 from tieout.engine.summaries import counts_of, incidents_of, latency_of, sampled_latency, tallied
 from tieout.engine.supported import refuse_other_windows
 from tieout.engine.suspicions import with_suspicions
@@ -117,7 +118,8 @@ def reconcile(
 def _of_settled(found: Settled, *, run_id: str, now: datetime) -> Reconciliation:
     """Return the reconciliation of a window that the first level settled: every message delivered, no break."""
     latency = sampled_latency(found.sums, None)
-    partitions = partition_rows(found.sums.counts, found.balance)
+    balance = None if found.balance is None else found.balance.collect()
+    partitions = partition_rows(found.sums.counts.collect(), balance, fans_out=False)
     numbers = Numbers(
         partitions=partitions,
         classes={BreakClass.DELIVERED.value: latency["count"]} if latency["count"] else {},
@@ -265,8 +267,9 @@ def statement_of(scope: Scope, messages: DataFrame, found: Matched, breaks: Data
     """Return the statement without `run_id` and `generated_at`."""
     balance = None
     if found.log is not None and found.bounds is not None:
-        balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages)
-    partitions = partition_rows(partition_counts(scope, messages), balance)
+        balance = balanced(scope, found.log, found.keyed[Ledger.LOG], found.bounds, messages).collect()
+    counts = partition_counts(scope, messages).collect()
+    partitions = partition_rows(counts, balance, fans_out=fans_out(scope))
     classes, flags, unconfirmed = counts_of(tallied(scope, messages, breaks).collect())
     incidents = incidents_of(breaks, INCIDENTS_KEPT)
     numbers = Numbers(
@@ -294,23 +297,6 @@ def _total(breaks: DataFrame, incidents: list[dict[str, Any]]) -> int:
     if len(incidents) < INCIDENTS_KEPT:
         return sum(incident["breaks"] for incident in incidents)
     return breaks.count()
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What is counted of a window, whichever way: what the statement says beside contract and evidence.
-
-    `incidents` are those that the statement keeps.
-    """
-
-    partitions: list[dict[str, Any]]
-    classes: dict[str, int]
-    flags: dict[str, int]
-    unconfirmed: dict[str, int]
-    undecided: Undecided
-    latency: dict[str, Any]
-    incidents: list[dict[str, Any]]
-    breaks_total: int
 
 
 def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:

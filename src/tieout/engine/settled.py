@@ -30,7 +30,7 @@ from tieout.engine.rest import Rest
 from tieout.engine.rising import Order, in_doubt
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
-from tieout.engine.statement import COUNTS
+from tieout.engine.statement import COUNTS, POSSIBLE_EFFECTS
 from tieout.model import Identity, Ledger
 
 _ONCE_PER_MESSAGE: Final = ("attempts", "acked_attempts", "messages", "accepted", "delivered")
@@ -200,7 +200,7 @@ def counts_by_place(inside: DataFrame) -> DataFrame:
         .agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
         .filter((F.col("sent") > 0) | (F.col("seen") > 0))
     )
-    values = dict.fromkeys(COUNTS, nothing)
+    values = dict.fromkeys((*COUNTS, POSSIBLE_EFFECTS), nothing)
     values |= dict.fromkeys(_ONCE_PER_MESSAGE, F.col("sent")) | dict.fromkeys(_ONCE_PER_EFFECT, F.col("seen"))
     return summed.select(*PLACE, *[value.alias(name) for name, value in values.items()])
 

@@ -5,7 +5,8 @@ Docs: docs/reference/taxonomy.md, section 5; shape: docs/reference/contract.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -13,7 +14,26 @@ from pyspark.sql import functions as F
 
 from tieout.engine.multiplicity import expected_effects, fans_out, missing_effects
 from tieout.engine.scope import Scope
+from tieout.engine.undecided import Undecided
 from tieout.model import OFFSET_STATES, BreakClass
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is counted of a window, whichever way: what the statement says beside contract and evidence.
+
+    `incidents` are those that the statement keeps.
+    """
+
+    partitions: list[dict[str, Any]]
+    classes: dict[str, int]
+    flags: dict[str, int]
+    unconfirmed: dict[str, int]
+    undecided: Undecided
+    latency: dict[str, Any]
+    incidents: list[dict[str, Any]]
+    breaks_total: int
+
 
 ROW_COUNTS: Final = (
     "attempts",
@@ -93,16 +113,21 @@ def _first_effects(scope: Scope) -> Column:
     return (accepted & is_there).cast("bigint")
 
 
-def partition_rows(counted: DataFrame, balance: DataFrame | None) -> list[dict[str, Any]]:
-    """Return the statement's `partitions`, ordered, with the offset balance where the log is declared."""
+def partition_rows(
+    counted: Iterable[Any], balance: Iterable[Any] | None, *, fans_out: bool
+) -> list[dict[str, Any]]:
+    """Return the statement's `partitions`, ordered, with the offset balance where the log is declared.
+
+    Rows are asked for their columns by name.
+    """
     rows: dict[tuple[Any, Any], dict[str, Any]] = {}
-    names = (*COUNTS, *(name for name in FAN_OUT_COUNTS if name in counted.columns))
-    for row in counted.collect():
+    names = (*COUNTS, *(FAN_OUT_COUNTS if fans_out else ()))
+    for row in counted:
         place = (row["topic"], row["partition"])
         rows[place] = {"topic": place[0], "partition": place[1], **{name: row[name] for name in names}}
-        if POSSIBLE_EFFECTS in counted.columns and row[POSSIBLE_EFFECTS]:
+        if row[POSSIBLE_EFFECTS]:
             rows[place][POSSIBLE_EFFECTS] = row[POSSIBLE_EFFECTS]
-    for row in balance.collect() if balance is not None else []:
+    for row in balance or ():
         place = (row["topic"], row["partition"])
         empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(names, 0)}
         entry = rows.setdefault(place, empty)

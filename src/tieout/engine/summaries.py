@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.coverage import standing_is_told
@@ -48,7 +48,7 @@ def tallied(scope: Scope, messages: DataFrame, breaks: DataFrame, *by: str) -> D
         held.alias("held"),
         F.array_union(_doubtful(scope, held), _misread(scope, held)).alias("doubtful"),
     )
-    is_told = F.col("class").isin(_told_standing(scope)) & F.col("is_covered")
+    is_told = F.col("class").isin(told_standing(scope)) & F.col("is_covered")
     doubtful = F.when(~is_told, held).otherwise(F.array_intersect(held, doubted_of(scope.suspicions.doubted)))
     standing = breaks.filter(F.col("kind") != "message").select(
         *by, "class", held.alias("held"), F.array_union(doubtful, _misread(scope, held)).alias("doubtful")
@@ -75,12 +75,12 @@ def _quiet_tally(quiet: Sums, *by: str) -> DataFrame:
     )
 
 
-def _told_standing(scope: Scope) -> list[str]:
+def told_standing(scope: Scope) -> list[str]:
     """Return the standing classes whose ledgers say enough to confirm a break."""
     return [name.value for name in BreakClass if standing_is_told(scope, name)]
 
 
-def counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+def counts_of(tally: Iterable[Any]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """Return the counts of primary classes, of everything that holds, and of what its ledgers do not cover."""
     classes: dict[str, int] = {}
     flags: dict[str, int] = {}
@@ -128,9 +128,14 @@ def _doubtful(scope: Scope, held: Column) -> Column:
 
 
 def _misread(scope: Scope, held: Column) -> Column:
-    """Return the classes and flags that may only seem to hold because a queue was read as a log."""
-    misread = _NOT_OF_QUEUES if scope.is_misread_queue else ()
+    """Return which of the classes and flags may only seem to hold because a queue was read as a log."""
+    misread = sorted(misread_classes(scope))
     return F.array_intersect(held, F.array(*map(F.lit, misread)).cast("array<string>"))
+
+
+def misread_classes(scope: Scope) -> frozenset[str]:
+    """Return the classes that are not confirmed because the evidence shows a queue and the contract says a log."""
+    return frozenset(_NOT_OF_QUEUES if scope.is_misread_queue else ())
 
 
 def _is_log_unsound(scope: Scope) -> bool:
@@ -169,7 +174,7 @@ def latency_of(messages: DataFrame) -> dict[str, Any]:
     p50, p95, p99 = row["p"] or (None, None, None)
     return {
         "count": row["count"],
-        "mean_s": _mean(row["micros"], row["count"]),
+        "mean_s": mean_seconds(row["micros"], row["count"]),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
@@ -204,7 +209,7 @@ def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
     known = {"max_s": row["max"]} if quiet.share == 1 else {"max_s": None, "sample": row["sample"]}
     return {
         "count": count,
-        "mean_s": _mean(row["micros"], count),
+        "mean_s": mean_seconds(row["micros"], count),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
@@ -212,10 +217,10 @@ def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
     }
 
 
-def _mean(micros: Decimal | None, count: int) -> float | None:
+def mean_seconds(micros: Decimal | None, count: int) -> float | None:
     """Return the mean in seconds, rounded to microseconds, null without any.
 
-    >>> _mean(Decimal(5), 2)
+    >>> mean_seconds(Decimal(5), 2)
     3e-06
     """
     if micros is None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from tieout.engine.classes.key_order import orders_keys
 from tieout.engine.classes.reordered import undecided_across_partitions
@@ -39,7 +39,7 @@ def undecided_of(scope: Scope, messages: DataFrame) -> Undecided:
     return orders_undecided(undecided_across_partitions(scope, messages).collect())
 
 
-def orders_undecided(by_topic: Iterable[Row]) -> Undecided:
+def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
     """Return the same of rows of `key_order.undecided`, one per topic."""
     rows = sorted(by_topic, key=lambda row: str(row["topic"]))
     counts = {name: sum(row[name] for row in rows) for name in _REASONS}

@@ -1,0 +1,71 @@
+-- One row a topic partition: what was sent, what became of it, and its effects, over all messages that touch the window.
+-- Needs messages and fates. A message counts where its first position is; what arrives in the window counts there, too.
+-- Source: taxonomy.md 5, whose identities these counts obey.
+CREATE TABLE partition_counts AS
+WITH effect_keys AS (
+    SELECT message_key,
+        count_if(is_sent OR is_effect) AS named_keys,
+        count_if(is_sent AND NOT is_effect) AS lacking_keys
+    FROM message_effect_keys
+    GROUP BY message_key
+),
+touching AS (
+    SELECT m.*, f.disposition, f.class, f.flags,
+        coalesce(m.acceptance = 'accepted', false) AS is_accepted,
+        coalesce(m.acceptance = 'failed' OR f.class = 'PHANTOM_UNKNOWN', false) AS is_phantom,
+        coalesce(k.named_keys, 0) AS named_keys,
+        coalesce(k.lacking_keys, 0) AS lacking_keys
+    FROM messages AS m
+    JOIN fates AS f USING (message_key)
+    LEFT JOIN effect_keys AS k USING (message_key)
+    WHERE m.is_owned OR m.attempts_in > 0 OR m.effect_rows_in > 0
+),
+counted AS (
+    SELECT *,
+        CASE
+            WHEN NOT is_accepted THEN 0
+            WHEN fans_out() THEN first_rows_in
+            ELSE (effect_rows > 0 AND holds_message(is_in_ranges, first_effect_at))::BIGINT
+        END AS first_effects,
+        CASE
+            WHEN getvariable('fan_out_count') IS NOT NULL THEN getvariable('fan_out_count')
+            ELSE greatest(named_keys, 1)
+        END AS expected_effects,
+        CASE
+            WHEN getvariable('fan_out_count') IS NOT NULL THEN greatest(getvariable('fan_out_count') - effect_rows, 0)
+            WHEN lacking_keys = 0 AND effect_rows = 0 THEN 1
+            ELSE lacking_keys
+        END AS missing_effects,
+        is_owned AND is_accepted AND fans_out() AS has_several
+    FROM touching
+)
+SELECT topic, "partition",
+    sum(attempts_in)::BIGINT AS attempts,
+    sum(acked_in)::BIGINT AS acked_attempts,
+    sum(failed_in)::BIGINT AS failed_attempts,
+    sum(unknown_in)::BIGINT AS unknown_attempts,
+    count_if(is_owned)::BIGINT AS messages,
+    sum(attempts_in - is_owned::BIGINT)::BIGINT AS resends,
+    count_if(is_owned AND acceptance = 'accepted')::BIGINT AS accepted,
+    count_if(is_owned AND acceptance = 'unproven')::BIGINT AS unproven,
+    count_if(is_owned AND acceptance = 'failed')::BIGINT AS failed,
+    count_if(is_owned AND disposition = 'delivered')::BIGINT AS delivered,
+    count_if(is_owned AND disposition = 'filtered')::BIGINT AS filtered,
+    count_if(is_owned AND disposition = 'dead_lettered')::BIGINT AS dead_lettered,
+    count_if(is_owned AND disposition = 'compacted')::BIGINT AS compacted,
+    count_if(is_owned AND disposition = 'lost')::BIGINT AS lost,
+    count_if(is_owned AND disposition = 'in_flight')::BIGINT AS in_flight,
+    count_if(is_owned AND disposition = 'unverifiable')::BIGINT AS unverifiable,
+    sum(effect_rows_in)::BIGINT AS effects,
+    sum(first_effects)::BIGINT AS first_effects,
+    sum(CASE WHEN is_accepted THEN effect_rows_in ELSE 0 END - first_effects)::BIGINT AS further_effects,
+    sum(CASE WHEN is_phantom THEN effect_rows_in ELSE 0 END)::BIGINT AS phantom_effects,
+    sum(CASE WHEN is_accepted THEN 0 ELSE effect_rows_in END
+        - CASE WHEN is_phantom THEN effect_rows_in ELSE 0 END)::BIGINT AS unverifiable_effects,
+    coalesce(sum(possible_effects + strays)
+        FILTER (is_owned AND list_contains(flags, 'POSSIBLE_DUPLICATE')), 0)::BIGINT AS possible_effects,
+    coalesce(sum(expected_effects) FILTER (has_several), 0)::BIGINT AS expected_effects,
+    coalesce(sum(first_rows) FILTER (has_several), 0)::BIGINT AS met_effects,
+    coalesce(sum(missing_effects) FILTER (has_several), 0)::BIGINT AS missing_effects
+FROM counted
+GROUP BY topic, "partition";

@@ -1,0 +1,106 @@
+-- The offset balance: every offset of a judged range in exactly one state, and what nobody accounts for.
+-- A record counts as its message's disposition where it is the message's first, else as a duplicate; an offset that
+-- the log lacks, as the disposition of who asserts it. Source: taxonomy.md 5, last item, and section 7, traps 1 and 2.
+CREATE TABLE offset_states AS
+WITH states AS (
+    SELECT m.message_key, m.topic, m."partition", m.first_offset, m.attempts > 0 AS is_attempted,
+        CASE
+            WHEN m.attempts > 0 THEN coalesce(f.disposition, 'in_flight')
+            WHEN f.is_record_origin_covered THEN 'unattempted'
+            ELSE 'unverifiable'
+        END AS state
+    FROM messages AS m
+    JOIN fates AS f USING (message_key)
+),
+present AS (
+    SELECT topic, "partition", "offset", 'control' AS state, true AS is_present FROM log_rows WHERE is_control
+    UNION ALL
+    SELECT r.topic, r."partition", r."offset",
+        CASE
+            WHEN r.transaction_state IN ('aborted', 'open') THEN r.transaction_state
+            WHEN s.is_attempted AND NOT (
+                r.topic IS NOT DISTINCT FROM s.topic
+                AND r."partition" IS NOT DISTINCT FROM s."partition"
+                AND r."offset" IS NOT DISTINCT FROM s.first_offset) THEN 'duplicate'
+            ELSE coalesce(s.state, 'unverifiable')
+        END,
+        true
+    FROM records AS r
+    LEFT JOIN states AS s USING (message_key)
+),
+asserted AS (
+    SELECT p.topic, p."partition", p."offset", min(f.disposition) AS state
+    FROM message_positions AS p
+    JOIN fates AS f USING (message_key)
+    WHERE p.is_asserted AND f.disposition IS NOT NULL
+    GROUP BY p.topic, p."partition", p."offset"
+),
+absent AS (
+    SELECT a.topic, a."partition", a."offset", a.state, false AS is_present
+    FROM asserted AS a
+    WHERE NOT EXISTS (
+        SELECT 1 FROM log_rows AS l
+        WHERE l.topic IS NOT DISTINCT FROM a.topic
+            AND l."partition" IS NOT DISTINCT FROM a."partition"
+            AND l."offset" = a."offset")
+),
+every AS (FROM present UNION ALL FROM absent)
+SELECT e.topic, e."partition", e.state, e.is_present,
+    coalesce(e."offset" < r.log_start, false) AS is_below_start,
+    count(*) AS positions
+FROM every AS e
+JOIN judged_ranges AS r
+    ON e.topic IS NOT DISTINCT FROM r.topic
+    AND e."partition" IS NOT DISTINCT FROM r."partition"
+    AND e."offset" >= r."from" AND e."offset" < r."to"
+GROUP BY ALL;
+
+CREATE TABLE balance AS
+WITH stated AS (
+    SELECT topic, "partition",
+        sum(positions)::BIGINT AS stated,
+        sum(positions) FILTER (is_below_start)::BIGINT AS stated_below_start,
+        sum(positions) FILTER (state = 'delivered')::BIGINT AS delivered,
+        sum(positions) FILTER (state = 'filtered')::BIGINT AS filtered,
+        sum(positions) FILTER (state = 'dead_lettered')::BIGINT AS dead_lettered,
+        sum(positions) FILTER (state = 'lost')::BIGINT AS lost,
+        sum(positions) FILTER (state = 'in_flight')::BIGINT AS in_flight,
+        sum(positions) FILTER (state = 'unverifiable')::BIGINT AS unverifiable,
+        sum(positions) FILTER (state = 'unattempted')::BIGINT AS unattempted,
+        sum(positions) FILTER (state = 'duplicate')::BIGINT AS duplicate,
+        sum(positions) FILTER (state = 'aborted')::BIGINT AS aborted,
+        sum(positions) FILTER (state = 'open')::BIGINT AS open,
+        sum(positions) FILTER (state = 'control')::BIGINT AS control,
+        sum(positions) FILTER (state = 'expired')::BIGINT AS expired,
+        sum(positions) FILTER (state = 'compacted')::BIGINT AS compacted
+    FROM offset_states
+    GROUP BY topic, "partition"
+),
+measured AS (
+    SELECT r.*, s.* EXCLUDE (topic, "partition"),
+        greatest(
+            greatest(least(r."to", coalesce(r.log_start, r."from")) - r."from", 0)
+            - coalesce(s.stated_below_start, 0), 0) AS gone,
+        coalesce(contains(r.cleanup_policy, 'compact'), false) AS is_compacted,
+        coalesce(r.lacks_markers, false) AS lacks_any_marker
+    FROM judged_ranges AS r
+    LEFT JOIN stated AS s
+        ON r.topic IS NOT DISTINCT FROM s.topic AND r."partition" IS NOT DISTINCT FROM s."partition"
+),
+rested AS (SELECT *, "to" - "from" - coalesce(stated, 0) - gone AS rest FROM measured)
+SELECT topic, "partition", "from", "to",
+    coalesce(delivered, 0) AS delivered,
+    coalesce(filtered, 0) AS filtered,
+    coalesce(dead_lettered, 0) AS dead_lettered,
+    coalesce(lost, 0) AS lost,
+    coalesce(in_flight, 0) AS in_flight,
+    coalesce(unverifiable, 0) AS unverifiable,
+    coalesce(unattempted, 0) AS unattempted,
+    coalesce(duplicate, 0) AS duplicate,
+    coalesce(aborted, 0) AS aborted,
+    coalesce(open, 0) AS open,
+    coalesce(expired, 0) + gone AS expired,
+    coalesce(compacted, 0) + CASE WHEN is_compacted THEN rest ELSE 0 END AS compacted,
+    coalesce(control, 0) + CASE WHEN NOT is_compacted AND lacks_any_marker THEN rest ELSE 0 END AS control,
+    CASE WHEN is_compacted OR lacks_any_marker THEN 0 ELSE rest END AS unexplained
+FROM rested;

@@ -1,0 +1,45 @@
+-- How often each primary class occurs with each set of flags, by topic, and which of them their ledgers do not confirm.
+-- Effects must lie in their ledger's coverage, and the attempts that a changed message is held against in theirs; loss
+-- carries its own proof. Few rows, however many messages. Source: taxonomy.md 3 (`unconfirmed`) and 5.
+CREATE TABLE tally AS
+WITH judged AS (
+    SELECT m.topic, f.class, list_distinct([f.class] || f.flags) AS held,
+        m.effect_rows = 0 OR CASE
+            WHEN f.class IS NOT DISTINCT FROM 'PHANTOM_UNKNOWN'
+                THEN covered_between(getvariable('effect_ledger'), m.first_seen_at, m.first_seen_at)
+            ELSE covered_between(getvariable('effect_ledger'), m.first_effect_at, m.last_effect."at")
+        END AS do_effects_hold,
+        covered_between('produced', m.first_attempt."at", m.last_attempt_at) AS do_attempts_hold,
+        covered_between('produced',
+            least(m.first_attempt."at", m.first_effect_at),
+            greatest(m.last_attempt_at, m.last_effect."at" + getvariable('clock_skew')))
+        AND CASE
+            WHEN NOT is_declared('log') THEN NOT m.is_contradicted
+            ELSE m.aborted > 0
+                OR (covered_between('log', m.first_attempt."at", m.last_attempt_at) AND NOT m.is_from_written)
+        END AS have_all_failed
+    FROM messages AS m
+    JOIN fates AS f USING (message_key)
+    WHERE f.is_judged_here
+),
+unconfirmed AS (
+    SELECT topic, class, held,
+        CASE
+            WHEN NOT do_effects_hold THEN list_filter(held, lambda name: name <> 'LOST')
+            ELSE list_filter(held, lambda name:
+                (NOT do_attempts_hold AND name IN (
+                    'CORRUPTED_VALUE', 'CORRUPTED_KEY', 'CORRUPTED_HEADER', 'CORRUPTED_TIMESTAMP', 'MISROUTED'))
+                OR (name = 'PHANTOM_ABORTED' AND class = 'PHANTOM_ABORTED' AND NOT have_all_failed)
+                OR (name IN ('PHANTOM_ABORTED', 'PHANTOM_UNCOMMITTED')
+                    AND is_declared('log') AND NOT getvariable('coverage')['log'].is_sound))
+        END AS doubtful
+    FROM judged
+)
+SELECT topic, false AS stands_alone, true AS is_covered, class, held, doubtful, count(*) AS count
+FROM unconfirmed
+GROUP BY ALL
+UNION ALL
+SELECT topic, true, is_covered, class, list_distinct([class] || flags), []::VARCHAR[], count(*)
+FROM breaks
+WHERE kind <> 'message'
+GROUP BY ALL;

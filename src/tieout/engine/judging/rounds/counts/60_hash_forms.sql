@@ -1,0 +1,55 @@
+-- How each ledger writes the hashes that a class compares: lengths, cases and alphabets, by topic, and one example.
+-- Asked only where some message's contents differ. Source: taxonomy.md 8, 2.
+CREATE TABLE hash_forms AS
+WITH asked AS (
+    SELECT bool_or("CORRUPTED_VALUE") AS of_value, bool_or("CORRUPTED_KEY") AS of_key,
+        bool_or("CORRUPTED_HEADER") AS of_header
+    FROM topic_suspicions
+),
+rows_of AS (
+    SELECT 'produced' AS ledger, topic, payload_hash, key_hash, header_hash FROM evidence_produced
+    UNION ALL
+    SELECT 'log', topic, payload_hash, key_hash, header_hash FROM evidence_log
+    WHERE "offset" IS NOT NULL AND NOT coalesce(is_control, false)
+    UNION ALL
+    SELECT 'delivered', topic, payload_hash, key_hash, header_hash FROM evidence_delivered WHERE is_ours(consumer_group)
+    UNION ALL
+    SELECT 'read', topic, payload_hash, key_hash, header_hash FROM evidence_read WHERE is_ours(consumer_group)
+),
+shown AS (
+    SELECT 'CORRUPTED_VALUE' AS name, ledger, topic, payload_hash AS value FROM rows_of, asked WHERE of_value
+    UNION ALL
+    SELECT 'CORRUPTED_KEY', ledger, topic, key_hash FROM rows_of, asked WHERE of_key
+    UNION ALL
+    SELECT 'CORRUPTED_HEADER', ledger, topic, header_hash FROM rows_of, asked WHERE of_header
+)
+SELECT name, ledger, topic,
+    list(DISTINCT length(value)) AS lengths,
+    bool_or(value <> upper(value)) AS has_lower,
+    bool_or(value <> lower(value)) AS has_upper,
+    bool_or(regexp_matches(value, '^[0-9A-Fa-f]+$')) AS has_hex,
+    bool_or(NOT regexp_matches(value, '^[0-9A-Fa-f]+$')) AS has_other,
+    bool_or(regexp_matches(value, '[+/]')) AS has_plus,
+    bool_or(regexp_matches(value, '[-_]')) AS has_minus,
+    min(value) AS example
+FROM shown
+WHERE value IS NOT NULL
+GROUP BY name, ledger, topic;
+
+-- The topics, of the send and of the row, in which one payload hash stands on both sides: by content, where a row is not
+-- always of a message that has its payload.
+CREATE TABLE common_hashes AS
+WITH sent AS (
+    SELECT DISTINCT topic, payload_hash FROM evidence_produced WHERE is_by_content() AND payload_hash IS NOT NULL
+),
+shown AS (
+    SELECT DISTINCT 'log' AS ledger, topic, payload_hash FROM evidence_log WHERE is_by_content() AND "offset" IS NOT NULL
+    UNION ALL
+    SELECT DISTINCT 'delivered', topic, payload_hash FROM evidence_delivered
+    WHERE is_by_content() AND is_ours(consumer_group)
+    UNION ALL
+    SELECT DISTINCT 'read', topic, payload_hash FROM evidence_read WHERE is_by_content() AND is_ours(consumer_group)
+)
+SELECT DISTINCT shown.ledger, sent.topic AS sent_topic, shown.topic AS shown_topic
+FROM sent
+JOIN shown USING (payload_hash);

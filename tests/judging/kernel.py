@@ -1,0 +1,159 @@
+"""Judges histories with the SQL of the rounds alone, without Spark, and returns statements in the oracle's shape.
+
+Histories that share all but their rows are judged in one bucket, marked as in `tests.engine.judging`; by default each
+is judged by itself, as a run does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+import pyarrow as pa
+from tests.engine.judging import (
+    History,
+    _coverage,
+    _marked,
+    _marked_window,
+    _narrowed,
+    batches,
+    number_of,
+    unmarked,
+)
+
+from tieout.engine.coverage import with_partitions_shown
+from tieout.engine.evidence import Evidence
+from tieout.engine.judging.bucket import Limits, connected, loaded, prepared, run
+from tieout.engine.judging.numbers import HANDED_OUT, numbers_of, suspected
+from tieout.engine.judging.terms import naive, terms_of
+from tieout.engine.ledger import SCHEMAS
+from tieout.engine.reconciling import assembled
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+from tieout.verdicts import severities
+
+_ARROW: Final = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us"),
+    "array<struct<topic:string,partition:int>>": pa.list_(
+        pa.struct([("topic", pa.string()), ("partition", pa.int32())])
+    ),
+}
+LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
+
+
+def kernel_statement(history: History, limits: Limits = LIMITS) -> dict[str, Any]:
+    """Return the statement of one history, with its `breaks` as they stand in `breaks.jsonl`."""
+    scope = scope_of(history, history.rows, history.present)
+    tables, breaks = judged(scope, history.rows, limits)
+    return _statement(scope, tables, breaks)
+
+
+def kernel_statements(histories: Sequence[History], limits: Limits = LIMITS) -> list[dict[str, Any]]:
+    """Return the statement of each history; those that share all but their rows are judged in one bucket."""
+    found: dict[int, dict[str, Any]] = {}
+    for batch in batches(histories):
+        found.update(zip(batch.places, _together(batch.histories, limits), strict=True))
+    return [found[place] for place in range(len(histories))]
+
+
+def judged(
+    scope: Scope, rows: Mapping[Ledger, Iterable[Mapping[str, Any]]], limits: Limits = LIMITS
+) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
+    """Return the small tables that the rounds hand out, and the breaks."""
+    with connected(limits) as connection:
+        prepared(connection, terms_of(scope))
+        loaded(connection, {ledger: arrow_of(ledger, found) for ledger, found in rows.items()})
+        run(connection)
+        tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
+        breaks = connection.table("breaks").to_arrow_table().to_pylist()
+    return tables, breaks
+
+
+def scope_of(
+    history: History, rows: Mapping[Ledger, list[dict[str, Any]]], present: Mapping[Ledger, frozenset[str]]
+) -> Scope:
+    """Return the scope of a history without its rows."""
+    evidence = {
+        ledger: Evidence(
+            ledger=ledger,
+            rows=None,  # type: ignore[arg-type] - nothing here asks Spark for them
+            present=present.get(ledger, frozenset()),
+            coverage=_coverage(ledger, history.coverage.get(ledger), rows.get(ledger, [])),
+        )
+        for ledger in history.contract.ledgers
+    }
+    return Scope(history.contract, history.window, evidence)
+
+
+def arrow_of(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Return canonical rows as Arrow, times in UTC without their zone."""
+    fields = [pa.field(one.name, _ARROW[one.dataType.simpleString()]) for one in SCHEMAS[ledger]]
+    plain = [
+        {name: naive(value) if isinstance(value, datetime) else value for name, value in row.items()}
+        for row in rows
+    ]
+    return pa.Table.from_pylist(plain, schema=pa.schema(fields))
+
+
+def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, Any]]:
+    first = histories[0]
+    by_content = first.contract.identity is Identity.CONTENT
+    marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
+    for number, history in enumerate(histories):
+        for ledger, rows in history.rows.items():
+            marked[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
+    present = {
+        ledger: frozenset().union(*(history.present[ledger] for history in histories)) for ledger in marked
+    }
+    scope = scope_of(first, marked, present)
+    scope = replace(scope, window=_marked_window(first.window, len(histories)))
+    tables, breaks = judged(scope, marked, limits)
+    statements = []
+    for number, history in enumerate(histories):
+        own = {
+            name: [unmarked(row) for row in rows if number_of(row.get("topic")) == number]
+            for name, rows in tables.items()
+        }
+        own |= {name: tables[name] for name in ("latency", "limits", "breaks_total")} | {"incidents": []}
+        own["common_hashes"] = [
+            {"ledger": row["ledger"]} | {side: _named(row[side]) for side in ("sent_topic", "shown_topic")}
+            for row in tables["common_hashes"]
+            if number_of(row["sent_topic"]) == number
+        ]
+        own_breaks = [unmarked(row) for row in breaks if number_of(_place_of(row)) == number]
+        statements.append(_statement(_narrowed(scope, history, number), own, own_breaks))
+    return statements
+
+
+def _named(topic: str | None) -> str | None:
+    return unmarked({"topic": topic})["topic"]
+
+
+def _place_of(row: Mapping[str, Any]) -> str | None:
+    return row["message_id"] or row["topic"] or next((at["topic"] for at in row["positions"] or ()), None)
+
+
+def _statement(
+    scope: Scope, tables: Mapping[str, list[dict[str, Any]]], breaks: list[dict[str, Any]]
+) -> dict[str, Any]:
+    scope = suspected(scope, tables)
+    numbers = numbers_of(scope, tables)
+    scope = with_partitions_shown(scope, numbers.partitions)
+    statement = assembled(scope, numbers)
+    loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
+    for row in breaks:
+        name = "PHANTOM_ABORTED" if "PHANTOM_ABORTED" in row["flags"] else row["class"]
+        row["severity"] = loudness.get(name)
+    return statement | {"breaks": [json.loads(json.dumps(row, default=_written)) for row in breaks]}
+
+
+def _written(value: Any) -> str:
+    """Return a time as Spark writes it into JSON."""
+    return f"{value.isoformat(timespec='milliseconds')}Z" if isinstance(value, datetime) else str(value)
