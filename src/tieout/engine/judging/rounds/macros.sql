@@ -66,3 +66,53 @@ CREATE MACRO json_position(a_topic, a_partition, an_offset) AS
 -- Keys of messages: known by their position, or by an id that is used for nothing else.
 CREATE MACRO position_key(a_topic, a_partition, an_offset) AS 'p:' || json_position(a_topic, a_partition, an_offset);
 CREATE MACRO id_key(id) AS 'm:' || id;
+
+-- Ids, transactions and positions.
+CREATE MACRO same_partition(a_topic, a_partition, b_topic, b_partition) AS
+    a_topic IS NOT DISTINCT FROM b_topic AND a_partition IS NOT DISTINCT FROM b_partition;
+-- Of several statements the latest observed counts, of one moment the greatest; neither field of the pair is null.
+CREATE MACRO latest_statement(observed_at, value) AS struct_extract(
+    max({'moment': coalesce(observed_at, TIMESTAMP '1970-01-01 00:00:00'), 'stated': value})
+        FILTER (value IS NOT NULL), 'stated');
+
+-- What is known of contents: a null is a value, unless the contract or the row says that it is not known. One bit per
+-- content column: payload 1, key 2, header 4, timestamp 8.
+CREATE MACRO shows_content(ledger, name) AS
+    has_column(ledger, name) AND NOT list_contains(getvariable('unknown_contents'), ledger || '.' || name);
+CREATE MACRO is_lacking_content(name, value, content) AS value IS NULL
+    AND coalesce(starts_with(content, 'lacks:') AND list_contains(string_split(content, ' '), name), false);
+CREATE MACRO null_bit(ledger, name, value, content, outcome, bit) AS CASE
+    WHEN shows_content(ledger, name) AND value IS NULL AND content IS DISTINCT FROM 'unknown'
+        AND NOT is_lacking_content(name, value, content)
+        AND NOT (ledger = 'produced'
+            AND (name = 'record_timestamp' OR coalesce(lower(outcome) IN ('failed', 'unknown'), false)))
+    THEN bit ELSE 0 END;
+CREATE MACRO null_contents(ledger, payload_hash, key_hash, header_hash, record_timestamp, content, outcome) AS CAST(
+    null_bit(ledger, 'payload_hash', payload_hash, content, outcome, 1)
+    + null_bit(ledger, 'key_hash', key_hash, content, outcome, 2)
+    + null_bit(ledger, 'header_hash', header_hash, content, outcome, 4)
+    + null_bit(ledger, 'record_timestamp', record_timestamp, content, outcome, 8) AS INTEGER);
+CREATE MACRO lacking_bit(ledger, name, value, content, bit) AS
+    CASE WHEN shows_content(ledger, name) AND is_lacking_content(name, value, content) THEN bit ELSE 0 END;
+CREATE MACRO lacking_contents(ledger, payload_hash, key_hash, header_hash, record_timestamp, content) AS CAST(
+    lacking_bit(ledger, 'payload_hash', payload_hash, content, 1)
+    + lacking_bit(ledger, 'key_hash', key_hash, content, 2)
+    + lacking_bit(ledger, 'header_hash', header_hash, content, 4)
+    + lacking_bit(ledger, 'record_timestamp', record_timestamp, content, 8) AS INTEGER);
+
+-- Outcomes: what a send claims, and what its transaction makes of that.
+CREATE MACRO claimed_outcome(outcome) AS coalesce(lower(outcome), 'unknown');
+CREATE MACRO stated_state(stated) AS CASE
+    WHEN bool_or(stated = 'committed') THEN 'committed' WHEN bool_or(stated = 'aborted') THEN 'aborted'
+    ELSE 'open' END;
+-- The record in the log decides, then what any row of the transaction states; without transaction what the row states.
+CREATE MACRO state_of_send(transaction_id, log_state, state_of_transaction, stated) AS coalesce(log_state,
+    CASE WHEN transaction_id IS NOT NULL THEN state_of_transaction
+        WHEN lower(stated) <> 'none' THEN lower(stated) END);
+CREATE MACRO resolved_outcome(claimed, state) AS CASE
+    WHEN state = 'committed' AND claimed <> 'failed' THEN 'acked'
+    WHEN state = 'aborted' THEN 'failed'
+    WHEN state = 'open' THEN 'unknown'
+    ELSE claimed END;
+CREATE MACRO state_rank(state) AS
+    CASE state WHEN 'committed' THEN 0 WHEN 'none' THEN 1 WHEN 'open' THEN 2 WHEN 'aborted' THEN 3 END;
