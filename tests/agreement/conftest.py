@@ -1,34 +1,17 @@
-"""A Spark Connect session: the engine is the same there, and its thousands of columns cost no call into the JVM each.
-
-A process has either a classic session or one of Spark Connect, so these tests run in a process of their own.
-"""
+"""A Spark Connect session, in a process of its own: run `pytest tests/agreement` by itself."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 
 import pytest
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
-
-from tieout.engine.session import SETTINGS
+from tests.engine.connecting import connected_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A session of a Spark Connect server on this machine's loopback."""
-    if SparkSession.getActiveSession() is not None:
-        pytest.fail("a classic Spark session runs in this process; run `pytest tests/agreement` by itself")
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    SparkContext._ensure_initialized()
-    # PySpark takes a free port where this is set, else always 15002; Java, which started above, does not see it.
-    os.environ["SPARK_TESTING"] = "1"
-    builder = SparkSession.builder.remote("local[2]")
-    for name, value in (SETTINGS | {"spark.connect.grpc.binding.address": "127.0.0.1"}).items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    session = connected_session()
     yield session
     session.stop()

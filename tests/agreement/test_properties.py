@@ -171,7 +171,7 @@ def _plain(statement: Mapping[str, Any]) -> Any:
         {name: value for name, value in row.items() if name not in ("break_id", "incident_id")}
         for row in statement["breaks"]
     ]
-    text = re.sub(r"~\d+", "", json.dumps({**statement, "breaks": breaks}, sort_keys=True, default=str))
+    text = re.sub(r"~\d+~", "", json.dumps({**statement, "breaks": breaks}, sort_keys=True, default=str))
     return _in_order(json.loads(text))
 
 

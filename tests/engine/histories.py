@@ -42,7 +42,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import yaml
 from tests.oracle import OracleCoverage
@@ -101,6 +101,19 @@ _NOTATION: Final = {
 }
 """The columns of a ledger without rows: an empty source has columns, too."""
 _DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?(?:(\d+)us)?")
+
+
+class History(Protocol):
+    """A history as golden cases and random ones have it."""
+
+    contract: Contract
+    window: Window
+    coverage: Mapping[Ledger, OracleCoverage]
+    present: Mapping[Ledger, frozenset[str]]
+
+    @property
+    def rows(self) -> Mapping[Ledger, list[dict[str, Any]]]:
+        """The canonical rows of each ledger."""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from tests.engine.histories import History
 from tests.oracle import OracleCoverage
 
-from tieout.contracts import Budgets, Contract
+from tieout.contracts import Budgets
 from tieout.engine.balance import balanced
 from tieout.engine.classes.key_order import orders_keys
 from tieout.engine.classes.reordered import undecided_across_partitions
@@ -44,23 +45,11 @@ from tieout.model import Guarantee, Identity, Ledger, Window
 from tieout.verdicts import judge
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-_MARK = "~"
-_NO_TOPIC = "none"
+MARK = re.compile(r"~(\d+)~")
+"""Whose a name is, before the name itself: so the names of one history keep their order."""
+NO_TOPIC = "none"
 _CONTENTS = frozenset({"payload_hash", "key_hash", "header_hash", "record_timestamp"})
 """Columns in which null is a value where the source has them: one run can only judge histories that agree in them."""
-
-
-class History(Protocol):
-    """A history as golden cases and random ones have it."""
-
-    contract: Contract
-    window: Window
-    coverage: Mapping[Ledger, OracleCoverage]
-    present: Mapping[Ledger, frozenset[str]]
-
-    @property
-    def rows(self) -> Mapping[Ledger, list[dict[str, Any]]]:
-        """The canonical rows of each ledger."""
 
 
 @dataclass(frozen=True)
@@ -131,24 +120,24 @@ def _judged_together(
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
     """Return one scope of histories that share all but their rows; `numbered` says whose a row is."""
     first = histories[0]
-    marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
+    owned: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
     by_content = first.contract.identity is Identity.CONTENT
     for number, history in enumerate(histories):
         for ledger, rows in history.rows.items():
-            marked[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
+            owned[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
     present = {
         ledger: frozenset().union(*(history.present[ledger] for history in histories))
         for ledger in first.rows
     }
     return replace(
-        scope_of(spark, first, marked, present), window=_marked_window(first.window, len(histories))
+        scope_of(spark, first, owned, present), window=_marked_window(first.window, len(histories))
     )
 
 
 def _marked_window(window: Window, count: int) -> Window:
     """Return the window with its ranges of offsets for the topics of every history."""
     ranges = [
-        replace(one, topic=f"{one.topic}{_MARK}{number}") for number in range(count) for one in window.offsets
+        replace(one, topic=marked(one.topic, number)) for number in range(count) for one in window.offsets
     ]
     return replace(window, offsets=tuple(ranges))
 
@@ -157,8 +146,8 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     """Return the engine's statement of each history of a scope that holds them together, with its `breaks` as rows."""
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
-    suspected = _suspected(scope, histories, messages)
-    scope = _doubting(scope, suspected)
+    suspected = suspected_of(scope, histories, messages)
+    scope = doubting(scope, suspected)
     breaks = materialised(breaks_of(scope, messages, found))
     balance = None
     if found.log is not None and found.bounds is not None:
@@ -172,7 +161,7 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     for number, history in enumerate(histories):
         own = [unmarked(row) for row in partitions if number_of(row["topic"]) == number]
         classes, flags, unconfirmed = counts_of(row for row in tally if int(row["number"]) == number)
-        own_scope = suspecting(_narrowed(scope, history, number), suspected[number])
+        own_scope = suspecting(narrowed(scope, history, number), suspected[number])
         own_scope = with_partitions_shown(own_scope, own)
         statement: dict[str, Any] = {
             "partitions": own,
@@ -192,12 +181,12 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     return statements
 
 
-def _suspected(scope: Scope, histories: Sequence[History], messages: DataFrame) -> list[Suspicions]:
+def suspected_of(scope: Scope, histories: Sequence[History], messages: DataFrame) -> list[Suspicions]:
     """Return what is suspected of each history, as if it were judged alone."""
     rows, quiet = shown_by_topic(scope, messages), scope.beside.topics() if scope.beside else frozenset()
     hashes, found = hashes_spelled(scope, rows), []
     for number, history in enumerate(histories):
-        own = replace(_narrowed(scope, history, number), beside=scope.beside)
+        own = replace(narrowed(scope, history, number), beside=scope.beside)
         theirs = [row | {"topic": _named(row["topic"])} for row in rows if number_of(row["topic"]) == number]
         quietly = frozenset(_named(topic) for topic in quiet if number_of(topic) == number)
         of_hashes = [
@@ -205,7 +194,7 @@ def _suspected(scope: Scope, histories: Sequence[History], messages: DataFrame) 
             for one in hashes
         ]
         suspected = suspicions_in(own, theirs, of_hashes, quietly)
-        nowhere = f"{_NO_TOPIC}{_MARK}{number}"
+        nowhere = marked(NO_TOPIC, number)
         found.append(
             replace(
                 suspected,
@@ -220,14 +209,14 @@ def _suspected(scope: Scope, histories: Sequence[History], messages: DataFrame) 
 
 def _named(topic: str | None) -> str | None:
     """Return the topic as a row names it, None where it names none."""
-    return None if topic is None or topic.startswith(f"{_NO_TOPIC}{_MARK}") else topic
+    return None if topic is None or MARK.sub("", topic) == NO_TOPIC else topic
 
 
 def _theirs(by_topic: Mapping[str | None, Forms], number: int) -> dict[str | None, Forms]:
     return {_named(topic): forms for topic, forms in by_topic.items() if number_of(topic) == number}
 
 
-def _doubting(scope: Scope, suspected: Sequence[Suspicions]) -> Scope:
+def doubting(scope: Scope, suspected: Sequence[Suspicions]) -> Scope:
     """Return the scope of all histories with what is doubted in the topics of each."""
     doubted: dict[str, frozenset[str | None]] = {}
     for one in suspected:
@@ -239,7 +228,7 @@ def _doubting(scope: Scope, suspected: Sequence[Suspicions]) -> Scope:
 def _told(coverage: Mapping[str, Any]) -> dict[str, Any]:
     """Return a ledger's coverage as its history's own names have it."""
     gap = coverage["gap"]
-    return {**coverage, "gap": None if gap is None else re.sub(rf"{_MARK}\d+", "", gap)}
+    return {**coverage, "gap": None if gap is None else MARK.sub("", gap)}
 
 
 def _with_numbered_sums(scope: Scope) -> Scope:
@@ -250,7 +239,7 @@ def _with_numbered_sums(scope: Scope) -> Scope:
     return replace(scope, beside=replace(scope.beside, sums=sums))
 
 
-def _narrowed(scope: Scope, history: History, number: int) -> Scope:
+def narrowed(scope: Scope, history: History, number: int) -> Scope:
     """Return the batch's scope with one history's own columns and coverage."""
     evidence = {}
     for ledger, found in scope.evidence.items():
@@ -269,7 +258,7 @@ def numbered(rows: DataFrame) -> DataFrame:
     known = [F.col(name) for name in ("message_id", "topic") if name in rows.columns]
     positions = F.to_json("positions") if "positions" in rows.columns else F.lit(None)
     named = F.coalesce(*known, positions)
-    return rows.withColumn("number", F.regexp_extract(named, rf"{_MARK}(\d+)", 1))
+    return rows.withColumn("number", F.regexp_extract(named, MARK.pattern, 1))
 
 
 def _place_of(line: Mapping[str, Any]) -> str | None:
@@ -280,14 +269,18 @@ def _place_of(line: Mapping[str, Any]) -> str | None:
 
 def _marked(row: Mapping[str, Any], number: int, *, by_content: bool) -> dict[str, Any]:
     """Return the row as history `number`'s own; where payloads are identities, they are its own, too."""
-    mark = f"{_MARK}{number}"
-    marked = dict(row) | {"topic": (row.get("topic") or _NO_TOPIC) + mark}
+    own = dict(row) | {"topic": marked(row.get("topic") or NO_TOPIC, number)}
     for name in ("message_id", "transaction_id", "consumer_id", *(("payload_hash",) if by_content else ())):
         if row.get(name) is not None:
-            marked[name] = row[name] + mark
+            own[name] = marked(row[name], number)
     if row.get("partitions"):
-        marked["partitions"] = [p | {"topic": (p["topic"] or _NO_TOPIC) + mark} for p in row["partitions"]]
-    return marked
+        own["partitions"] = [p | {"topic": marked(p["topic"] or NO_TOPIC, number)} for p in row["partitions"]]
+    return own
+
+
+def marked(name: str, number: int) -> str:
+    """Return the name as history `number`'s own."""
+    return f"~{number}~{name}"
 
 
 def unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -295,15 +288,15 @@ def unmarked(row: Mapping[str, Any]) -> dict[str, Any]:
     plain = dict(row)
     for name in ("topic", "message_id"):
         if plain.get(name) is not None:
-            plain[name] = re.sub(rf"{_MARK}\d+", "", plain[name])
-    if plain.get("topic") == _NO_TOPIC:
+            plain[name] = MARK.sub("", plain[name])
+    if plain.get("topic") == NO_TOPIC:
         plain["topic"] = None
     return plain
 
 
-def number_of(marked: str | None) -> int | None:
+def number_of(name: str | None) -> int | None:
     """Return the number of the history that a name belongs to, None where it is no history's."""
-    found = None if marked is None else re.search(rf"{_MARK}(\d+)", marked)
+    found = None if name is None else MARK.search(name)
     return None if found is None else int(found[1])
 
 

@@ -160,25 +160,35 @@ def _have_all_failed(scope: Scope) -> Column:
 
 def latency_of(messages: DataFrame) -> dict[str, Any]:
     """Return the seconds from acknowledgement to first effect over the delivered messages, null without any."""
+    return told_latency(latencies(messages).collect()[0])
+
+
+def latencies(messages: DataFrame, *by: str) -> DataFrame:
+    """Return one row per `by` of what `told_latency` says, over the delivered messages."""
     seconds = _took() / F.lit(1_000_000)
-    row = (
+    return (
         _delivered(messages)
+        .groupBy(*by)
         .agg(
             F.count(seconds).alias("count"),
             F.sum(_took().cast("decimal(38,0)")).alias("micros"),
             _percentiles(seconds).alias("p"),
             F.max(seconds).alias("max"),
         )
-        .collect()[0]
     )
-    p50, p95, p99 = row["p"] or (None, None, None)
+
+
+def told_latency(row: Any) -> dict[str, Any]:
+    """Return the statement's `latency` of a row of `latencies`; None stands for no messages."""
+    count, micros = (row["count"], row["micros"]) if row else (0, None)
+    p50, p95, p99 = (row["p"] if row else None) or (None, None, None)
     return {
-        "count": row["count"],
-        "mean_s": mean_seconds(row["micros"], row["count"]),
+        "count": count,
+        "mean_s": mean_seconds(micros, count),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
-        "max_s": row["max"],
+        "max_s": row["max"] if row else None,
     }
 
 
