@@ -116,3 +116,27 @@ CREATE MACRO resolved_outcome(claimed, state) AS CASE
     ELSE claimed END;
 CREATE MACRO state_rank(state) AS
     CASE state WHEN 'committed' THEN 0 WHEN 'none' THEN 1 WHEN 'open' THEN 2 WHEN 'aborted' THEN 3 END;
+
+-- Lines: what breaks, and what its class alone says. `class` is null where no rule holds.
+CREATE MACRO is_break(class, flags) AS
+    class NOT IN ('DELIVERED', 'RECOVERED', 'NOT_SENT', 'FILTERED', 'DEAD_LETTERED', 'COMPACTED')
+        AND NOT (class = 'IN_FLIGHT' AND NOT list_contains(flags, 'OVERDUE'))
+    OR list_contains(flags, 'PHANTOM_ABORTED');
+CREATE MACRO is_doubled_in_log(class, flags) AS class = 'LOG_DUPLICATE' OR list_contains(flags, 'inherited');
+-- A break's id and its incident's: 32 hex digits that name the JSON. `judged` is the pipeline and its group.
+CREATE MACRO json_judged() AS
+    '{' || json_field('col1', getvariable('pipeline')) || ',' || json_field('col2', getvariable('judged_group')) || '}';
+CREATE MACRO break_id(kind, class, subject) AS sha256('{' || concat_ws(',',
+    '"col1":' || json_judged(), json_field('kind', kind),
+    CASE WHEN kind <> 'message' THEN json_field('col3', class) END, json_field('subject', subject)) || '}')[:32];
+CREATE MACRO incident_id(class, locus, cause, a_topic, a_partition, run, flags, first_offset) AS sha256(
+    '{' || concat_ws(',', '"col1":{' || concat_ws(',', '"col1":' || json_judged(),
+        json_field('class', class), json_field('locus', locus), json_field('cause', cause),
+        json_field('topic', a_topic), json_field('partition', a_partition),
+        json_field('col7', CAST(run AS VARCHAR)), json_field('col8', array_to_string(flags, ','))) || '}',
+    json_field('incident_start', first_offset)) || '}')[:32];
+-- A length of time in words, to the second, as limits of a statement say it.
+CREATE MACRO in_words(seconds) AS coalesce(nullif(concat_ws(' ',
+    CASE WHEN seconds >= 3600 THEN seconds // 3600 || ' h' END,
+    CASE WHEN seconds // 60 % 60 > 0 THEN seconds // 60 % 60 || ' min' END,
+    CASE WHEN seconds % 60 > 0 THEN seconds % 60 || ' s' END), ''), '0 s');
