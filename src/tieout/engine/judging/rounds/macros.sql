@@ -140,3 +140,42 @@ CREATE MACRO in_words(seconds) AS coalesce(nullif(concat_ws(' ',
     CASE WHEN seconds >= 3600 THEN seconds // 3600 || ' h' END,
     CASE WHEN seconds // 60 % 60 > 0 THEN seconds // 60 % 60 || ' min' END,
     CASE WHEN seconds % 60 > 0 THEN seconds % 60 || ' s' END), ''), '0 s');
+
+-- Fates. Whether the window has a message's event at a time: where it is known by position, the message's.
+CREATE MACRO holds_message(is_in_ranges, t) AS coalesce(is_in_ranges, in_window(t));
+-- Whether a message has all its effects, and whether an uncertain row may be one that it lacks; by effect key in a
+-- fan-out that names them.
+CREATE MACRO is_whole(effect_rows, lacking_keys, keyless, doubtful_lacking_keys) AS CASE
+    WHEN NOT fans_out() THEN effect_rows > 0
+    WHEN getvariable('fan_out_count') IS NOT NULL THEN effect_rows >= getvariable('fan_out_count')
+    ELSE effect_rows > 0 AND lacking_keys = 0 AND keyless = 0 AND doubtful_lacking_keys = 0 END;
+CREATE MACRO is_in_doubt(effect_rows, possible_effects, keyless, doubtful_lacking_keys) AS CASE
+    WHEN NOT fans_out() THEN possible_effects > 0
+    WHEN getvariable('fan_out_count') IS NOT NULL
+        THEN possible_effects > 0 AND effect_rows < getvariable('fan_out_count')
+    ELSE keyless > 0 OR doubtful_lacking_keys > 0 END;
+-- Whether covered producers would show the origin of an effect or record. They must be all of the topic, and cover the
+-- record's time, or where that is null reach back as far as an origin may lie.
+CREATE MACRO is_origin_covered(record_at, is_recorded, seen_at, is_from_start) AS
+    coalesce(getvariable('coverage')['produced'].names_all_producers, false) AND CASE
+        WHEN is_recorded AND record_at IS NOT NULL THEN covered_between(
+            'produced', record_at - getvariable('clock_skew'), record_at + getvariable('clock_skew'))
+        ELSE covered_until('produced', seen_at + getvariable('clock_skew'))
+            AND (covered_from('produced', seen_at - getvariable('look_back')) OR is_from_start) END;
+-- Contents. A side is a struct of has_value, is_null (known to be none) and is_lacking (its file has no such column);
+-- a pair one of is_other (later has a value that earlier never had), is_part (nulls of later are parts of a fan-out)
+-- and is_earlier_empty, is_later_empty (that side's null may be the empty text, which the other side has).
+CREATE MACRO shows_empty(value, ledger, name) AS coalesce(value = getvariable('empty_contents')[ledger || '.' || name], false);
+CREATE MACRO is_content_known(name, side) AS side.has_value OR (name <> 'header_hash' AND side.is_null);
+CREATE MACRO is_content_nulled(later, earlier, pair) AS
+    later.is_null AND NOT earlier.is_null AND earlier.has_value AND NOT pair.is_part;
+CREATE MACRO content_differs(name, later, earlier, pair) AS
+    is_content_known(name, earlier) AND NOT earlier.is_lacking AND NOT pair.is_earlier_empty
+    AND (pair.is_other
+        OR (name <> 'header_hash' AND is_content_nulled(later, earlier, pair) AND NOT pair.is_later_empty));
+CREATE MACRO content_may_differ(name, later, earlier, pair) AS
+    (later.is_lacking AND (earlier.has_value OR earlier.is_null) AND NOT pair.is_part)
+    OR (earlier.is_lacking AND (pair.is_other OR (later.is_null AND NOT earlier.is_null)))
+    OR (is_content_nulled(later, earlier, pair) AND (pair.is_later_empty OR name = 'header_hash'))
+    OR (pair.is_earlier_empty AND pair.is_other)
+    OR (name = 'header_hash' AND earlier.is_null AND NOT earlier.has_value AND later.has_value);
