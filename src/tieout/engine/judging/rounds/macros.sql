@@ -179,3 +179,58 @@ CREATE MACRO content_may_differ(name, later, earlier, pair) AS
     OR (is_content_nulled(later, earlier, pair) AND (pair.is_later_empty OR name = 'header_hash'))
     OR (pair.is_earlier_empty AND pair.is_other)
     OR (name = 'header_hash' AND earlier.is_null AND NOT earlier.has_value AND later.has_value);
+
+-- Contents: the digests of rows, and the keys of what only its payload ties to a send.
+-- A digest is the SHA-256 of a row's known columns in the order of their names, as JSON; it gets into ids of breaks.
+CREATE MACRO send_digest(r) AS sha256('{' || concat_ws(',',
+    json_micros('attempted_at', r.attempted_at), json_field('claimed', claimed_outcome(r.outcome)),
+    json_micros('completed_at', r.completed_at), json_field('content', r.content),
+    json_field('effect_key', r.effect_key), json_field('header_hash', r.header_hash),
+    json_field('intended_partition', r.intended_partition), json_field('is_approximate', r.is_approximate),
+    json_field('key_hash', r.key_hash), json_field('leader_epoch', r.leader_epoch),
+    json_field('message_id', r.message_id), json_field('offset', placed_offset(r."offset")),
+    json_field('partition', r."partition"), json_field('payload_hash', r.payload_hash),
+    json_field('producer_id', r.producer_id), json_field('producer_session', r.producer_session),
+    json_micros('record_timestamp', r.record_timestamp), json_field('sequence', r.sequence),
+    json_field('topic', r.topic), json_field('topic_id', r.topic_id),
+    json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)) || '}');
+CREATE MACRO effect_digest(r, a_key, has_an_identity, is_unserved) AS sha256('{' || concat_ws(',',
+    json_field('consumer_group', r.consumer_group), json_field('consumer_id', r.consumer_id),
+    json_field('content', r.content), json_field('delivery_sequence', r.delivery_sequence),
+    json_field('effect_key', r.effect_key), json_field('effect_state', r.effect_state),
+    json_field('generation', r.generation), json_field('has_identity', has_an_identity),
+    json_field('header_hash', r.header_hash), json_micros('held_at', r.held_at),
+    json_field('held_state', r.held_state), json_field('is_ambiguous', r.is_ambiguous),
+    json_field('is_of_aborted', r.is_of_aborted), json_field('is_unserved', is_unserved),
+    json_field('isolation', r.isolation), json_field('key', a_key), json_field('key_hash', r.key_hash),
+    json_field('leader_epoch', r.leader_epoch), json_field('message_id', r.message_id),
+    json_field('offset', r."offset"), json_micros('open_until', r.open_until), json_field('outcome', r.outcome),
+    json_field('partition', r."partition"), json_field('payload_hash', r.payload_hash),
+    json_field('poll_id', r.poll_id), json_micros('processed_at', r.processed_at),
+    json_field('producer_session', r.producer_session), json_micros('record_timestamp', r.record_timestamp),
+    json_field('topic', r.topic), json_field('topic_id', r.topic_id),
+    json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)) || '}');
+CREATE MACRO keyed_set_aside_digest(r) AS sha256('{' || concat_ws(',',
+    json_micros('at', r."at"), json_field('effect_key', r.effect_key), json_field('effect_state', r.effect_state),
+    json_field('has_identity', r.has_identity), json_micros('held_at', r.held_at),
+    json_field('held_state', r.held_state), json_field('is_ambiguous', r.is_ambiguous),
+    json_field('is_of_aborted', r.is_of_aborted), json_field('key', r.message_key),
+    json_field('message_id', r.message_id), json_field('offset', r."offset"), json_micros('open_until', r.open_until),
+    json_field('partition', r."partition"), json_field('payload_hash', r.payload_hash), json_field('reason', r.reason),
+    json_field('topic', r.topic), json_field('topic_id', r.topic_id),
+    json_field('transaction_state', r.transaction_state)) || '}');
+CREATE MACRO payload_key(payload_hash) AS 'h:' || payload_hash;
+CREATE MACRO excess_key(payload_hash) AS 'e:' || payload_hash;
+CREATE MACRO outcome_rank(outcome) AS CASE outcome WHEN 'acked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'failed' THEN 2 END;
+CREATE MACRO ranked_state(rank) AS CASE rank WHEN 0 THEN 'committed' WHEN 1 THEN 'none' WHEN 2 THEN 'open'
+    WHEN 3 THEN 'aborted' END;
+-- Whether `produced` would show who sent one row more than there are attempts.
+CREATE MACRO shows_all_sends(since, until) AS
+    coalesce(getvariable('coverage')['produced'].names_all_producers, false)
+    AND covered_between('produced', since, until);
+CREATE MACRO aside_rank(effect_state) AS CASE effect_state WHEN 'ok' THEN 0 WHEN 'unknown' THEN 2 ELSE 4 END;
+
+-- Strays: effects before their send that may be of another one.
+CREATE MACRO stray_key(a_key) AS 'b:' || a_key;
+CREATE MACRO is_stray(r, sent_at) AS r.effect_state = 'ok' AND comes_before(r.processed_at, sent_at)
+    AND NOT covered_between('produced', r.processed_at, r.processed_at);

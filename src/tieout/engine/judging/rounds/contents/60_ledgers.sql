@@ -1,0 +1,76 @@
+-- The rows of every ledger with the keys of their messages, which no later round changes. Effects have `effect_round`
+-- where a message has several: first ones have 1, those of a second delivery 2. `reads_at_positions` have the keys of
+-- what lies at their positions, which by content are not those of the messages that they are effects of.
+-- Needs: the keyed_ tables, early_messages, the keys by content. Source: taxonomy.md 1 (Messages) and 7, trap 14.
+CREATE TABLE content_keys AS
+SELECT k.line,
+    CASE WHEN o.line IS NULL THEN k.message_key ELSE excess_key(o.payload_hash) END AS message_key,
+    k.has_identity AND o.line IS NULL AS has_identity
+FROM content_effect_keys AS k
+LEFT JOIN content_open_effects AS o USING (line);
+
+CREATE VIEW told_deliveries AS
+SELECT d.* REPLACE (
+    CASE WHEN is_stray(d, e.sent_at) THEN stray_key(d.message_key) ELSE coalesce(k.message_key, d.message_key) END
+        AS message_key,
+    NOT is_stray(d, e.sent_at) AND coalesce(k.has_identity, d.has_identity) AS has_identity)
+FROM keyed_deliveries AS d
+LEFT JOIN early_messages AS e ON d.message_key = e.message_key AND getvariable('effect_ledger') = 'delivered'
+LEFT JOIN content_keys AS k ON d.rowid = k.line AND getvariable('effect_ledger') = 'delivered';
+
+CREATE VIEW told_reads AS
+SELECT d.* REPLACE (
+    CASE WHEN is_stray(d, e.sent_at) THEN stray_key(d.message_key) ELSE coalesce(k.message_key, d.message_key) END
+        AS message_key,
+    NOT is_stray(d, e.sent_at) AND coalesce(k.has_identity, d.has_identity) AS has_identity)
+FROM keyed_reads AS d
+LEFT JOIN early_messages AS e ON d.message_key = e.message_key AND getvariable('effect_ledger') = 'read'
+LEFT JOIN content_keys AS k ON d.rowid = k.line AND getvariable('effect_ledger') = 'read';
+
+-- Kept where most rows change.
+CREATE TABLE kept_deliveries AS
+SELECT *,
+    CASE WHEN fans_out() AND effect_state = 'ok' THEN (row_number() OVER (
+        PARTITION BY message_key, effect_state, CASE WHEN getvariable('fan_out_count') IS NULL THEN effect_key END
+        ORDER BY processed_at NULLS LAST, delivery_sequence NULLS FIRST, topic, "partition", "offset", effect_key,
+            consumer_id, generation, payload_hash, leader_epoch) - 1) // coalesce(getvariable('fan_out_count'), 1) + 1
+        END AS effect_round
+FROM told_deliveries
+WHERE is_by_content() OR fans_out();
+
+CREATE TABLE kept_reads AS
+SELECT * FROM told_reads WHERE is_by_content() AND getvariable('effect_ledger') = 'read';
+
+CREATE VIEW deliveries AS
+SELECT *, NULL::BIGINT AS effect_round FROM told_deliveries WHERE NOT (is_by_content() OR fans_out())
+UNION ALL
+SELECT * FROM kept_deliveries;
+
+CREATE VIEW reads AS
+SELECT * FROM told_reads WHERE NOT (is_by_content() AND getvariable('effect_ledger') = 'read')
+UNION ALL
+SELECT * FROM kept_reads;
+
+CREATE VIEW reads_at_positions AS
+SELECT * FROM keyed_reads WHERE is_by_content()
+UNION ALL
+SELECT * FROM told_reads WHERE NOT is_by_content();
+
+CREATE VIEW dead_letters AS
+SELECT d.* REPLACE (coalesce(k.message_key, d.message_key) AS message_key)
+FROM keyed_dead_letters AS d
+LEFT JOIN (SELECT line, message_key FROM content_set_aside_keys WHERE stage % 2 = 1) AS k ON d.rowid = k.line;
+
+CREATE VIEW filtered AS
+SELECT d.* REPLACE (coalesce(k.message_key, d.message_key) AS message_key)
+FROM keyed_filtered AS d
+LEFT JOIN (SELECT line, message_key FROM content_set_aside_keys WHERE stage % 2 = 0) AS k ON d.rowid = k.line;
+
+CREATE VIEW staged AS SELECT * FROM keyed_staged;
+
+CREATE VIEW records AS SELECT * FROM keyed_records;
+
+CREATE VIEW sends AS
+SELECT s.*, m.message_key IS NOT NULL AS may_be_met_early
+FROM keyed_sends AS s
+LEFT JOIN met_early AS m USING (message_key);
