@@ -63,9 +63,17 @@ CREATE MACRO json_position(a_topic, a_partition, an_offset) AS
     '{' || concat_ws(',', json_field('topic', a_topic), json_field('partition', a_partition),
         json_field('offset', an_offset)) || '}';
 
--- Keys of messages: known by their position, or by an id that is used for nothing else.
+-- Keys of messages: known by their position, by their content there where several were sent, by an id that is used for
+-- nothing else, by an id of a session, or by an id and the content that tells its messages apart.
 CREATE MACRO position_key(a_topic, a_partition, an_offset) AS 'p:' || json_position(a_topic, a_partition, an_offset);
+CREATE MACRO contested_key(a_topic, a_partition, an_offset, content) AS
+    position_key(a_topic, a_partition, an_offset) || coalesce('#' || content, '');
 CREATE MACRO id_key(id) AS 'm:' || id;
+CREATE MACRO session_key(producer, session, id) AS
+    's:{' || concat_ws(',', json_field('producer_id', producer), json_field('producer_session', session),
+        json_field('message_id', id)) || '}';
+CREATE MACRO content_key(id, content) AS
+    'c:{' || concat_ws(',', json_field('message_id', id), json_field('content', content)) || '}';
 
 -- Ids, transactions and positions.
 CREATE MACRO same_partition(a_topic, a_partition, b_topic, b_partition) AS
@@ -116,6 +124,146 @@ CREATE MACRO resolved_outcome(claimed, state) AS CASE
     ELSE claimed END;
 CREATE MACRO state_rank(state) AS
     CASE state WHEN 'committed' THEN 0 WHEN 'none' THEN 1 WHEN 'open' THEN 2 WHEN 'aborted' THEN 3 END;
+-- The digest of a row, from its fields as JSON in the order of their names: all that tells rows apart that show nothing.
+CREATE MACRO fields_digest(fields) AS sha256('{' || fields || '}');
+
+-- Claims: rows (topic, partition, offset, message_key, payload_hash, rank, is_doubtful, ago, name, session, state,
+-- open_until, recorded_at) that say whose a position is. Rank: 0 a record, 1 a read, 2 a send, 3 a record that shows no
+-- id and that nobody sent. Arguments are names of tables. Source: interpretations.md 17, 38 and 83.
+CREATE MACRO fits_claim(claim_name, claim_session, shown_name, shown_session) AS
+    coalesce(claim_name = shown_name, true) AND coalesce(claim_session = shown_session, true);
+CREATE MACRO shown_name(message_id, payload_hash) AS CASE WHEN is_by_content() THEN payload_hash ELSE message_id END;
+CREATE MACRO shown_session(session) AS CASE WHEN is_session_scoped() THEN session END;
+-- One row per claimed position; where `message_key` is not `last_key` several messages claim it.
+CREATE MACRO owners_among(claims) AS TABLE
+    SELECT topic, "partition", "offset", min(message_key) AS message_key, max(message_key) AS last_key,
+        min(name) AS name, min(session) AS session, min(rank) = 3 AS is_nameless,
+        max(state) AS held_state, max(open_until) AS held_until, max(recorded_at) AS held_at
+    FROM query_table(claims) GROUP BY topic, "partition", "offset";
+-- Where several messages claim a position: a row per message and payload that it shows there, the best claim first.
+CREATE MACRO contested_among(claims, owners) AS TABLE
+    WITH contested AS (SELECT c.* FROM query_table(claims) AS c SEMI JOIN (
+            SELECT topic, "partition", "offset" FROM query_table(owners) WHERE message_key <> last_key) AS o
+        ON same_partition(c.topic, c."partition", o.topic, o."partition") AND c."offset" = o."offset"),
+    best AS (
+        SELECT topic, "partition", "offset", message_key, min(name) AS name, min(session) AS session,
+            min(rank) = 3 AS is_nameless, min((rank, is_doubtful, ago)) AS turn
+        FROM contested GROUP BY topic, "partition", "offset", message_key),
+    shown AS (
+        SELECT DISTINCT topic, "partition", "offset", message_key, CASE WHEN rank < 3 THEN payload_hash END AS content
+        FROM contested)
+    SELECT b.* REPLACE (row_number() OVER (
+            PARTITION BY b.topic, b."partition", b."offset" ORDER BY turn, b.message_key, content) AS turn), content
+    FROM best AS b JOIN shown AS s
+        ON same_partition(b.topic, b."partition", s.topic, s."partition")
+        AND b."offset" = s."offset" AND b.message_key = s.message_key;
+-- The best claim on each row's position that the row does not contradict; one of the row's payload comes first.
+CREATE MACRO with_owner(rows, owners, contested) AS TABLE
+    WITH shown AS (
+        SELECT DISTINCT r.topic, r."partition", r."offset", payload_hash,
+            shown_name(message_id, payload_hash) AS shown_name, shown_session(producer_session) AS shown_session
+        FROM query_table(rows) AS r SEMI JOIN query_table(contested) AS c
+            ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"),
+    chosen AS (
+        SELECT s.*, c.message_key, c.name, c.is_nameless
+        FROM shown AS s JOIN query_table(contested) AS c
+            ON same_partition(s.topic, s."partition", c.topic, c."partition") AND s."offset" = c."offset"
+        WHERE fits_claim(c.name, c.session, shown_name, shown_session)
+        QUALIFY row_number() OVER (
+            PARTITION BY s.topic, s."partition", s."offset", payload_hash, shown_name, shown_session
+            ORDER BY coalesce(content = payload_hash, false) DESC, turn) = 1)
+    SELECT r.*, o.held_state, o.held_until, o.held_at,
+        CASE WHEN o.message_key <> o.last_key THEN c.message_key
+            WHEN fits_claim(o.name, o.session, shown_name(r.message_id, r.payload_hash),
+                shown_session(r.producer_session)) THEN o.message_key END AS owner,
+        CASE WHEN o.message_key <> o.last_key THEN c.name WHEN owner IS NOT NULL THEN o.name END AS owner_name,
+        owner IS NOT NULL AND CASE WHEN o.message_key <> o.last_key THEN c.is_nameless ELSE o.is_nameless END
+            AS is_nameless
+    FROM query_table(rows) AS r
+    LEFT JOIN query_table(owners) AS o
+        ON same_partition(r.topic, r."partition", o.topic, o."partition") AND r."offset" = o."offset"
+    LEFT JOIN chosen AS c
+        ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"
+        AND r.payload_hash IS NOT DISTINCT FROM c.payload_hash
+        AND shown_name(r.message_id, r.payload_hash) IS NOT DISTINCT FROM c.shown_name
+        AND shown_session(r.producer_session) IS NOT DISTINCT FROM c.shown_session;
+
+-- Rows with their owner and `by_name`: the key that their own id and payload, or by position their position and payload
+-- give; null where that is not decided. Where ids are a session's, one that its session did not send is nobody's.
+CREATE MACRO with_names(rows, owners, contested) AS TABLE
+    SELECT r.*,
+        CASE WHEN is_by_position() THEN CASE WHEN r."offset" IS NOT NULL THEN
+                contested_key(r.topic, r."partition", r."offset",
+                    CASE WHEN p."offset" IS NOT NULL THEN coalesce(c.payload_hash, p.held) END) END
+            WHEN is_by_content() OR r.message_id IS NULL THEN NULL
+            WHEN i.message_id IS NULL THEN id_key(r.message_id)
+            WHEN f.first_key = f.last_key THEN f.first_key
+            WHEN i.first_key = i.last_key
+                AND i.first_payload IS NOT DISTINCT FROM i.last_payload THEN i.first_key
+        END AS by_name
+    FROM with_owner(rows, owners, contested) AS r
+    LEFT JOIN reused_id_messages AS i
+        ON r.message_id = i.message_id AND shown_session(r.producer_session) IS NOT DISTINCT FROM i.session
+    LEFT JOIN reused_id_payloads AS f
+        ON r.message_id = f.message_id AND shown_session(r.producer_session) IS NOT DISTINCT FROM f.session
+        AND r.payload_hash = f.payload_hash
+    LEFT JOIN contested_positions AS p
+        ON same_partition(r.topic, r."partition", p.topic, p."partition") AND r."offset" = p."offset"
+    LEFT JOIN contested_contents AS c
+        ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"
+        AND r.payload_hash = c.payload_hash;
+
+-- Claims of sends: the acknowledged first, of these the latest.
+CREATE MACRO send_claims(sends) AS TABLE
+    SELECT topic, "partition", "offset", message_key, payload_hash, 2 AS rank, outcome <> 'acked' AS is_doubtful,
+        -epoch_us(coalesce(completed_at, attempted_at, never())) AS ago,
+        shown_name(message_id, payload_hash) AS name, shown_session(producer_session) AS session,
+        NULL::VARCHAR AS state, NULL::TIMESTAMP AS open_until, NULL::TIMESTAMP AS recorded_at,
+        says_failed, outcome, log_state
+    FROM query_table(sends) WHERE "offset" IS NOT NULL;
+
+-- Consumer rows with their message's key, null where only the row's digest says it: by position unless the ids differ,
+-- else by id and payload. Rows that could be of several messages share a key per id, and have no identity.
+CREATE MACRO keyed_rows(rows, owners, contested) AS TABLE
+    SELECT * EXCLUDE (by_name, owner, owner_name, is_nameless, held_state, held_until, held_at, owner_fits),
+        -- A record that shows no id and that nobody sent says less about a row than the row's own id does.
+        CASE WHEN owner_fits AND NOT (is_nameless AND by_name IS NOT NULL) THEN owner
+            WHEN by_name IS NOT NULL THEN by_name
+            WHEN is_ambiguous THEN 'a:' || message_id
+            -- Not the key of the position: a failed send that names it has that, and does not claim the position.
+            WHEN "offset" IS NOT NULL THEN 'u:' || position_key(topic, "partition", "offset") END AS message_key,
+        owner_fits OR by_name IS NOT NULL OR (message_id IS NULL AND "offset" IS NOT NULL) AS has_identity,
+        CASE WHEN owner_fits THEN held_state END AS held_state,
+        CASE WHEN owner_fits THEN held_until END AS open_until,
+        CASE WHEN owner_fits THEN held_at END AS held_at,
+        coalesce(held_state = 'aborted', false) AS is_of_aborted
+    FROM (
+        SELECT *,
+            is_by_id() AND message_id IS NOT NULL AND by_name IS NULL AND (owner IS NULL OR is_nameless)
+                AS is_ambiguous,
+            owner IS NOT NULL AND NOT is_ambiguous AND (NOT is_by_position() OR owner = by_name) AS owner_fits
+        FROM with_names(rows, owners, contested));
+
+-- Whether an output row is an effect: by its outcome and its sink transaction, which the row or another of it states.
+-- Where effects have keys, a row without one may be any of them.
+CREATE MACRO sink_state(stated, state_of_transaction) AS CASE
+    WHEN lower(stated) IN ('committed', 'aborted') THEN lower(stated)
+    ELSE coalesce(state_of_transaction, lower(stated), 'none') END;
+CREATE MACRO output_state(ledger, outcome, stated, state_of_transaction, effect_key) AS CASE
+    WHEN lower(outcome) = 'failed' OR sink_state(stated, state_of_transaction) = 'aborted' THEN 'none'
+    WHEN lower(outcome) = 'unknown' OR sink_state(stated, state_of_transaction) = 'open'
+        OR (getvariable('has_effect_keys') AND ledger = getvariable('effect_ledger') AND effect_key IS NULL)
+        THEN 'unknown'
+    ELSE 'ok' END;
+CREATE MACRO set_aside_state(stated) AS
+    CASE lower(stated) WHEN 'aborted' THEN 'none' WHEN 'open' THEN 'unknown' ELSE 'ok' END;
+CREATE MACRO set_aside_digest(message_id, topic, topic_id, a_partition, an_offset, payload_hash, effect_key, t, reason,
+    transaction_state, effect_state) AS fields_digest(concat_ws(',',
+        json_micros('at', t), json_field('effect_key', effect_key),
+        json_field('effect_state', effect_state), json_field('message_id', message_id),
+        json_field('offset', an_offset), json_field('partition', a_partition),
+        json_field('payload_hash', payload_hash), json_field('reason', reason), json_field('topic', topic),
+        json_field('topic_id', topic_id), json_field('transaction_state', transaction_state)));
 
 -- Lines: what breaks, and what its class alone says. `class` is null where no rule holds.
 CREATE MACRO is_break(class, flags) AS

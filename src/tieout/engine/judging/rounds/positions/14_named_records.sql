@@ -1,0 +1,20 @@
+-- The log's data records by id or position: a record is the message's that was sent to its position unless their ids
+-- differ, else the message's that its own id names. `named_id` is the record's id or that of who sent it there;
+-- `is_claimed` says that somebody did.
+-- Needs: data_records, named_sends, reused_id_*, contested_*. Source: taxonomy.md 1 (Messages).
+CREATE VIEW claims_on_records AS
+SELECT * FROM send_claims('named_sends')
+WHERE is_by_id() AND is_declared('log')
+    AND (NOT says_failed AND outcome <> 'failed' OR coalesce(log_state = 'aborted', false));
+CREATE TABLE record_owners AS FROM owners_among('claims_on_records');
+CREATE TABLE contested_records AS FROM contested_among('claims_on_records', 'record_owners');
+CREATE VIEW unnamed_records AS SELECT *, NULL::VARCHAR AS producer_session FROM data_records WHERE NOT is_by_content();
+
+CREATE TABLE named_records AS
+SELECT * EXCLUDE (producer_session, by_name, owner, owner_name, is_nameless, held_state, held_until, held_at),
+    coalesce(owner, by_name, position_key(topic, "partition", "offset")) AS message_key,
+    coalesce(message_id, owner_name) AS named_id,
+    is_by_position() OR owner IS NOT NULL AS is_claimed
+FROM with_names('unnamed_records', 'record_owners', 'contested_records');
+DROP TABLE record_owners;
+DROP TABLE contested_records;

@@ -1,0 +1,42 @@
+-- The judged group's reads with their message's key and `effect_state`: ok, unknown, none; `again` where reads are the
+-- effects and the message had been read at its position before.
+-- Needs: evidence_read, owners, contested_claims, read_transactions. Source: taxonomy.md 1 (Messages, Effects).
+CREATE VIEW unnamed_reads AS
+SELECT r.* REPLACE (placed_offset(r."offset") AS "offset"),
+    output_state('read', r.outcome, r.transaction_state, t.state, r.effect_key) AS effect_state
+FROM evidence_read AS r LEFT JOIN read_transactions AS t ON r.transaction_id = t.transaction_id
+WHERE is_ours(r.consumer_group);
+
+CREATE TABLE keyed_reads AS
+SELECT * REPLACE (coalesce(message_key, 'r:' || fields_digest(concat_ws(',',
+        json_field('consumer_group', consumer_group), json_field('consumer_id', consumer_id),
+        json_field('content', content), json_field('delivery_sequence', delivery_sequence),
+        json_field('effect_key', effect_key), json_field('effect_state', effect_state),
+        json_field('generation', generation), json_field('header_hash', header_hash),
+        json_field('isolation', isolation), json_field('key_hash', key_hash),
+        json_field('leader_epoch', leader_epoch), json_field('message_id', message_id),
+        json_field('offset', "offset"), json_field('outcome', outcome), json_field('partition', "partition"),
+        json_field('payload_hash', payload_hash), json_field('poll_id', poll_id),
+        json_micros('processed_at', processed_at), json_field('producer_session', producer_session),
+        json_micros('record_timestamp', record_timestamp), json_field('topic', topic),
+        json_field('topic_id', topic_id), json_field('transaction_id', transaction_id),
+        json_field('transaction_state', transaction_state)))) AS message_key)
+FROM keyed_rows('unnamed_reads', 'owners', 'contested_claims');
+
+CREATE TABLE reads_again AS
+WITH repeated AS (
+    SELECT topic, "partition", "offset" FROM keyed_reads
+    WHERE getvariable('effect_ledger') = 'read' AND "offset" IS NOT NULL
+    GROUP BY topic, "partition", "offset" HAVING count(*) > 1),
+reads AS (
+    SELECT r.rowid AS row_id, r.*, CASE WHEN is_by_content()
+        THEN coalesce(payload_hash, max(payload_hash) OVER (PARTITION BY r.topic, r."partition", r."offset"))
+        ELSE message_key END AS read_before
+    FROM keyed_reads AS r SEMI JOIN repeated AS p
+        ON same_partition(r.topic, r."partition", p.topic, p."partition") AND r."offset" = p."offset")
+SELECT row_id FROM reads WHERE effect_state = 'ok'
+QUALIFY row_number() OVER (PARTITION BY topic, "partition", "offset", read_before ORDER BY
+    processed_at NULLS LAST, delivery_sequence NULLS FIRST, consumer_id NULLS FIRST, generation NULLS FIRST,
+    message_id NULLS FIRST, payload_hash NULLS FIRST, reads) > 1;
+UPDATE keyed_reads SET effect_state = 'again' FROM reads_again WHERE keyed_reads.rowid = row_id;
+DROP TABLE reads_again;
