@@ -16,7 +16,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
 _COVERAGE: Final = (
-    "STRUCT(is_sound BOOLEAN, covers_from TIMESTAMP, complete_until TIMESTAMP, "
+    "STRUCT(is_present BOOLEAN, is_sound BOOLEAN, covers_from TIMESTAMP, complete_until TIMESTAMP, "
     "names_all_producers BOOLEAN, is_by_own_times BOOLEAN, is_share_group BOOLEAN)"
 )
 _TYPES: Final[Mapping[str, str]] = {
@@ -123,6 +123,7 @@ def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
     """Return what is known of each declared ledger, by its name."""
     return {
         ledger.value: {
+            "is_present": found.coverage.is_present,
             "is_sound": found.coverage.is_sound,
             "covers_from": naive(found.coverage.covers_from),
             "complete_until": naive(found.coverage.complete_until),

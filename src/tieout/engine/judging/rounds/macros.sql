@@ -382,3 +382,66 @@ CREATE MACRO aside_rank(effect_state) AS CASE effect_state WHEN 'ok' THEN 0 WHEN
 CREATE MACRO stray_key(a_key) AS 'b:' || a_key;
 CREATE MACRO is_stray(r, sent_at) AS r.effect_state = 'ok' AND comes_before(r.processed_at, sent_at)
     AND NOT covered_between('produced', r.processed_at, r.processed_at);
+-- Lines: breaks that stand by themselves, and the rows and times that say what caused them.
+CREATE MACRO same_position(a_topic, a_partition, an_offset, b_topic, b_partition, b_offset) AS
+    same_partition(a_topic, a_partition, b_topic, b_partition) AND an_offset = b_offset;
+-- By what two rows of one position contradict each other: their ids, or what they hold.
+CREATE MACRO name_of(message_id, payload_hash) AS CASE WHEN is_by_content() THEN payload_hash ELSE message_id END;
+CREATE MACRO known_hash(value) AS CASE WHEN value IS NOT NULL THEN hash(value) END;
+CREATE MACRO clues(
+    sent_at := NULL, acked_at := NULL, is_plain_overlap := NULL, leader_epoch := NULL, generation_before := NULL,
+    generation := NULL, before_at := NULL, committed_at := NULL, is_beyond_end := NULL
+) AS {
+    'sent_at': sent_at::TIMESTAMP, 'acked_at': acked_at::TIMESTAMP, 'is_plain_overlap': is_plain_overlap::BOOLEAN,
+    'leader_epoch': leader_epoch::INTEGER, 'generation_before': generation_before::BIGINT,
+    'generation': generation::BIGINT, 'before_at': before_at::TIMESTAMP, 'committed_at': committed_at::TIMESTAMP,
+    'is_beyond_end': is_beyond_end::BOOLEAN};
+CREATE MACRO position_of(a_topic, a_partition, an_offset) AS
+    {'topic': a_topic, 'partition': a_partition, 'offset': an_offset::BIGINT};
+CREATE MACRO commit_row(a_topic, a_partition, a_first_offset, an_offset, at_time, a_metadata) AS {
+    'topic': a_topic, 'partition': a_partition, 'first_offset': a_first_offset::BIGINT,
+    'committed_offset': an_offset::BIGINT, 'committed_at': at_time::TIMESTAMP, 'metadata': a_metadata::VARCHAR};
+-- The subject of a break: a field that is null is left out, as everywhere.
+CREATE MACRO subject_of(a_topic, a_partition, one := NULL, two := NULL, three := NULL, four := NULL) AS
+    '{' || concat_ws(',', json_field('topic', a_topic), json_field('partition', a_partition), one, two, three, four)
+        || '}';
+CREATE MACRO json_positions(places) AS '"positions":[' || array_to_string(
+    list_transform(places, lambda p: json_position(p.topic, p."partition", p."offset")), ',') || ']';
+-- Whether an operator's reset of the group is announced at all, and whether one lies between two times.
+CREATE MACRO announced_resets() AS list_filter(getvariable('resets'),
+    lambda r: r."group" IS NULL OR r."group" = getvariable('judged_group'));
+CREATE MACRO is_annotated(earlier_at, later_at) AS len(list_filter(announced_resets(),
+    lambda r: earlier_at <= r."at" + getvariable('clock_skew') AND later_at >= r."at" - getvariable('clock_skew')
+)) > 0;
+-- Of two rows of one consumer, and of two effects: whether the first certainly came before; ties tell nothing.
+CREATE MACRO came_before(an_at, a_turn, b_at, b_turn) AS
+    CASE WHEN a_turn IS NOT NULL AND b_turn IS NOT NULL THEN a_turn < b_turn ELSE an_at < b_at END;
+CREATE MACRO effect_is_before(an_at, a_turn, a_consumer, b_at, b_turn, b_consumer) AS coalesce(CASE
+    WHEN a_consumer IS NOT DISTINCT FROM b_consumer THEN came_before(an_at, a_turn, b_at, b_turn)
+    ELSE an_at + getvariable('clock_skew') < b_at END, false);
+CREATE MACRO is_present(ledger) AS coalesce(getvariable('coverage')[ledger].is_present, false);
+-- Whether the contract promises an order of keys that the evidence can be held against, wherever their messages lie.
+CREATE MACRO orders_keys() AS
+    getvariable('ordering') = 'key' AND NOT is_by_content() AND has_column('produced', 'key_hash');
+-- Whether the log covers a position since a time: below its end as far as its records are complete, from there on where
+-- the end was observed later. A partition of which the log shows nothing is none of its.
+CREATE MACRO log_covers(an_offset, done_at, log_start, log_end, observed_at) AS
+    coalesce(getvariable('coverage')['log'].is_sound, false)
+    AND (done_at IS NULL OR covered_from('log', done_at))
+    AND log_end IS NOT NULL
+    AND NOT coalesce(an_offset < log_start, false)
+    AND CASE
+        WHEN coalesce(an_offset < log_end, false) THEN done_at IS NULL OR covered_until('log', done_at)
+        WHEN observed_at IS NOT NULL THEN coalesce(observed_at >= done_at + getvariable('clock_skew'), false)
+        ELSE covered_until('log', done_at + getvariable('clock_skew')) END;
+-- Of two messages of a key: whether the first is known to be sent before, by the log, by number or in time.
+CREATE MACRO was_sent_before(
+    a_partition, an_offset, a_session, a_number, a_completed_at, b_partition, b_offset, b_session, b_number, b_sent_at
+) AS coalesce(CASE
+    WHEN a_partition = b_partition THEN an_offset < b_offset
+    WHEN a_session = b_session THEN a_number < b_number
+    ELSE a_completed_at + getvariable('clock_skew') < b_sent_at END, false);
+-- A rank with what sets it apart, both below 2^31, in one number that is ordered by rank.
+CREATE MACRO packed_mark(a_rank, apart) AS a_rank * 2147483648 + apart;
+CREATE MACRO mark_rank(mark) AS mark // 2147483648;
+CREATE MACRO mark_apart(mark) AS mark % 2147483648;

@@ -1,0 +1,26 @@
+-- LOG_IDENTITY_CONFLICT: a position that two identities, or two accepted attempts that differ, claim. It is a break of
+-- the window of the latest send that claims the position, else of the latest read. Needs doubtful_positions. Source:
+-- taxonomy.md 3.
+INSERT INTO standing_breaks BY NAME
+WITH claimed AS (
+    SELECT c.topic, c."partition", c."offset",
+        NOT is_by_position() AND min(c.name) <> max(c.name) AS has_two_names,
+        min(c.payload_hash) <> max(c.payload_hash) AS differs,
+        coalesce(min(c.message_key) <> max(c.message_key), false) AS is_told_without_reads,
+        coalesce(max(c.attempted_at), max(c.read_at)) AS at_time,
+        min(c.attempted_at) AS sent_at, max(c.attempted_at) AS last_sent_at, min(c.answered_at) AS acked_at,
+        max(c.read_at) AS last_read_at
+    FROM claims_of_positions AS c
+    SEMI JOIN (SELECT * FROM doubtful_positions WHERE is_contested) AS d
+        ON same_position(c.topic, c."partition", c."offset", d.topic, d."partition", d."offset")
+    GROUP BY c.topic, c."partition", c."offset"
+)
+SELECT 'LOG_IDENTITY_CONFLICT' AS class, 'position' AS kind, 'broker' AS locus, topic, "partition", "offset",
+    subject_of(topic, "partition", json_field('offset', "offset")) AS subject,
+    [position_of(topic, "partition", "offset")] AS positions,
+    clues(sent_at := sent_at, acked_at := acked_at) AS clues,
+    (sent_at IS NULL OR covered_between('produced', sent_at, last_sent_at))
+        AND (NOT is_declared('read') OR is_told_without_reads OR coalesce(differs, false)
+            OR covered_between('read', last_read_at, last_read_at)) AS is_covered
+FROM claimed
+WHERE (is_told_without_reads OR has_two_names OR differs) AND holds(at_time, topic, "partition", "offset");

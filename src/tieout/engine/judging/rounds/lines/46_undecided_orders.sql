@@ -1,0 +1,35 @@
+-- How many of the window's messages may be out of their key's order, or not, by topic and what is missing. `unnumbered`:
+-- one of its session in another partition was sent no later by their clock, and one of both has no sequence.
+-- `uncompleted`: one of another session began before, and nobody knows when it was completed. `close`: their order is
+-- known, and that of their first effects is not. Needs moved_messages and sent_before. Source: interpretations.md, 90.
+CREATE TABLE undecided_orders AS
+WITH compared AS (
+    SELECT b.look, b.key_number, b.by_effect, one.session <> own.session AS is_of_another,
+        NOT effect_is_before(one.at_time, one.delivery_sequence, one.consumer_id,
+            own.at_time, own.delivery_sequence, own.consumer_id) AS is_open,
+        NOT effect_is_before(own.at_time, own.delivery_sequence, own.consumer_id,
+            one.at_time, one.delivery_sequence, one.consumer_id) AS is_close
+    FROM sent_before AS b
+    JOIN moved_messages AS own ON b.key_number = own.key_number AND b.by_effect = own.by_effect
+    JOIN moved_messages AS one ON b.key_number = one.key_number AND b.found = one.by_effect
+    WHERE b.look NOT IN ('by_time', 'by_number')
+),
+reasons AS (
+    SELECT key_number, by_effect,
+        CASE
+            WHEN bool_or(look IN ('unordered', 'unnumbered')) THEN 'unnumbered'
+            WHEN bool_or(look = 'unsure' AND is_of_another) THEN 'uncompleted'
+            WHEN bool_or(is_close AND (look = 'numbered' OR (look = 'completed' AND is_of_another))) THEN 'close'
+        END AS reason
+    FROM compared
+    WHERE is_open
+    GROUP BY key_number, by_effect
+)
+SELECT m.topic, count_if(r.reason = 'unnumbered') AS unnumbered, count_if(r.reason = 'uncompleted') AS uncompleted,
+    count_if(r.reason = 'close') AS close,
+    first({'partition': m."partition", 'offset': m.first_offset, 'message_id': m.message_id}
+        ORDER BY m."partition" NULLS FIRST, m.first_offset, m.message_id NULLS FIRST) AS example
+FROM reasons AS r
+JOIN moved_messages AS m USING (key_number, by_effect)
+WHERE r.reason IS NOT NULL
+GROUP BY m.topic;
