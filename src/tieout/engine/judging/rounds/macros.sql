@@ -293,15 +293,15 @@ CREATE MACRO in_words(seconds) AS coalesce(nullif(concat_ws(' ',
 CREATE MACRO holds_message(is_in_ranges, t) AS coalesce(is_in_ranges, in_window(t));
 -- Whether a message has all its effects, and whether an uncertain row may be one that it lacks; by effect key in a
 -- fan-out that names them.
-CREATE MACRO is_whole(effect_rows, lacking_keys, keyless, doubtful_lacking_keys) AS CASE
+CREATE MACRO is_whole(effect_rows, lacking_keys, keyless, doubtful_keys) AS CASE
     WHEN NOT fans_out() THEN effect_rows > 0
     WHEN getvariable('fan_out_count') IS NOT NULL THEN effect_rows >= getvariable('fan_out_count')
-    ELSE effect_rows > 0 AND lacking_keys = 0 AND keyless = 0 AND doubtful_lacking_keys = 0 END;
-CREATE MACRO is_in_doubt(effect_rows, possible_effects, keyless, doubtful_lacking_keys) AS CASE
+    ELSE effect_rows > 0 AND lacking_keys = 0 AND keyless = 0 AND doubtful_keys = 0 END;
+CREATE MACRO is_in_doubt(effect_rows, possible_effects, keyless, doubtful_keys) AS CASE
     WHEN NOT fans_out() THEN possible_effects > 0
     WHEN getvariable('fan_out_count') IS NOT NULL
         THEN possible_effects > 0 AND effect_rows < getvariable('fan_out_count')
-    ELSE keyless > 0 OR doubtful_lacking_keys > 0 END;
+    ELSE keyless > 0 OR doubtful_keys > 0 END;
 -- Whether covered producers would show the origin of an effect or record. They must be all of the topic, and cover the
 -- record's time, or where that is null reach back as far as an origin may lie.
 CREATE MACRO is_origin_covered(record_at, is_recorded, seen_at, is_from_start) AS

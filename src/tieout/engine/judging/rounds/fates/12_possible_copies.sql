@@ -1,5 +1,5 @@
 -- Effects that show no id and hold what was sent to their topic: a retry inside a client writes a second record, and
--- only one is acknowledged. Needs: messages, message_contents. Source: taxonomy.md 7, trap 5.
+-- only one is acknowledged. Needs: messages, message_contents, sends. Source: taxonomy.md 7, trap 5.
 CREATE TABLE possible_copies AS
 WITH nameless AS (
     SELECT message_key, topic
@@ -12,9 +12,8 @@ shown AS (
     WHERE c.side IN ('output', 'logged') AND c.name = 'payload_hash'
 ),
 sent AS (
-    SELECT DISTINCT m.topic, c.value
-    FROM message_contents AS c JOIN messages AS m USING (message_key)
-    WHERE c.side = 'sent' AND c.name = 'payload_hash' AND m.attempts > 0 AND c.value IN (SELECT value FROM shown)
+    SELECT DISTINCT m.topic, s.payload_hash AS value
+    FROM (FROM sends SEMI JOIN shown ON shown.value = sends.payload_hash) AS s JOIN messages AS m USING (message_key)
 )
 SELECT DISTINCT s.message_key
 FROM shown AS s SEMI JOIN sent ON sent.value = s.value AND sent.topic IS NOT DISTINCT FROM s.topic;

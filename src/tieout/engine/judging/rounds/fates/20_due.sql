@@ -4,10 +4,7 @@
 CREATE VIEW due_messages AS
 WITH joined AS (
     SELECT m.*, p.* EXCLUDE (message_key), t.* EXCLUDE (topic, is_begun),
-        coalesce(k.sent_keys, 0) AS sent_keys,
-        coalesce(k.lacking_keys, 0) AS lacking_keys,
         coalesce(k.unaccounted_keys, 0) AS unaccounted_keys,
-        coalesce(k.doubtful_lacking_keys, 0) AS doubtful_lacking_keys,
         coalesce(k.doubtful_further_keys, 0) AS doubtful_further_keys,
         coalesce(k.doubly_accounted_keys, 0) AS doubly_accounted_keys,
         t.is_begun OR b.is_covered IS NOT NULL AS has_first_record,
@@ -34,8 +31,8 @@ timed AS (
         -- A log that covers the message lacks it; what was aborted elsewhere is not what was acked.
         is_declared('log') AND visible_count = 0 AND written = 0 AND open = 0 AND asserted_count > 0
             AND coalesce(is_covered_by_log, false) AS is_missing_in_log,
-        is_whole(effect_rows, lacking_keys, keyless, doubtful_lacking_keys) AS is_whole,
-        is_in_doubt(effect_rows, possible_effects, keyless, doubtful_lacking_keys) AS is_in_doubt,
+        is_whole(effect_rows, lacking_keys, keyless, doubtful_keys) AS is_whole,
+        is_in_doubt(effect_rows, possible_effects, keyless, doubtful_keys) AS is_in_doubt,
         NOT getvariable('has_effect_keys') OR keyless_set_aside_rows > 0 OR unaccounted_keys = 0 AS is_set_aside_whole,
         comes_before(first_effect_at, first_attempt."at") AND NOT is_roughly_dated AS is_early,
         asserted_count = 0 AND effect_rows = 0 AND written + aborted + open = 0 AS is_unplaced

@@ -1,38 +1,72 @@
 -- CORRUPTED_VALUE, _KEY, _HEADER, _TIMESTAMP: the identity is equal, what it carries is not, on its way from producer
 -- over log to output. Null is a value where it is known; where it may be one or another, the difference is open and the
--- message unverifiable. Needs: messages, message_contents. Source: taxonomy.md 1 (null contents) and 3.
+-- message unverifiable. Needs: messages, differing_contents. Source: taxonomy.md 1 (null contents) and 3.
 CREATE TABLE judged_contents AS
 SELECT name, bit
 FROM (VALUES ('payload_hash', 1), ('key_hash', 2), ('header_hash', 4), ('record_timestamp', 8)) AS v (name, bit)
 WHERE (NOT is_by_content() OR name = 'payload_hash')
     AND (has_column('delivered', name) OR has_column('read', name) OR has_column('log', name));
 
-CREATE TABLE content_values AS
-SELECT message_key, name, value,
-    bool_or(side = 'sent') AS is_sent,
-    bool_or(side = 'logged') AS is_logged,
-    bool_or(side = 'output') AS is_output,
-    bool_or(side = 'part') AS is_part
-FROM message_contents
-GROUP BY message_key, name, value;
+-- Most sides have one value, and the least and the greatest say it; the others go by their rows.
+CREATE TABLE content_bounds AS
+SELECT message_key, name,
+    min(value) FILTER (side = 'sent') AS sent, max(value) FILTER (side = 'sent') AS last_sent,
+    min(value) FILTER (side = 'logged') AS logged, max(value) FILTER (side = 'logged') AS last_logged,
+    min(value) FILTER (side = 'output') AS output, max(value) FILTER (side = 'output') AS last_output,
+    min(value) FILTER (side = 'part') AS part, max(value) FILTER (side = 'part') AS last_part
+FROM differing_contents
+GROUP BY message_key, name;
 
 CREATE TABLE content_facts AS
+WITH marked AS (
+    SELECT *, coalesce(sent <> last_sent OR logged <> last_logged OR output <> last_output OR part <> last_part, false)
+        AS has_several
+    FROM content_bounds
+),
+shown AS (
+    SELECT d.message_key, d.name, d.value,
+        bool_or(d.side = 'sent') AS is_sent,
+        bool_or(d.side = 'logged') AS is_logged,
+        bool_or(d.side = 'output') AS is_output,
+        bool_or(d.side = 'part') AS is_part
+    FROM differing_contents AS d
+    SEMI JOIN (FROM marked WHERE has_several) AS m ON m.message_key = d.message_key AND m.name = d.name
+    GROUP BY d.message_key, d.name, d.value
+)
 SELECT message_key, name,
-    bool_or(is_sent) AS has_sent,
-    bool_or(is_logged) AS has_logged,
-    bool_or(is_output) AS has_output,
-    bool_or(is_logged AND NOT is_sent) AS is_logged_other,
-    bool_or(is_output AND NOT is_sent) AS is_output_other,
-    bool_or(is_output AND NOT is_logged) AS is_output_other_than_logged,
-    bool_or(is_part AND is_sent) AS has_sent_part,
-    bool_or(is_part AND is_logged) AS has_logged_part,
-    bool_or(is_logged AND shows_empty(value, 'produced', name)) AS is_logged_sent_empty,
-    bool_or(is_output AND shows_empty(value, 'produced', name)) AS is_output_sent_empty,
-    bool_or(is_sent AND shows_empty(value, 'log', name)) AS is_sent_logged_empty,
-    bool_or(is_output AND shows_empty(value, 'log', name)) AS is_output_logged_empty,
-    bool_or(is_sent AND (shows_empty(value, 'delivered', name) OR shows_empty(value, 'read', name))) AS is_sent_output_empty,
-    bool_or(is_logged AND (shows_empty(value, 'delivered', name) OR shows_empty(value, 'read', name))) AS is_logged_output_empty
-FROM content_values
+    sent IS NOT NULL AS has_sent,
+    logged IS NOT NULL AS has_logged,
+    output IS NOT NULL AS has_output,
+    logged IS NOT NULL AND logged IS DISTINCT FROM sent AS is_logged_other,
+    output IS NOT NULL AND output IS DISTINCT FROM sent AS is_output_other,
+    output IS NOT NULL AND output IS DISTINCT FROM logged AS is_output_other_than_logged,
+    coalesce(part = sent, false) AS has_sent_part,
+    coalesce(part = logged, false) AS has_logged_part,
+    shows_empty(logged, 'produced', name) AS is_logged_sent_empty,
+    shows_empty(output, 'produced', name) AS is_output_sent_empty,
+    shows_empty(sent, 'log', name) AS is_sent_logged_empty,
+    shows_empty(output, 'log', name) AS is_output_logged_empty,
+    shows_empty(sent, 'delivered', name) OR shows_empty(sent, 'read', name) AS is_sent_output_empty,
+    shows_empty(logged, 'delivered', name) OR shows_empty(logged, 'read', name) AS is_logged_output_empty
+FROM marked
+WHERE NOT has_several
+UNION ALL
+SELECT message_key, name,
+    bool_or(is_sent),
+    bool_or(is_logged),
+    bool_or(is_output),
+    bool_or(is_logged AND NOT is_sent),
+    bool_or(is_output AND NOT is_sent),
+    bool_or(is_output AND NOT is_logged),
+    bool_or(is_part AND is_sent),
+    bool_or(is_part AND is_logged),
+    bool_or(is_logged AND shows_empty(value, 'produced', name)),
+    bool_or(is_output AND shows_empty(value, 'produced', name)),
+    bool_or(is_sent AND shows_empty(value, 'log', name)),
+    bool_or(is_output AND shows_empty(value, 'log', name)),
+    bool_or(is_sent AND (shows_empty(value, 'delivered', name) OR shows_empty(value, 'read', name))),
+    bool_or(is_logged AND (shows_empty(value, 'delivered', name) OR shows_empty(value, 'read', name)))
+FROM shown
 GROUP BY message_key, name;
 
 CREATE TABLE corrupted AS
@@ -44,7 +78,8 @@ WITH asked AS (
         m.logged_nulls & j.bit <> 0 AS is_logged_null, m.logged_lacking & j.bit <> 0 AS is_logged_lacking,
         m.output_nulls & j.bit <> 0 AS is_output_null, m.output_lacking & j.bit <> 0 AS is_output_lacking
     FROM messages AS m, judged_contents AS j
-    WHERE m.attempts > 0
+    WHERE m.attempts > 0 AND j.bit & (m.differing | m.sent_nulls | m.logged_nulls | m.output_nulls
+        | m.sent_lacking | m.logged_lacking | m.output_lacking) <> 0
 ),
 paired AS (
     SELECT a.message_key, a.name, a.is_kept,

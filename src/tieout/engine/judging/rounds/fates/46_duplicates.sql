@@ -1,20 +1,12 @@
 -- LOG_DUPLICATE, OUTPUT_DUPLICATE, REDELIVERY: one message more than once in the log, in the output, in the reads.
--- Needs: messages, message_positions. Source: taxonomy.md 3.
--- Positions that hold the message: visible ones, and asserted ones that the log does not cover; where two or more do.
-CREATE TABLE copies_in_log AS
-SELECT message_key, count(*) AS copies
-FROM message_positions
-WHERE is_declared('log') AND (is_visible OR (is_asserted AND is_uncovered))
-GROUP BY message_key
-HAVING count(*) > 1;
-
+-- Needs: messages. Source: taxonomy.md 3.
 CREATE VIEW with_duplicates AS
 WITH counted AS (
-    SELECT m.*,
-        CASE WHEN is_declared('log') THEN coalesce(c.copies, 0) ELSE m.own_count END AS copies,
-        CASE WHEN fans_out() THEN m.effect_rounds ELSE m.effect_rows END AS effect_repeats
-    FROM with_corruptions AS m
-    LEFT JOIN copies_in_log AS c ON c.message_key = m.message_key
+    SELECT *,
+        -- Positions that hold the message: visible ones, and asserted ones that the log does not cover.
+        CASE WHEN is_declared('log') THEN copy_count ELSE own_count END AS copies,
+        CASE WHEN fans_out() THEN effect_rounds ELSE effect_rows END AS effect_repeats
+    FROM with_corruptions
 )
 SELECT *,
     attempts > 0 AND effect_repeats >= 2 AS is_output_duplicate,
