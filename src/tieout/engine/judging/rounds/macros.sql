@@ -445,3 +445,52 @@ CREATE MACRO was_sent_before(
 CREATE MACRO packed_mark(a_rank, apart) AS a_rank * 2147483648 + apart;
 CREATE MACRO mark_rank(mark) AS mark // 2147483648;
 CREATE MACRO mark_apart(mark) AS mark % 2147483648;
+
+-- Round messages.
+-- Whether contents are held against each other: two ledgers show them; the key's hash also says what is superseded.
+CREATE MACRO is_compared(name) AS name = 'key_hash' OR
+    has_column('produced', name)::INT + has_column('log', name)::INT + has_column('delivered', name)::INT
+    + has_column('read', name)::INT > 1;
+
+-- Who shows a message's id, as bits: a send 1; log, delivered and read three each from 2, 16 and 128 on: a send within
+-- what the ledger covers, a row of it, a row within what `produced` covers. Source: taxonomy.md 8, 2.
+CREATE MACRO identity_name() AS CASE WHEN is_by_content() THEN 'payload_hash' ELSE 'message_id' END;
+CREATE MACRO shares_ids(ledger) AS NOT is_by_position()
+    AND has_column('produced', identity_name()) AND has_column(ledger, identity_name());
+CREATE MACRO may_cover(ledger, t) AS is_told(ledger) AND (t IS NULL OR covered_between(ledger, t, t));
+CREATE MACRO sent_marks(t) AS 1
+    + CASE WHEN shares_ids('log') AND may_cover('log', t) THEN 2 ELSE 0 END
+    + CASE WHEN shares_ids('delivered') AND may_cover('delivered', t) THEN 16 ELSE 0 END
+    + CASE WHEN shares_ids('read') AND may_cover('read', t) THEN 128 ELSE 0 END;
+CREATE MACRO shown_marks(ledger, bit, t) AS CASE
+    WHEN NOT shares_ids(ledger) THEN 0
+    WHEN may_cover('produced', t) THEN 3 * bit ELSE bit END;
+
+-- What a log that covers a position says of it, by the partition's bounds. Source: taxonomy.md 3 (EXPIRED, LOST).
+CREATE MACRO is_log_complete(done_at, observed_at) AS coalesce(CASE
+    WHEN observed_at IS NOT NULL THEN observed_at >= done_at + getvariable('clock_skew')
+    ELSE covered_until('log', done_at + getvariable('clock_skew')) END, false);
+CREATE MACRO is_log_covering(an_offset, done_at, log_start, log_end, observed_at) AS
+    coalesce(getvariable('coverage')['log'].is_sound, false)
+    AND (done_at IS NULL OR covered_from('log', done_at))
+    AND log_end IS NOT NULL AND NOT coalesce(an_offset < log_start, false)
+    AND CASE WHEN coalesce(an_offset < log_end, false) THEN done_at IS NULL OR covered_until('log', done_at)
+        ELSE is_log_complete(done_at, observed_at) END;
+
+-- The least and the greatest of structs, null fields first, of the rows that have one. Their sort keys are compared,
+-- because DuckDB puts null fields last.
+CREATE MACRO least_send(s) AS arg_min(s, create_sort_key(
+    s."at", 'ASC NULLS FIRST', s.sequence, 'ASC NULLS FIRST', s.producer_id, 'ASC NULLS FIRST',
+    s.producer_session, 'ASC NULLS FIRST')) FILTER (WHERE s IS NOT NULL);
+CREATE MACRO answer_order(s) AS create_sort_key(s."at", 'ASC NULLS FIRST', s.done_at, 'ASC NULLS FIRST');
+CREATE MACRO least_answer(s) AS arg_min(s, answer_order(s)) FILTER (WHERE s IS NOT NULL);
+CREATE MACRO greatest_answer(s) AS arg_max(s, answer_order(s)) FILTER (WHERE s IS NOT NULL);
+CREATE MACRO least_place(s) AS arg_min(s, create_sort_key(
+    s."at", 'ASC NULLS FIRST', s.place.topic, 'ASC NULLS FIRST', s.place."partition", 'ASC NULLS FIRST'))
+    FILTER (WHERE s IS NOT NULL);
+CREATE MACRO least_position(p) AS arg_min(p, create_sort_key(
+    p.topic, 'ASC NULLS FIRST', p."partition", 'ASC NULLS FIRST', p."offset", 'ASC NULLS FIRST'))
+    FILTER (WHERE p IS NOT NULL);
+-- A time at which somebody was given what was not committed then, by when its transaction was open.
+CREATE MACRO opened_at(seen_at, open_until) AS
+    CASE WHEN seen_at < open_until - getvariable('clock_skew') THEN seen_at END;

@@ -1,0 +1,103 @@
+-- The positions of messages, one row a message and position: which of them sends, records and reads assert, which are
+-- its own, visible, seen by effects, read, or not covered by the log; and the least of them per message.
+-- Needs: sends, records, reads_at_positions, effects, log_bounds, overruled. Source: taxonomy.md 1 (Messages, Visible).
+CREATE VIEW position_marks AS
+SELECT s.message_key, s.topic, s."partition", s."offset",
+    CASE WHEN is_declared('log') AND NOT is_log_covering(s."offset", coalesce(s.completed_at, s.attempted_at),
+        b.log_start, b.log_end, b.observed_at) THEN 1 + 16 ELSE 1 END AS marks
+FROM sends AS s
+LEFT JOIN log_bounds AS b ON s.topic IS NOT DISTINCT FROM b.topic AND s."partition" IS NOT DISTINCT FROM b."partition"
+WHERE s."offset" IS NOT NULL AND s.outcome <> 'failed'
+UNION ALL
+SELECT message_key, topic, "partition", "offset",
+    CASE WHEN transaction_state IN ('none', 'committed') THEN 1 ELSE 0 END + CASE WHEN is_visible THEN 2 ELSE 0 END
+FROM records
+WHERE transaction_state IN ('none', 'committed') OR is_visible
+UNION ALL
+SELECT r.message_key, r.topic, r."partition", r."offset",
+    CASE WHEN r.is_of_aborted THEN 0
+        WHEN is_declared('log') AND NOT is_log_covering(r."offset", r.processed_at,
+            b.log_start, b.log_end, b.observed_at) THEN 1 + 16
+        ELSE 1 END + CASE WHEN r.effect_state IN ('ok', 'again') THEN 8 ELSE 0 END
+FROM reads_at_positions AS r
+LEFT JOIN log_bounds AS b ON r.topic IS NOT DISTINCT FROM b.topic AND r."partition" IS NOT DISTINCT FROM b."partition"
+WHERE r."offset" IS NOT NULL AND (NOT r.is_of_aborted OR r.effect_state IN ('ok', 'again'))
+UNION ALL
+SELECT message_key, topic, "partition", "offset", 4
+FROM effects
+WHERE "offset" IS NOT NULL AND effect_state = 'ok';
+
+-- What only `unknown` sends assert, which nothing proves, is what the log shows of it.
+CREATE TABLE message_positions AS
+SELECT
+    p.message_key,
+    p.topic,
+    p."partition",
+    p."offset",
+    p.is_asserted,
+    p.is_asserted AND o.message_key IS NULL AS is_own,
+    p.is_visible,
+    p.is_effect,
+    p.is_read,
+    p.is_uncovered
+FROM (
+    SELECT
+        g.message_key, topic, "partition", "offset",
+        CASE WHEN u.message_key IS NULL THEN marks & 1 ELSE marks & 2 END > 0 AS is_asserted,
+        marks & 2 > 0 AS is_visible,
+        marks & 4 > 0 AS is_effect,
+        marks & 8 > 0 AS is_read,
+        marks & 16 > 0 AS is_uncovered
+    FROM (
+        SELECT message_key, topic, "partition", "offset", bit_or(marks) AS marks
+        FROM position_marks
+        GROUP BY message_key, topic, "partition", "offset"
+    ) AS g
+    LEFT JOIN (SELECT message_key FROM acceptances WHERE acceptance = 'unproven') AS u USING (message_key)
+) AS p
+LEFT JOIN (SELECT DISTINCT message_key, topic, "partition", "offset" FROM overruled) AS o
+    ON p.message_key = o.message_key AND p.topic IS NOT DISTINCT FROM o.topic
+    AND p."partition" IS NOT DISTINCT FROM o."partition" AND p."offset" = o."offset";
+
+CREATE TABLE several_positions AS SELECT message_key FROM message_positions GROUP BY message_key HAVING count(*) > 1;
+
+CREATE VIEW position_shares AS
+SELECT
+    p.message_key,
+    p.is_asserted::BIGINT AS asserted_count,
+    p.is_own::BIGINT AS own_count,
+    p.is_visible::BIGINT AS visible_count,
+    p.is_effect::BIGINT AS effect_position_count,
+    p.is_read::BIGINT AS read_position_count,
+    (p.is_visible OR p.is_asserted AND p.is_uncovered)::BIGINT AS copy_count,
+    CASE WHEN p.is_own THEN place END AS least_own,
+    CASE WHEN p.is_asserted THEN place END AS least_asserted,
+    CASE WHEN p.is_effect THEN place END AS least_effect,
+    CASE WHEN p.is_own AND is_at_home THEN "offset" END AS own_offset,
+    CASE WHEN p.is_asserted AND is_at_home THEN "offset" END AS asserted_offset
+FROM (
+    SELECT m.*, {'topic': m.topic, 'partition': m."partition", 'offset': m."offset"} AS place,
+        a.sent_place.topic IS NOT DISTINCT FROM m.topic
+            AND a.sent_place."partition" IS NOT DISTINCT FROM m."partition" AS is_at_home
+    FROM message_positions AS m LEFT JOIN acceptances AS a USING (message_key)
+) AS p;
+
+CREATE TABLE position_counts AS
+SELECT * FROM position_shares ANTI JOIN several_positions USING (message_key)
+UNION ALL BY NAME
+SELECT
+    message_key,
+    sum(asserted_count)::BIGINT AS asserted_count,
+    sum(own_count)::BIGINT AS own_count,
+    sum(visible_count)::BIGINT AS visible_count,
+    sum(effect_position_count)::BIGINT AS effect_position_count,
+    sum(read_position_count)::BIGINT AS read_position_count,
+    sum(copy_count)::BIGINT AS copy_count,
+    least_position(least_own) AS least_own,
+    least_position(least_asserted) AS least_asserted,
+    least_position(least_effect) AS least_effect,
+    min(own_offset) AS own_offset,
+    min(asserted_offset) AS asserted_offset
+FROM position_shares SEMI JOIN several_positions USING (message_key)
+GROUP BY message_key;
+DROP TABLE several_positions;
