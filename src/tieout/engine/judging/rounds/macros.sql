@@ -466,17 +466,6 @@ CREATE MACRO shown_marks(ledger, bit, t) AS CASE
     WHEN NOT shares_ids(ledger) THEN 0
     WHEN may_cover('produced', t) THEN 3 * bit ELSE bit END;
 
--- What a log that covers a position says of it, by the partition's bounds. Source: taxonomy.md 3 (EXPIRED, LOST).
-CREATE MACRO is_log_complete(done_at, observed_at) AS coalesce(CASE
-    WHEN observed_at IS NOT NULL THEN observed_at >= done_at + getvariable('clock_skew')
-    ELSE covered_until('log', done_at + getvariable('clock_skew')) END, false);
-CREATE MACRO is_log_covering(an_offset, done_at, log_start, log_end, observed_at) AS
-    coalesce(getvariable('coverage')['log'].is_sound, false)
-    AND (done_at IS NULL OR covered_from('log', done_at))
-    AND log_end IS NOT NULL AND NOT coalesce(an_offset < log_start, false)
-    AND CASE WHEN coalesce(an_offset < log_end, false) THEN done_at IS NULL OR covered_until('log', done_at)
-        ELSE is_log_complete(done_at, observed_at) END;
-
 -- The least and the greatest of structs, null fields first, of the rows that have one. Their sort keys are compared,
 -- because DuckDB puts null fields last.
 CREATE MACRO least_send(s) AS arg_min(s, create_sort_key(

@@ -3,7 +3,7 @@
 -- Needs: sends, records, reads_at_positions, effects, log_bounds, overruled. Source: taxonomy.md 1 (Messages, Visible).
 CREATE VIEW position_marks AS
 SELECT s.message_key, s.topic, s."partition", s."offset",
-    CASE WHEN is_declared('log') AND NOT is_log_covering(s."offset", coalesce(s.completed_at, s.attempted_at),
+    CASE WHEN is_declared('log') AND NOT log_covers(s."offset", coalesce(s.completed_at, s.attempted_at),
         b.log_start, b.log_end, b.observed_at) THEN 1 + 16 ELSE 1 END AS marks
 FROM sends AS s
 LEFT JOIN log_bounds AS b ON s.topic IS NOT DISTINCT FROM b.topic AND s."partition" IS NOT DISTINCT FROM b."partition"
@@ -16,7 +16,7 @@ WHERE transaction_state IN ('none', 'committed') OR is_visible
 UNION ALL
 SELECT r.message_key, r.topic, r."partition", r."offset",
     CASE WHEN r.is_of_aborted THEN 0
-        WHEN is_declared('log') AND NOT is_log_covering(r."offset", r.processed_at,
+        WHEN is_declared('log') AND NOT log_covers(r."offset", r.processed_at,
             b.log_start, b.log_end, b.observed_at) THEN 1 + 16
         ELSE 1 END + CASE WHEN r.effect_state IN ('ok', 'again') THEN 8 ELSE 0 END
 FROM reads_at_positions AS r

@@ -1,0 +1,31 @@
+-- Every proof that the group went past a position: an effect, a read or a commit, and when; and how far it came.
+-- An effect that names no position counts at the first of its message.
+-- Needs: effects, reads, held_commits, messages. Source: taxonomy.md 2 (frontier).
+CREATE TABLE unplaced_progress AS
+SELECT m.topic, m."partition", m.first_offset AS "offset", e.processed_at AS "at"
+FROM effects AS e
+JOIN messages AS m USING (message_key)
+WHERE e."offset" IS NULL AND e.effect_state IN ('ok', 'again') AND m.first_offset IS NOT NULL;
+
+CREATE VIEW progress AS
+SELECT e.topic, e."partition", least(e."offset", n.begins - 1) AS "offset", e.processed_at AS "at", 'effect' AS "by"
+FROM effects AS e
+LEFT JOIN newer_leaders AS n
+    ON same_partition(e.topic, e."partition", n.topic, n."partition") AND e.leader_epoch = n.leader_epoch
+WHERE e."offset" IS NOT NULL AND e.effect_state IN ('ok', 'again')
+UNION ALL
+SELECT topic, "partition", "offset", "at", 'effect' FROM unplaced_progress
+UNION ALL
+SELECT r.topic, r."partition", least(r."offset", n.begins - 1), r.processed_at, 'read'
+FROM reads AS r
+LEFT JOIN newer_leaders AS n
+    ON same_partition(r.topic, r."partition", n.topic, n."partition") AND r.leader_epoch = n.leader_epoch
+WHERE getvariable('effect_ledger') <> 'read' AND r."offset" IS NOT NULL AND r.effect_state IN ('ok', 'again')
+UNION ALL
+SELECT topic, "partition", committed_offset - 1, committed_at, 'commit' FROM held_commits;
+
+-- Per partition the last position that the group passed, and how far its commits ever came (exclusive).
+CREATE TABLE consumer_positions AS
+SELECT topic, "partition", max("offset") AS passed, max("offset" + 1) FILTER (WHERE "by" = 'commit') AS committed
+FROM progress
+GROUP BY topic, "partition";

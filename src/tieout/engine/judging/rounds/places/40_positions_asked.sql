@@ -1,0 +1,17 @@
+-- The own positions of accepted and unproven messages that lack an effect, by content of all of them.
+-- Needs: message_positions, messages. Source: taxonomy.md 2 (due).
+CREATE TABLE asked_positions AS
+SELECT
+    p.message_key,
+    p.topic,
+    p."partition",
+    p."offset",
+    p.is_visible OR NOT is_declared('log') AS is_visible,
+    p.is_uncovered,
+    m.done_at,
+    m.last_key AS key_hash,
+    m.visible_count + m.written + m.open AS held_count
+FROM message_positions AS p
+JOIN messages AS m USING (message_key)
+WHERE p.is_own AND m.acceptance IN ('accepted', 'unproven') AND (is_by_content()
+    OR NOT is_whole(m.effect_rows, m.lacking_keys, m.keyless, m.doubtful_keys));

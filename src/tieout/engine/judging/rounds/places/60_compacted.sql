@@ -1,0 +1,53 @@
+-- The asked positions that compaction took, since when, and whether the group had passed them by then.
+-- Needs: asked_positions, superseding, progress, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
+CREATE TABLE log_positions AS
+SELECT p.message_key, p.topic, p."partition", p."offset", p.key_hash, p.held_count,
+    coalesce(p."offset" < b.stated_start, false) AND is_told('log') AS is_expired,
+    NOT p.is_uncovered
+        AND log_covers(p."offset", p.done_at, b.log_start, b.log_end, b.observed_at) AS is_covered
+FROM asked_positions AS p
+JOIN log_bounds AS b ON same_partition(p.topic, p."partition", b.topic, b."partition");
+
+CREATE TABLE superseded_positions AS
+SELECT p.message_key, p.topic, p."partition", p."offset", s.record AS superseded_at
+FROM (
+    SELECT l.*, l."offset" * 4 + 1 AS place
+    FROM log_positions AS l
+    SEMI JOIN compacted_partitions AS c ON same_partition(l.topic, l."partition", c.topic, c."partition")
+    WHERE l.is_covered AND l.held_count = 0 AND l.key_hash IS NOT NULL
+) AS p
+ASOF JOIN (SELECT topic, "partition", key_hash, record, "offset" * 4 + turn AS place FROM superseding) AS s
+    ON p.topic IS NOT DISTINCT FROM s.topic AND p."partition" IS NOT DISTINCT FROM s."partition"
+    AND p.key_hash = s.key_hash AND p.place < s.place;
+
+-- The earliest time at which anything shows the group at or beyond a position; of a queue only what was acknowledged.
+CREATE TABLE passings AS
+SELECT topic, "partition", "offset",
+    min(first_at) OVER beyond AS passed_at,
+    min(first_commit_at) OVER beyond AS committed_at,
+    min(first_doubt_at) OVER beyond AS doubted_at
+FROM (
+    SELECT p.topic, p."partition", p."offset",
+        min("at") FILTER (WHERE "by" <> 'doubt') AS first_at,
+        min("at") FILTER (WHERE "by" = 'commit') AS first_commit_at,
+        min("at") FILTER (WHERE "by" = 'doubt') AS first_doubt_at
+    FROM (
+        SELECT * FROM progress WHERE "by" = 'commit' OR NOT getvariable('is_queue')
+        UNION ALL
+        SELECT *, 'doubt' FROM doubtful_progress
+    ) AS p
+    SEMI JOIN superseded_positions AS s ON same_partition(p.topic, p."partition", s.topic, s."partition")
+    GROUP BY p.topic, p."partition", p."offset"
+)
+WINDOW beyond AS (
+    PARTITION BY topic, "partition" ORDER BY "offset" DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
+
+CREATE TABLE compacted_positions AS
+SELECT s.message_key, s.topic, s."partition", s."offset",
+    NOT coalesce(p.passed_at <= s.superseded_at, false) AS is_compacted,
+    coalesce(p.committed_at <= s.superseded_at AND s.superseded_at < never(), false) AS was_committed_first,
+    coalesce(p.doubted_at <= s.superseded_at, false) AS may_have_passed_first
+FROM superseded_positions AS s
+ASOF LEFT JOIN passings AS p
+    ON s.topic IS NOT DISTINCT FROM p.topic AND s."partition" IS NOT DISTINCT FROM p."partition"
+    AND s."offset" <= p."offset";

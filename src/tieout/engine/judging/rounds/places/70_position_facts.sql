@@ -1,0 +1,65 @@
+-- What is known of all the own positions of a message together: whether the group passed them, commits cover them, the
+-- log expired, covers or compacted them, and the first commit that covers one. Only of messages that lack an effect.
+-- Needs: the tables above, consumer_positions, deleted_topics. Source: taxonomy.md 2 (due) and 3.
+CREATE TABLE position_facts AS
+SELECT
+    message_key,
+    bool_and(is_passed OR went_unread) AS is_passed,
+    bool_and("offset" < passed) FILTER (WHERE is_visible) AS was_jumped,
+    bool_and(went_unread) AS went_unread,
+    bool_or(coalesce("offset" < committed, false)) AS is_committed,
+    bool_and(is_expired) AS is_expired,
+    bool_and(is_covered OR went_unread) AS is_covered_by_log,
+    bool_and(is_superseded) AS is_superseded,
+    bool_and(is_compacted) AS is_compacted,
+    bool_and(was_committed_first) AS was_committed_first,
+    bool_or(may_have_passed_first) AS may_have_passed_first,
+    max(acknowledged_at) AS acknowledged_at,
+    arg_min(cover, create_sort_key(
+        cover.committed_at, 'ASC NULLS FIRST', cover.committed_offset, 'ASC NULLS FIRST',
+        cover.topic, 'ASC NULLS FIRST', cover."partition", 'ASC NULLS FIRST', cover."offset", 'ASC NULLS FIRST',
+        cover.first_offset, 'ASC NULLS FIRST', cover.is_next, 'ASC NULLS FIRST'))
+        FILTER (WHERE cover IS NOT NULL) AS cover
+FROM (
+    SELECT *, is_deleted AND NOT is_passed AS went_unread
+    FROM (
+        SELECT
+            p.message_key,
+            p."offset",
+            p.is_visible,
+            f.passed,
+            f.committed,
+            CASE WHEN getvariable('is_queue') THEN c.committed_offset IS NOT NULL
+                ELSE coalesce(p."offset" <= f.passed, false) END AS is_passed,
+            d.topic IS NOT NULL AS is_deleted,
+            coalesce(l.is_expired, false) AS is_expired,
+            coalesce(l.is_covered, false) AS is_covered,
+            s.message_key IS NOT NULL AS is_superseded,
+            coalesce(s.is_compacted, false) AS is_compacted,
+            coalesce(s.was_committed_first, false) AS was_committed_first,
+            coalesce(s.may_have_passed_first, false) AS may_have_passed_first,
+            CASE WHEN getvariable('is_queue') AND c.committed_offset IS NOT NULL THEN
+                coalesce(c.committed_at, getvariable('coverage')['committed'].complete_until) END AS acknowledged_at,
+            CASE WHEN p.is_visible AND c.committed_offset IS NOT NULL THEN {
+                'committed_at': c.committed_at, 'committed_offset': c.committed_offset, 'topic': p.topic,
+                'partition': p."partition", 'offset': p."offset", 'first_offset': c.first_offset,
+                'is_next': c.is_next} END AS cover
+        FROM asked_positions AS p
+        LEFT JOIN position_covers AS c
+            ON p.message_key = c.message_key
+            AND same_position(p.topic, p."partition", p."offset", c.topic, c."partition", c."offset")
+        LEFT JOIN log_positions AS l
+            ON p.message_key = l.message_key
+            AND same_position(p.topic, p."partition", p."offset", l.topic, l."partition", l."offset")
+        LEFT JOIN compacted_positions AS s
+            ON p.message_key = s.message_key
+            AND same_position(p.topic, p."partition", p."offset", s.topic, s."partition", s."offset")
+        LEFT JOIN (
+            SELECT topic, "partition",
+                CASE WHEN getvariable('is_queue') THEN committed - 1 ELSE passed END AS passed, committed
+            FROM consumer_positions
+        ) AS f ON same_partition(p.topic, p."partition", f.topic, f."partition")
+        LEFT JOIN deleted_topics AS d ON p.topic = d.topic
+    )
+)
+GROUP BY message_key;
