@@ -78,7 +78,8 @@ def _received_values(history: History, message: Message, column: str, right: set
 def changes(history: History, message: Message) -> list[BreakClass]:
     """Return the CORRUPTED_* that hold for the message, and UNVERIFIABLE where null headers may be no headers.
 
-    A value is right if any attempt says it, or where none says anything, any record. Of several equal payloads nobody
+    A value is right if any attempt says it, or where none says anything, any record; none is wrong where one of these
+    is of a file that lacks the column. Of several equal payloads nobody
     can tell which key or header is whose.
     """
     found: set[BreakClass] = set()
@@ -95,13 +96,17 @@ def changes(history: History, message: Message) -> list[BreakClass]:
         if column == "header_hash":
             sent, logged, seen = sent - {None}, logged - {None}, seen - {None}
         right = sent or logged
-        if right and seen - right:
+        source = [attempt.row for attempt in message.attempts] if sent else written_records(history, message)
+        if right and seen - right and not any(_is_lacking(row, column) for row in source):
             found.add(name)
     return sorted(found)
 
 
 def _is_lacking_against_what_is_known(history: History, message: Message, column: str) -> bool:
-    """Return whether a row of a file without the column stands against what another ledger says."""
+    """Return whether a row of a file without the column stands against what another ledger says.
+
+    What was sent, else what the log has, is right by any row that says it: one that lacks it then takes nothing back.
+    """
     reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
     sides = (
         (Ledger.PRODUCED, [attempt.row for attempt in message.attempts]),
@@ -112,10 +117,13 @@ def _is_lacking_against_what_is_known(history: History, message: Message, column
     lacking = [
         number for number, (_, rows) in enumerate(sides) if any(_is_lacking(row, column) for row in rows)
     ]
-    telling = {
-        number for number, (ledger, rows) in enumerate(sides) if _all_said(history, ledger, rows, column)
-    }
-    return any(telling - {number} for number in lacking)
+    told = [_all_said(history, ledger, rows, column) for ledger, rows in sides]
+    nothing = {None} if column == "header_hash" else set()
+    source = 0 if told[0] - nothing else 1
+    return any(
+        set().union(*told[:number], *told[number + 1 :]) - (told[number] if number == source else set())
+        for number in lacking
+    )
 
 
 def _may_be_no_headers(right: set[Any], seen: set[Any]) -> bool:
