@@ -1,28 +1,20 @@
 -- Pairs whose order differs between two neighbouring ledgers, as the files from 41 to 45 find them: `earlier` and `later`
 -- as the second ledger has them. Only a message's first position and first effect count, so a retry or a redelivery is
--- no reorder. Needs messages and message_contents. Source: taxonomy.md 3; Jepsen's nonmonotonic sends and polls.
+-- no reorder. Needs messages. Source: taxonomy.md 3; Jepsen's nonmonotonic sends and polls.
 CREATE TABLE reorders (
     class VARCHAR, locus VARCHAR, topic VARCHAR, earlier_partition INTEGER, earlier_offset BIGINT,
     later_partition INTEGER, later_offset BIGINT, message_id VARCHAR, at_time TIMESTAMP, is_plain_overlap BOOLEAN,
     is_shown BOOLEAN
 );
 
--- The key that a message was sent with; of several the least.
-CREATE TABLE sent_keys AS
-SELECT message_key, min(value) AS order_key, count(*) = 1 AS is_only
-FROM message_contents
-WHERE side = 'sent' AND name = 'key_hash'
-GROUP BY message_key;
-
 -- Messages whose first effect has a place in the order of their key: they have a position, one key and a time.
 CREATE VIEW messages_in_order AS
-SELECT m.message_key, m.message_id, m.topic, m."partition", m.first_offset, m.is_owned, k.order_key,
+SELECT m.message_key, m.message_id, m.topic, m."partition", m.first_offset, m.is_owned, m.order_key,
     m.first_effect."at" AS at_time, m.first_effect.delivery_sequence AS delivery_sequence,
     m.first_effect.consumer_id AS consumer_id
 FROM messages AS m
-JOIN sent_keys AS k ON m.message_key = k.message_key AND k.is_only
 WHERE m.acceptance = 'accepted' AND m.first_offset IS NOT NULL AND m.first_effect."at" IS NOT NULL
-    AND NOT is_by_content() AND has_column('produced', 'key_hash');
+    AND m.order_key = m.last_key AND NOT is_by_content();
 
 -- Keys that lie in several partitions of their topic, of which no log orders them; none unless keys are in order there.
 CREATE TABLE moved_keys AS

@@ -1,15 +1,15 @@
 -- REORDER_PRODUCER: pairs whose sequence rises and whose first position falls, per session and partition. The sequence is
 -- that of the first attempt that did not fail. `is_plain_overlap`: the second was sent before the first was acknowledged,
--- both without a producer id. Needs messages and, where only keys are in order, sent_keys. Source: taxonomy.md 3.
+-- both without a producer id. Needs messages. Source: taxonomy.md 3.
 INSERT INTO reorders
 WITH sent AS (
-    SELECT m.message_key, m.message_id, m.topic, m."partition", m.first_offset, k.order_key,
+    SELECT m.message_key, m.message_id, m.topic, m."partition", m.first_offset,
+        CASE WHEN getvariable('ordering') = 'key' THEN m.order_key END AS order_key,
         coalesce(m.first_sent, m.first_attempt) AS sent,
         m.first_acked.done_at AS done_at, m.has_plain_record AND NOT m.has_idempotent_record AS is_plain
     FROM messages AS m
-    LEFT JOIN sent_keys AS k ON getvariable('ordering') = 'key' AND m.message_key = k.message_key
     WHERE m.acceptance = 'accepted' AND m.first_offset IS NOT NULL
-        AND (getvariable('ordering') <> 'key' OR k.order_key IS NOT NULL)
+        AND (getvariable('ordering') <> 'key' OR m.order_key IS NOT NULL)
 ),
 pairs AS (
     SELECT topic, "partition", first_offset, message_id, sent."at" AS at_time, sent."sequence" AS number, is_plain,

@@ -85,6 +85,6 @@ second_so_far AS (
         ) AS second
     FROM greatest_so_far
 )
-SELECT look, key_number, by_effect, mark_rank(CASE WHEN mark_apart(best) <> apart THEN best ELSE second END) AS found
+SELECT look, key_number, by_effect, target, mark_rank(CASE WHEN mark_apart(best) <> apart THEN best ELSE second END) AS found
 FROM second_so_far
 WHERE by_effect IS NOT NULL AND CASE WHEN mark_apart(best) <> apart THEN best ELSE second END IS NOT NULL;

@@ -5,9 +5,13 @@
 INSERT INTO reorders
 WITH elsewhere AS (
     SELECT b.key_number, b.by_effect, m.by_effect AS before
-    FROM sent_before AS b
+    FROM (
+        SELECT key_number, by_effect, max(found) AS found
+        FROM sent_before
+        WHERE look IN ('by_time', 'by_number')
+        GROUP BY key_number, by_effect, target
+    ) AS b
     JOIN moved_messages AS m ON b.key_number = m.key_number AND b.found = m.by_offset
-    WHERE b.look IN ('by_time', 'by_number')
 ),
 in_log AS (
     SELECT key_number, by_effect, first_offset, lag(by_effect) OVER upwards AS before,
@@ -20,7 +24,7 @@ candidates AS (
         m.completed_at
     FROM (
         SELECT key_number, by_effect, before FROM elsewhere
-        UNION
+        UNION ALL
         SELECT key_number, by_effect, before FROM in_log WHERE before_offset < first_offset
     ) AS c
     JOIN moved_messages AS m ON c.key_number = m.key_number AND c.before = m.by_effect
