@@ -4,9 +4,10 @@
     python -m tests.snapshots --golden --only lost      golden histories whose names have the word
     python -m tests.snapshots --random 200              the first 200 random histories, of all families in turn
     python -m tests.snapshots --golden --alone          each in a run of its own: slow, and the engine's plain word
-    python -m tests.snapshots --write                   writes what today's engine says; needs whole parts
+    python -m tests.snapshots --write                   keeps what today's engine says of every history
+    python -m tests.snapshots --write --missing         of those that are new, or other ones than before
 
-Exit 0 where nothing differs, 1 where something does.
+What was judged before an interruption is kept. Exit 0 where nothing differs, 1 where something does.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from functools import partial
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
 
 from tests.engine.connecting import connected_session
-from tests.snapshots.comparing import compared, judged
+from tests.snapshots.comparing import Judge, compared, judged
 from tests.snapshots.drawing import SEEDS, digest_of, golden, random_histories, recordings
 from tests.snapshots.keeping import FOLDER, Snapshot, read, write
 from tests.snapshots.recorded import judge_recordings
@@ -33,6 +37,8 @@ _WHAT: Final = {
     "recordings": "recordings of examples/",
 }
 
+_connected: Final = cache(connected_session)
+
 
 def main(words: list[str]) -> int:
     """Compare or write the parts that are asked for; return the exit code."""
@@ -43,9 +49,9 @@ def main(words: list[str]) -> int:
     codes = [_one_part(name, asked) for name in parts if name != "recordings"]
     if "recordings" in parts:
         # Sources are read by a classic session, and a process has either that or one of Spark Connect.
-        kept = ["--write"] if asked.write else []
-        only = ["--only", asked.only] if asked.only else []
-        command = [sys.executable, "-m", "tests.snapshots", "--recordings", *kept, *only]
+        command = [sys.executable, "-m", "tests.snapshots", "--recordings"]
+        command += [f"--{name}" for name in ("write", "missing") if getattr(asked, name)]
+        command += ["--only", asked.only] if asked.only else []
         codes.append(subprocess.run(command, check=False).returncode)
     return max(codes)
 
@@ -56,14 +62,12 @@ def _one_part(name: str, asked: argparse.Namespace) -> int:
         "random": partial(random_histories, asked.random or None),
         "recordings": recordings,
     }[name]()
+    path = FOLDER / f"{name}.jsonl.gz"
     if asked.only:
         histories = {one: histories[one] for one in histories if asked.only in one}
-    path = FOLDER / f"{name}.jsonl.gz"
-    found = _judged(name, histories, is_alone=asked.alone)
     if asked.write:
-        write(path, _WHAT[name], found)
-        print(f"{name}: wrote {len(found)} histories, {path.stat().st_size:,} bytes")
-        return 0
+        return _written(name, histories, path, asked)
+    found = list(_judged(name, histories, is_alone=asked.alone))
     told = compared(read(path), found, is_whole=not asked.only and not asked.random)
     breaks = sum(len(one.breaks) for one in found)
     unlike = len({line.partition(": ")[0] for line in told})
@@ -72,12 +76,38 @@ def _one_part(name: str, asked: argparse.Namespace) -> int:
     return 1 if told or not found else 0
 
 
-def _judged(name: str, histories: dict[str, Any], *, is_alone: bool) -> list[Snapshot]:
+def _written(name: str, histories: dict[str, Any], path: Path, asked: argparse.Namespace) -> int:
+    kept = read(path) if path.exists() else {}
+    digest = _digest_in(name)
+    if not asked.only and not asked.random:
+        kept = {one: kept[one] for one in kept if one in histories}
+    if asked.missing:
+        known = {one: snapshot.digest for one, snapshot in kept.items()}
+        histories = {one: found for one, found in histories.items() if known.get(one) != digest(found)}
+    try:
+        for found in _judged(name, histories, is_alone=asked.alone) if histories else ():
+            kept[found.name] = found
+    finally:
+        write(path, _WHAT[name], kept.values())
+        print(f"{name}: kept {len(kept)} histories, {path.stat().st_size:,} bytes")
+    return 0
+
+
+def _digest_in(name: str) -> Callable[[Any], str]:
+    return (lambda one: one.digest) if name == "recordings" else digest_of
+
+
+def _judged(name: str, histories: dict[str, Any], *, is_alone: bool) -> Iterator[Snapshot]:
     if name == "recordings":
         spark = local_session("tieout-snapshots", settings.jars(set()), is_small=True)
-        return judged(partial(judge_recordings, spark), histories, lambda one: one.digest)
-    judge = judge_alone if is_alone else judge_together
-    return judged(partial(judge, connected_session()), histories, digest_of)
+        judge: Judge = partial(judge_recordings, spark)
+    else:
+        judge = partial(judge_alone if is_alone else judge_together, _connected())
+    began = time.monotonic()
+    for number, one in enumerate(judged(judge, histories, _digest_in(name)), 1):
+        yield one
+        seconds = time.monotonic() - began
+        print(f"{number} of {len(histories)} histories, {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:
@@ -91,11 +121,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--only", metavar="WORD", help="histories whose names have the word")
     parser.add_argument("--alone", action="store_true", help="judge each history in a run of its own")
-    parser.add_argument("--write", action="store_true", help="write the parts instead of comparing them")
-    asked = parser.parse_args(words)
-    if asked.write and (asked.only or asked.random):
-        parser.error("--write writes whole parts: leave out --only and the number of --random")
-    return asked
+    parser.add_argument("--write", action="store_true", help="keep what is said instead of comparing it")
+    parser.add_argument("--missing", action="store_true", help="with --write: only what has no snapshot yet")
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":

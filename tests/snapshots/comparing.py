@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tests.snapshots.keeping import Snapshot, snapshot_of
 
-Judge = Callable[[Sequence[Any]], Sequence[Mapping[str, Any]]]
-"""Returns the statement of each history, with its `breaks`."""
+Judge = Callable[[Sequence[Any]], Iterable[tuple[int, Mapping[str, Any]]]]
+"""Yields of each history its place and its statement, with its `breaks`, in any order."""
 
 _PLACE: Final = ("class", "message_id", "topic", "partition", "offset")
 _ABSENT: Final = "nothing"
 
 
-def judged(judge: Judge, histories: Mapping[str, Any], digest_of: Callable[[Any], str]) -> list[Snapshot]:
-    """Return what the judge says of each history, as snapshots."""
-    statements = judge(list(histories.values()))
-    return [
-        snapshot_of(name, digest_of(history), found)
-        for (name, history), found in zip(histories.items(), statements, strict=True)
-    ]
+def judged(judge: Judge, histories: Mapping[str, Any], digest_of: Callable[[Any], str]) -> Iterator[Snapshot]:
+    """Yield what the judge says of each history, as snapshots."""
+    named = list(histories.items())
+    for place, found in judge([history for _, history in named]):
+        name, history = named[place]
+        yield snapshot_of(name, digest_of(history), found)
 
 
 def compared(kept: Mapping[str, Snapshot], found: Sequence[Snapshot], *, is_whole: bool) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from tests.engine.histories import GRACE_END, TOPIC, WINDOW, History, load_cases
+from tests.engine.histories import GRACE_END, TOPIC, WINDOW, Case, History, load_cases
 from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import RandomHistory, Setting, families, history_in
 
@@ -57,7 +57,7 @@ class Recording:
         return found.hexdigest()[:32]
 
 
-def golden() -> dict[str, History]:
+def golden() -> dict[str, Case]:
     """Return the golden histories by file and name."""
     return {str(case): case for case in load_cases()}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,18 +22,15 @@ READ_AT: Final = datetime(2026, 12, 1, tzinfo=UTC)
 """When recordings are read, and their files were last written."""
 
 
-def judge_recordings(spark: SparkSession, found: Sequence[Recording]) -> list[dict[str, Any]]:
-    """Return the statement of each recording with its `breaks`; where the copy lay is left out of both."""
-    statements = []
-    for number, recording in enumerate(found, 1):
+def judge_recordings(spark: SparkSession, found: Sequence[Recording]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield of each recording its place and its statement with its `breaks`, without where the copy lay."""
+    for place, recording in enumerate(found):
         with tempfile.TemporaryDirectory() as folder:
             copy = _copied(recording, Path(folder) / "copy")
             contract = load_contract(copy / recording.contract)
             one = reconcile(spark, contract, recording.window, run_id="snapshot", now=READ_AT)
             whole = one.statement | {"breaks": list(break_lines(one.breaks))}
-            statements.append(json.loads(json.dumps(whole).replace(f"{copy}/", "")))
-        print(f"{number} of {len(found)} recordings", file=sys.stderr, flush=True)
-    return statements
+            yield place, json.loads(json.dumps(whole).replace(f"{copy}/", ""))
 
 
 def _copied(recording: Recording, copy: Path) -> Path:

@@ -7,8 +7,6 @@ all its messages at once is asked of each history by itself: suspicions, clocks,
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -61,13 +59,14 @@ _UNMARKING: Final = rf"(,\\*{_NOWHERE}|\\*{_NOWHERE},?|~\d+~)"
 _OF_INCIDENT: Final = ("incident_id", "class", "locus", "cause", "topic", "partition", "severity")
 
 
-def judge_alone(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
-    """Return the statement of each history with its `breaks`, each of a run of its own: the engine's word, slowly."""
-    found = []
-    for number, history in enumerate(histories, 1):
-        found.append(_judged_alone(spark, history))
-        print(f"{number} of {len(histories)} histories", file=sys.stderr, flush=True)
-    return found
+Judged = Iterator[tuple[int, dict[str, Any]]]
+"""Of each history its place and its statement, with its `breaks`."""
+
+
+def judge_alone(spark: SparkSession, histories: Sequence[History]) -> Judged:
+    """Yield what a run of its own says of each history: the engine's word, slowly."""
+    for place, history in enumerate(histories):
+        yield place, _judged_alone(spark, history)
 
 
 def _judged_alone(spark: SparkSession, history: History) -> dict[str, Any]:
@@ -77,20 +76,15 @@ def _judged_alone(spark: SparkSession, history: History) -> dict[str, Any]:
         return one.statement | {"breaks": list(break_lines(one.breaks))}
 
 
-def judge_together(spark: SparkSession, histories: Sequence[History]) -> list[dict[str, Any]]:
-    """Return the statement of each history with its `breaks`; says on stderr how far it is.
+def judge_together(spark: SparkSession, histories: Sequence[History]) -> Judged:
+    """Yield what is said of each history where those that can be judged together are.
 
     A history is judged alone where a message that names a topic lost it to an effect that names none.
     """
-    found: dict[int, dict[str, Any]] = {}
-    began = time.monotonic()
     for batch in batches(histories):
         statements = _of_batch(spark, batch)
         for place, history, statement in zip(batch.places, batch.histories, statements, strict=True):
-            found[place] = _judged_alone(spark, history) if _is_misplaced(statement) else statement
-        seconds = time.monotonic() - began
-        print(f"{len(found)} of {len(histories)} histories, {seconds:.0f} s", file=sys.stderr, flush=True)
-    return [found[place] for place in range(len(histories))]
+            yield place, _judged_alone(spark, history) if _is_misplaced(statement) else statement
 
 
 def _is_misplaced(statement: Mapping[str, Any]) -> bool:

@@ -126,11 +126,17 @@ def test_another_history_is_told_apart_from_another_engine() -> None:
 def test_a_file_has_the_same_bytes_for_the_same_snapshots(tmp_path: Path) -> None:
     """Snapshots are read as they were written, in whatever order they were judged."""
     histories = {"b": "history b", "a": "history a"}
-    found = judged(lambda these: [_statement() for _ in these], histories, lambda one: f"of {one}")
+    found = list(
+        judged(
+            lambda these: [(place, _statement()) for place in reversed(range(len(these)))],
+            histories,
+            lambda one: f"of {one}",
+        )
+    )
 
     write(tmp_path / "one.gz", "what", found)
     write(tmp_path / "other.gz", "what", reversed(found))
 
     assert (tmp_path / "one.gz").read_bytes() == (tmp_path / "other.gz").read_bytes()
     assert read(tmp_path / "one.gz") == {one.name: one for one in found}
-    assert found[0].digest == "of history b"
+    assert {one.name: one.digest for one in found} == {"a": "of history a", "b": "of history b"}
