@@ -1,13 +1,13 @@
 -- The keys of effects by content: that of the attempt they took. One that found none is one more effect of the latest
 -- attempt before it where nobody else can have sent it; else, like one without payload, it is nobody's for certain.
--- Needs: content_pairs, content_lines. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
+-- Needs: content_pairs, content_effect_pairs, content_lines. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
 CREATE TABLE nameless_topics AS
 SELECT DISTINCT topic FROM content_sends WHERE payload_hash IS NULL AND standing <> 'failed';
 
 CREATE TABLE content_effect_keys AS
 WITH taken AS (
     SELECT p.line, s.message_key
-    FROM content_pairs AS p
+    FROM (SELECT line, attempt FROM content_pairs UNION ALL SELECT line, attempt FROM content_effect_pairs) AS p
     JOIN content_sends AS s ON s.rowid = p.attempt),
 unpaired AS (SELECT * FROM content_lines ANTI JOIN content_pairs USING (line) WHERE stage IS NOT NULL),
 latest AS (

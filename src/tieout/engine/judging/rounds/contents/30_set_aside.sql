@@ -6,7 +6,7 @@ SELECT 3 + aside_rank(effect_state) AS stage, rowid AS line, * FROM keyed_dead_l
 UNION ALL BY NAME
 SELECT 4 + aside_rank(effect_state) AS stage, rowid AS line, * FROM keyed_filtered WHERE is_by_content();
 
-CREATE TABLE content_effect_pairs AS SELECT line, attempt FROM content_pairs;
+INSERT INTO content_effect_pairs SELECT line, attempt FROM content_pairs;
 TRUNCATE content_pairs;
 TRUNCATE content_lines;
 
@@ -43,26 +43,26 @@ SELECT payload_hash, stage, line, standing,
             number NULLS LAST, tie NULLS LAST) AS place
 FROM lines;
 
-INSERT INTO content_pairs FROM pairs_of(3, 'acked');
-INSERT INTO content_pairs FROM pairs_of(3, 'unknown');
-INSERT INTO content_pairs FROM pairs_of(3, 'failed');
-INSERT INTO content_pairs FROM pairs_of(4, 'acked');
-INSERT INTO content_pairs FROM pairs_of(4, 'unknown');
-INSERT INTO content_pairs FROM pairs_of(4, 'failed');
-INSERT INTO content_pairs FROM pairs_of(5, 'acked');
-INSERT INTO content_pairs FROM pairs_of(5, 'unknown');
-INSERT INTO content_pairs FROM pairs_of(5, 'failed');
-INSERT INTO content_pairs FROM pairs_of(6, 'acked');
-INSERT INTO content_pairs FROM pairs_of(6, 'unknown');
-INSERT INTO content_pairs FROM pairs_of(6, 'failed');
-INSERT INTO content_pairs FROM pairs_of(7, 'acked');
-INSERT INTO content_pairs FROM pairs_of(7, 'unknown');
-INSERT INTO content_pairs FROM pairs_of(7, 'failed');
-INSERT INTO content_pairs FROM pairs_of(8, 'acked');
-INSERT INTO content_pairs FROM pairs_of(8, 'unknown');
-INSERT INTO content_pairs FROM pairs_of(8, 'failed');
+EXECUTE take_attempts(stage := 3, outcome := 'acked');
+EXECUTE take_attempts(stage := 3, outcome := 'unknown');
+EXECUTE take_attempts(stage := 3, outcome := 'failed');
+EXECUTE take_attempts(stage := 4, outcome := 'acked');
+EXECUTE take_attempts(stage := 4, outcome := 'unknown');
+EXECUTE take_attempts(stage := 4, outcome := 'failed');
+EXECUTE take_attempts(stage := 5, outcome := 'acked');
+EXECUTE take_attempts(stage := 5, outcome := 'unknown');
+EXECUTE take_attempts(stage := 5, outcome := 'failed');
+EXECUTE take_attempts(stage := 6, outcome := 'acked');
+EXECUTE take_attempts(stage := 6, outcome := 'unknown');
+EXECUTE take_attempts(stage := 6, outcome := 'failed');
+EXECUTE take_attempts(stage := 7, outcome := 'acked');
+EXECUTE take_attempts(stage := 7, outcome := 'unknown');
+EXECUTE take_attempts(stage := 7, outcome := 'failed');
+EXECUTE take_attempts(stage := 8, outcome := 'acked');
+EXECUTE take_attempts(stage := 8, outcome := 'unknown');
+EXECUTE take_attempts(stage := 8, outcome := 'failed');
 
-CREATE TABLE content_set_aside_keys AS
+INSERT INTO content_set_aside_keys
 SELECT a.stage, a.line, a.payload_hash, coalesce(s.message_key, excess_key(a.payload_hash)) AS message_key,
     s.message_key IS NULL AND a.stage IN (3, 4) AS is_unserved
 FROM content_set_aside AS a

@@ -19,7 +19,7 @@ ANTI JOIN (SELECT attempt FROM content_pairs WHERE stage IN (3, 4)) AS p ON s.ro
 ANTI JOIN (SELECT attempt FROM content_accounted WHERE stage IN (3, 4)) AS a ON s.rowid = a.attempt
 WHERE s.standing <> 'failed';
 
-CREATE TABLE met_early AS
+INSERT INTO met_early
 WITH unserved AS (
     SELECT payload_hash, count(*) AS lines
     FROM (
@@ -48,3 +48,10 @@ turned AS (
     FROM unserved AS u
     JOIN content_effects AS e USING (line))
 SELECT line, payload_hash FROM turned WHERE turn <= attempts;
+
+INSERT INTO content_keys
+SELECT k.line,
+    CASE WHEN o.line IS NULL THEN k.message_key ELSE excess_key(o.payload_hash) END,
+    k.has_identity AND o.line IS NULL
+FROM content_effect_keys AS k
+LEFT JOIN content_open_effects AS o USING (line);

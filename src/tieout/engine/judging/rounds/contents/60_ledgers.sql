@@ -2,13 +2,6 @@
 -- where a message has several: first ones have 1, those of a second delivery 2. `reads_at_positions` have the keys of
 -- what lies at their positions, which by content are not those of the messages that they are effects of.
 -- Needs: the keyed_ tables, early_messages, the keys by content. Source: taxonomy.md 1 (Messages) and 7, trap 14.
-CREATE TABLE content_keys AS
-SELECT k.line,
-    CASE WHEN o.line IS NULL THEN k.message_key ELSE excess_key(o.payload_hash) END AS message_key,
-    k.has_identity AND o.line IS NULL AS has_identity
-FROM content_effect_keys AS k
-LEFT JOIN content_open_effects AS o USING (line);
-
 CREATE VIEW told_deliveries AS
 SELECT d.* REPLACE (
     CASE WHEN is_stray(d, e.sent_at) THEN stray_key(d.message_key) ELSE coalesce(k.message_key, d.message_key) END
