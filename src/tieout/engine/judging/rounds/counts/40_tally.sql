@@ -40,6 +40,6 @@ FROM unconfirmed
 GROUP BY ALL
 UNION ALL
 SELECT topic, true, is_covered, class, list_distinct([class] || flags), []::VARCHAR[], count(*)
-FROM breaks
+FROM named_breaks
 WHERE kind <> 'message'
 GROUP BY ALL;

@@ -1,5 +1,5 @@
 -- The broken and overdue messages of this window, with what their causes need to know, and the cause that a message's
--- own row proves (`own_cause`). Needs: messages, fates, position_facts, message_readers. Source: taxonomy.md 4.
+-- own row proves (`own_cause`). `number` names a break in this round and the next. Needs: messages, fates, position_facts, message_readers. Source: taxonomy.md 4.
 CREATE TABLE broken_messages AS
 WITH newest_readers AS (
     SELECT r.message_key, max(r.generation) AS generation
@@ -7,7 +7,7 @@ WITH newest_readers AS (
     GROUP BY r.message_key
 )
 SELECT
-    m.message_key, m.topic, m."partition", m.first_offset, m.message_id, f.class, f.locus, f.flags, m.reader_count,
+    row_number() OVER () AS number, m.message_key, m.topic, m."partition", m.first_offset, m.message_id, f.class, f.locus, f.flags, m.reader_count,
     m.first_attempt.producer_id AS producer_id, m.first_attempt."at" AS sent_at, m.first_acked.done_at AS acked_at,
     m.last_effect."at" AS last_effect_at, m.last_effect.consumer_id AS last_consumer,
     m.last_effect.generation AS last_generation,
@@ -39,31 +39,31 @@ WHERE f.is_judged_here AND is_break(f.class, f.flags);
 -- Their asserted and effect positions, the first twenty in order, and the offset of the first effect position.
 CREATE TABLE positions_of_broken AS
 WITH each AS (
-    SELECT p.message_key, p.topic, p."partition", p."offset", p.is_effect
-    FROM message_positions AS p SEMI JOIN broken_messages AS b ON p.message_key = b.message_key
+    SELECT b.number, p.topic, p."partition", p."offset", p.is_effect
+    FROM message_positions AS p JOIN broken_messages AS b ON b.message_key = p.message_key
     WHERE p.is_asserted OR p.is_effect
 ), counted AS (
     SELECT
-        message_key, count(*) AS position_count, min(topic) AS topic, min("partition") AS "partition",
+        number, count(*) AS position_count, min(topic) AS topic, min("partition") AS "partition",
         min("offset") AS "offset", bool_or(is_effect) AS is_effect
-    FROM each GROUP BY message_key
+    FROM each GROUP BY number
 ), ordered AS (
     SELECT
         each.*, row_number() OVER in_order AS place,
-        row_number() OVER (PARTITION BY message_key, is_effect
+        row_number() OVER (PARTITION BY number, is_effect
             ORDER BY topic NULLS FIRST, "partition" NULLS FIRST, "offset" NULLS FIRST) AS effect_place
-    FROM each SEMI JOIN counted ON counted.message_key = each.message_key AND counted.position_count > 1
-    WINDOW in_order AS (PARTITION BY message_key
+    FROM each SEMI JOIN counted ON counted.number = each.number AND counted.position_count > 1
+    WINDOW in_order AS (PARTITION BY number
         ORDER BY topic NULLS FIRST, "partition" NULLS FIRST, "offset" NULLS FIRST)
 )
 SELECT
-    message_key, [{'topic': topic, 'partition': "partition", 'offset': "offset"}] AS positions,
+    number, [{'topic': topic, 'partition': "partition", 'offset': "offset"}] AS positions,
     CASE WHEN is_effect THEN "offset" END AS effect_offset
 FROM counted WHERE position_count = 1
 UNION ALL
 SELECT
-    message_key,
+    number,
     list({'topic': topic, 'partition': "partition", 'offset': "offset"} ORDER BY place) FILTER (WHERE place <= 20),
     min("offset") FILTER (WHERE is_effect AND effect_place = 1)
 FROM ordered WHERE place <= 20 OR (is_effect AND effect_place = 1)
-GROUP BY message_key;
+GROUP BY number;

@@ -15,17 +15,17 @@ FROM (SELECT DISTINCT class, locus, flags, own_cause FROM broken_messages);
 
 CREATE TABLE broken_alike AS
 SELECT
-    b.message_key, b.first_offset, coalesce(b.first_offset, o.effect_offset) AS "offset", b.last_effect_at, b."commit",
+    b.number, b.message_key, b.first_offset, coalesce(b.first_offset, o.effect_offset) AS "offset", b.last_effect_at, b."commit",
     p.place, k.kind, k.incident_kind
 FROM broken_messages AS b
 JOIN broken_places AS p ON p.topic IS NOT DISTINCT FROM b.topic AND p."partition" IS NOT DISTINCT FROM b."partition"
 JOIN broken_kinds AS k ON k.class = b.class AND k.flags = b.flags
     AND k.locus IS NOT DISTINCT FROM b.locus AND k.own_cause IS NOT DISTINCT FROM b.own_cause
-LEFT JOIN positions_of_broken AS o ON o.message_key = b.message_key;
+LEFT JOIN positions_of_broken AS o ON o.number = b.number;
 
 CREATE TABLE line AS
 SELECT
-    p.place, m.message_key, m.first_offset, b.kind, b.incident_kind, b."commit", b.last_effect_at,
+    p.place, b.number, m.first_offset, b.kind, b.incident_kind, b."commit", b.last_effect_at,
     coalesce(m.effect_rows > 0, false) AS has_reader,
     m.first_effect.consumer_id AS consumer_id, m.first_effect.generation AS generation,
     row_number() OVER upwards AS rank,

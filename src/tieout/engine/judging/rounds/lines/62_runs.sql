@@ -2,14 +2,14 @@
 -- were processed again. Needs: line, commits. Source: taxonomy.md 4 (commit before process, process before commit).
 CREATE TABLE broken_in_run AS
 SELECT
-    message_key, place, kind, incident_kind, "commit", first_offset AS "offset", last_effect_at, rank,
+    number, place, kind, incident_kind, "commit", first_offset AS "offset", last_effect_at, rank,
     previous_offset, previous_effect_at, next_offset,
     readers_so_far - CAST(has_reader AS INTEGER) AS readers_before, readers_so_far,
     max(CASE WHEN begins THEN first_offset END) OVER (PARTITION BY place ORDER BY rank ROWS UNBOUNDED PRECEDING) AS run
 FROM line WHERE kind IS NOT NULL
 UNION ALL
 SELECT
-    message_key, place, kind, incident_kind, "commit", "offset", last_effect_at, NULL, NULL, NULL, NULL, NULL, NULL,
+    number, place, kind, incident_kind, "commit", "offset", last_effect_at, NULL, NULL, NULL, NULL, NULL, NULL,
     NULL
 FROM broken_alike WHERE first_offset IS NULL;
 
@@ -24,7 +24,7 @@ WITH found AS (
     FROM broken_in_run
     GROUP BY place, run, kind, "commit"
 ), readers AS (
-    SELECT place, readers_so_far AS number, consumer_id, generation FROM line WHERE has_reader
+    SELECT place, readers_so_far AS reader, consumer_id, generation FROM line WHERE has_reader
 ), commit_steps AS (
     -- Commits of one instant have no order: the last of them is the furthest.
     SELECT
@@ -37,10 +37,10 @@ WITH found AS (
 )
 SELECT
     f.*,
-    b.number IS NOT NULL AS has_reader_before, b.consumer_id AS consumer_before, b.generation AS generation_before,
-    a.number IS NOT NULL AS has_reader_after, a.consumer_id AS consumer_after, a.generation AS generation_after,
+    b.reader IS NOT NULL AS has_reader_before, b.consumer_id AS consumer_before, b.generation AS generation_before,
+    a.reader IS NOT NULL AS has_reader_after, a.consumer_id AS consumer_after, a.generation AS generation_after,
     s.restart_offset, s.reached_offset
 FROM found AS f
-LEFT JOIN readers AS b ON b.place = f.place AND b.number = f.readers_before
-LEFT JOIN readers AS a ON a.place = f.place AND a.number = f.readers_so_far + 1
+LEFT JOIN readers AS b ON b.place = f.place AND b.reader = f.readers_before
+LEFT JOIN readers AS a ON a.place = f.place AND a.reader = f.readers_so_far + 1
 ASOF LEFT JOIN commit_steps AS s ON s.place = f.place AND s.committed_at <= f.restarted_at;

@@ -1,7 +1,8 @@
 -- What the leaders of a partition prove of a break: its position lay in the tail that a new leader did not have, or
 -- what was acknowledged was another topic's of the name. A leader's epoch rises while a topic lives (KIP-101), and
 -- begins at 0 with every topic. Needs: log_rows, broken_messages, standing_breaks. Source: taxonomy.md 4.
-CREATE TABLE numbered_standing AS SELECT row_number() OVER () AS number, * FROM standing_breaks;
+CREATE TABLE numbered_standing AS
+SELECT row_number() OVER () + (SELECT count(*) FROM broken_messages) AS number, * FROM standing_breaks;
 
 CREATE TABLE leaders AS
 WITH each AS (
@@ -20,12 +21,11 @@ WINDOW earlier AS (PARTITION BY topic, "partition" ORDER BY leader_epoch
 
 CREATE TABLE proven_by_leaders AS
 WITH asked AS (
-    SELECT
-        b.message_key, CAST(NULL AS BIGINT) AS number, b.topic, b."partition", a."offset", b.sent_at, b.acked_at
-    FROM broken_messages AS b JOIN broken_alike AS a ON a.message_key = b.message_key
+    SELECT b.number, b.topic, b."partition", a."offset", b.sent_at, b.acked_at
+    FROM broken_messages AS b JOIN broken_alike AS a ON a.number = b.number
     WHERE b.class = 'LOST' AND b.locus = 'broker'
     UNION ALL
-    SELECT NULL, number, topic, "partition", "offset", clues.sent_at, clues.acked_at
+    SELECT number, topic, "partition", "offset", clues.sent_at, clues.acked_at
     FROM numbered_standing WHERE class IN ('LOG_TRUNCATION', 'LOG_IDENTITY_CONFLICT')
 ), holding AS (
     -- The oldest leader whose records reach the position or beyond it, else the newest there is.
@@ -41,7 +41,7 @@ WITH asked AS (
         AND n."partition" IS NOT DISTINCT FROM a."partition" AND n.is_newest
 )
 SELECT
-    h.message_key, h.number,
+    h.number,
     coalesce(h.first <= h."offset" AND h.began_before_at <= h.sent_at + getvariable('clock_skew')
         AND h.sent_at <= h.began_at + getvariable('clock_skew'), false) AS is_after_election,
     coalesce(z.began_at > h.acked_at + getvariable('clock_skew'), false) AS was_before_topic

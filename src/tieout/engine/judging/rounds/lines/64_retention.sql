@@ -3,7 +3,7 @@
 -- Needs: broken_messages, progress, log with log_start_offset and observed_at. Source: taxonomy.md 4.
 CREATE TABLE overrun AS
 WITH expired AS (
-    SELECT a.message_key, a.place, coalesce(a."offset", -9223372036854775807) AS "offset"
+    SELECT a.number, a.place, coalesce(a."offset", -9223372036854775807) AS "offset"
     FROM broken_alike AS a JOIN broken_kinds AS k ON k.kind = a.kind
     WHERE k.class = 'LOST' AND list_contains(k.flags, 'EXPIRED')
 ), places AS (
@@ -27,7 +27,7 @@ WITH expired AS (
 ), begun AS (
     SELECT place, min("at") AS begun_at FROM moves GROUP BY place
 )
-SELECT e.message_key
+SELECT e.number
 FROM expired AS e
 ASOF JOIN starts AS s ON s.place = e.place AND s.last >= e."offset"
 ASOF LEFT JOIN passed AS p ON p.place = e.place AND p."offset" >= e."offset"

@@ -1,11 +1,9 @@
--- Causes of broken messages: what the message, its run or its position proves, else `unknown`. `fitting` are the causes
--- that the kind of break admits. Needs: broken_messages, runs and what the files before found. Source: taxonomy.md 4.
+-- Causes of broken messages: what the message, its run or its position proves, else `unknown`.
+-- Needs: broken_messages, runs and what the files before found. Source: taxonomy.md 4.
 CREATE TABLE caused_messages AS
 WITH known AS (
     SELECT
-        b.message_key, b.class, b.locus, b.flags, b.own_cause, b.reader_count, b.is_superseded,
-        i.place, i.incident_kind, i.run, i."offset",
-        is_doubled_in_log(b.class, b.flags) AS is_doubled_in_log,
+        b.number, b.own_cause, i.place, i.incident_kind, i.run, i."offset",
         coalesce(b.class = 'LOST' AND b.locus IN ('consumer', 'broker → consumer') AND r.run_first = 0, false)
             AS begins_partition,
         -- The run ends at the commit that covered it, where readers change; what lies before it was processed after the
@@ -31,20 +29,20 @@ WITH known AS (
             AND r.restart_offset <= r.run_first AND (r.run_previous IS NULL OR r.restart_offset > r.run_previous)
             AND r.reached_offset <= r.run_first AS is_processed_first,
         l.is_after_election, l.was_before_topic,
-        o.message_key IS NOT NULL AS is_overrun,
+        o.number IS NOT NULL AS is_overrun,
         b.sent_at >= g.group_began_at + getvariable('clock_skew')
             AND b.sent_at + getvariable('clock_skew') < g.given_at AS is_of_added
     FROM broken_messages AS b
-    JOIN broken_in_run AS i ON i.message_key = b.message_key
+    JOIN broken_in_run AS i ON i.number = b.number
     JOIN runs AS r ON r.place = i.place AND r.kind = i.kind AND r.run IS NOT DISTINCT FROM i.run
         AND r."commit" IS NOT DISTINCT FROM i."commit"
-    LEFT JOIN proven_by_leaders AS l ON l.message_key = b.message_key
-    LEFT JOIN overrun AS o ON o.message_key = b.message_key
+    LEFT JOIN proven_by_leaders AS l ON l.number = b.number
+    LEFT JOIN overrun AS o ON o.number = b.number
     LEFT JOIN added_partitions AS g ON g.topic IS NOT DISTINCT FROM b.topic
         AND g."partition" IS NOT DISTINCT FROM b."partition"
 )
 SELECT
-    message_key, place, incident_kind, run, "offset",
+    number, place, incident_kind, run, "offset", begins_partition,
     CASE
         WHEN own_cause IS NOT NULL THEN own_cause
         WHEN is_committed_first OR is_range_lost THEN 'commit before process'
@@ -54,20 +52,5 @@ SELECT
         WHEN is_overrun THEN 'retention overrun'
         WHEN begins_partition AND is_of_added THEN 'partition count changed'
         ELSE 'unknown'
-    END AS cause,
-    CASE
-        WHEN is_doubled_in_log THEN ['retry without idempotence', 'producer restart or application resend']
-        WHEN class = 'OUTPUT_DUPLICATE' AND reader_count >= 2 OR class = 'REDELIVERY'
-            THEN ['process before commit', 'zombie after rebalance', 'offset reset to earliest or latest']
-        WHEN class <> 'LOST' THEN []
-        WHEN list_contains(flags, 'EXPIRED')
-            THEN ['retention overrun', 'offset reset to earliest or latest', 'group offsets expired']
-        WHEN locus = 'broker' THEN ['leader failover or unclean election', 'topic recreated']
-        WHEN locus = 'consumer' THEN ['commit before process', 'swallowed poison record',
-            'offset reset to earliest or latest', 'group offsets expired']
-        WHEN locus = 'broker → consumer' THEN ['offset reset to earliest or latest', 'group offsets expired']
-        WHEN locus = 'sink' THEN ['prepared transaction not committed']
-        WHEN is_superseded THEN ['compaction']
-        ELSE []
-    END || CASE WHEN begins_partition THEN ['partition count changed'] ELSE [] END AS fitting
+    END AS cause
 FROM known;
