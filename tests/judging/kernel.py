@@ -13,13 +13,13 @@ from datetime import datetime
 from typing import Any, Final
 
 import pyarrow as pa
+from tests.engine.histories import History
 from tests.engine.judging import (
-    History,
     _coverage,
     _marked,
     _marked_window,
-    _narrowed,
     batches,
+    narrowed,
     number_of,
     unmarked,
 )
@@ -61,6 +61,16 @@ def kernel_statements(histories: Sequence[History], limits: Limits = LIMITS) -> 
     for batch in batches(histories):
         found.update(zip(batch.places, _together(batch.histories, limits), strict=True))
     return [found[place] for place in range(len(histories))]
+
+
+def is_of_one_topic_each(history: History) -> bool:
+    """Return whether no topic of the history was created anew under its name."""
+    ids: dict[Any, set[Any]] = {}
+    for rows in history.rows.values():
+        for row in rows:
+            if row.get("topic") is not None and row.get("topic_id") is not None:
+                ids.setdefault(row["topic"], set()).add(row["topic_id"])
+    return all(len(found) < 2 for found in ids.values())
 
 
 def judged(
@@ -121,14 +131,16 @@ def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, An
             name: [unmarked(row) for row in rows if number_of(row.get("topic")) == number]
             for name, rows in tables.items()
         }
-        own |= {name: tables[name] for name in ("latency", "limits", "breaks_total")} | {"incidents": []}
+        own |= {name: tables[name] for name in ("latency", "cause_limits", "breaks_total")} | {
+            "incidents": []
+        }
         own["common_hashes"] = [
             {"ledger": row["ledger"]} | {side: _named(row[side]) for side in ("sent_topic", "shown_topic")}
             for row in tables["common_hashes"]
             if number_of(row["sent_topic"]) == number
         ]
         own_breaks = [unmarked(row) for row in breaks if number_of(_place_of(row)) == number]
-        statements.append(_statement(_narrowed(scope, history, number), own, own_breaks))
+        statements.append(_statement(narrowed(scope, history, number), own, own_breaks))
     return statements
 
 

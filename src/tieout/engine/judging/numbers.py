@@ -26,7 +26,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 HANDED_OUT: Final = (
     "partition_counts", "balance", "range_bounds", "tally", "topic_suspicions", "hash_forms", "common_hashes",
-    "undecided_orders", "latency", "incidents", "breaks_total", "limits",
+    "undecided_orders", "latency", "incidents", "breaks_total", "cause_limits",
 )  # fmt: skip
 """The tables of few rows that a statement is made of."""
 
@@ -38,7 +38,7 @@ def suspected(scope: Scope, tables: Tables) -> Scope:
     rows = with_hashes_met_in(scope, tables["topic_suspicions"], tables["common_hashes"])
     forms = _spelled(scope, rows, tables["hash_forms"])
     found = suspicions_in(scope, rows, forms)
-    limits = tuple(row["sentence"] for row in tables["limits"])
+    limits = tuple(row["sentence"] for row in tables["cause_limits"])
     if limits:
         found = type(found)(found.doubted, found.lacking, found.notes, limits)
     return suspecting(scope, found)

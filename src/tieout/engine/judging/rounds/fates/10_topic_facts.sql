@@ -36,13 +36,13 @@ spread AS (
 -- The first record of a topic is known where the log begins with it in every partition, and all of it is dated: a
 -- compacted log begins at 0, too, and lacks what came first.
 whole AS (
-    SELECT topic, max(coalesce(log_start, 0)) = 0 AS is_whole, count_if(log_end > 0) AS used
+    SELECT topic, max(coalesce(log_start, 0)) = 0 AS is_whole, count(*) FILTER (log_end > 0) AS used
     FROM log_bounds
     GROUP BY topic
 ),
 stamped AS (
     SELECT topic, min(record_timestamp) AS first_at, count(*) = count(record_timestamp) AS is_dated,
-        count_if("offset" = 0) AS begun
+        count(*) FILTER ("offset" = 0) AS begun
     FROM records
     GROUP BY topic
 ),
