@@ -41,10 +41,8 @@ SELECT
         THEN sent_marks(attempted_at) ELSE 0 END AS marks,
     null_contents AS sent_nulls,
     lacking_contents AS sent_lacking,
-    key_hash AS least_key,
-    CASE WHEN payload_hash IS NOT NULL AND is_compared('payload_hash') THEN hash(payload_hash) END AS least_payload,
-    CASE WHEN header_hash IS NOT NULL AND is_compared('header_hash') THEN hash(header_hash) END AS least_header,
-    CASE WHEN is_compared('record_timestamp') THEN record_timestamp END AS least_stamp
+    key_hash AS order_key,
+    key_hash AS last_key
 FROM (
     SELECT
         *,
@@ -58,11 +56,7 @@ FROM (
     FROM sends
 );
 
-CREATE TABLE send_facts AS
-SELECT *, least_key AS greatest_key, least_payload AS greatest_payload, least_header AS greatest_header,
-    least_stamp AS greatest_stamp
-FROM send_shares ANTI JOIN several_sends USING (message_key)
-UNION ALL BY NAME
+CREATE TABLE facts_of_several_sends AS
 SELECT
     message_key,
     count(*) AS attempts,
@@ -99,14 +93,12 @@ SELECT
     bit_or(marks) AS marks,
     bit_or(sent_nulls) AS sent_nulls,
     bit_or(sent_lacking) AS sent_lacking,
-    min(least_key) AS least_key,
-    max(least_key) AS greatest_key,
-    min(least_payload) AS least_payload,
-    max(least_payload) AS greatest_payload,
-    min(least_header) AS least_header,
-    max(least_header) AS greatest_header,
-    min(least_stamp) AS least_stamp,
-    max(least_stamp) AS greatest_stamp
+    min(order_key) AS order_key,
+    max(last_key) AS last_key
 FROM send_shares SEMI JOIN several_sends USING (message_key)
 GROUP BY message_key;
-DROP TABLE several_sends;
+
+CREATE VIEW send_facts AS
+SELECT * FROM send_shares ANTI JOIN several_sends USING (message_key)
+UNION ALL BY NAME
+SELECT * FROM facts_of_several_sends;

@@ -51,7 +51,9 @@ SELECT
     effect_round AS effect_rounds,
     CASE WHEN is_effect AND is_first THEN processed_at END AS last_first_at,
     (fans_out() AND NOT is_effect AND is_possible AND effect_key IS NULL)::BIGINT AS keyless,
-    CASE WHEN is_effect AND names_readers THEN {'consumer_id': consumer_id, 'generation': generation} END AS reader,
+    (is_effect AND names_readers)::BIGINT AS reader_count,
+    consumer_id,
+    generation,
     CASE WHEN is_effect AND names_readers THEN generation END AS newest_generation,
     CASE WHEN is_by_content() THEN payload_hash END AS effect_hash,
     CASE WHEN (CASE WHEN is_by_content() THEN payload_hash ELSE message_id END) IS NOT NULL
@@ -63,13 +65,7 @@ SELECT
         AS output_nulls,
     CASE WHEN is_part THEN lacking_contents(
         getvariable('effect_ledger'), payload_hash, key_hash, header_hash, record_timestamp, content) END
-        AS output_lacking,
-    CASE WHEN is_part AND payload_hash IS NOT NULL AND is_compared('payload_hash') THEN hash(payload_hash) END
-        AS least_payload,
-    CASE WHEN is_part AND key_hash IS NOT NULL THEN hash(key_hash) END AS least_key,
-    CASE WHEN is_part AND header_hash IS NOT NULL AND is_compared('header_hash') THEN hash(header_hash) END
-        AS least_header,
-    CASE WHEN is_part AND is_compared('record_timestamp') THEN record_timestamp END AS least_stamp
+        AS output_lacking
 FROM (
     SELECT
         *,
@@ -83,12 +79,7 @@ FROM (
     FROM effects
 );
 
-CREATE TABLE effect_facts AS
-SELECT * EXCLUDE (reader), CASE WHEN reader IS NULL THEN 0 ELSE 1 END::BIGINT AS reader_count,
-    least_payload AS greatest_payload, least_key AS greatest_key, least_header AS greatest_header,
-    least_stamp AS greatest_stamp
-FROM effect_shares ANTI JOIN several_effects USING (message_key)
-UNION ALL BY NAME
+CREATE TABLE facts_of_several_effects AS
 SELECT
     message_key,
     min(effect_id) AS effect_id,
@@ -126,20 +117,17 @@ SELECT
     max(effect_rounds) AS effect_rounds,
     max(last_first_at) AS last_first_at,
     sum(keyless)::BIGINT AS keyless,
-    count(DISTINCT reader) AS reader_count,
+    count(DISTINCT {'consumer_id': consumer_id, 'generation': generation})
+        FILTER (WHERE reader_count > 0) AS reader_count,
     max(newest_generation) AS newest_generation,
     min(effect_hash) AS effect_hash,
     bit_or(marks) AS marks,
     bit_or(output_nulls) AS output_nulls,
-    bit_or(output_lacking) AS output_lacking,
-    min(least_payload) AS least_payload,
-    max(least_payload) AS greatest_payload,
-    min(least_key) AS least_key,
-    max(least_key) AS greatest_key,
-    min(least_header) AS least_header,
-    max(least_header) AS greatest_header,
-    min(least_stamp) AS least_stamp,
-    max(least_stamp) AS greatest_stamp
+    bit_or(output_lacking) AS output_lacking
 FROM effect_shares SEMI JOIN several_effects USING (message_key)
 GROUP BY message_key;
-DROP TABLE several_effects;
+
+CREATE VIEW effect_facts AS
+SELECT * EXCLUDE (consumer_id, generation) FROM effect_shares ANTI JOIN several_effects USING (message_key)
+UNION ALL BY NAME
+SELECT * FROM facts_of_several_effects;

@@ -82,9 +82,7 @@ FROM (
     FROM message_positions AS m LEFT JOIN acceptances AS a USING (message_key)
 ) AS p;
 
-CREATE TABLE position_counts AS
-SELECT * FROM position_shares ANTI JOIN several_positions USING (message_key)
-UNION ALL BY NAME
+CREATE TABLE counts_of_several_positions AS
 SELECT
     message_key,
     sum(asserted_count)::BIGINT AS asserted_count,
@@ -100,4 +98,8 @@ SELECT
     min(asserted_offset) AS asserted_offset
 FROM position_shares SEMI JOIN several_positions USING (message_key)
 GROUP BY message_key;
-DROP TABLE several_positions;
+
+CREATE VIEW position_counts AS
+SELECT * FROM position_shares ANTI JOIN several_positions USING (message_key)
+UNION ALL BY NAME
+SELECT * FROM counts_of_several_positions;

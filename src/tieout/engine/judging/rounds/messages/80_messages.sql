@@ -1,6 +1,7 @@
 -- One row per message key with every fact that later rules ask for; keys that nobody sent are among them.
 -- `differing` are the contents (bits: payload 1, key 2, header 4, timestamp 8) of which its rows show more than one.
--- Needs: the facts of sends, records, reads, effects and what was set aside; acceptances; position_counts.
+-- Needs: the facts of sends, records, reads, effects and what was set aside; acceptances; position_counts;
+-- several_contents.
 -- Source: taxonomy.md 1 (Messages), 2 (windows of offsets) and 5 (where a message counts).
 CREATE TABLE own_transaction_reads AS
 SELECT DISTINCT r.message_key
@@ -44,8 +45,8 @@ SELECT
     CASE WHEN is_by_content() THEN least(s.sent_hash, r.record_hash, d.read_hash, e.effect_hash, f.set_aside_hash) END
         AS shown_hash,
     coalesce(s.may_be_met_early, false) AS may_be_met_early,
-    s.least_key AS order_key,
-    s.greatest_key AS last_key,
+    s.order_key,
+    s.last_key,
     coalesce(r.written, 0) AS written,
     coalesce(r.committed, 0) AS committed,
     coalesce(r.aborted, 0) AS aborted,
@@ -112,15 +113,7 @@ SELECT
     coalesce(d.output_nulls, 0) | coalesce(e.output_nulls, 0) AS output_nulls,
     coalesce(d.output_lacking, 0) | coalesce(e.output_lacking, 0) AS output_lacking,
     CASE WHEN fans_out() THEN coalesce(d.output_nulls, 0) ELSE 0 END AS read_nulls,
-    CASE WHEN least(s.least_payload, r.least_payload, d.least_payload, e.least_payload)
-        <> greatest(s.greatest_payload, r.greatest_payload, d.greatest_payload, e.greatest_payload) THEN 1 ELSE 0 END
-    + CASE WHEN s.least_key <> s.greatest_key OR least(s.key_mark, r.least_key, d.least_key, e.least_key)
-        <> greatest(s.key_mark, r.greatest_key, d.greatest_key, e.greatest_key) THEN 2 ELSE 0 END
-    + CASE WHEN least(s.least_header, r.least_header, d.least_header, e.least_header)
-        <> greatest(s.greatest_header, r.greatest_header, d.greatest_header, e.greatest_header) THEN 4 ELSE 0 END
-    + CASE WHEN least(s.least_stamp, r.least_stamp, d.least_stamp, e.least_stamp)
-        <> greatest(s.greatest_stamp, r.greatest_stamp, d.greatest_stamp, e.greatest_stamp) THEN 8 ELSE 0 END
-        AS differing,
+    coalesce(c.contents, 0) AS differing,
     coalesce(t.transaction_count, 0) AS transaction_count,
     coalesce(a.is_failed_but_written, false) AS is_failed_but_written,
     coalesce(a.is_proven, e.effect_rows > 0 OR coalesce(r.written > 0, false) OR coalesce(d.placed_reads > 0, false)
@@ -142,7 +135,7 @@ SELECT
     p.least_effect,
     coalesce(b.strays, 0) AS strays,
     b.first_stray_at
-FROM (SELECT *, CASE WHEN least_key IS NOT NULL THEN hash(least_key) END AS key_mark FROM send_facts) AS s
+FROM send_facts AS s
 FULL JOIN record_facts AS r USING (message_key)
 FULL JOIN read_facts AS d USING (message_key)
 FULL JOIN effect_facts AS e USING (message_key)
@@ -151,6 +144,7 @@ LEFT JOIN acceptances AS a USING (message_key)
 LEFT JOIN position_counts AS p USING (message_key)
 LEFT JOIN transaction_counts AS t USING (message_key)
 LEFT JOIN effect_key_facts AS k USING (message_key)
+LEFT JOIN several_contents AS c USING (message_key)
 LEFT JOIN stray_counts AS b USING (message_key)
 LEFT JOIN own_transaction_reads AS w USING (message_key);
 
