@@ -472,6 +472,13 @@ CREATE MACRO is_compared(name) AS name = 'key_hash' OR
     has_column('produced', name)::INT + has_column('log', name)::INT + has_column('delivered', name)::INT
     + has_column('read', name)::INT > 1;
 
+CREATE MACRO contents_of(payload_hash, key_hash, header_hash, record_timestamp) AS [
+    {'name': 'payload_hash', 'bit': 1, 'value': CASE WHEN is_compared('payload_hash') THEN payload_hash END},
+    {'name': 'key_hash', 'bit': 2, 'value': key_hash},
+    {'name': 'header_hash', 'bit': 4, 'value': CASE WHEN is_compared('header_hash') THEN header_hash END},
+    {'name': 'record_timestamp', 'bit': 8,
+        'value': CASE WHEN is_compared('record_timestamp') THEN record_timestamp::VARCHAR END}];
+
 -- Who shows a message's id, as bits: a send 1; log, delivered and read three each from 2, 16 and 128 on: a send within
 -- what the ledger covers, a row of it, a row within what `produced` covers. Source: taxonomy.md 8, 2.
 CREATE MACRO identity_name() AS CASE WHEN is_by_content() THEN 'payload_hash' ELSE 'message_id' END;

@@ -1,7 +1,7 @@
 -- One row per message key with every fact that later rules ask for; keys that nobody sent are among them.
--- `differing` are the contents (bits: payload 1, key 2, header 4, timestamp 8) of which its rows show more than one.
+-- `differing` are the contents (bits: payload 1, key 2, header 4, timestamp 8) that a rule may find something in.
 -- Needs: the facts of sends, records, reads, effects and what was set aside; acceptances; position_counts;
--- several_contents.
+-- unlike_contents.
 -- Source: taxonomy.md 1 (Messages), 2 (windows of offsets) and 5 (where a message counts).
 CREATE TABLE own_transaction_reads AS
 SELECT DISTINCT r.message_key
@@ -75,11 +75,11 @@ SELECT
     CASE WHEN is_declared('log') THEN e.from_record_at END AS from_record_at,
     is_declared('log') AND coalesce(e.is_from_written, false) AS is_from_written,
     is_declared('log') AND coalesce(e.is_from_aborted, false) AS is_from_aborted,
-    coalesce(e.first_rows, 0) AS first_rows,
-    coalesce(e.first_rows_in, 0) AS first_rows_in,
-    coalesce(e.effect_rounds, 0) AS effect_rounds,
-    e.last_first_at,
-    coalesce(e.keyless, 0) AS keyless,
+    CASE WHEN fans_out() THEN coalesce(e.first_rows, 0) ELSE 0 END AS first_rows,
+    CASE WHEN fans_out() THEN coalesce(e.first_rows_in, 0) ELSE 0 END AS first_rows_in,
+    CASE WHEN fans_out() THEN coalesce(e.effect_rounds, 0) ELSE 0 END AS effect_rounds,
+    CASE WHEN fans_out() THEN e.last_first_at END AS last_first_at,
+    CASE WHEN fans_out() THEN coalesce(e.keyless, 0) ELSE 0 END AS keyless,
     coalesce(k.sent_keys, 0) AS sent_keys,
     coalesce(k.expected_keys, 0) AS expected_keys,
     coalesce(k.lacking_keys, 0) AS lacking_keys,
@@ -89,10 +89,10 @@ SELECT
     coalesce(d.was_handed, false) AS was_handed,
     CASE WHEN is_declared('read') THEN coalesce(d.is_read_committed, false) END AS is_read_committed,
     d.last_read_at,
-    least(d.opened_at_in, e.opened_at_in) AS opened_at_in,
-    least(d.opened_at, e.opened_at) AS opened_at,
-    least(d.unplaced_at_in, e.unplaced_at_in) AS unplaced_at_in,
-    least(d.unplaced_at, e.unplaced_at) AS unplaced_at,
+    CASE WHEN is_declared('log') THEN least(d.opened_at_in, e.opened_at_in) END AS opened_at_in,
+    CASE WHEN is_declared('log') THEN least(d.opened_at, e.opened_at) END AS opened_at,
+    CASE WHEN is_declared('log') THEN least(d.unplaced_at_in, e.unplaced_at_in) END AS unplaced_at_in,
+    CASE WHEN is_declared('log') THEN least(d.unplaced_at, e.unplaced_at) END AS unplaced_at,
     CASE WHEN w.message_key IS NOT NULL THEN d.own_at_in END AS own_at_in,
     CASE WHEN w.message_key IS NOT NULL THEN d.own_at END AS own_at,
     CASE WHEN (coalesce(r.written, 0) = 0 OR r.records = 1)
@@ -113,7 +113,7 @@ SELECT
     coalesce(d.output_nulls, 0) | coalesce(e.output_nulls, 0) AS output_nulls,
     coalesce(d.output_lacking, 0) | coalesce(e.output_lacking, 0) AS output_lacking,
     CASE WHEN fans_out() THEN coalesce(d.output_nulls, 0) ELSE 0 END AS read_nulls,
-    coalesce(c.contents, 0) AS differing,
+    coalesce(c.bits, 0) AS differing,
     coalesce(t.transaction_count, 0) AS transaction_count,
     coalesce(a.is_failed_but_written, false) AS is_failed_but_written,
     coalesce(a.is_proven, e.effect_rows > 0 OR coalesce(r.written > 0, false) OR coalesce(d.placed_reads > 0, false)
@@ -131,7 +131,6 @@ SELECT
     coalesce(p.copy_count, 0) AS copy_count,
     CASE WHEN p.own_count > 0 THEN p.least_own ELSE p.least_asserted END AS first_choice,
     CASE WHEN p.own_count > 0 THEN p.own_offset ELSE p.asserted_offset END AS offset_at_home,
-    p.least_asserted,
     p.least_effect,
     coalesce(b.strays, 0) AS strays,
     b.first_stray_at
@@ -144,7 +143,7 @@ LEFT JOIN acceptances AS a USING (message_key)
 LEFT JOIN position_counts AS p USING (message_key)
 LEFT JOIN transaction_counts AS t USING (message_key)
 LEFT JOIN effect_key_facts AS k USING (message_key)
-LEFT JOIN several_contents AS c USING (message_key)
+LEFT JOIN unlike_contents AS c USING (message_key)
 LEFT JOIN stray_counts AS b USING (message_key)
 LEFT JOIN own_transaction_reads AS w USING (message_key);
 

@@ -1,17 +1,23 @@
--- What a message has several of, as rows: contents, readers and intended partitions.
--- `differing_contents` has only what a rule may find: of messages whose rows differ, or know a null, or lack a column.
--- Needs: messages, sends, records, reads_at_positions, effects. Source: taxonomy.md 3 (CORRUPTED_*).
-CREATE VIEW message_contents AS SELECT DISTINCT message_key, side, name, value FROM content_values;
-
+-- What a message has several of, as rows: contents, readers and intended partitions. `differing_contents` has only what
+-- a rule may find something in: `message_contents` and `message_readers` gather all rows each time they are asked.
+-- Needs: messages, unlike_contents, content_rows, sends, effects. Source: taxonomy.md 3 (CORRUPTED_*).
 CREATE TABLE differing_contents AS
-SELECT DISTINCT v.message_key, v.side, v.name, v.value
-FROM content_values AS v
-JOIN (
-    SELECT message_key, differing | sent_nulls | logged_nulls | output_nulls | sent_lacking | logged_lacking
-        | output_lacking AS bits
-    FROM messages
-) AS m USING (message_key)
-WHERE v.bit & m.bits > 0;
+SELECT DISTINCT message_key, side, one.name AS name, one.value AS value
+FROM (
+    SELECT r.message_key, r.side, u.bits,
+        unnest(contents_of(r.payload_hash, r.key_hash, r.header_hash, r.record_timestamp)) AS one
+    FROM content_rows AS r
+    JOIN unlike_contents AS u USING (message_key)
+)
+WHERE one.value IS NOT NULL AND one.bit & bits > 0;
+
+CREATE VIEW message_contents AS
+SELECT DISTINCT message_key, side, one.name AS name, one.value AS value
+FROM (
+    SELECT message_key, side, unnest(contents_of(payload_hash, key_hash, header_hash, record_timestamp)) AS one
+    FROM content_rows
+)
+WHERE one.value IS NOT NULL;
 
 CREATE VIEW message_readers AS
 SELECT DISTINCT message_key, consumer_id, generation
