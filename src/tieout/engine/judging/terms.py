@@ -51,9 +51,13 @@ class Terms:
     def statements(self) -> list[tuple[str, Any]]:
         """Return a statement with its parameter for each variable."""
         return [
-            (f"SET VARIABLE {name} = CAST(? AS {_TYPES.get(name, 'VARCHAR')})", value)
+            (f"SET VARIABLE {name} = CAST(? AS {_type_of(name)})", value)
             for name, value in self.values.items()
         ]
+
+
+def _type_of(name: str) -> str:
+    return "TIMESTAMP" if name.startswith(("covered_", "accounted_")) else _TYPES.get(name, "VARCHAR")
 
 
 def terms_of(scope: Scope) -> Terms:
@@ -87,6 +91,7 @@ def terms_of(scope: Scope) -> Terms:
                 for one in window.offsets
             ],
             "coverage": _coverage(scope),
+            **_reach(scope),
             "columns": sorted(
                 f"{ledger.value}.{name}" for ledger, found in scope.evidence.items() for name in found.present
             ),
@@ -133,3 +138,24 @@ def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
         }
         for ledger, found in scope.evidence.items()
     }
+
+
+def _reach(scope: Scope) -> dict[str, Any]:
+    """Return from when until when each ledger is complete, as `covered_from_<ledger>` and `covered_until_<ledger>`.
+
+    A ledger of which nothing is told has neither. `accounted_from` and `accounted_until` are those of all ledgers whose
+    silence makes a loss, if all are told.
+    """
+    known = {
+        ledger: (naive(found.coverage.covers_from) or datetime.min, naive(found.coverage.complete_until))  # noqa: DTZ901 - naive on purpose
+        for ledger, found in scope.evidence.items()
+        if found.coverage.is_sound and found.coverage.complete_until is not None
+    }
+    reach: dict[str, Any] = {}
+    for ledger, (start, end) in known.items():
+        reach |= {f"covered_from_{ledger.value}": start, f"covered_until_{ledger.value}": end}
+    if known.keys() >= set(scope.accounting_ledgers):
+        told = [known[ledger] for ledger in scope.accounting_ledgers]
+        reach["accounted_from"] = max(start for start, _ in told)
+        reach["accounted_until"] = min(end for _, end in told if end is not None)
+    return reach

@@ -21,26 +21,17 @@ CREATE MACRO holds(t, a_topic, a_partition, an_offset) AS CASE
     WHEN has_ranges() AND an_offset IS NOT NULL THEN in_ranges(a_topic, a_partition, an_offset)
     ELSE in_window(t) END;
 
--- How far a ledger's silence proves anything; false, never null.
-CREATE MACRO is_told(ledger) AS coalesce(
-    getvariable('coverage')[ledger].is_sound AND getvariable('coverage')[ledger].complete_until IS NOT NULL, false);
-CREATE MACRO covered_from(ledger, t) AS is_told(ledger) AND CASE
-    WHEN getvariable('coverage')[ledger].covers_from IS NULL THEN t IS NOT NULL
-    ELSE coalesce(t >= getvariable('coverage')[ledger].covers_from, false) END;
-CREATE MACRO covered_until(ledger, t) AS
-    is_told(ledger) AND coalesce(t <= getvariable('coverage')[ledger].complete_until, false);
+-- How far a ledger's silence proves anything; false, never null. Of a ledger of which nothing is told the variables
+-- are null; one that is complete from the beginning is so from the first of all times.
+CREATE MACRO is_told(ledger) AS getvariable('covered_until_' || ledger) IS NOT NULL;
+CREATE MACRO covered_from(ledger, t) AS coalesce(t >= getvariable('covered_from_' || ledger), false);
+CREATE MACRO covered_until(ledger, t) AS coalesce(t <= getvariable('covered_until_' || ledger), false);
 CREATE MACRO covered_between(ledger, first_at, last_at) AS
     covered_from(ledger, first_at) AND covered_until(ledger, last_at);
 -- Every ledger whose silence makes a loss: the effects', and the declared ones of what was legally set aside.
-CREATE MACRO is_accounted(until_at) AS
-    covered_until(getvariable('effect_ledger'), until_at)
-    AND (NOT is_declared('filtered') OR covered_until('filtered', until_at))
-    AND (NOT is_declared('dead_letters') OR covered_until('dead_letters', until_at));
+CREATE MACRO is_accounted(until_at) AS coalesce(until_at <= getvariable('accounted_until'), false);
 CREATE MACRO is_accounted_since(until_at, since_at) AS
-    is_accounted(until_at)
-    AND covered_from(getvariable('effect_ledger'), since_at)
-    AND (NOT is_declared('filtered') OR covered_from('filtered', since_at))
-    AND (NOT is_declared('dead_letters') OR covered_from('dead_letters', since_at));
+    is_accounted(until_at) AND coalesce(since_at >= getvariable('accounted_from'), false);
 
 -- Whose row it is: one that names no group is the judged one's.
 CREATE MACRO is_ours(consumer_group) AS
