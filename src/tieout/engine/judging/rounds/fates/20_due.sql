@@ -1,50 +1,54 @@
--- What is known of a message before its disposition: how long it may be without effect, whether that time has passed in
--- covered evidence, and whether anything can still be on its way. Needs: messages, position_facts, and the tables above.
+-- What is known of a message before its disposition: how long it may be without effect, whether that time has passed
+-- in covered evidence, and whether anything can still be on its way. Needs: messages, position_facts, tables above.
 -- Source: taxonomy.md 2 (due).
 CREATE VIEW due_messages AS
-WITH joined AS (
-    SELECT m.*, p.* EXCLUDE (message_key), t.* EXCLUDE (topic, is_begun),
-        coalesce(k.unaccounted_keys, 0) AS unaccounted_keys,
-        coalesce(k.doubtful_further_keys, 0) AS doubtful_further_keys,
-        coalesce(k.doubly_accounted_keys, 0) AS doubly_accounted_keys,
-        t.is_begun OR b.is_covered IS NOT NULL AS has_first_record,
-        c.is_copy IS NOT NULL AS may_be_copy,
-        a.is_ambiguous_id IS NOT NULL AS shares_ambiguous_id
-    FROM messages AS m
-    LEFT JOIN position_facts AS p ON p.message_key = m.message_key
-    LEFT JOIN topic_facts AS t ON t.topic IS NOT DISTINCT FROM m.topic
-    LEFT JOIN effect_key_counts AS k ON k.message_key = m.message_key
-    LEFT JOIN (SELECT message_key, true AS is_copy FROM possible_copies) AS c ON c.message_key = m.message_key
-    LEFT JOIN (SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous) AS a
-        ON a.message_id = m.message_id
-    LEFT JOIN (SELECT topic, "partition", true AS is_covered FROM begun_partitions) AS b
-        ON b.topic IS NOT DISTINCT FROM m.topic AND b."partition" IS NOT DISTINCT FROM m."partition"
-),
-timed AS (
-    SELECT *,
-        first_attempt."at" - getvariable('clock_skew') AS began_at,
-        covered_between('produced', first_attempt."at", first_attempt."at") AS is_send_covered,
-        -- A record that a member of a share group was given is locked for it, and may be given to another one later.
-        CASE WHEN NOT getvariable('is_queue') THEN deadline
-            ELSE greatest(deadline, acknowledged_at + getvariable('allowed_latency'),
-                last_read_at + getvariable('redelivery') + getvariable('allowed_latency')) END AS due_at,
-        -- A log that covers the message lacks it; what was aborted elsewhere is not what was acked.
-        is_declared('log') AND visible_count = 0 AND written = 0 AND open = 0 AND asserted_count > 0
-            AND coalesce(is_covered_by_log, false) AS is_missing_in_log,
-        is_whole(effect_rows, lacking_keys, keyless, doubtful_keys) AS is_whole,
-        is_in_doubt(effect_rows, possible_effects, keyless, doubtful_keys) AS is_in_doubt,
-        NOT getvariable('has_effect_keys') OR keyless_set_aside_rows > 0 OR unaccounted_keys = 0 AS is_set_aside_whole,
-        comes_before(first_effect_at, first_attempt."at") AND NOT is_roughly_dated AS is_early,
-        asserted_count = 0 AND effect_rows = 0 AND written + aborted + open = 0 AS is_unplaced
-    FROM joined
-)
-SELECT *,
+SELECT
+    m.message_key, m.message_id, m.topic, m."partition", m.first_offset, m.is_owned, m.is_in_ranges,
+    m.attempts, m.acked, m.acceptance, m.has_identity, m.is_failed_but_written, m.is_misrouted, m.may_be_met_early,
+    m.first_attempt, m.deadline, m.written, m.aborted, m.open, m.record_at, m.undated_records,
+    m.is_from_record, m.from_record_at, m.is_from_aborted, m.open_seen_at,
+    m.effect_rows, m.effect_rows_in, m.possible_effects, m.first_seen_at, m.effect_seen_at, m.first_effect_at,
+    m.strays, m.reads, m.was_handed, m.is_dead_lettered, m.is_filtered, m.is_staged,
+    m.set_aside_rows, m.open_set_aside_rows, m.aborted_set_aside_rows,
+    m.effect_rounds, m.last_first_at, m.sent_keys,
+    m.own_count, m.copy_count, m.effect_position_count, m.read_position_count,
+    p.is_passed, p.was_jumped, p.went_unread, p.is_committed, p.is_expired, p.is_superseded, p.is_compacted,
+    p.was_committed_first, coalesce(p.may_have_passed_first, false) AS may_have_passed_first,
+    t.has_unnamed_sends, t.has_unplaced_sends, t.has_orphans, t.has_nameless_orphans,
+    t.is_begun OR b.topic_is_covered IS NOT NULL AS has_first_record,
+    c.is_copy IS NOT NULL AS may_be_copy,
+    a.is_ambiguous_id IS NOT NULL AS shares_ambiguous_id,
+    coalesce(k.doubtful_further_keys, 0) AS doubtful_further_keys,
+    coalesce(k.doubly_accounted_keys, 0) AS doubly_accounted_keys,
+    is_whole(m.effect_rows, m.lacking_keys, m.keyless, m.doubtful_keys) AS is_whole,
+    is_in_doubt(m.effect_rows, m.possible_effects, m.keyless, m.doubtful_keys) AS is_in_doubt,
+    NOT getvariable('has_effect_keys') OR m.keyless_set_aside_rows > 0 OR coalesce(k.unaccounted_keys, 0) = 0
+        AS is_set_aside_whole,
+    comes_before(m.first_effect_at, m.first_attempt."at") AND NOT m.is_roughly_dated AS is_early,
+    m.asserted_count = 0 AND m.effect_rows = 0 AND m.written + m.aborted + m.open = 0 AS is_unplaced,
+    -- A log that covers the message lacks it; what was aborted elsewhere is not what was acked.
+    is_declared('log') AND m.visible_count = 0 AND m.written = 0 AND m.open = 0 AND m.asserted_count > 0
+        AND coalesce(p.is_covered_by_log, false) AS is_missing_in_log,
+    m.first_attempt."at" - getvariable('clock_skew') AS began_at,
+    covered_between('produced', m.first_attempt."at", m.first_attempt."at") AS is_send_covered,
+    -- A record that a member of a share group was given is locked for it, and may be given to another one later.
+    CASE WHEN NOT getvariable('is_queue') THEN m.deadline
+        ELSE greatest(m.deadline, p.acknowledged_at + getvariable('allowed_latency'),
+            m.last_read_at + getvariable('redelivery') + getvariable('allowed_latency')) END AS due_at,
     is_send_covered AND is_accounted_since(due_at, began_at) AS is_old_enough,
     -- What would decide on a message without effect is missing, rather than its time not having come.
     NOT is_send_covered OR NOT is_accounted_since(least(due_at, getvariable('horizon')), began_at) AS lacks_evidence,
     -- Nothing can still be on its way. In a queue that takes an acknowledgement of each, or a log that lacks it.
     CASE WHEN getvariable('is_queue')
-        THEN is_declared('committed') AND ((own_count > 0 AND coalesce(is_passed, false)) OR is_missing_in_log)
-        ELSE own_count = 0 OR coalesce(is_passed, false) OR coalesce(is_expired, false) OR is_missing_in_log
+        THEN is_declared('committed') AND ((m.own_count > 0 AND coalesce(p.is_passed, false)) OR is_missing_in_log)
+        ELSE m.own_count = 0 OR coalesce(p.is_passed, false) OR coalesce(p.is_expired, false) OR is_missing_in_log
     END AS is_nowhere_left
-FROM timed;
+FROM messages AS m
+LEFT JOIN position_facts AS p ON p.message_key = m.message_key
+LEFT JOIN topic_facts AS t ON t.topic IS NOT DISTINCT FROM m.topic
+LEFT JOIN effect_key_counts AS k ON k.message_key = m.message_key
+LEFT JOIN (SELECT message_key, true AS is_copy FROM possible_copies) AS c ON c.message_key = m.message_key
+LEFT JOIN (SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous) AS a
+    ON a.message_id = m.message_id
+LEFT JOIN (SELECT topic, "partition", true AS topic_is_covered FROM begun_partitions) AS b
+    ON b.topic IS NOT DISTINCT FROM m.topic AND b."partition" IS NOT DISTINCT FROM m."partition";

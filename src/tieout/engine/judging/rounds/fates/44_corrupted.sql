@@ -84,8 +84,10 @@ WITH asked AS (
 paired AS (
     SELECT a.message_key, a.name, a.is_kept,
         {'has_value': coalesce(f.has_sent, false), 'is_null': is_sent_null, 'is_lacking': is_sent_lacking} AS sent,
-        {'has_value': coalesce(f.has_logged, false), 'is_null': is_logged_null, 'is_lacking': is_logged_lacking} AS logged,
-        {'has_value': coalesce(f.has_output, false), 'is_null': is_output_null, 'is_lacking': is_output_lacking} AS output,
+        {'has_value': coalesce(f.has_logged, false), 'is_null': is_logged_null, 'is_lacking': is_logged_lacking}
+            AS logged,
+        {'has_value': coalesce(f.has_output, false), 'is_null': is_output_null, 'is_lacking': is_output_lacking}
+            AS output,
         {'is_other': coalesce(f.is_logged_other, false), 'is_part': false,
             'is_earlier_empty': is_sent_null AND coalesce(f.is_logged_sent_empty, false),
             'is_later_empty': is_logged_null AND coalesce(f.is_sent_logged_empty, false)} AS logged_sent,

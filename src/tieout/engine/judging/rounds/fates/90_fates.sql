@@ -1,5 +1,5 @@
--- One row per message: its disposition, its class (the first that holds, in the order of taxonomy.md 3; null of a record
--- that nobody attempted and nobody received), flags, locus, and whether this window judges it. Needs: all above.
+-- One row per message: its disposition, its class (the first that holds, in the order of taxonomy.md 3; null of a
+-- record that nobody attempted and nobody received), flags, locus, and whether this window judges it. Needs: all above.
 CREATE TABLE fates AS
 WITH classed AS (
     SELECT *,
@@ -20,7 +20,7 @@ WITH classed AS (
             WHEN is_in_flight THEN 'IN_FLIGHT'
             WHEN is_of_dead_letter THEN 'DEAD_LETTERED'
             WHEN is_of_filter THEN 'FILTERED'
-            WHEN is_declared('log') AND disposition = 'compacted' THEN 'COMPACTED'
+            WHEN is_taken_by_compaction THEN 'COMPACTED'
             WHEN is_unverifiable THEN 'UNVERIFIABLE'
             WHEN disposition = 'delivered' AND acked = 0 THEN 'RECOVERED'
             WHEN disposition = 'delivered' THEN 'DELIVERED'
@@ -47,7 +47,7 @@ SELECT message_key, disposition, class,
         CASE WHEN is_in_flight AND class <> 'IN_FLIGHT' THEN 'IN_FLIGHT' END,
         CASE WHEN is_of_dead_letter AND class <> 'DEAD_LETTERED' THEN 'DEAD_LETTERED' END,
         CASE WHEN is_of_filter AND class <> 'FILTERED' THEN 'FILTERED' END,
-        CASE WHEN is_declared('log') AND disposition = 'compacted' AND class <> 'COMPACTED' THEN 'COMPACTED' END,
+        CASE WHEN is_taken_by_compaction AND class <> 'COMPACTED' THEN 'COMPACTED' END,
         CASE WHEN is_unverifiable AND class <> 'UNVERIFIABLE' THEN 'UNVERIFIABLE' END,
         CASE WHEN is_overdue THEN 'OVERDUE' END,
         CASE WHEN is_possible_duplicate THEN 'POSSIBLE_DUPLICATE' END,
