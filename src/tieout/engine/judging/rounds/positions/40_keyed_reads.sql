@@ -37,6 +37,9 @@ reads AS (
 SELECT row_id FROM reads WHERE effect_state = 'ok'
 QUALIFY row_number() OVER (PARTITION BY topic, "partition", "offset", read_before ORDER BY
     processed_at NULLS LAST, delivery_sequence NULLS FIRST, consumer_id NULLS FIRST, generation NULLS FIRST,
-    message_id NULLS FIRST, payload_hash NULLS FIRST, reads) > 1;
+    message_id NULLS FIRST, payload_hash NULLS FIRST, transaction_id NULLS FIRST, transaction_state NULLS FIRST,
+    poll_id NULLS FIRST, isolation NULLS FIRST, outcome NULLS FIRST, key_hash NULLS FIRST, header_hash NULLS FIRST,
+    record_timestamp NULLS FIRST, content NULLS FIRST, leader_epoch NULLS FIRST, effect_key NULLS FIRST,
+    consumer_group NULLS FIRST, producer_session NULLS FIRST, topic_id NULLS FIRST) > 1;
 UPDATE keyed_reads SET effect_state = 'again' FROM reads_again WHERE keyed_reads.rowid = row_id;
 DROP TABLE reads_again;

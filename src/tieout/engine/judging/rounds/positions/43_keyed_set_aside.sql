@@ -20,3 +20,13 @@ CREATE TABLE keyed_staged AS
 SELECT * EXCLUDE (producer_session, message_key), coalesce(message_key, 'r:' || set_aside_digest(message_id, topic,
     topic_id, "partition", "offset", payload_hash, effect_key, "at", reason, transaction_state, effect_state)) AS message_key
 FROM keyed_rows('unnamed_staged', 'output_owners', 'contested_outputs');
+
+-- The keys are known: who claims a position is asked no more.
+DROP VIEW claims_with_reads;
+DROP VIEW output_owners;
+DROP TABLE owners;
+DROP TABLE reowned;
+DROP TABLE contested_claims;
+DROP TABLE contested_outputs;
+DROP TABLE reowned_positions;
+DROP TABLE read_claims;
