@@ -83,8 +83,8 @@ SELECT
     least_place(acked_place) AS acked_place,
     least_place(unknown_place) AS unknown_place,
     least_place(attempt_place) AS attempt_place,
-    arg_min(first_intended, create_sort_key(
-        first_intended."at", 'ASC NULLS FIRST', first_intended.intended_partition, 'ASC NULLS FIRST')) AS first_intended,
+    arg_min(first_intended, create_sort_key(first_intended."at", 'ASC NULLS FIRST',
+        first_intended.intended_partition, 'ASC NULLS FIRST')) AS first_intended,
     bool_or(is_misrouted) AS is_misrouted,
     min(completed_at) AS completed_at,
     bool_or(may_be_met_early) AS may_be_met_early,

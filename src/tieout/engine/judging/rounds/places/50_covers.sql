@@ -13,8 +13,8 @@ FROM (
 )
 WHERE highest IS NULL OR committed_offset > highest;
 
--- A range is next where it begins where the ranges before it end. It has a level, the least power of two that is as long
--- as it is, and lies in one or two cells of that level: positions find the ranges that may hold them by equality.
+-- A range is next where it begins where the ranges before it end. It has a level, the least power of two that is as
+-- long as it is, and lies in one or two cells of that level: positions find the ranges that may hold them by equality.
 CREATE TABLE range_cells AS
 SELECT topic, "partition", first_offset, committed_offset, committed_at, is_next, level,
     unnest(list_distinct([first_offset >> level, (committed_offset - 1) >> level])) AS cell
