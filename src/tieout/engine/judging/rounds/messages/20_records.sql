@@ -5,6 +5,7 @@ CREATE TABLE several_records AS SELECT message_key FROM records GROUP BY message
 CREATE VIEW record_shares AS
 SELECT
     message_key,
+    has_identity,
     1::BIGINT AS records,
     is_written::BIGINT AS written,
     (transaction_state = 'committed')::BIGINT AS committed,
@@ -30,6 +31,7 @@ FROM (SELECT *, transaction_state IN ('none', 'committed') AS is_written FROM re
 CREATE TABLE facts_of_several_records AS
 SELECT
     message_key,
+    bool_and(has_identity) AS has_identity,
     count(*) AS records,
     sum(written)::BIGINT AS written,
     sum(committed)::BIGINT AS committed,

@@ -29,8 +29,8 @@ WITH joined_facts AS (
         coalesce(CASE WHEN a.is_failed_but_written THEN s.failed_there ELSE s.unknown END, 0) AS unknown,
         coalesce(CASE WHEN a.is_failed_but_written THEN s.failed_there_in ELSE s.unknown_in END, 0) AS unknown_in,
         coalesce(s.sent_id, least(r.record_id, d.read_id, e.effect_id, f.set_aside_id)) AS message_id,
-        coalesce(s.has_identity, true) AND coalesce(d.has_identity, true) AND coalesce(e.has_identity, true)
-            AND coalesce(f.has_identity, true) AS has_identity,
+        coalesce(s.has_identity, true) AND coalesce(r.has_identity, true) AND coalesce(d.has_identity, true)
+            AND coalesce(e.has_identity, true) AND coalesce(f.has_identity, true) AS has_identity,
         s.first_attempt,
         s.first_sent,
         s.first_undated,
