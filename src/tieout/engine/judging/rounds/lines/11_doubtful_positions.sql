@@ -4,35 +4,37 @@
 CREATE VIEW claims_of_positions AS
 SELECT topic, "partition", "offset", message_key, name_of(message_id, payload_hash) AS name, payload_hash, attempted_at,
     CASE WHEN outcome = 'acked' THEN coalesce(completed_at, attempted_at) END AS answered_at,
-    NULL::TIMESTAMP AS read_at, outcome = 'acked' AS is_acked, false AS is_logged
+    NULL::TIMESTAMP AS read_at, outcome = 'acked' AS is_acked, false AS is_logged, true AS is_sent
 FROM accepted_sends
 UNION ALL
 SELECT topic, "partition", "offset", CASE WHEN is_claim THEN message_key END, CASE WHEN is_claim THEN name END,
-    NULL, NULL, NULL, NULL, false, true
+    NULL, NULL, NULL, NULL, false, true, false
 FROM (
     SELECT *, name_of(message_id, payload_hash) AS name,
         transaction_state <> 'aborted' AND name_of(message_id, payload_hash) IS NOT NULL AS is_claim
     FROM records
 )
 UNION ALL
-SELECT topic, "partition", "offset", NULL, name_of(message_id, payload_hash), NULL, NULL, NULL, processed_at, false, false
+SELECT topic, "partition", "offset", NULL, name_of(message_id, payload_hash), NULL, NULL, NULL, processed_at, false, false,
+    false
 FROM placed_reads
 WHERE name_of(message_id, payload_hash) IS NOT NULL AND NOT is_ambiguous;
 
+-- `shows`: 1 acknowledged, 2 in the log. What several sends hold is not compared here: they are contested at once.
 CREATE TABLE doubtful_positions AS
 WITH hashed AS (
     SELECT topic, "partition", "offset", known_hash(message_key) AS key_hash,
-        CASE WHEN NOT is_by_position() THEN known_hash(name) END AS name_hash,
-        known_hash(payload_hash) AS content_hash, is_acked, is_logged
+        CASE WHEN NOT is_by_position() THEN known_hash(name) END AS name_hash, is_sent,
+        is_acked::UTINYINT + 2 * is_logged::UTINYINT AS shows
     FROM claims_of_positions
     UNION ALL
-    SELECT topic, "partition", "offset", NULL, NULL, NULL, false, true FROM log_rows WHERE is_control
+    SELECT topic, "partition", "offset", NULL, NULL, false, 2 FROM log_rows WHERE is_control
 ),
 compared AS (
     SELECT topic, "partition", "offset",
         coalesce(min(key_hash) <> max(key_hash), false) OR coalesce(min(name_hash) <> max(name_hash), false)
-            OR coalesce(min(content_hash) <> max(content_hash), false) AS is_contested,
-        is_declared('log') AND bool_or(is_acked) AND NOT bool_or(is_logged) AS is_absent
+            OR count_if(is_sent) > 1 AS is_contested,
+        is_declared('log') AND bit_or(shows) = 1 AS is_absent
     FROM hashed
     GROUP BY topic, "partition", "offset"
 )

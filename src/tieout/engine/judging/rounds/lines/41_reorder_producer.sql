@@ -2,24 +2,42 @@
 -- that of the first attempt that did not fail. `is_plain_overlap`: the second was sent before the first was acknowledged,
 -- both without a producer id. Needs messages. Source: taxonomy.md 3.
 INSERT INTO reorders
-WITH sent AS (
-    SELECT m.message_key, m.message_id, m.topic, m."partition", m.first_offset,
-        CASE WHEN getvariable('ordering') = 'key' THEN m.order_key END AS order_key,
-        coalesce(m.first_sent, m.first_attempt) AS sent,
-        m.first_acked.done_at AS done_at, m.has_plain_record AND NOT m.has_idempotent_record AS is_plain
-    FROM messages AS m
-    WHERE m.acceptance = 'accepted' AND m.first_offset IS NOT NULL
-        AND (getvariable('ordering') <> 'key' OR m.order_key IS NOT NULL)
+WITH sent AS NOT MATERIALIZED (
+    SELECT *, hash(producer_id, producer_session, topic, "partition", order_key) AS line
+    FROM (
+        SELECT message_key, message_id, topic, "partition", first_offset,
+            CASE WHEN getvariable('ordering') = 'key' THEN order_key END AS order_key,
+            coalesce(first_sent, first_attempt)."at" AS at_time,
+            coalesce(first_sent, first_attempt)."sequence" AS number,
+            coalesce(first_sent, first_attempt).producer_id AS producer_id,
+            coalesce(first_sent, first_attempt).producer_session AS producer_session,
+            first_acked.done_at AS done_at, has_plain_record AND NOT has_idempotent_record AS is_plain
+        FROM messages
+        WHERE acceptance = 'accepted' AND first_offset IS NOT NULL
+            AND (getvariable('ordering') <> 'key' OR messages.order_key IS NOT NULL)
+    )
+    WHERE number IS NOT NULL
+),
+-- Lines in which any position is below one of a lower number; in others no pair can be. Two sessions of one hash only
+-- look as if they were one here.
+falling AS (
+    SELECT DISTINCT line
+    FROM (
+        SELECT line, first_offset < lag(first_offset) OVER by_number AND line = lag(line) OVER by_number AS is_falling
+        FROM sent
+        WINDOW by_number AS (ORDER BY line, number, first_offset)
+    )
+    WHERE is_falling
 ),
 pairs AS (
-    SELECT topic, "partition", first_offset, message_id, sent."at" AS at_time, sent."sequence" AS number, is_plain,
-        lag(sent."sequence") OVER in_session AS earlier_number, lag(first_offset) OVER in_session AS earlier_offset,
+    SELECT topic, "partition", first_offset, message_id, at_time, number, is_plain,
+        lag(number) OVER in_session AS earlier_number, lag(first_offset) OVER in_session AS earlier_offset,
         lag(done_at) OVER in_session AS earlier_done_at, lag(is_plain) OVER in_session AS earlier_is_plain
     FROM sent
-    WHERE sent."sequence" IS NOT NULL
+    SEMI JOIN falling USING (line)
     WINDOW in_session AS (
-        PARTITION BY sent.producer_id, sent.producer_session, topic, "partition", order_key
-        ORDER BY sent."sequence", first_offset, message_id NULLS FIRST, message_key
+        PARTITION BY producer_id, producer_session, topic, "partition", order_key
+        ORDER BY number, first_offset, message_id NULLS FIRST, message_key
     )
 )
 SELECT 'REORDER_PRODUCER', 'producer → broker', topic, "partition", earlier_offset, "partition", first_offset,

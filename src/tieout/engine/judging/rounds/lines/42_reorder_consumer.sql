@@ -13,11 +13,27 @@ WHERE getvariable('reader_ledger') = 'delivered' AND effect_state IN ('ok', 'aga
 
 CREATE VIEW handed_in_order AS
 SELECT h.message_id, h.topic, h."partition", h."offset", h.consumer_id, h.generation, h.processed_at,
-    h.delivery_sequence, k.order_key
+    h.delivery_sequence, k.order_key,
+    hash(h.topic, h."partition", h.consumer_id, h.generation, k.order_key) AS line
 FROM handed AS h
 LEFT JOIN (SELECT message_key, order_key FROM messages WHERE getvariable('ordering') = 'key') AS k USING (message_key)
 WHERE (getvariable('ordering') <> 'key' OR k.order_key IS NOT NULL)
     AND h."offset" IS NOT NULL AND h.processed_at IS NOT NULL AND h.consumer_id IS NOT NULL AND h.generation IS NOT NULL;
+
+-- Lines in which any time, or any number, is lower than one at a lower offset; in others no pair can be.
+CREATE TABLE falling_readers AS
+SELECT DISTINCT line
+FROM (
+    SELECT line, processed_at < lag(processed_at) OVER upwards AND line = lag(line) OVER upwards AS is_falling
+    FROM handed_in_order
+    WINDOW upwards AS (ORDER BY line, "offset", processed_at)
+    UNION ALL
+    SELECT line, delivery_sequence < lag(delivery_sequence) OVER upwards AND line = lag(line) OVER upwards
+    FROM handed_in_order
+    WHERE delivery_sequence IS NOT NULL
+    WINDOW upwards AS (ORDER BY line, "offset", delivery_sequence)
+)
+WHERE is_falling;
 
 CREATE TABLE first_handed AS
 WITH counted AS (
@@ -25,6 +41,7 @@ WITH counted AS (
         count(*) = count(delivery_sequence) AS has_turns, min(processed_at) AS processed_at,
         min(delivery_sequence) AS delivery_sequence
     FROM handed_in_order
+    SEMI JOIN falling_readers USING (line)
     GROUP BY topic, "partition", "offset", consumer_id, generation, order_key
 ),
 again AS (

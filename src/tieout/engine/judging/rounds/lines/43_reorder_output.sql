@@ -1,12 +1,31 @@
 -- REORDER_OUTPUT: pairs of one key whose first effects stand in another order than the log's. Keys that lie in several
 -- partitions, where any may, are left to 45. Needs messages_in_order and moved_keys. Source: taxonomy.md 3.
 INSERT INTO reorders
-WITH pairs AS (
+WITH lined AS NOT MATERIALIZED (
+    SELECT *, hash(topic, "partition", order_key) AS line FROM messages_in_order
+),
+-- Lines in which any time, or any number of one consumer, is lower than one at a lower offset.
+falling AS (
+    SELECT DISTINCT line
+    FROM (
+        SELECT line, at_time < lag(at_time) OVER upwards AND line = lag(line) OVER upwards AS is_falling
+        FROM lined
+        WINDOW upwards AS (ORDER BY line, first_offset, at_time DESC)
+        UNION ALL
+        SELECT line, delivery_sequence < lag(delivery_sequence) OVER upwards
+            AND line = lag(line) OVER upwards AND reader = lag(reader) OVER upwards
+        FROM (SELECT *, hash(consumer_id) AS reader FROM lined WHERE delivery_sequence IS NOT NULL)
+        WINDOW upwards AS (ORDER BY line, reader, first_offset, delivery_sequence DESC)
+    )
+    WHERE is_falling
+),
+pairs AS (
     SELECT m.topic, m."partition", m.first_offset, m.at_time, m.delivery_sequence, m.consumer_id,
         lag(m.first_offset) OVER by_position AS lower_offset, lag(m.message_id) OVER by_position AS lower_id,
         lag(m.at_time) OVER by_position AS lower_at, lag(m.delivery_sequence) OVER by_position AS lower_sequence,
         lag(m.consumer_id) OVER by_position AS lower_consumer
-    FROM messages_in_order AS m
+    FROM lined AS m
+    SEMI JOIN falling AS f ON m.line = f.line
     ANTI JOIN moved_keys AS k ON m.topic IS NOT DISTINCT FROM k.topic AND m.order_key = k.order_key
     WINDOW by_position AS (
         PARTITION BY m.topic, m."partition", m.order_key
