@@ -15,13 +15,12 @@ FROM (SELECT DISTINCT class, locus, flags, own_cause FROM broken_messages);
 
 CREATE TABLE broken_alike AS
 SELECT
-    b.number, b.message_key, b.first_offset, coalesce(b.first_offset, o.effect_offset) AS "offset", b.last_effect_at, b."commit",
+    b.number, b.message_key, b.first_offset, b."offset", b.last_effect_at, b."commit",
     p.place, k.kind, k.incident_kind
 FROM broken_messages AS b
 JOIN broken_places AS p ON p.topic IS NOT DISTINCT FROM b.topic AND p."partition" IS NOT DISTINCT FROM b."partition"
 JOIN broken_kinds AS k ON k.class = b.class AND k.flags = b.flags
-    AND k.locus IS NOT DISTINCT FROM b.locus AND k.own_cause IS NOT DISTINCT FROM b.own_cause
-LEFT JOIN positions_of_broken AS o ON o.number = b.number;
+    AND k.locus IS NOT DISTINCT FROM b.locus AND k.own_cause IS NOT DISTINCT FROM b.own_cause;
 
 CREATE TABLE line AS
 SELECT

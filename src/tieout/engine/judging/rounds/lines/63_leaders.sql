@@ -21,9 +21,8 @@ WINDOW earlier AS (PARTITION BY topic, "partition" ORDER BY leader_epoch
 
 CREATE TABLE proven_by_leaders AS
 WITH asked AS (
-    SELECT b.number, b.topic, b."partition", a."offset", b.sent_at, b.acked_at
-    FROM broken_messages AS b JOIN broken_alike AS a ON a.number = b.number
-    WHERE b.class = 'LOST' AND b.locus = 'broker'
+    SELECT number, topic, "partition", "offset", sent_at, acked_at
+    FROM broken_messages WHERE class = 'LOST' AND locus = 'broker'
     UNION ALL
     SELECT number, topic, "partition", "offset", clues.sent_at, clues.acked_at
     FROM numbered_standing WHERE class IN ('LOG_TRUNCATION', 'LOG_IDENTITY_CONFLICT')

@@ -26,7 +26,8 @@ SELECT
     b.number, break_id('message', b.class, CASE WHEN starts_with(b.message_key, 'm:') AND b.message_id IS NOT NULL
         THEN b.message_id ELSE b.message_key END) AS break_id,
     n.incident_id, b.message_key, b.class, 'message' AS kind, b.flags, b.locus,
-    b.message_id, b.producer_id, b.topic, b."partition", d."offset", coalesce(o.positions, []) AS positions, d.cause,
+    b.message_id, b.producer_id, b.topic, b."partition", b."offset", coalesce(b.positions, o.items) AS positions,
+    d.cause,
     open_causes(d.cause, d.told, fitting_causes(
         b.class, b.locus, b.flags, b.reader_count >= 2, b.is_superseded, d.begins_partition)) AS admissible,
     true AS is_covered
@@ -34,7 +35,7 @@ FROM broken_messages AS b
 JOIN decided AS d ON d.number = b.number
 JOIN incidents AS n ON n.place = d.place AND n.incident_kind = d.incident_kind AND n.cause = d.cause
     AND n.run IS NOT DISTINCT FROM d.run
-LEFT JOIN positions_of_broken AS o ON o.number = b.number;
+LEFT JOIN listed('ordered_positions') AS o ON o.number = b.number;
 
 INSERT INTO named_breaks BY NAME
 SELECT

@@ -132,6 +132,7 @@ WITH joined_facts AS (
         coalesce(p.copy_count, 0) AS copy_count,
         CASE WHEN p.own_count > 0 THEN p.least_own ELSE p.least_asserted END AS first_choice,
         CASE WHEN p.own_count > 0 THEN p.own_offset ELSE p.asserted_offset END AS offset_at_home,
+        p.least_asserted,
         p.least_effect,
         coalesce(b.strays, 0) AS strays,
         b.first_stray_at

@@ -19,9 +19,11 @@ CREATE MACRO with_several(ledger) AS TABLE
 SELECT number FROM proofs_in(ledger) GROUP BY number HAVING count(*) > 1;
 
 CREATE MACRO ordered_proofs(ledger) AS TABLE
-SELECT number, place, proof
+SELECT number, place, item
 FROM (
-    SELECT p.number, p.proof, row_number() OVER (PARTITION BY p.number ORDER BY p.seen_at NULLS LAST, p.proof) AS place
+    SELECT
+        p.number, p.proof AS item,
+        row_number() OVER (PARTITION BY p.number ORDER BY p.seen_at NULLS LAST, p.proof) AS place
     FROM proofs_in(ledger) AS p SEMI JOIN query_table('several_' || ledger) AS s ON s.number = p.number
 )
 WHERE place <= 20;
@@ -41,20 +43,9 @@ CREATE TABLE ordered_filtered AS FROM ordered_proofs('filtered');
 CREATE TABLE ordered_dead_letters AS FROM ordered_proofs('dead_letters');
 CREATE TABLE ordered_staged AS FROM ordered_proofs('staged');
 
--- One row per break: its rows of the ledger in a list. Lists do not spill, so that two rows are joined instead.
+-- One row per break: its rows of the ledger in a list.
 CREATE MACRO listed_proofs(ledger) AS TABLE
-WITH longer AS (
-    SELECT number FROM query_table('ordered_' || ledger) WHERE place = 3
-)
 SELECT p.number, [p.proof] AS proofs
 FROM proofs_in(ledger) AS p ANTI JOIN query_table('several_' || ledger) AS s ON s.number = p.number
 UNION ALL
-SELECT a.number, [a.proof, b.proof]
-FROM query_table('ordered_' || ledger) AS a
-JOIN query_table('ordered_' || ledger) AS b ON b.number = a.number AND b.place = 2
-ANTI JOIN longer ON longer.number = a.number
-WHERE a.place = 1
-UNION ALL
-SELECT o.number, list_select(list(o.proof), list_grade_up(list(o.place)))
-FROM query_table('ordered_' || ledger) AS o SEMI JOIN longer ON longer.number = o.number
-GROUP BY o.number;
+FROM listed('ordered_' || ledger);
