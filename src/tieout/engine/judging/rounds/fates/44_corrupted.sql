@@ -78,8 +78,7 @@ WITH asked AS (
         m.logged_nulls & j.bit <> 0 AS is_logged_null, m.logged_lacking & j.bit <> 0 AS is_logged_lacking,
         m.output_nulls & j.bit <> 0 AS is_output_null, m.output_lacking & j.bit <> 0 AS is_output_lacking
     FROM messages AS m, judged_contents AS j
-    WHERE m.attempts > 0 AND j.bit & (m.differing | m.sent_nulls | m.logged_nulls | m.output_nulls
-        | m.sent_lacking | m.logged_lacking | m.output_lacking) <> 0
+    WHERE m.attempts > 0 AND j.bit & m.differing <> 0
 ),
 paired AS (
     SELECT a.message_key, a.name, a.is_kept,
