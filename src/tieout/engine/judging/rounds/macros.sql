@@ -151,21 +151,36 @@ CREATE MACRO contested_among(claims, owners) AS TABLE
     FROM best AS b JOIN shown AS s
         ON same_partition(b.topic, b."partition", s.topic, s."partition")
         AND b."offset" = s."offset" AND b.message_key = s.message_key;
--- The best claim on each row's position that the row does not contradict; one of the row's payload comes first.
-CREATE MACRO with_owner(rows, owners, contested) AS TABLE
+-- At contested positions, the best claim that fits what a row shows; one of the row's payload comes first. Least turns by
+-- name, session and content, known or any, let a row look up the few that fit it, however many claim.
+CREATE MACRO choices_among(rows, contested) AS TABLE
     WITH shown AS (
         SELECT DISTINCT r.topic, r."partition", r."offset", payload_hash,
             shown_name(message_id, payload_hash) AS shown_name, shown_session(producer_session) AS shown_session
         FROM query_table(rows) AS r SEMI JOIN query_table(contested) AS c
             ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"),
+    best AS (
+        SELECT topic, "partition", "offset", name, session, content, grouping(name) AS any_name,
+            grouping(session) AS any_session, grouping(content) AS any_content, min(turn) AS turn
+        FROM query_table(contested) GROUP BY topic, "partition", "offset", CUBE (name, session, content)),
+    asked AS (
+        SELECT *, unnest([payload_hash, NULL]) AS content FROM (
+            SELECT *, unnest([shown_session, NULL]) AS session FROM (
+                SELECT *, unnest([shown_name, NULL]) AS name FROM shown))),
     chosen AS (
-        SELECT s.*, c.message_key, c.name, c.is_nameless
-        FROM shown AS s JOIN query_table(contested) AS c
-            ON same_partition(s.topic, s."partition", c.topic, c."partition") AND s."offset" = c."offset"
-        WHERE fits_claim(c.name, c.session, shown_name, shown_session)
-        QUALIFY row_number() OVER (
-            PARTITION BY s.topic, s."partition", s."offset", payload_hash, shown_name, shown_session
-            ORDER BY coalesce(content = payload_hash, false) DESC, turn) = 1)
+        SELECT a.topic, a."partition", a."offset", payload_hash, shown_name, shown_session,
+            coalesce(min(turn) FILTER (any_content = 0), min(turn)) AS turn
+        FROM asked AS a JOIN best AS b
+            ON same_partition(a.topic, a."partition", b.topic, b."partition") AND a."offset" = b."offset"
+            AND a.name IS NOT DISTINCT FROM b.name AND (shown_name IS NULL) = (any_name = 1)
+            AND a.session IS NOT DISTINCT FROM b.session AND (shown_session IS NULL) = (any_session = 1)
+            AND a.content IS NOT DISTINCT FROM b.content AND (a.content IS NULL) = (any_content = 1)
+        GROUP BY a.topic, a."partition", a."offset", payload_hash, shown_name, shown_session)
+    SELECT f.*, c.message_key, c.name, c.is_nameless FROM chosen AS f JOIN query_table(contested) AS c
+        ON same_partition(f.topic, f."partition", c.topic, c."partition") AND f."offset" = c."offset"
+        AND f.turn = c.turn;
+-- The best claim on each row's position that the row does not contradict.
+CREATE MACRO with_owner(rows, owners, choices) AS TABLE
     SELECT r.*, o.held_state, o.held_until, o.held_at,
         CASE WHEN o.message_key <> o.last_key THEN c.message_key
             WHEN fits_claim(o.name, o.session, shown_name(r.message_id, r.payload_hash),
@@ -176,7 +191,7 @@ CREATE MACRO with_owner(rows, owners, contested) AS TABLE
     FROM query_table(rows) AS r
     LEFT JOIN query_table(owners) AS o
         ON same_partition(r.topic, r."partition", o.topic, o."partition") AND r."offset" = o."offset"
-    LEFT JOIN chosen AS c
+    LEFT JOIN query_table(choices) AS c
         ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"
         AND r.payload_hash IS NOT DISTINCT FROM c.payload_hash
         AND shown_name(r.message_id, r.payload_hash) IS NOT DISTINCT FROM c.shown_name
@@ -184,7 +199,7 @@ CREATE MACRO with_owner(rows, owners, contested) AS TABLE
 
 -- Rows with their owner and `by_name`: the key that their own id and payload, or by position their position and payload
 -- give; null where that is not decided. Where ids are a session's, one that its session did not send is nobody's.
-CREATE MACRO with_names(rows, owners, contested) AS TABLE
+CREATE MACRO with_names(rows, owners, choices) AS TABLE
     SELECT r.*,
         CASE WHEN is_by_position() THEN CASE WHEN r."offset" IS NOT NULL THEN
                 contested_key(r.topic, r."partition", r."offset",
@@ -195,7 +210,7 @@ CREATE MACRO with_names(rows, owners, contested) AS TABLE
             WHEN i.first_key = i.last_key
                 AND i.first_payload IS NOT DISTINCT FROM i.last_payload THEN i.first_key
         END AS by_name
-    FROM with_owner(rows, owners, contested) AS r
+    FROM with_owner(rows, owners, choices) AS r
     LEFT JOIN reused_id_messages AS i
         ON r.message_id = i.message_id AND shown_session(r.producer_session) IS NOT DISTINCT FROM i.session
     LEFT JOIN reused_id_payloads AS f
@@ -218,7 +233,7 @@ CREATE MACRO send_claims(sends) AS TABLE
 
 -- Consumer rows with their message's key, null where only the row's digest says it: by position unless the ids differ,
 -- else by id and payload. Rows that could be of several messages share a key per id, and have no identity.
-CREATE MACRO keyed_rows(rows, owners, contested) AS TABLE
+CREATE MACRO keyed_rows(rows, owners, choices) AS TABLE
     SELECT * EXCLUDE (by_name, owner, owner_name, is_nameless, held_state, held_until, held_at, owner_fits),
         -- A record that shows no id and that nobody sent says less about a row than the row's own id does.
         CASE WHEN owner_fits AND NOT (is_nameless AND by_name IS NOT NULL) THEN owner
@@ -236,7 +251,7 @@ CREATE MACRO keyed_rows(rows, owners, contested) AS TABLE
             is_by_id() AND message_id IS NOT NULL AND by_name IS NULL AND (owner IS NULL OR is_nameless)
                 AS is_ambiguous,
             owner IS NOT NULL AND NOT is_ambiguous AND (NOT is_by_position() OR owner = by_name) AS owner_fits
-        FROM with_names(rows, owners, contested));
+        FROM with_names(rows, owners, choices));
 
 -- Whether an output row is an effect: by its outcome and its sink transaction, which the row or another of it states.
 -- Where effects have keys, a row without one may be any of them.

@@ -9,12 +9,14 @@ WHERE is_by_id() AND is_declared('log')
 CREATE TABLE record_owners AS FROM owners_among('claims_on_records');
 CREATE TABLE contested_records AS FROM contested_among('claims_on_records', 'record_owners');
 CREATE VIEW unnamed_records AS SELECT *, NULL::VARCHAR AS producer_session FROM data_records WHERE NOT is_by_content();
+CREATE TABLE record_choices AS FROM choices_among('unnamed_records', 'contested_records');
 
 CREATE TABLE named_records AS
 SELECT * EXCLUDE (producer_session, by_name, owner, owner_name, is_nameless, held_state, held_until, held_at),
     coalesce(owner, by_name, position_key(topic, "partition", "offset")) AS message_key,
     coalesce(message_id, owner_name) AS named_id,
     is_by_position() OR owner IS NOT NULL AS is_claimed
-FROM with_names('unnamed_records', 'record_owners', 'contested_records');
+FROM with_names('unnamed_records', 'record_owners', 'record_choices');
 DROP TABLE record_owners;
 DROP TABLE contested_records;
+DROP TABLE record_choices;

@@ -1,12 +1,7 @@
--- The judged group's reads with their message's key and `effect_state`: ok, unknown, none; `again` where reads are the
--- effects and the message had been read at its position before.
--- Needs: evidence_read, owners, contested_claims, read_transactions. Source: taxonomy.md 1 (Messages, Effects).
-CREATE VIEW unnamed_reads AS
-SELECT r.* REPLACE (placed_offset(r."offset") AS "offset"),
-    output_state('read', r.outcome, r.transaction_state, t.state, r.effect_key) AS effect_state
-FROM evidence_read AS r LEFT JOIN read_transactions AS t ON r.transaction_id = t.transaction_id
-WHERE is_ours(r.consumer_group);
-
+-- The judged group's reads with their message's key; their `effect_state` is `again` where reads are the effects and the
+-- message had been read at its position before.
+-- Needs: unnamed_reads, owners, contested_claims. Source: taxonomy.md 1 (Messages, Effects).
+CREATE TABLE choices_of_reads AS FROM choices_among('unnamed_reads', 'contested_claims');
 CREATE TABLE keyed_reads AS
 SELECT * REPLACE (coalesce(message_key, 'r:' || fields_digest(concat_ws(',',
         json_field('consumer_group', consumer_group), json_field('consumer_id', consumer_id),
@@ -21,7 +16,7 @@ SELECT * REPLACE (coalesce(message_key, 'r:' || fields_digest(concat_ws(',',
         json_micros('record_timestamp', record_timestamp), json_field('topic', topic),
         json_field('topic_id', topic_id), json_field('transaction_id', transaction_id),
         json_field('transaction_state', transaction_state)))) AS message_key)
-FROM keyed_rows('unnamed_reads', 'owners', 'contested_claims');
+FROM keyed_rows('unnamed_reads', 'owners', 'choices_of_reads');
 
 CREATE TABLE reads_again AS
 WITH repeated AS (

@@ -1,5 +1,5 @@
 -- Owners of positions after the reads: a read says more about a position than a send does. Few positions change.
--- Needs: keyed_reads, position_claims, owners, keyed_sends. Source: interpretations.md 17, 38 and 83.
+-- Needs: keyed_reads, unnamed_outputs, position_claims, owners, keyed_sends. Source: interpretations.md 17, 38 and 83.
 CREATE TABLE read_claims AS
 SELECT r.topic, r."partition", r."offset", r.message_key, r.payload_hash, 1 AS rank, false AS is_doubtful, 0 AS ago,
     shown_name(r.message_id, r.payload_hash) AS name, shown_session(r.producer_session) AS session
@@ -25,3 +25,4 @@ CREATE TABLE contested_outputs AS
 SELECT c.* FROM contested_claims AS c ANTI JOIN reowned_positions AS p
     ON same_partition(c.topic, c."partition", p.topic, p."partition") AND c."offset" = p."offset"
 UNION ALL FROM contested_among('claims_with_reads', 'reowned');
+CREATE TABLE choices_of_outputs AS FROM choices_among('unnamed_outputs', 'contested_outputs');

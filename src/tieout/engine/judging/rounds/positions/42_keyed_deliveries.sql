@@ -1,12 +1,5 @@
--- The judged group's output with its message's key and `effect_state`: ok, unknown, none.
--- Needs: evidence_delivered, output_owners, contested_outputs, delivered_transactions.
--- Source: taxonomy.md 1 (Messages, Effects).
-CREATE VIEW unnamed_deliveries AS
-SELECT r.* REPLACE (placed_offset(r."offset") AS "offset"),
-    output_state('delivered', r.outcome, r.transaction_state, t.state, r.effect_key) AS effect_state
-FROM evidence_delivered AS r LEFT JOIN delivered_transactions AS t ON r.transaction_id = t.transaction_id
-WHERE is_ours(r.consumer_group);
-
+-- The judged group's output with its message's key.
+-- Needs: unnamed_deliveries, output_owners, choices_of_outputs. Source: taxonomy.md 1 (Messages, Effects).
 CREATE TABLE keyed_deliveries AS
 SELECT * REPLACE (coalesce(message_key, 'r:' || fields_digest(concat_ws(',',
         json_field('consumer_group', consumer_group), json_field('consumer_id', consumer_id),
@@ -20,4 +13,4 @@ SELECT * REPLACE (coalesce(message_key, 'r:' || fields_digest(concat_ws(',',
         json_micros('record_timestamp', record_timestamp), json_field('topic', topic),
         json_field('topic_id', topic_id), json_field('transaction_id', transaction_id),
         json_field('transaction_state', transaction_state)))) AS message_key)
-FROM keyed_rows('unnamed_deliveries', 'output_owners', 'contested_outputs');
+FROM keyed_rows('unnamed_deliveries', 'output_owners', 'choices_of_outputs');
