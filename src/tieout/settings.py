@@ -33,6 +33,8 @@ KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
 KEEP_STATEMENTS_DAYS = "TIEOUT_KEEP_STATEMENTS_DAYS"
 UNPACKED_RECORD_MB = "TIEOUT_UNPACKED_RECORD_MB"
 UNPACKED_FILE_MB = "TIEOUT_UNPACKED_FILE_MB"
+BUCKET_ROWS = "TIEOUT_BUCKET_ROWS"
+BUCKET_MB = "TIEOUT_BUCKET_MB"
 LEAST_DAYS: Final = 35
 """What is younger is never deleted: windows are still judged again, and people still ask."""
 
@@ -132,13 +134,42 @@ def unpacking() -> Unpacking:
     )
 
 
+@dataclass(frozen=True)
+class Bucket:
+    """How many rows of all ledgers one task judges at most, and with how many bytes of memory."""
+
+    rows: int = 1_000_000
+    memory: int = 2 << 30
+
+
+def bucket() -> Bucket:
+    """Return what one task may judge, docs/reference/environment.md.
+
+    Raises:
+        UsageError: where a variable is no whole number from 1 on.
+    """
+    default = Bucket()
+    rows = _number(BUCKET_ROWS, "rows")
+    return Bucket(default.rows if rows is None else rows, _megabytes(BUCKET_MB, default.memory))
+
+
+def spill_folder() -> str:
+    """Return the folder in which a task on this machine keeps what does not fit into its memory: Spark's first one."""
+    return spark_local_folders().partition(",")[0]
+
+
 def _megabytes(variable: str, default: int) -> int:
+    found = _number(variable, "megabytes")
+    return default if found is None else found << 20
+
+
+def _number(variable: str, what: str) -> int | None:
     text = os.environ.get(variable) or None
     if text is None:
-        return default
+        return None
     if not (text.isascii() and text.isdecimal()) or len(text) > _MOST_DIGITS or int(text) == 0:
-        raise UsageError(f"{variable}: expected a whole number of megabytes from 1 on, found {text!r}")
-    return int(text) << 20
+        raise UsageError(f"{variable}: expected a whole number of {what} from 1 on, found {text!r}")
+    return int(text)
 
 
 def jars(connectors: Collection[str]) -> tuple[Path, ...]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 from tests.engine.histories import History
 from tests.engine.judging import (
+    MARK,
     _coverage,
     _marked,
     _marked_window,
@@ -26,7 +27,7 @@ from tests.engine.judging import (
 
 from tieout.engine.coverage import with_partitions_shown
 from tieout.engine.evidence import Evidence
-from tieout.engine.judging.bucket import Limits, connected, loaded, prepared, run
+from tieout.engine.judging.bucket import Limits, connected, loaded, prepared, program, run
 from tieout.engine.judging.numbers import HANDED_OUT, numbers_of, suspected
 from tieout.engine.judging.terms import naive, terms_of
 from tieout.engine.ledger import SCHEMAS
@@ -45,6 +46,7 @@ _ARROW: Final = {
         pa.struct([("topic", pa.string()), ("partition", pa.int32())])
     ),
 }
+PROGRAM: Final = program()
 LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
 
 
@@ -80,7 +82,7 @@ def judged(
     with connected(limits) as connection:
         prepared(connection, terms_of(scope))
         loaded(connection, {ledger: arrow_of(ledger, found) for ledger, found in rows.items()})
-        run(connection)
+        run(connection, PROGRAM)
         tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
         breaks = connection.table("breaks").to_arrow_table().to_pylist()
     return tables, breaks
@@ -128,7 +130,7 @@ def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, An
     statements = []
     for number, history in enumerate(histories):
         own = {
-            name: [unmarked(row) for row in rows if number_of(row.get("topic")) == number]
+            name: [_plain(row) for row in rows if number_of(row.get("topic")) == number]
             for name, rows in tables.items()
         }
         own |= {name: tables[name] for name in ("latency", "cause_limits", "breaks_total")} | {
@@ -142,6 +144,12 @@ def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, An
         own_breaks = [unmarked(row) for row in breaks if number_of(_place_of(row)) == number]
         statements.append(_statement(narrowed(scope, history, number), own, own_breaks))
     return statements
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with every name as its history has it."""
+    told = {name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()}
+    return told | unmarked({"topic": row["topic"]})
 
 
 def _named(topic: str | None) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.balance import balanced
 from tieout.engine.breaks import (
@@ -49,6 +50,9 @@ from tieout.engine.coverage import (
     with_partitions_shown,
 )
 from tieout.engine.incarnations import told_apart
+from tieout.engine.judging.bucket import Limits
+from tieout.engine.judging.numbers import numbers_of, suspected
+from tieout.engine.judging.task import judged_by
 from tieout.engine.levels import Settled, settled_window
 from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
@@ -139,7 +143,10 @@ def reconciled(
     scope: Scope, *, run_id: str, now: datetime, progress: Progress = lambda _step: None
 ) -> Reconciliation:
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
-    scope = with_range_coverage(told_apart(scope))
+    scope = told_apart(scope)
+    if fits_one_bucket(scope):
+        return _judged(scope, run_id=run_id, now=now, progress=progress)
+    scope = with_range_coverage(scope)
     progress("matching")
     found = matched(scope)
     messages = materialised(classified(scope, found.messages))
@@ -157,6 +164,22 @@ def reconciled(
     return Reconciliation(statement, breaks.drop("is_covered", "key"))
 
 
+def fits_one_bucket(scope: Scope) -> bool:
+    """Return whether the rows that the rules are put to are few enough for one task."""
+    return scope.beside is None and scope.row_count <= settings.bucket().rows
+
+
+def _judged(scope: Scope, *, run_id: str, now: datetime, progress: Progress) -> Reconciliation:
+    """Return the reconciliation of evidence that one task judges."""
+    progress("judging")
+    tables, breaks = judged_by(scope, Limits(memory_bytes=settings.bucket().memory))
+    scope = suspected(scope, tables)
+    numbers = numbers_of(scope, tables)
+    statement = assembled(with_partitions_shown(scope, numbers.partitions), numbers)
+    told = _with_severity(scope, breaks).select(*BREAK_COLUMNS)
+    return Reconciliation(statement | {"run_id": run_id, "generated_at": _iso(now)}, told)
+
+
 def breaks_of(scope: Scope, messages: DataFrame, found: Matched) -> DataFrame:
     """Return every break of the window with id, incident, cause, severity and the rows that prove it."""
     return _explained(scope, messages, found)[0]
@@ -171,13 +194,17 @@ def _explained(scope: Scope, messages: DataFrame, found: Matched) -> tuple[DataF
     proved = [*of_messages, *_proved_standing(scope, messages, found)]
     if not proved:
         return no_breaks(scope, _KEPT_COLUMNS), ()
+    judged = [_with_severity(scope, one).select(*_KEPT_COLUMNS) for one in proved]
+    return reduce(DataFrame.unionByName, judged), limits
+
+
+def _with_severity(scope: Scope, breaks: DataFrame) -> DataFrame:
+    """Return breaks with the severity of their class, or of the flag PHANTOM_ABORTED."""
     loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     by_class = F.create_map(*[F.lit(word) for pair in loudness.items() for word in pair])
-    gravest = F.when(F.array_contains("flags", "PHANTOM_ABORTED"), "PHANTOM_ABORTED").otherwise(
-        F.col("class")
-    )
-    judged = [one.withColumn("severity", F.try_element_at(by_class, gravest)) for one in proved]
-    return reduce(DataFrame.unionByName, [one.select(*_KEPT_COLUMNS) for one in judged]), limits
+    is_aborted = F.array_contains("flags", BreakClass.PHANTOM_ABORTED.value)
+    gravest = F.when(is_aborted, BreakClass.PHANTOM_ABORTED.value).otherwise(F.col("class"))
+    return breaks.withColumn("severity", F.try_element_at(by_class, gravest))
 
 
 def _proved_messages(

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -34,6 +33,10 @@ ROUNDS: Final = (
     "counts",
 )
 """The rounds in the order in which facts become known; each is a folder of SQL files that run in the order of names."""
+
+
+Program: TypeAlias = tuple[tuple[str, str], ...]
+"""SQL files by name, with their text: read once, where a run begins, so that all its tasks run the same."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,9 @@ def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms) -> None:
-    """Set the terms' variables, and make the macros that ask for them."""
+    """Set the terms' variables."""
     for statement, value in terms.statements():
         connection.execute(statement, [value])
-    connection.execute(_text(_rounds() / "macros.sql"))
 
 
 def loaded(
@@ -102,32 +104,25 @@ def without_zones(rows: pa.Table) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
-def run(connection: duckdb.DuckDBPyConnection, rounds: Sequence[str] = ROUNDS) -> None:
-    """Run the SQL files of the rounds, in order.
+def program(rounds: Sequence[str] = ROUNDS) -> Program:
+    """Return the macros and the rounds' files in the order in which they run."""
+    root = files("tieout.engine.judging") / "rounds"
+    found = [("macros.sql", root / "macros.sql")]
+    for name in rounds:
+        of_round = {one.name: one for one in (root / name).iterdir() if one.name.endswith(".sql")}
+        found += [(f"{name}/{file}", of_round[file]) for file in sorted(of_round)]
+    return tuple((name, file.read_text(encoding="utf-8")) for name, file in found)
+
+
+def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
+    """Run the files of a program, in order.
 
     Raises:
         duckdb.Error: with the file's name, where a statement fails.
     """
-    for name in rounds:
-        for file in sql_files(name):
-            try:
-                connection.execute(_text(file))
-            except duckdb.Error as error:
-                error.add_note(f"in {name}/{file.name}")
-                raise
-
-
-def sql_files(name: str) -> list[Traversable]:
-    """Return the SQL files of a round in the order in which they run."""
-    folder = _rounds() / name
-    if not folder.is_dir():
-        return []
-    return sorted((one for one in folder.iterdir() if one.name.endswith(".sql")), key=lambda one: one.name)
-
-
-def _rounds() -> Traversable:
-    return files("tieout.engine.judging") / "rounds"
-
-
-def _text(file: Traversable) -> str:
-    return file.read_text(encoding="utf-8")
+    for name, text in steps:
+        try:
+            connection.execute(text)
+        except duckdb.Error as error:
+            error.add_note(f"in {name}")
+            raise
