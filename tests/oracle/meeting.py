@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.oracle.contents import HASHES
-from tests.oracle.history import BEGINNING, History, Row
+from tests.oracle.history import BEGINNING, History, Row, contradict
 
 from tieout.model import BreakClass, Identity, Ledger
 
@@ -92,11 +92,24 @@ def _values(history: History, ledger: Ledger, column: str, topic: str) -> set[An
     return {row[column] for row in _rows(history, ledger, topic) if row.get(column) is not None}
 
 
+def _ids(history: History, ledger: Ledger, column: str, topic: str) -> set[tuple[Any, Any]]:
+    """Return the ledger's ids, each with the session that is part of it, None where no session is."""
+    is_part = history.contract.identity is Identity.MESSAGE_ID and history.contract.id_scope == "session"
+    return {
+        (row[column], row.get("producer_session") if is_part else None)
+        for row in _rows(history, ledger, topic)
+        if row.get(column) is not None
+    }
+
+
 def _never_meet(history: History, other: Ledger, column: str, topic: str) -> bool:
-    """Return whether both ledgers have ids where the other covers, and none is on both sides."""
-    sent, received = _values(history, Ledger.PRODUCED, column, topic), _values(history, other, column, topic)
+    """Return whether both ledgers have ids where the other covers, and none is on both sides.
+
+    Where ids are a session's, a row that names another session has another id.
+    """
+    sent, received = (_ids(history, one, column, topic) for one in (Ledger.PRODUCED, other))
     return (
-        not sent & received
+        not any(one == two and not contradict(by, of) for one, by in sent for two, of in received)
         and _has_any_within(history, Ledger.PRODUCED, other, column, topic)
         and _has_any_within(history, other, Ledger.PRODUCED, column, topic)
     )

@@ -146,7 +146,7 @@ def origin_is_covered(fates: Fates, row: Row, record: Row | None) -> bool:
     if at is None:
         return False
     reaches_back = min(at - history.contract.look_back, at)
-    firsts = known([_first_of_the_topic(fates, row.get("topic")), _first_of_the_partition(fates, row)])
+    firsts = known([_first_of_the_topic(fates, row.get("topic")), _first_of_the_partitions(fates, row)])
     from_there = max([reaches_back, *(first - history.skew for first in firsts)])
     return history.covers(Ledger.PRODUCED, min(from_there, at), at + history.skew)
 
@@ -174,13 +174,21 @@ def _first_of_the_topic(fates: Fates, topic: str | None) -> datetime | None:
     return min(dated)
 
 
-def _first_of_the_partition(fates: Fates, row: Row) -> datetime | None:
-    """Return when the first record of the effect's partition was sent, where an attempt says that it is at offset 0."""
-    place = window_position(fates, row)
+def _first_of_the_partitions(fates: Fates, row: Row) -> datetime | None:
+    """Return when the first of the partitions began that effects of the row's identity come from.
+
+    An attempt says it that is at offset 0 there; None where one of them has none, or an effect shows no position.
+    """
+    name = _identity_of(fates, row)
+    of_unit = [
+        position(one) for one, _ in fates.matched.unmatched_effects if _identity_of(fates, one) == name
+    ]
     attempts = [attempt for message in fates.matched.messages for attempt in message.attempts]
-    return min(
-        known(one.at for one in attempts if place and position(one.row) == (*place[:2], 0)), default=None
-    )
+    firsts = [
+        min(known(one.at for one in attempts if at and position(one.row) == (*at[:2], 0)), default=None)
+        for at in of_unit
+    ]
+    return None if None in firsts else min(known(firsts), default=None)
 
 
 def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool:
@@ -247,15 +255,16 @@ def _would_be_in_the_log(fates: Fates, row: Row, at: Position | None) -> bool:
 
 
 def _unverifiable(fates: Fates, row: Row) -> Finding:
-    at = position(row)
+    """Return the finding of an effect of unknown origin; that a position of it was read again comes first."""
+    at, again = position(row), _read_again(fates, row)
     return Finding(
-        primary=BreakClass.UNVERIFIABLE,
-        also=_read_again(fates, row),
+        primary=BreakClass.REDELIVERY if again else BreakClass.UNVERIFIABLE,
+        also={str(BreakClass.UNVERIFIABLE)} if again else set(),
         time=row.get("processed_at") or BEGINNING,
         message_id=row.get("message_id"),
         topic=row.get("topic"),
         partition=row.get("partition"),
         offset=at[2] if at else None,
-        locus=Locus.UNKNOWN,
+        locus=Locus.BROKER_TO_CONSUMER if again else Locus.UNKNOWN,
         window_at=window_position(fates, row),
     )

@@ -47,8 +47,9 @@ def overruled(
     """Return the positions that messages claim and that are shown to be another's, or None where there is none.
 
     A position that a log shows is its record's: reads of another message up to which the log is complete are overruled.
-    Without a log it is that of the latest read which names a message. `reads` have the keys of what lies at their
-    positions. Columns: `overruled_key`, `overruled` (positions). Docs: docs/reference/interpretations.md, 121.
+    Without a log it is that of the latest read which names a message, and another id is denied it. `reads` have the
+    keys of what lies at their positions. Columns: `overruled_key`, `overruled` (positions).
+    Docs: docs/reference/interpretations.md, 121.
     """
     by_position = scope.contract.identity == Identity.POSITION
     if reads is None or by_position or not scope.has(Ledger.READ, *POSITION):
@@ -57,9 +58,19 @@ def overruled(
     told = placed_reads(reads).filter(name.isNotNull() & ~F.col("is_ambiguous"))
     place = [F.col(column).alias(f"at_{column}") for column in POSITION]
     if records is None:
-        turn = F.struct(F.coalesce("processed_at", F.lit(NEVER).cast("timestamp")), name, F.col("key"))
-        owners = told.groupBy(*place).agg(F.max(turn)["key"].alias("owner"), F.lit(None).alias("owner_name"))
+        turn = F.struct(
+            F.coalesce("processed_at", F.lit(NEVER).cast("timestamp")), name.alias("name"), F.col("key")
+        )
         sends = attempts.filter(F.col("offset").isNotNull() & (F.col("outcome") != "failed"))
+        latest = told.groupBy(*place).agg(F.max(turn).alias("latest"))
+        # One id that several messages sent there, as in several sessions, does not make them one.
+        of_several = sends.groupBy(*POSITION).agg((F.min("key") != F.max("key")).alias("is_of_several"))
+        owner_name = F.when(~F.coalesce("is_of_several", F.lit(False)), F.col("latest")["name"])
+        owners = latest.join(of_several, same(POSITION, "at_"), how="left").select(
+            *[f"at_{column}" for column in POSITION],
+            F.col("latest.key").alias("owner"),
+            owner_name.alias("owner_name"),
+        )
         claims = sends.select("key", name.alias("name"), *POSITION).unionByName(
             told.select("key", name.alias("name"), *POSITION)
         )

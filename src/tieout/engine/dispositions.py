@@ -194,15 +194,24 @@ def with_first_records(
     records: DataFrame | None,
     bounds: DataFrame | None,
 ) -> DataFrame:
-    """Return the messages with `has_first_record`: `produced` covers the first record of their topic, or partition.
+    """Return the messages with `has_first_record`: `produced` covers what their topic, or partitions, began with.
 
     The log knows a topic's first record where it holds that at offset 0 of every partition, and all of it is dated: a
-    compacted log begins at 0, too, and lacks what came first. An attempt at offset 0 is the first of its partition.
+    compacted log begins at 0, too, and lacks what came first. An attempt at offset 0 is the first of its partition; all
+    effects must then be known to come from such partitions.
     """
     skew = F.lit(scope.contract.clock_skew)
     at_start = attempts.filter(F.col("offset") == 0)
     firsts = at_start.groupBy(*PLACE).agg(F.min("attempted_at").alias("at"))
-    known = _covers_first(scope, messages, firsts, PLACE, skew, "has_first_of_partition")
+    covered = firsts.filter(scope.covered_from(Ledger.PRODUCED, F.col("at") - skew))
+    begun = covered.agg(F.collect_set(F.struct(*PLACE)).alias("begun"))
+    places = F.transform("effect_positions", lambda at: F.struct(at["topic"], at["partition"]))
+    is_begun = (F.size(places) > 0) & (F.col("unplaced_effects") == 0)
+    is_begun &= F.size(F.array_except(places, "begun")) == 0
+    known = messages.crossJoin(F.broadcast(begun)).withColumn(
+        "has_first_of_partition", F.when((F.col("attempts") == 0), is_begun)
+    )
+    known = known.drop("begun")
     if records is None or bounds is None:
         return known.withColumnRenamed("has_first_of_partition", "has_first_record")
     whole = bounds.groupBy("topic").agg(
@@ -216,23 +225,20 @@ def with_first_records(
     )
     is_known = F.col("is_whole") & F.col("is_dated") & (F.col("begun") == F.col("used"))
     of_topic = whole.join(stamps, "topic").select("topic", F.when(is_known, F.col("first")).alias("at"))
-    both = _covers_first(scope, known, of_topic, ("topic",), skew, "has_first_of_topic")
+    both = _covers_first(scope, known, of_topic, skew)
     has_first = F.coalesce("has_first_of_partition", F.lit(False)) | F.coalesce(
         "has_first_of_topic", F.lit(False)
     )
     return both.withColumn("has_first_record", has_first).drop("has_first_of_partition", "has_first_of_topic")
 
 
-def _covers_first(
-    scope: Scope, messages: DataFrame, firsts: DataFrame, place: tuple[str, ...], skew: Column, name: str
-) -> DataFrame:
-    """Return the messages with whether `produced` reaches back to the first record `at` of their place."""
+def _covers_first(scope: Scope, messages: DataFrame, firsts: DataFrame, skew: Column) -> DataFrame:
+    """Return the messages with `has_first_of_topic`: `produced` reaches back to their topic's first record."""
     covered = firsts.select(
-        *[F.col(column).alias(f"p_{column}") for column in place],
-        scope.covered_from(Ledger.PRODUCED, F.col("at") - skew).alias(name),
+        F.col("topic").alias("p_topic"),
+        scope.covered_from(Ledger.PRODUCED, F.col("at") - skew).alias("has_first_of_topic"),
     )
-    joined = messages.join(F.broadcast(covered), same(place, "p_"), how="left")
-    return joined.drop(*(f"p_{column}" for column in place))
+    return messages.join(F.broadcast(covered), same(("topic",), "p_"), how="left").drop("p_topic")
 
 
 def with_ambiguity(scope: Scope, messages: DataFrame, *, may_share_ids: bool) -> DataFrame:

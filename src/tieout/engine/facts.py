@@ -194,10 +194,13 @@ def _effect_facts(scope: Scope) -> dict[str, Column]:
     effect, at = _is_effect(scope), F.col("at")
     inside = scope.in_window(at)
     is_possible = row & F.col("state").isin("ok", "unknown")
+    may_lack = scope.evidence[scope.effect_ledger].may_lack_position
+    unplaced = F.count_if(effect & F.col("offset").isNull() & F.lit(may_lack))
     return fan_out_facts(scope, effect, row & (F.col("state") == "unknown"), _is(ATTEMPT)) | {
         "effect_rows": F.count_if(effect),
         "effect_rows_in": F.count_if(effect & inside),
         "possible_effects": F.count_if(row & (F.col("state") == "unknown")),
+        "unplaced_effects": unplaced,
         "first_seen_at": F.coalesce(
             F.min(_when(effect & inside, at)),
             F.min(_when(is_possible & inside, at)),

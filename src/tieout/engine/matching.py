@@ -32,7 +32,13 @@ from tieout.engine.log_facts import superseding_of, with_log_coverage
 from tieout.engine.materialising import materialised
 from tieout.engine.messages import gathered
 from tieout.engine.multiplicity import fans_out, with_effect_rounds
-from tieout.engine.pairing import met_early, with_content_keys, with_later_equals, with_set_aside_keys
+from tieout.engine.pairing import (
+    met_early,
+    with_content_keys,
+    with_later_equals,
+    with_set_aside_keys,
+    with_unsent_keys,
+)
 from tieout.engine.placing import placed
 from tieout.engine.positions import commits_of, doubtful_progress_of, epochs_of, held_back, progress_of
 from tieout.engine.records import bounds_of, data_records_of, log_rows_of
@@ -211,7 +217,8 @@ def _events(
 ) -> dict[str, DataFrame]:
     """Return the rows of all ledgers as events of their messages, by kind.
 
-    A read is an event of the message at its position, even where, by content, it is an effect of another.
+    A read is an event of the message at its position, even where, by content, it is an effect of another; by content
+    one of what nobody sent there is an event of whatever else has its payload.
     """
     known: dict[Ledger, DataFrame] = {
         ledger: rows if ledger is Ledger.PRODUCED else scope.with_known_contents(ledger, rows)
@@ -229,6 +236,8 @@ def _events(
         found[events.EFFECT] = events.consumer_events(known[Ledger.DELIVERED], events.EFFECT)
     if Ledger.READ in keyed:
         read = scope.with_known_contents(Ledger.READ, at_position[Ledger.READ])
+        if scope.contract.identity == Identity.CONTENT:
+            read = with_unsent_keys(read, attempts)
         read = read.withColumn("done_at", F.col("processed_at"))
         covered = with_log_coverage(scope, read, bounds).withColumnRenamed("is_covered", "is_log_covered")
         found[events.READ] = events.consumer_events(covered.drop("done_at"), events.READ)

@@ -210,6 +210,8 @@ def _told(
     """Return what does not meet, with one of each side."""
     is_content = scope.contract.identity is Identity.CONTENT
     what = "payload hashes" if is_content else "ids"
+    if scope.contract.id_scope == "session":
+        what = "ids, each with its session,"
     one = min(row[f"{ledger}_of_row"] for row in shown)
     other = min(row[f"{ledger}_of_send"] for row in sent)
     return (

@@ -78,6 +78,19 @@ def with_content_keys(scope: Scope, rows: DataFrame, attempts: DataFrame) -> Dat
     return keyed.unionByName(others)
 
 
+def with_unsent_keys(reads: DataFrame, attempts: DataFrame) -> DataFrame:
+    """Return keyed reads of which those of what nobody sent to their position have the keys of effects without sender.
+
+    Where their payload was sent elsewhere they stand twice: such an effect may be a copy.
+    """
+    is_unsent = F.col(_PAYLOAD).isNotNull() & F.col("key").rlike("^[uh]:")
+    sent = attempts.select(F.col(_PAYLOAD).alias("sent_payload")).distinct()
+    is_sent = F.col("sent_payload").isNotNull()
+    keys = F.when(~is_unsent, F.array("key")).when(is_sent, F.array(content_key(), excess_key()))
+    joined = reads.join(sent, is_unsent & (F.col(_PAYLOAD) == F.col("sent_payload")), how="left")
+    return joined.withColumn("key", F.explode(F.coalesce(keys, F.array(content_key())))).drop("sent_payload")
+
+
 def with_later_equals(effects: DataFrame, waiting: DataFrame) -> DataFrame:
     """Return keyed effects of which those that found no free attempt are nobody's for certain if an equal one waits.
 
