@@ -398,6 +398,8 @@ CREATE MACRO keyed_set_aside_digest(r) AS sha256('{' || concat_ws(',',
     json_field('transaction_state', r.transaction_state)) || '}');
 CREATE MACRO payload_key(payload_hash) AS 'h:' || payload_hash;
 CREATE MACRO excess_key(payload_hash) AS 'e:' || payload_hash;
+CREATE MACRO is_unsent(message_key, payload_hash) AS
+    payload_hash IS NOT NULL AND (starts_with(message_key, 'u:') OR starts_with(message_key, 'h:'));
 CREATE MACRO outcome_rank(outcome) AS CASE outcome WHEN 'acked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'failed' THEN 2 END;
 CREATE MACRO ranked_state(rank) AS CASE rank WHEN 0 THEN 'committed' WHEN 1 THEN 'none' WHEN 2 THEN 'open'
     WHEN 3 THEN 'aborted' END;

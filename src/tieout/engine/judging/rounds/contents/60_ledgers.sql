@@ -1,6 +1,7 @@
 -- The rows of every ledger with the keys of their messages, which no later round changes. Effects have `effect_round`
 -- where a message has several: first ones have 1, those of a second delivery 2. `reads_at_positions` have the keys of
--- what lies at their positions, which by content are not those of the messages that they are effects of.
+-- what lies at their positions, which by content are not those of the messages that they are effects of;
+-- `reads_of_messages` of what nobody sent there have those of effects that have no sender.
 -- Needs: the keyed_ tables, early_messages, the keys by content. Source: taxonomy.md 1 (Messages) and 7, trap 14.
 CREATE VIEW told_deliveries AS
 SELECT d.* REPLACE (
@@ -48,6 +49,18 @@ CREATE VIEW reads_at_positions AS
 SELECT * FROM keyed_reads WHERE is_by_content()
 UNION ALL
 SELECT * FROM told_reads WHERE NOT is_by_content();
+
+-- Where their payload was sent elsewhere they stand twice: such an effect may be a copy.
+CREATE TABLE unsent_reads AS
+WITH unsent AS (SELECT * FROM keyed_reads WHERE is_by_content() AND is_unsent(message_key, payload_hash))
+SELECT * REPLACE (payload_key(payload_hash) AS message_key) FROM unsent
+UNION ALL
+SELECT * REPLACE (excess_key(payload_hash) AS message_key) FROM unsent SEMI JOIN content_sends USING (payload_hash);
+
+CREATE VIEW reads_of_messages AS
+SELECT * FROM reads_at_positions WHERE NOT (is_by_content() AND is_unsent(message_key, payload_hash))
+UNION ALL
+SELECT * FROM unsent_reads;
 
 CREATE VIEW dead_letters AS
 SELECT d.* REPLACE (coalesce(k.message_key, d.message_key) AS message_key)

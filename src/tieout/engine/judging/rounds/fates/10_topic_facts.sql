@@ -1,6 +1,7 @@
 -- What of a topic's sends and effects may be one and the same: sends that show no identity or no position, and effects
 -- that nobody sent. While a topic has both, neither proves a loss nor a phantom. What holds of an unknown topic holds
--- of every one where sends may lack positions. Needs: messages, log_bounds, records. Source: taxonomy.md 3 and 8.
+-- of every one where sends may lack positions.
+-- Needs: messages, log_bounds, records, sends, effects. Source: taxonomy.md 3 and 8.
 CREATE TABLE topic_facts AS
 WITH told AS (
     SELECT topic,
@@ -60,10 +61,20 @@ SELECT s.topic,
     b.topic IS NOT NULL AS is_begun
 FROM spread AS s LEFT JOIN begun AS b ON b.topic = s.topic;
 
--- The partitions of which produced covers the first record: an attempt at offset 0 is it.
-CREATE TABLE begun_partitions AS
-SELECT topic, "partition"
-FROM sends
-WHERE "offset" = 0
-GROUP BY topic, "partition"
-HAVING covered_from('produced', min(attempted_at) - getvariable('clock_skew'));
+-- What nobody sent, and whose effects are all known to come from partitions of which produced covers the first record:
+-- an attempt at offset 0 is it.
+CREATE TABLE begun_orphans AS
+WITH begun_partitions AS (
+    SELECT topic, "partition", true AS is_begun
+    FROM sends
+    WHERE "offset" = 0
+    GROUP BY topic, "partition"
+    HAVING covered_from('produced', min(attempted_at) - getvariable('clock_skew'))
+)
+SELECT e.message_key
+FROM effects AS e
+SEMI JOIN (SELECT message_key FROM messages WHERE attempts = 0 AND effect_rows > 0) AS m USING (message_key)
+LEFT JOIN begun_partitions AS b ON same_partition(e.topic, e."partition", b.topic, b."partition")
+WHERE e.effect_state = 'ok'
+GROUP BY e.message_key
+HAVING count(*) = count(b.is_begun) AND count(*) = count(e."offset");

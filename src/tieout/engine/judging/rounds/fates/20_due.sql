@@ -15,7 +15,7 @@ SELECT
     p.is_passed, p.was_jumped, p.went_unread, p.is_committed, p.is_expired, p.is_superseded, p.is_compacted,
     p.was_committed_first, coalesce(p.may_have_passed_first, false) AS may_have_passed_first,
     t.has_unnamed_sends, t.has_unplaced_sends, t.has_orphans, t.has_nameless_orphans,
-    t.is_begun OR b.topic_is_covered IS NOT NULL AS has_first_record,
+    t.is_begun OR b.message_key IS NOT NULL AS has_first_record,
     c.is_copy IS NOT NULL AS may_be_copy,
     a.is_ambiguous_id IS NOT NULL AS shares_ambiguous_id,
     coalesce(k.doubtful_further_keys, 0) AS doubtful_further_keys,
@@ -50,5 +50,4 @@ LEFT JOIN effect_key_counts AS k ON k.message_key = m.message_key
 LEFT JOIN (SELECT message_key, true AS is_copy FROM possible_copies) AS c ON c.message_key = m.message_key
 LEFT JOIN (SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous) AS a
     ON a.message_id = m.message_id
-LEFT JOIN (SELECT topic, "partition", true AS topic_is_covered FROM begun_partitions) AS b
-    ON b.topic IS NOT DISTINCT FROM m.topic AND b."partition" IS NOT DISTINCT FROM m."partition";
+LEFT JOIN begun_orphans AS b ON b.message_key = m.message_key;

@@ -1,6 +1,6 @@
 -- What reads at its positions tell of a message: whether it was handed out, when, and what was seen of it.
--- Needs: reads_at_positions. Source: taxonomy.md 1 (Ledgers) and 3 (DIRTY_READ).
-CREATE TABLE several_reads AS SELECT message_key FROM reads_at_positions GROUP BY message_key HAVING count(*) > 1;
+-- Needs: reads_of_messages. Source: taxonomy.md 1 (Ledgers) and 3 (DIRTY_READ).
+CREATE TABLE several_reads AS SELECT message_key FROM reads_of_messages GROUP BY message_key HAVING count(*) > 1;
 
 CREATE VIEW read_shares AS
 SELECT
@@ -32,7 +32,7 @@ FROM (
         effect_state IN ('ok', 'again') AS is_given,
         "offset" IS NOT NULL AS is_placed,
         in_window(processed_at) AS is_inside
-    FROM reads_at_positions
+    FROM reads_of_messages
 );
 
 CREATE TABLE facts_of_several_reads AS

@@ -2,7 +2,7 @@
 -- rows show more than one, compared by their hashes, or one beside what is known to be null or missing from a file.
 -- `content_rows` are what each side shows: what was sent, what the log holds, what was read or came out, and, of a
 -- fan-out, the parts that came out.
--- Needs: sends, records, reads_at_positions, effects. Source: taxonomy.md 1 (Null contents) and 3 (CORRUPTED_*).
+-- Needs: sends, records, reads_of_messages, effects. Source: taxonomy.md 1 (Null contents) and 3 (CORRUPTED_*).
 CREATE VIEW content_rows AS
 SELECT message_key, 'sent' AS side, payload_hash, key_hash, header_hash, record_timestamp,
     null_contents AS nulls, lacking_contents AS lacking
@@ -16,7 +16,7 @@ UNION ALL
 SELECT message_key, 'output', payload_hash, key_hash, header_hash, record_timestamp,
     null_contents('read', payload_hash, key_hash, header_hash, record_timestamp, content, NULL),
     lacking_contents('read', payload_hash, key_hash, header_hash, record_timestamp, content)
-FROM reads_at_positions WHERE effect_state IN ('ok', 'again')
+FROM reads_of_messages WHERE effect_state IN ('ok', 'again')
 UNION ALL
 SELECT message_key, 'output', payload_hash, key_hash, header_hash, record_timestamp,
     null_contents(

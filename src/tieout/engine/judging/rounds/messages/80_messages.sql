@@ -5,7 +5,7 @@
 -- Source: taxonomy.md 1 (Messages), 2 (windows of offsets) and 5 (where a message counts).
 CREATE TABLE own_transaction_reads AS
 SELECT DISTINCT r.message_key
-FROM (SELECT message_key, transaction_id FROM reads_at_positions WHERE transaction_id IS NOT NULL) AS r
+FROM (SELECT message_key, transaction_id FROM reads_of_messages WHERE transaction_id IS NOT NULL) AS r
 SEMI JOIN (SELECT message_key, transaction_id FROM sends WHERE transaction_id IS NOT NULL) AS s
     USING (message_key, transaction_id);
 
