@@ -305,7 +305,7 @@ def _claims_of_positions(scope: Scope, messages: DataFrame, found: Matched) -> D
     if Ledger.LOG in found.keyed:
         parts.append(claims(standing_records(found.keyed[Ledger.LOG]).filter(is_known)))
     if found.reads is not None:
-        told = placed_reads(found.reads).filter(is_known & ~F.col("is_ambiguous"))
+        told = placed_reads(found.reads).filter(is_known)
         parts.append(claims(told, is_read=True, read_at=F.col("processed_at")))
     return reduce(DataFrame.unionByName, parts)
 

@@ -18,7 +18,7 @@ UNION ALL
 SELECT topic, "partition", "offset", NULL, name_of(message_id, payload_hash), NULL, NULL, NULL, processed_at, false, false,
     false
 FROM placed_reads
-WHERE name_of(message_id, payload_hash) IS NOT NULL AND NOT is_ambiguous;
+WHERE name_of(message_id, payload_hash) IS NOT NULL;
 
 -- `shows`: 1 acknowledged, 2 in the log. What several sends hold is not compared here: they are contested at once.
 CREATE TABLE doubtful_positions AS
