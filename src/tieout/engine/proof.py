@@ -5,20 +5,37 @@ Docs: docs/reference/contract.md, `breaks.jsonl`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import reduce
 from typing import Final
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.classes.standing import ROWS_OF_POSITIONS
+from tieout.engine.classes.standing import COMMIT_ROWS, ROWS_OF_POSITIONS
 from tieout.engine.joining import FEW_ROWS, same
 from tieout.engine.keys import POSITION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.model import POSITION_LEDGERS, Ledger
 
 ROWS_PER_LEDGER: Final = 20
+PROVING: Final = (
+    Ledger.PRODUCED,
+    Ledger.LOG,
+    Ledger.READ,
+    Ledger.DELIVERED,
+    Ledger.FILTERED,
+    Ledger.DEAD_LETTERS,
+    Ledger.STAGED,
+)
+"""The ledgers whose rows prove breaks, in their order in `evidence`; commits follow."""
+
+
+def evidence_type(declared: Collection[Ledger]) -> str:
+    """Return the type of `evidence` in Spark's words: rows of the declared ledgers, and of those of positions."""
+    rows = [f"{one.value}:array<{SCHEMAS[one].simpleString()}>" for one in PROVING if one in declared]
+    commits = [f"{one.value}:{COMMIT_ROWS}" for one in POSITION_LEDGERS]
+    return f"struct<{','.join(rows + commits)}>"
 
 
 def with_rows_of_messages(breaks: DataFrame, keyed: Mapping[Ledger, DataFrame]) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from tieout.engine.balance import balance_of, quiet_positions, ranges_of
 from tieout.engine.classes.reordered import reorder_consumer, reorder_output, reorder_producer, shows_turns
-from tieout.engine.classes.standing import COMMIT_ROWS, commit_out_of_range, commit_regression
+from tieout.engine.classes.standing import commit_out_of_range, commit_regression
 from tieout.engine.classes.stretches import commit_stale
 from tieout.engine.comparing import SIDES, Compared
 from tieout.engine.fingerprint import Widths, bucket_of, sampled_millis
@@ -24,6 +24,7 @@ from tieout.engine.looking import Look, compared_ledgers, ours, quiet_in
 from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.position_sets import outside
 from tieout.engine.positions import commits_of
+from tieout.engine.proof import evidence_type
 from tieout.engine.quiet import Quiet, Sums, as_messages, by_key
 from tieout.engine.records import as_records
 from tieout.engine.rest import Rest
@@ -267,7 +268,7 @@ def no_breaks(scope: Scope, columns: tuple[str, ...]) -> DataFrame:
         "positions": "array<struct<topic:string,partition:int,offset:bigint>>",
         "admissible": "array<string>",
         "is_covered": "boolean",
-        "evidence": f"struct<{Ledger.COMMITTED.value}:{COMMIT_ROWS}>",
+        "evidence": evidence_type(scope.evidence.keys()),
     }
     schema = ",".join(f"`{name}` {types[name]}" for name in columns)
     return no_rows(scope.rows(Ledger.PRODUCED).sparkSession, schema)

@@ -26,7 +26,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from tieout import settings
-from tieout.engine.classes.standing import COMMIT_ROWS
 from tieout.engine.judging.bucket import (
     Limits,
     Program,
@@ -40,14 +39,11 @@ from tieout.engine.judging.bucket import (
 from tieout.engine.judging.canonical import COLUMNS
 from tieout.engine.judging.numbers import HANDED_OUT, Tables
 from tieout.engine.judging.terms import Terms, terms_of
-from tieout.engine.ledger import SCHEMAS
+from tieout.engine.proof import PROVING, evidence_type
 from tieout.engine.scope import Scope
 from tieout.model import POSITION_LEDGERS, Ledger
 
 _ROWS_PER_BATCH: Final = 10_000
-_PROVING: Final = tuple(
-    ledger for ledger in Ledger if ledger not in POSITION_LEDGERS and ledger is not Ledger.ASSIGNED
-)
 _POSITIONS: Final = "array<struct<topic:string,partition:int,offset:bigint>>"
 _OF_BREAK: Final = {
     **dict.fromkeys(("break_id", "class"), "string"),
@@ -59,10 +55,7 @@ _OF_BREAK: Final = {
     **dict.fromkeys(("locus", "cause"), "string"),
     "admissible": "array<string>",
     **dict.fromkeys(("rule", "incident_id"), "string"),
-    "evidence": "struct<"
-    + ",".join(f"{ledger.value}:array<{SCHEMAS[ledger].simpleString()}>" for ledger in _PROVING)
-    + "".join(f",{ledger.value}:{COMMIT_ROWS}" for ledger in POSITION_LEDGERS)
-    + ">",
+    "evidence": evidence_type(PROVING),
     "kind": "string",
 }
 """The columns of a break as a bucket hands them out, with their types in Spark."""
@@ -98,14 +91,9 @@ def judged_by(scope: Scope, limits: Limits) -> tuple[Tables, DataFrame]:
     for row in kept.filter(F.col("told").isNotNull()).select("rows_of", "told").collect():
         tables[row["rows_of"]].append(json.loads(row["told"]))
     breaks = kept.filter(F.col("told").isNull()).select(*_OF_BREAK)
-    declared = [F.col(f"evidence.{ledger.value}") for ledger in _in_evidence(scope)]
-    return tables, breaks.withColumn("evidence", F.struct(*declared))
-
-
-def _in_evidence(scope: Scope) -> list[Ledger]:
-    """Return the ledgers that the evidence of breaks names, in their order there."""
-    rows = [ledger for ledger in _PROVING if ledger in scope.evidence]
-    return [*rows, *POSITION_LEDGERS]
+    declared = [ledger for ledger in PROVING if ledger in scope.evidence]
+    evidence = [F.col(f"evidence.{ledger.value}") for ledger in (*declared, *POSITION_LEDGERS)]
+    return tables, breaks.withColumn("evidence", F.struct(*evidence))
 
 
 def _together(scope: Scope) -> DataFrame:
