@@ -17,7 +17,7 @@ SEED = os.environ.get("TIEOUT_RANDOM_SEED", "j")
 FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "40"))
 SIZE = 30
 OPEN = frozenset(
-    [
+    {
         "j/3/0/11",
         "j/11/0/1",
         "j/12/0/4",
@@ -41,7 +41,7 @@ OPEN = frozenset(
         "j/31/0/26",
         "j/35/0/18",
         "j/38/0/25",
-    ]
+    }
 )
 """Histories of seed j on which both engines differ from the oracle, and nobody has decided yet who is right."""
 
