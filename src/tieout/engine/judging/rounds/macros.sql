@@ -418,7 +418,6 @@ CREATE MACRO same_position(a_topic, a_partition, an_offset, b_topic, b_partition
     same_partition(a_topic, a_partition, b_topic, b_partition) AND an_offset = b_offset;
 -- By what two rows of one position contradict each other: their ids, or what they hold.
 CREATE MACRO name_of(message_id, payload_hash) AS CASE WHEN is_by_content() THEN payload_hash ELSE message_id END;
-CREATE MACRO known_hash(value) AS CASE WHEN value IS NOT NULL THEN hash(value) END;
 CREATE MACRO clues(
     sent_at := NULL, acked_at := NULL, is_plain_overlap := NULL, leader_epoch := NULL, generation_before := NULL,
     generation := NULL, before_at := NULL, committed_at := NULL, is_beyond_end := NULL

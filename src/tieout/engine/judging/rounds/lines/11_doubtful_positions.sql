@@ -1,6 +1,5 @@
 -- Positions that several messages may claim (`is_contested`), or where a send was acknowledged and the log has no row
--- (`is_absent`). One pass over all sends, records and reads, which compares hashes; only what it leaves is looked at
--- again. Needs accepted_sends, placed_reads, records and log_rows. Source: taxonomy.md 3.
+-- (`is_absent`). One pass over all sends, records and reads; only what it leaves is looked at again. Needs accepted_sends, placed_reads, records and log_rows. Source: taxonomy.md 3.
 CREATE VIEW claims_of_positions AS
 SELECT topic, "partition", "offset", message_key, name_of(message_id, payload_hash) AS name, payload_hash, attempted_at,
     CASE WHEN outcome = 'acked' THEN coalesce(completed_at, attempted_at) END AS answered_at,
@@ -22,9 +21,9 @@ WHERE name_of(message_id, payload_hash) IS NOT NULL;
 
 -- `shows`: 1 acknowledged, 2 in the log. What several sends hold is not compared here: they are contested at once.
 CREATE TABLE doubtful_positions AS
-WITH hashed AS (
-    SELECT topic, "partition", "offset", known_hash(message_key) AS key_hash,
-        CASE WHEN NOT is_by_position() THEN known_hash(name) END AS name_hash, is_sent,
+WITH claims AS (
+    SELECT topic, "partition", "offset", message_key,
+        CASE WHEN NOT is_by_position() THEN name END AS name, is_sent,
         is_acked::UTINYINT + 2 * is_logged::UTINYINT AS shows
     FROM claims_of_positions
     UNION ALL
@@ -32,10 +31,10 @@ WITH hashed AS (
 ),
 compared AS (
     SELECT topic, "partition", "offset",
-        coalesce(min(key_hash) <> max(key_hash), false) OR coalesce(min(name_hash) <> max(name_hash), false)
+        coalesce(min(message_key) <> max(message_key), false) OR coalesce(min(name) <> max(name), false)
             OR count_if(is_sent) > 1 AS is_contested,
         is_declared('log') AND bit_or(shows) = 1 AS is_absent
-    FROM hashed
+    FROM claims
     GROUP BY topic, "partition", "offset"
 )
 SELECT * FROM compared WHERE is_contested OR is_absent;

@@ -1,5 +1,5 @@
 -- The contents of a message that a rule may find something in, as bits (payload 1, key 2, header 4, timestamp 8): its
--- rows show more than one, compared by their hashes, or one beside what is known to be null or missing from a file.
+-- rows show more than one, or one beside what is known to be null or missing from a file.
 -- `content_rows` are what each side shows: what was sent, what the log holds, what was read or came out, and, of a
 -- fan-out, the parts that came out.
 -- Needs: sends, records, reads_of_messages, effects. Source: taxonomy.md 1 (Null contents) and 3 (CORRUPTED_*).
@@ -49,9 +49,9 @@ FROM (
             bit_or(nulls) AS nulls, bit_or(lacking) AS lacking
         FROM (
             SELECT message_key, nulls, lacking,
-                CASE WHEN is_compared('payload_hash') THEN known_hash(payload_hash) END AS payload,
-                known_hash(key_hash) AS key,
-                CASE WHEN is_compared('header_hash') THEN known_hash(header_hash) END AS header,
+                CASE WHEN is_compared('payload_hash') THEN payload_hash END AS payload,
+                key_hash AS key,
+                CASE WHEN is_compared('header_hash') THEN header_hash END AS header,
                 CASE WHEN is_compared('record_timestamp') THEN record_timestamp END AS stamp
             FROM content_rows
             WHERE side <> 'part'
