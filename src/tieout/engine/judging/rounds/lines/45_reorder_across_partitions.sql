@@ -1,23 +1,44 @@
 -- REORDER_OUTPUT between partitions: neighbours of a key of which the one sent later certainly had its first effect
 -- first. Neighbours have no message between them that is known to be sent after the one and before the other. In each
--- partition a message has one candidate, the last sent before it. Needs moved_messages and sent_before. Source:
+-- partition a message has one candidate, the last sent before it. Needs moved_messages, sent_before and turns. Source:
 -- interpretations.md, 61 and 100.
+-- Only a message that an earlier one follows by its effect is asked; numbers of deliveries may say what times do not.
+CREATE TABLE overtaking AS
+SELECT key_number, by_effect
+FROM sent_before
+WHERE look IN ('completed', 'numbered') AND found > by_effect
+UNION
+SELECT key_number, by_effect
+FROM moved_messages
+WHERE (has_below AND below > by_effect)
+    OR (SELECT bool_or(delivery_sequence IS NOT NULL) FROM moved_messages);
+
+CREATE OR REPLACE TABLE turns AS
+WITH places AS (
+    SELECT DISTINCT key_number, place AS target FROM moved_messages WHERE "partition" IS NOT NULL
+),
+aimed AS (
+    SELECT o.*, p.target
+    FROM own_turns AS o
+    SEMI JOIN overtaking USING (key_number, by_effect)
+    SEMI JOIN places AS q ON o.key_number = q.key_number AND o.place = q.target
+    JOIN places AS p ON o.key_number = p.key_number AND o.place <> p.target
+),
+others AS (
+    SELECT * FROM own_turns SEMI JOIN overtaking USING (key_number)
+)
+SELECT 'by_time' AS look, key_number, 0::BIGINT AS line, target, sent_at AS turn_at, 0 AS turn, NULL::BIGINT AS mark,
+    session AS apart, by_effect
+FROM aimed
+UNION ALL SELECT 'by_time', key_number, 0, place, completed_at, 1, mark_of_session, NULL, NULL FROM others
+UNION ALL SELECT 'by_number', key_number, session, target, number, 0, NULL, -1, by_effect FROM aimed
+UNION ALL SELECT 'by_number', key_number, session, place, number, 1, mark_by_offset, NULL, NULL FROM others;
+
 INSERT INTO reorders
 WITH elsewhere AS (
     SELECT b.key_number, b.by_effect, m.by_effect AS before
-    FROM (
-        SELECT key_number, by_effect, max(found) AS found
-        FROM sent_before
-        WHERE look IN ('by_time', 'by_number')
-        GROUP BY key_number, by_effect, target
-    ) AS b
+    FROM (SELECT key_number, by_effect, max(found) AS found FROM greatest_before GROUP BY key_number, by_effect, target) AS b
     JOIN moved_messages AS m ON b.key_number = m.key_number AND b.found = m.by_offset
-),
-in_log AS (
-    SELECT key_number, by_effect, first_offset, lag(by_effect) OVER upwards AS before,
-        lag(first_offset) OVER upwards AS before_offset
-    FROM moved_messages
-    WINDOW upwards AS (PARTITION BY key_number, place ORDER BY first_offset, message_id NULLS FIRST, by_effect)
 ),
 candidates AS (
     SELECT c.key_number, c.by_effect, c.before, m."partition", m.first_offset, m.session, m.number, m.sent_at,
@@ -25,7 +46,8 @@ candidates AS (
     FROM (
         SELECT key_number, by_effect, before FROM elsewhere
         UNION ALL
-        SELECT key_number, by_effect, before FROM in_log WHERE before_offset < first_offset
+        SELECT key_number, by_effect, below FROM moved_messages SEMI JOIN overtaking USING (key_number, by_effect)
+        WHERE has_below
     ) AS c
     JOIN moved_messages AS m ON c.key_number = m.key_number AND c.before = m.by_effect
 ),
@@ -50,3 +72,5 @@ SELECT 'REORDER_OUTPUT', 'sink', topic, earlier_partition, earlier_offset, "part
     at_time, NULL, covered_between(getvariable('effect_ledger'), at_time, at_time)
 FROM falling
 ANTI JOIN between_them USING (key_number, by_effect, before);
+DROP VIEW greatest_before;
+DROP TABLE turns;

@@ -12,7 +12,7 @@ WITH compared AS (
     FROM sent_before AS b
     JOIN moved_messages AS own ON b.key_number = own.key_number AND b.by_effect = own.by_effect
     JOIN moved_messages AS one ON b.key_number = one.key_number AND b.found = one.by_effect
-    WHERE b.look NOT IN ('by_time', 'by_number')
+    WHERE own.is_owned
 ),
 reasons AS (
     SELECT key_number, by_effect,
