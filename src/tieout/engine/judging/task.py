@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
@@ -99,10 +99,24 @@ def judged_by(scope: Scope, limits: Limits) -> tuple[Tables, DataFrame]:
 def _together(scope: Scope) -> DataFrame:
     """Return the rows of all ledgers as one frame."""
     every = [
-        found.rows.select(F.lit(ledger.value).alias("rows_of"), *COLUMNS[ledger])
+        found.rows.select(F.lit(ledger.value).alias("rows_of"), *_readable(ledger))
         for ledger, found in scope.evidence.items()
     ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
+
+
+def _readable(ledger: Ledger) -> list[Column]:
+    """Return a ledger's columns with texts that DuckDB takes: of what is no UTF-8 its bytes, in hexadecimal.
+
+    Spark's texts may hold any bytes, as those of a Parquet file do; DuckDB refuses every row beside such a one.
+    """
+    columns = []
+    for name, kind in COLUMNS[ledger].items():
+        column = F.col(name)
+        if kind == "VARCHAR":
+            column = F.when(F.is_valid_utf8(name), column).otherwise(F.concat(F.lit("\ufffd"), F.hex(name)))
+        columns.append(column.alias(name))
+    return columns
 
 
 def _judged(

@@ -1,0 +1,50 @@
+"""Evidence that one task judges: what Spark takes and DuckDB refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from tests.engine.histories import Case, load_cases
+from tests.engine.judging import scope_of
+
+from tieout.engine.judging.bucket import Limits
+from tieout.engine.judging.numbers import numbers_of, suspected
+from tieout.engine.judging.task import judged_by
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+
+def _delivered_case() -> Case:
+    return next(
+        case
+        for case in load_cases()
+        if case.expect.get("classes") == {"DELIVERED": 2}
+        and set(case.rows) == {Ledger.PRODUCED, Ledger.DELIVERED}
+        and case.contract.identity == "message_id"
+    )
+
+
+@pytest.fixture
+def scope(spark: SparkSession) -> Scope:
+    """The scope of two messages, both delivered, whose ids are no UTF-8."""
+    case = _delivered_case()
+    given = scope_of(spark, case, case.rows, case.present)
+    torn = F.concat(F.unhex(F.lit("FF")).cast("string"), "message_id")
+    return replace(
+        given,
+        evidence={
+            ledger: replace(found, rows=found.rows.withColumn("message_id", torn))
+            for ledger, found in given.evidence.items()
+        },
+    )
+
+
+def test_ids_that_are_no_utf8_are_told_apart(scope: Scope) -> None:
+    """Two ids that are no text stay two messages, and end no run."""
+    tables, breaks = judged_by(scope, Limits())
+    numbers = numbers_of(suspected(scope, tables), tables)
+    assert numbers.classes == {"DELIVERED": 2}
+    assert breaks.count() == 0
