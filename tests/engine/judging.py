@@ -119,6 +119,14 @@ def _judged_together(
 
 def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
     """Return one scope of histories that share all but their rows; `numbered` says whose a row is."""
+    first, (owned, present) = histories[0], rows_together(histories)
+    return replace(scope_of(spark, first, owned, present), window=marked_window(first.window, len(histories)))
+
+
+def rows_together(
+    histories: Sequence[History],
+) -> tuple[dict[Ledger, list[dict[str, Any]]], dict[Ledger, frozenset[str]]]:
+    """Return the rows of each ledger, marked as their history's own, and the columns that any of them has."""
     first = histories[0]
     owned: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
     by_content = first.contract.identity is Identity.CONTENT
@@ -126,15 +134,12 @@ def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
         for ledger, rows in history.rows.items():
             owned[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
     present = {
-        ledger: frozenset().union(*(history.present[ledger] for history in histories))
-        for ledger in first.rows
+        ledger: frozenset().union(*(one.present[ledger] for one in histories)) for ledger in first.rows
     }
-    return replace(
-        scope_of(spark, first, owned, present), window=_marked_window(first.window, len(histories))
-    )
+    return owned, present
 
 
-def _marked_window(window: Window, count: int) -> Window:
+def marked_window(window: Window, count: int) -> Window:
     """Return the window with its ranges of offsets for the topics of every history."""
     ranges = [
         replace(one, topic=marked(one.topic, number)) for number in range(count) for one in window.offsets
@@ -243,7 +248,7 @@ def narrowed(scope: Scope, history: History, number: int) -> Scope:
     """Return the batch's scope with one history's own columns and coverage."""
     evidence = {}
     for ledger, found in scope.evidence.items():
-        coverage = _coverage(ledger, history.coverage.get(ledger), history.rows.get(ledger, []))
+        coverage = coverage_for(ledger, history.coverage.get(ledger), history.rows.get(ledger, []))
         if found.coverage.complete_until is None:  # the engine itself may find that a ledger covers nothing
             coverage = replace(coverage, complete_until=None)
         lacking = tuple(text for text in found.coverage.lacking if number_of(text) == number)
@@ -339,7 +344,7 @@ def scope_of(
             ledger=ledger,
             rows=spark.createDataFrame(values, SCHEMAS[ledger]),
             present=present.get(ledger, frozenset()),
-            coverage=_coverage(ledger, history.coverage.get(ledger), found),
+            coverage=coverage_for(ledger, history.coverage.get(ledger), found),
             may_lack_id=any(row.get("message_id") is None for row in found),
             may_lack_position=any(_is_unplaced(row) for row in found),
             may_lack_identity=any(row.get("message_id") is None and _is_unplaced(row) for row in found),
@@ -351,7 +356,7 @@ def _is_unplaced(row: Mapping[str, Any]) -> bool:
     return row.get("offset") is None or row["offset"] < 0
 
 
-def _coverage(
+def coverage_for(
     ledger: Ledger, covered: OracleCoverage | None, rows: Sequence[Mapping[str, Any]]
 ) -> LedgerCoverage:
     """Return the ledger's coverage; a declared ledger without any is absent."""

@@ -16,24 +16,24 @@ import pyarrow as pa
 from tests.engine.histories import History
 from tests.engine.judging import (
     MARK,
-    _coverage,
-    _marked,
-    _marked_window,
     batches,
+    coverage_for,
+    marked_window,
     narrowed,
     number_of,
+    rows_together,
     unmarked,
 )
 
 from tieout.engine.coverage import with_partitions_shown
 from tieout.engine.evidence import Evidence
-from tieout.engine.judging.bucket import Limits, connected, loaded, prepared, program, run
+from tieout.engine.judging.bucket import Limits, appended, connected, prepared, program, run
 from tieout.engine.judging.numbers import HANDED_OUT, numbers_of, suspected
 from tieout.engine.judging.terms import naive, terms_of
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.reconciling import assembled
 from tieout.engine.scope import Scope
-from tieout.model import Identity, Ledger
+from tieout.model import Ledger
 from tieout.verdicts import severities
 
 _ARROW: Final = {
@@ -81,7 +81,8 @@ def judged(
     """Return the small tables that the rounds hand out, and the breaks."""
     with connected(limits) as connection:
         prepared(connection, terms_of(scope))
-        loaded(connection, {ledger: arrow_of(ledger, found) for ledger, found in rows.items()})
+        for ledger, found in rows.items():
+            appended(connection, ledger, arrow_of(ledger, found))
         run(connection, PROGRAM)
         tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
         breaks = connection.table("breaks").to_arrow_table().to_pylist()
@@ -97,7 +98,7 @@ def scope_of(
             ledger=ledger,
             rows=None,  # type: ignore[arg-type] - nothing here asks Spark for them
             present=present.get(ledger, frozenset()),
-            coverage=_coverage(ledger, history.coverage.get(ledger), rows.get(ledger, [])),
+            coverage=coverage_for(ledger, history.coverage.get(ledger), rows.get(ledger, [])),
         )
         for ledger in history.contract.ledgers
     }
@@ -115,17 +116,9 @@ def arrow_of(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, Any]]:
-    first = histories[0]
-    by_content = first.contract.identity is Identity.CONTENT
-    marked: dict[Ledger, list[dict[str, Any]]] = {ledger: [] for ledger in first.rows}
-    for number, history in enumerate(histories):
-        for ledger, rows in history.rows.items():
-            marked[ledger] += [_marked(row, number, by_content=by_content) for row in rows]
-    present = {
-        ledger: frozenset().union(*(history.present[ledger] for history in histories)) for ledger in marked
-    }
+    first, (marked, present) = histories[0], rows_together(histories)
     scope = scope_of(first, marked, present)
-    scope = replace(scope, window=_marked_window(first.window, len(histories)))
+    scope = replace(scope, window=marked_window(first.window, len(histories)))
     tables, breaks = judged(scope, marked, limits)
     statements = []
     for number, history in enumerate(histories):

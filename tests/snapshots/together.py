@@ -1,4 +1,4 @@
-"""Judges golden and random histories with today's engine, as each would be judged alone, many in one Spark run.
+"""Judges golden and random histories with Spark's plans, as each would be judged alone, many in one Spark run.
 
 Names and ids of a history are marked as its own (tests/engine/judging.py). What an id is made from loses the mark
 before it is hashed, so every `break_id` and `incident_id` is the one that the history has alone. What one run asks of
@@ -64,7 +64,7 @@ Judged = Iterator[tuple[int, dict[str, Any]]]
 
 
 def judge_alone(spark: SparkSession, histories: Sequence[History]) -> Judged:
-    """Yield what a run of its own says of each history: the engine's word, slowly."""
+    """Yield what a run of its own says of each history: one task judges it with SQL, as it judges small windows."""
     for place, history in enumerate(histories):
         yield place, _judged_alone(spark, history)
 

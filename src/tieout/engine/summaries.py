@@ -184,7 +184,7 @@ def told_latency(row: Any) -> dict[str, Any]:
     p50, p95, p99 = (row["p"] if row else None) or (None, None, None)
     return {
         "count": count,
-        "mean_s": mean_seconds(micros, count),
+        "mean_s": _mean(micros, count),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
@@ -219,7 +219,7 @@ def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
     known = {"max_s": row["max"]} if quiet.share == 1 else {"max_s": None, "sample": row["sample"]}
     return {
         "count": count,
-        "mean_s": mean_seconds(row["micros"], count),
+        "mean_s": _mean(row["micros"], count),
         "p50_s": p50,
         "p95_s": p95,
         "p99_s": p99,
@@ -227,10 +227,10 @@ def sampled_latency(quiet: Sums, messages: DataFrame | None) -> dict[str, Any]:
     }
 
 
-def mean_seconds(micros: Decimal | None, count: int) -> float | None:
+def _mean(micros: Decimal | None, count: int) -> float | None:
     """Return the mean in seconds, rounded to microseconds, null without any.
 
-    >>> mean_seconds(Decimal(5), 2)
+    >>> _mean(Decimal(5), 2)
     3e-06
     """
     if micros is None:

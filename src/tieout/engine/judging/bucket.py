@@ -6,7 +6,7 @@ DuckDB would take most of the host by itself. Docs: DuckDB, "Configuration" and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -66,33 +66,27 @@ def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms) -> None:
-    """Set the terms' variables."""
-    for statement, value in terms.statements():
-        connection.execute(statement, [value])
-
-
-def loaded(
-    connection: duckdb.DuckDBPyConnection,
-    evidence: Mapping[Ledger, pa.Table],
-    deleted_topics: Sequence[str] = (),
-) -> None:
-    """Make a table `evidence_<ledger>` of each ledger with its canonical columns; empty where it is not declared.
+def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms, deleted_topics: Sequence[str] = ()) -> None:
+    """Set the terms' variables, and make an empty table `evidence_<ledger>` of each ledger's canonical columns.
 
     `deleted_topics` are those that are known to be gone; see `incarnations.py`.
     """
+    for statement, value in terms.statements():
+        connection.execute(statement, [value])
     connection.execute(
         "CREATE TABLE deleted_topics AS SELECT unnest(?::VARCHAR[]) AS topic", [list(deleted_topics)]
     )
     for ledger, columns in COLUMNS.items():
         types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         connection.execute(f"CREATE TABLE evidence_{ledger.value} ({types})")
-        rows = evidence.get(ledger)
-        if rows is not None and rows.num_rows:
-            connection.register("given", without_zones(rows))
-            names = ", ".join(f'"{name}"' for name in columns)
-            connection.execute(f"INSERT INTO evidence_{ledger.value} SELECT {names} FROM given")  # noqa: S608 - names of this module
-            connection.unregister("given")
+
+
+def appended(connection: duckdb.DuckDBPyConnection, ledger: Ledger, rows: pa.Table) -> None:
+    """Append rows to the table of a ledger, by the names of its columns; other columns are passed over."""
+    connection.register("given", without_zones(rows))
+    names = ", ".join(f'"{name}"' for name in COLUMNS[ledger])
+    connection.execute(f"INSERT INTO evidence_{ledger.value} SELECT {names} FROM given")  # noqa: S608 - names of this package
+    connection.unregister("given")
 
 
 def without_zones(rows: pa.Table) -> pa.Table:

@@ -7,15 +7,17 @@ Docs: docs/reference/taxonomy.md, sections 3, 5 and 8.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
 from tieout.engine.forms import HASHES, Forms, Spelled
 from tieout.engine.meetings import with_hashes_met_in
+from tieout.engine.multiplicity import fans_out
 from tieout.engine.ranges import lacking_of_ranges
 from tieout.engine.scope import Scope
 from tieout.engine.statement import Numbers, partition_rows
-from tieout.engine.summaries import counts_of, mean_seconds, misread_classes, told_standing
+from tieout.engine.summaries import counts_of, misread_classes, told_latency, told_standing
 from tieout.engine.suspicions import Topics, suspecting, suspicions_in
 from tieout.engine.undecided import orders_undecided
 from tieout.model import Ledger
@@ -40,7 +42,7 @@ def suspected(scope: Scope, tables: Tables) -> Scope:
     found = suspicions_in(scope, rows, forms)
     limits = tuple(row["sentence"] for row in tables["cause_limits"])
     if limits:
-        found = type(found)(found.doubted, found.lacking, found.notes, limits)
+        found = replace(found, limits=limits)
     return suspecting(scope, found)
 
 
@@ -49,7 +51,7 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
     balance = tables["balance"] if Ledger.LOG in scope.evidence else None
     classes, flags, unconfirmed = counts_of(_confirmed(scope, tables["tally"]))
     return Numbers(
-        partitions=partition_rows(tables["partition_counts"], balance, fans_out=_fans_out(scope)),
+        partitions=partition_rows(tables["partition_counts"], balance, fans_out=fans_out(scope)),
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
@@ -58,10 +60,6 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
         incidents=_incidents(scope, tables["incidents"]),
         breaks_total=sum(row["breaks"] for row in tables["breaks_total"]),
     )
-
-
-def _fans_out(scope: Scope) -> bool:
-    return scope.contract.multiplicity.kind == "one_to_many"
 
 
 def _spelled(scope: Scope, rows: Iterable[Row], forms: Iterable[Row]) -> list[Spelled]:
@@ -95,19 +93,11 @@ def _doubted_in(doubted: Mapping[str, Topics], topic: str | None) -> set[str]:
 def _latency(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the statement's `latency`, in seconds, of the one row of microseconds."""
     row = rows[0]
-
-    def seconds(name: str) -> float | None:
-        return None if row[name] is None else row[name] / 1_000_000
-
+    p50, p95, p99, greatest = (
+        None if row[name] is None else row[name] / 1_000_000 for name in ("p50", "p95", "p99", "max")
+    )
     micros = None if row["micros"] is None else Decimal(row["micros"])
-    return {
-        "count": row["count"],
-        "mean_s": mean_seconds(micros, row["count"]),
-        "p50_s": seconds("p50"),
-        "p95_s": seconds("p95"),
-        "p99_s": seconds("p99"),
-        "max_s": seconds("max"),
-    }
+    return told_latency({"count": row["count"], "micros": micros, "p": (p50, p95, p99), "max": greatest})
 
 
 def _incidents(scope: Scope, rows: Iterable[Row]) -> list[dict[str, Any]]:

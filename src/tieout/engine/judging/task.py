@@ -29,12 +29,11 @@ from tieout import settings
 from tieout.engine.judging.bucket import (
     Limits,
     Program,
+    appended,
     connected,
-    loaded,
     prepared,
     program,
     run,
-    without_zones,
 )
 from tieout.engine.judging.canonical import COLUMNS
 from tieout.engine.judging.numbers import HANDED_OUT, Tables
@@ -132,25 +131,15 @@ def _judged(
     spill = Path(tempfile.mkdtemp(prefix="tieout-", dir=settings.spill_folder()))
     try:
         with connected(replace(limits, spill=spill)) as connection:
-            prepared(connection, terms)
-            loaded(connection, {}, deleted)
+            prepared(connection, terms, deleted)
             for batch in batches:
-                _append(connection, batch)
+                rows = pa.Table.from_batches([batch])
+                for name in pc.unique(rows["rows_of"]).to_pylist():
+                    appended(connection, Ledger(name), rows.filter(pc.equal(rows["rows_of"], name)))
             run(connection, steps)
             yield from _tables_of(connection, schema)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
-
-
-def _append(connection: duckdb.DuckDBPyConnection, batch: pa.RecordBatch) -> None:
-    rows = without_zones(pa.Table.from_batches([batch]))
-    for name in pc.unique(rows["rows_of"]).to_pylist():
-        connection.register("given", rows)
-        names = ", ".join(f'"{column}"' for column in COLUMNS[Ledger(name)])
-        connection.execute(
-            f"INSERT INTO evidence_{name} SELECT {names} FROM given WHERE rows_of = '{name}'"  # noqa: S608 - names of this package
-        )
-        connection.unregister("given")
 
 
 def _tables_of(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

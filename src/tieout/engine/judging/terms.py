@@ -16,8 +16,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Ledger
 
 _COVERAGE: Final = (
-    "STRUCT(is_present BOOLEAN, is_sound BOOLEAN, covers_from TIMESTAMP, complete_until TIMESTAMP, "
-    "names_all_producers BOOLEAN, is_by_own_times BOOLEAN, is_share_group BOOLEAN)"
+    "STRUCT(is_present BOOLEAN, is_sound BOOLEAN, complete_until TIMESTAMP, names_all_producers BOOLEAN)"
 )
 _TYPES: Final[Mapping[str, str]] = {
     "window_start": "TIMESTAMP",
@@ -130,11 +129,8 @@ def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
         ledger.value: {
             "is_present": found.coverage.is_present,
             "is_sound": found.coverage.is_sound,
-            "covers_from": naive(found.coverage.covers_from),
             "complete_until": naive(found.coverage.complete_until),
             "names_all_producers": found.coverage.names_all_producers,
-            "is_by_own_times": found.coverage.is_by_own_times,
-            "is_share_group": found.coverage.is_share_group,
         }
         for ledger, found in scope.evidence.items()
     }

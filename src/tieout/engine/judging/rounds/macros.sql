@@ -266,6 +266,20 @@ CREATE MACRO output_state(ledger, outcome, stated, state_of_transaction, effect_
     ELSE 'ok' END;
 CREATE MACRO set_aside_state(stated) AS
     CASE lower(stated) WHEN 'aborted' THEN 'none' WHEN 'open' THEN 'unknown' ELSE 'ok' END;
+-- What nothing but itself tells apart of the consumer's rows; what a ledger does not have is null, and left out.
+CREATE MACRO consumer_digest(r, isolation, poll_id) AS fields_digest(concat_ws(',',
+    json_field('consumer_group', r.consumer_group), json_field('consumer_id', r.consumer_id),
+    json_field('content', r.content), json_field('delivery_sequence', r.delivery_sequence),
+    json_field('effect_key', r.effect_key), json_field('effect_state', r.effect_state),
+    json_field('generation', r.generation), json_field('header_hash', r.header_hash),
+    json_field('isolation', isolation), json_field('key_hash', r.key_hash),
+    json_field('leader_epoch', r.leader_epoch), json_field('message_id', r.message_id),
+    json_field('offset', r."offset"), json_field('outcome', r.outcome), json_field('partition', r."partition"),
+    json_field('payload_hash', r.payload_hash), json_field('poll_id', poll_id),
+    json_micros('processed_at', r.processed_at), json_field('producer_session', r.producer_session),
+    json_micros('record_timestamp', r.record_timestamp), json_field('topic', r.topic),
+    json_field('topic_id', r.topic_id), json_field('transaction_id', r.transaction_id),
+    json_field('transaction_state', r.transaction_state)));
 CREATE MACRO set_aside_digest(message_id, topic, topic_id, a_partition, an_offset, payload_hash, effect_key, t, reason,
     transaction_state, effect_state) AS fields_digest(concat_ws(',',
         json_micros('at', t), json_field('effect_key', effect_key),
@@ -273,6 +287,10 @@ CREATE MACRO set_aside_digest(message_id, topic, topic_id, a_partition, an_offse
         json_field('offset', an_offset), json_field('partition', a_partition),
         json_field('payload_hash', payload_hash), json_field('reason', reason), json_field('topic', topic),
         json_field('topic_id', topic_id), json_field('transaction_state', transaction_state)));
+CREATE MACRO keyed_set_aside(rows) AS TABLE
+    SELECT * EXCLUDE (producer_session, message_key), coalesce(message_key, 'r:' || set_aside_digest(message_id, topic,
+        topic_id, "partition", "offset", payload_hash, effect_key, "at", reason, transaction_state, effect_state)) AS message_key
+    FROM keyed_rows(rows, 'output_owners', 'choices_of_outputs');
 
 -- Lines: what breaks, and what its class alone says. `class` is null where no rule holds.
 CREATE MACRO is_break(class, flags) AS
@@ -359,7 +377,7 @@ CREATE MACRO content_may_differ(name, later, earlier, pair) AS
 
 -- Contents: the digests of rows, and the keys of what only its payload ties to a send.
 -- A digest is the SHA-256 of a row's known columns in the order of their names, as JSON; it gets into ids of breaks.
-CREATE MACRO send_digest(r) AS sha256('{' || concat_ws(',',
+CREATE MACRO send_digest(r) AS fields_digest(concat_ws(',',
     json_micros('attempted_at', r.attempted_at), json_field('claimed', claimed_outcome(r.outcome)),
     json_micros('completed_at', r.completed_at), json_field('content', r.content),
     json_field('effect_key', r.effect_key), json_field('header_hash', r.header_hash),
@@ -370,8 +388,8 @@ CREATE MACRO send_digest(r) AS sha256('{' || concat_ws(',',
     json_field('producer_id', r.producer_id), json_field('producer_session', r.producer_session),
     json_micros('record_timestamp', r.record_timestamp), json_field('sequence', r.sequence),
     json_field('topic', r.topic), json_field('topic_id', r.topic_id),
-    json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)) || '}');
-CREATE MACRO effect_digest(r, a_key, has_an_identity, is_unserved) AS sha256('{' || concat_ws(',',
+    json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)));
+CREATE MACRO effect_digest(r, a_key, has_an_identity, is_unserved) AS fields_digest(concat_ws(',',
     json_field('consumer_group', r.consumer_group), json_field('consumer_id', r.consumer_id),
     json_field('content', r.content), json_field('delivery_sequence', r.delivery_sequence),
     json_field('effect_key', r.effect_key), json_field('effect_state', r.effect_state),
@@ -386,8 +404,8 @@ CREATE MACRO effect_digest(r, a_key, has_an_identity, is_unserved) AS sha256('{'
     json_field('poll_id', r.poll_id), json_micros('processed_at', r.processed_at),
     json_field('producer_session', r.producer_session), json_micros('record_timestamp', r.record_timestamp),
     json_field('topic', r.topic), json_field('topic_id', r.topic_id),
-    json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)) || '}');
-CREATE MACRO keyed_set_aside_digest(r) AS sha256('{' || concat_ws(',',
+    json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)));
+CREATE MACRO keyed_set_aside_digest(r) AS fields_digest(concat_ws(',',
     json_micros('at', r."at"), json_field('effect_key', r.effect_key), json_field('effect_state', r.effect_state),
     json_field('has_identity', r.has_identity), json_micros('held_at', r.held_at),
     json_field('held_state', r.held_state), json_field('is_ambiguous', r.is_ambiguous),
@@ -395,7 +413,7 @@ CREATE MACRO keyed_set_aside_digest(r) AS sha256('{' || concat_ws(',',
     json_field('message_id', r.message_id), json_field('offset', r."offset"), json_micros('open_until', r.open_until),
     json_field('partition', r."partition"), json_field('payload_hash', r.payload_hash), json_field('reason', r.reason),
     json_field('topic', r.topic), json_field('topic_id', r.topic_id),
-    json_field('transaction_state', r.transaction_state)) || '}');
+    json_field('transaction_state', r.transaction_state)));
 CREATE MACRO payload_key(payload_hash) AS 'h:' || payload_hash;
 CREATE MACRO excess_key(payload_hash) AS 'e:' || payload_hash;
 CREATE MACRO is_unsent(message_key, payload_hash) AS

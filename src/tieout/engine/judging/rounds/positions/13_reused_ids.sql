@@ -17,5 +17,3 @@ SELECT message_id, session, payload_hash, min(message_key) AS first_key, max(mes
 FROM sends_of_reused_ids WHERE payload_hash IS NOT NULL
 GROUP BY GROUPING SETS ((message_id, payload_hash), (message_id, payload_hash, session))
 HAVING grouping(session) = 1 OR is_session_scoped() AND session IS NOT NULL;
-
-CREATE VIEW reused_ids AS SELECT message_id FROM reused_id_messages WHERE session IS NULL;

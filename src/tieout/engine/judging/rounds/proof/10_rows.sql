@@ -32,23 +32,12 @@ SELECT message_key, topic, "partition", "offset", processed_at AS seen_at, struc
 ) AS proof
 FROM deliveries;
 
-CREATE VIEW proof_filtered AS
+CREATE MACRO proof_of_set_aside(rows) AS TABLE
 SELECT message_key, topic, "partition", "offset", "at" AS seen_at, struct_pack(
     message_id, topic, topic_id, "partition", "offset", payload_hash, effect_key, "at", reason,
     transaction_state
 ) AS proof
-FROM filtered;
-
-CREATE VIEW proof_dead_letters AS
-SELECT message_key, topic, "partition", "offset", "at" AS seen_at, struct_pack(
-    message_id, topic, topic_id, "partition", "offset", payload_hash, effect_key, "at", reason,
-    transaction_state
-) AS proof
-FROM dead_letters;
-
-CREATE VIEW proof_staged AS
-SELECT message_key, topic, "partition", "offset", "at" AS seen_at, struct_pack(
-    message_id, topic, topic_id, "partition", "offset", payload_hash, effect_key, "at", reason,
-    transaction_state
-) AS proof
-FROM staged;
+FROM query_table(rows);
+CREATE VIEW proof_filtered AS FROM proof_of_set_aside('filtered');
+CREATE VIEW proof_dead_letters AS FROM proof_of_set_aside('dead_letters');
+CREATE VIEW proof_staged AS FROM proof_of_set_aside('staged');
