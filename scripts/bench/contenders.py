@@ -110,11 +110,11 @@ def datacompy() -> Iterator[Run]:
 def _duckdb(query: str) -> Callable[[], Any]:
     @contextmanager
     def contender() -> Iterator[Run]:
-        import duckdb  # type: ignore[import-not-found] # noqa: PLC0415
+        import duckdb  # noqa: PLC0415
 
         memory = os.environ.get("SPARK_DRIVER_MEMORY", "6g")
         with TemporaryDirectory() as spill:
-            settings = {
+            settings: dict[str, str | bool | int | float | list[str]] = {
                 "threads": 2,
                 "memory_limit": f"{memory.removesuffix('g')}GB",
                 "temp_directory": spill,

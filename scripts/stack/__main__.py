@@ -60,7 +60,7 @@ def up(layout: Layout, only: Sequence[str]) -> int:
 
 def own_contracts() -> tuple[Path, ...]:
     """Return the folders of the user's contracts; relative ones start at the checkout, as the DAGs' file reads them."""
-    return tuple(ROOT / folder for folder in settings.contract_folders())
+    return settings.contract_folders(ROOT / "dags")
 
 
 def down(layout: Layout) -> int:

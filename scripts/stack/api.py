@@ -58,8 +58,8 @@ class Api:
         try:
             health = replace(self, timeout=5.0, tries=1).get("/monitor/health")
         except (UnreachableError, ApiError, ValueError):
-            return ("api-server", "scheduler", "dag-processor")
-        known = {"scheduler": "scheduler", "dag_processor": "dag-processor"}
+            return ("api-server", "scheduler", "dag-processor", "triggerer")
+        known = {"scheduler": "scheduler", "dag_processor": "dag-processor", "triggerer": "triggerer"}
         return tuple(
             name for key, name in known.items() if (health.get(key) or {}).get("status") != "healthy"
         )

@@ -22,7 +22,7 @@ _PREFIX = "TIEOUT_STACK_"
 def airflow_environment(
     layout: Layout, databases: Databases, *, port: int, secrets: dict[str, str], contracts: Iterable[Path]
 ) -> dict[str, str]:
-    """Return the environment shared by the api-server, scheduler, DAG processor and tasks.
+    """Return the environment shared by the api-server, scheduler, DAG processor, triggerer and tasks.
 
     Nobody logs in and everybody is an administrator, which is why all of it listens on 127.0.0.1 only.
 
@@ -39,10 +39,10 @@ def airflow_environment(
         **_tieout(layout, databases, contracts),
         "AIRFLOW_HOME": str(layout.airflow),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": str(WORKERS),
+        "AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE": "True",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{address}/execution/",
         "AIRFLOW__CORE__FERNET_KEY": secrets["fernet"],

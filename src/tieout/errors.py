@@ -17,6 +17,10 @@ class TieoutError(Exception):
         return text or (self.__doc__ or "").strip().splitlines()[0]
 
 
+class InstallationError(TieoutError):
+    """A file that comes along with Tieout is missing."""
+
+
 class UsageError(TieoutError):
     """The command's arguments do not make sense together."""
 

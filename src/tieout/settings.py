@@ -47,7 +47,6 @@ _CONTAINER_LIMITS: Final = (
 )
 """Where Linux says how much memory a container may take: control groups, version 2 ("max" is no limit) and 1."""
 _LEAST_HEAP: Final = 1 << 30
-_DEFAULT_CONTRACTS: Final = Path("dags") / "contracts"
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -71,12 +70,21 @@ def required_database_url() -> str:
     return url
 
 
-def contract_folders() -> tuple[Path, ...]:
-    """Return the folders whose `*.yml` files are contracts, `dags/contracts` where nothing else is said."""
+def contract_folders(dags: Path) -> tuple[Path, ...]:
+    """Return the folders whose `*.yml` files are contracts; by default `contracts` beside the DAG files.
+
+    Args:
+        dags: The folder of the DAG files; relative folders start at the one above it.
+    """
     named = os.environ.get(CONTRACTS)
     if not named:
-        return (_DEFAULT_CONTRACTS,)
-    return tuple(Path(folder) for folder in named.split(os.pathsep) if folder)
+        return (dags / "contracts",)
+    return tuple(dags.parent / folder for folder in named.split(os.pathsep) if folder)
+
+
+def is_set(variable: str) -> bool:
+    """Return whether an environment variable says anything."""
+    return bool(os.environ.get(variable))
 
 
 def home() -> Path:

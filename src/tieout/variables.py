@@ -25,8 +25,8 @@ VARIABLES: Final = (
     ),
     Variable(
         settings.CONTRACTS,
-        "`dags/contracts`",
-        "the folders whose `*.yml` are contracts, parted by `:`; relative ones start at the folder above `dags/`",
+        "`contracts` beside the DAG files",
+        "the folders whose `*.yml` are contracts, parted by `:`; relative ones start at the folder above the DAG files",
     ),
     Variable(
         settings.HOME,

@@ -49,7 +49,7 @@ def contract(contracts: Path) -> Contract:
 def audit(store: Store, contract: Contract, airflow_runs: Any) -> DAG:
     """The DAG of the audit."""
     assert store, contract
-    return DagBag(str(ROOT / "dags" / "tieout_gap_audit.py")).dags["tieout_gap_audit"]
+    return DagBag(str(ROOT / "dags" / "tieout_upkeep.py")).dags["tieout_gap_audit"]
 
 
 @pytest.fixture

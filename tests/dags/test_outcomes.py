@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.observability import stats
-from tests.dags.home import ROOT, write_contract
+from tests.dags.home import write_contract
 from tests.store.examples import statement
 
 from tieout.contracts import load_contract
@@ -22,6 +21,7 @@ from tieout.orchestration.alerting import DeliveryReport
 from tieout.orchestration.concluding import Conclusion
 from tieout.orchestration.dag_factory import pipeline_dag
 from tieout.orchestration.submitting import TieoutSparkSubmit
+from tieout.orchestration.versions import Stats
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 TEN = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -86,7 +86,7 @@ def around(monkeypatch: pytest.MonkeyPatch) -> Surroundings:
 def dag(contracts: Path) -> DAG:
     """The DAG of a contract, without pauses before another try."""
     file = write_contract(contracts, "orders")
-    built = pipeline_dag(load_contract(file), ROOT / "spark_apps" / "reconcile.py")
+    built = pipeline_dag(load_contract(file))
     for task in built.tasks:
         task.retries = 0
     return built
@@ -269,8 +269,8 @@ def test_a_verdict_is_measured(dag: DAG, around: Surroundings, monkeypatch: pyte
     def take(name: str, value: float = 1, tags: dict[str, str] | None = None, **_more: Any) -> None:
         told[name, ",".join(value for key, value in (tags or {}).items() if key != "pipeline")] = value
 
-    monkeypatch.setattr(stats, "incr", take)
-    monkeypatch.setattr(stats, "gauge", take)
+    monkeypatch.setattr(Stats, "incr", take)
+    monkeypatch.setattr(Stats, "gauge", take)
     around.verdict = Verdict.BROKEN
 
     ended(dag)

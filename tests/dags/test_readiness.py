@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg2
 import pytest
-from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowRescheduleException, TaskDeferred
 
 from tieout.contracts import load_contract
 from tieout.model import Window
@@ -194,3 +194,31 @@ def test_a_run_waits_for_its_evidence_and_not_for_ever(
 
     (contracts / "late.jsonl").write_text("{}")
     assert at(WINDOW.end + timedelta(minutes=15))["end"] == "2026-11-20T11:00:00+00:00"
+
+
+def test_where_a_triggerer_runs_a_wait_is_deferred(
+    look: Look, contracts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow's own setting says so; it is rescheduled otherwise. Afterwards everything is looked at anew."""
+    look(delivered=ledger("late.jsonl"))
+    contract = load_contract(contracts / "orders.yml")
+    now = datetime.now(UTC)
+    run = SimpleNamespace(
+        run_type="manual",
+        data_interval_start=now - timedelta(hours=1),
+        data_interval_end=now - contract.grace - timedelta(minutes=1),
+    )
+    context: dict[str, Any] = {"dag_run": run, "params": {}}
+
+    with pytest.raises(TaskDeferred) as deferred:
+        WindowOperator(task_id="window", contract=contract, deferrable=True).execute(context)
+    with pytest.raises(AirflowRescheduleException):
+        WindowOperator(task_id="window", contract=contract).execute(context)
+    monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "True")
+    with pytest.raises(TaskDeferred):
+        WindowOperator(task_id="window", contract=contract).execute(context)
+
+    assert now < deferred.value.trigger.moment <= datetime.now(UTC) + LOOK_AGAIN
+    (contracts / "late.jsonl").write_text("{}")
+    task = WindowOperator(task_id="window", contract=contract)
+    assert getattr(task, deferred.value.method_name)(context)["contract"] == contract.to_json()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from airflow.sdk import DAG, TriggerRule
-from tests.dags.home import ROOT, write_contract
+from tests.dags.home import write_contract
 
 from tieout.contracts import load_contract
 from tieout.orchestration.dag_factory import LONG_AGO, POOL, pipeline_dag
@@ -16,9 +16,7 @@ from tieout.orchestration.dag_factory import LONG_AGO, POOL, pipeline_dag
 @pytest.fixture
 def dag(contracts: Path) -> DAG:
     """The DAG of a contract."""
-    return pipeline_dag(
-        load_contract(write_contract(contracts, "orders")), ROOT / "spark_apps" / "reconcile.py"
-    )
+    return pipeline_dag(load_contract(write_contract(contracts, "orders")))
 
 
 def test_the_tasks_follow_each_other(dag: DAG) -> None:

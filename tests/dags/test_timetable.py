@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pendulum
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 from airflow.timetables.base import DataInterval, TimeRestriction
-from tests.dags.home import ROOT, write_contract
+from tests.dags.home import write_contract
 
 from tieout.contracts import load_contract
+from tieout.contracts.ticks import windows_from
 from tieout.model import Window
 from tieout.orchestration.dag_factory import pipeline_dag
-from tieout.orchestration.timetable import WindowTimetable, windows_between
+from tieout.orchestration.timetable import WindowTimetable, timetable_of, windows_between
 
 HOURLY = WindowTimetable("0 * * * *", "UTC")
 
@@ -86,7 +89,7 @@ def test_a_window_that_ends_after_the_active_time_is_not_scheduled() -> None:
 def test_a_backfill_through_the_stored_dag_gives_real_intervals(contracts: Any) -> None:
     """What the scheduler reads back from its database has the same windows as the contract."""
     write_contract(contracts, "orders", "active: {from: 2026-11-18T00:00:00Z, until: 2026-11-18T03:00:00Z}")
-    dag = pipeline_dag(load_contract(contracts / "orders.yml"), ROOT / "spark_apps" / "reconcile.py")
+    dag = pipeline_dag(load_contract(contracts / "orders.yml"))
 
     stored = DagSerialization.from_dict(DagSerialization.to_dict(dag))
     infos = list(stored.iter_dagrun_infos_between(at("2026-11-17T22:00:00"), at("2026-11-18T09:00:00")))
@@ -136,3 +139,38 @@ def test_the_latest_window_ends_at_the_bound_or_before() -> None:
     """On a tick it is the one that ends there."""
     for bound in ("2026-11-20T11:00:00", "2026-11-20T11:59:59"):
         assert HOURLY.latest_window(at(bound)).end == at("2026-11-20T11:00:00")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "*/15 * * * *",
+        "@hourly",
+        "30 * * * *",
+        "30 1-3 * * *",
+        "0 */2 * * *",
+        "@daily",
+        "15 2 * * *",
+        "0 6 * * mon-fri",
+        "0 0 1,15 * *",
+        "0 0 13 * 5",
+        "@weekly",
+        "@quarterly",
+        "0 12 29 2 *",
+    ],
+)
+def test_a_desk_without_airflow_has_the_same_windows(contracts: Path, schedule: str, zone: str) -> None:
+    """Through two changes of the clocks: `tieout watch` and the scheduler never cut time differently."""
+    file = write_contract(contracts, "orders", f'timezone: "{zone}"')
+    file.write_text(file.read_text().replace('schedule: "0 * * * *"', f'schedule: "{schedule}"'))
+    contract = load_contract(file)
+    timetable = timetable_of(contract)
+    assert timetable is not None
+
+    for since in (datetime(2026, 3, 1, 0, 10, tzinfo=UTC), datetime(2026, 10, 20, 0, 10, tzinfo=UTC)):
+        ours = list(islice(windows_from(contract, since), 200))
+        theirs = list(windows_between(timetable, since, ours[-1].end))
+
+        assert len(ours) == 200
+        assert ours == theirs

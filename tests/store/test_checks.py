@@ -24,9 +24,10 @@ from tests.store.checked import (
 from tests.store.examples import command, database_url, query, run_id
 
 from tieout.checks import check_statement
-from tieout.checks.declaring import declared_for, suites_folder
+from tieout.checks.declaring import declared_for
 from tieout.errors import StoreError, UsageError
 from tieout.model import Guarantee, Severity, Verdict
+from tieout.shipped import EXPECTATIONS, shipped
 from tieout.verdicts import final_verdict
 
 
@@ -197,7 +198,7 @@ def test_passes_every_rule_on_a_run_that_kept_its_guarantee(shared_url: str, gua
 
     report = check_statement(shared_url, RUN, contract)
 
-    declared = declared_for(Guarantee(guarantee), suites_folder())
+    declared = declared_for(Guarantee(guarantee), shipped(EXPECTATIONS))
     assert not_passed(report) == {}
     assert [result.rule for result in report.results] == [rule.rule for rule in declared.rules]
     assert (report.suite, report.suite_digest) == (f"statement+{guarantee}", declared.digest)

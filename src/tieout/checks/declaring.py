@@ -74,21 +74,6 @@ class DeclaredSuite:
     digest: str
 
 
-def suites_folder() -> Path:
-    """Return the folder of the suite files: the installed package's, else the checkout's `expectations/`.
-
-    Raises:
-        SuiteError: where neither is there.
-    """
-    here = Path(__file__).resolve().parent
-    candidates = (here / "expectations", here.parents[2] / "expectations")
-    for folder in candidates:
-        if folder.is_dir():
-            return folder
-    searched = " or ".join(str(folder) for folder in candidates)
-    raise SuiteError(f"expected the expectation suites in {searched}, found neither; install tieout again")
-
-
 def declared_for(guarantee: Guarantee, folder: Path) -> DeclaredSuite:
     """Return what is checked under a guarantee: the rules for every statement, then the guarantee's own.
 

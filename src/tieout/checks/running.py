@@ -21,13 +21,14 @@ from great_expectations.datasource.fluent import GxDatasourceWarning
 from great_expectations.datasource.fluent.interfaces import Batch, TestConnectionError
 from sqlalchemy.exc import OperationalError
 
-from tieout.checks.declaring import DeclaredRule, Force, declared_for, suites_folder
+from tieout.checks.declaring import DeclaredRule, Force, declared_for
 from tieout.checks.loading import loaded
 from tieout.checks.parameters import parameters_of
 from tieout.checks.report import CheckReport
 from tieout.contracts import Contract
 from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, CheckStatus
+from tieout.shipped import EXPECTATIONS, shipped
 
 _ONE_AT_A_TIME: Final = threading.Lock()
 """Great Expectations parses $PARAMETERs with one shared parser: two threads break each other's checks."""
@@ -44,7 +45,7 @@ _CONNECT_TIMEOUT_SECONDS: Final = 10
 def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckReport:
     """Return what the suites of the contract's guarantee find in one stored run (see `check_statement`)."""
     run = _uuid(run_id)
-    declared = declared_for(contract.guarantee, suites_folder())
+    declared = declared_for(contract.guarantee, shipped(EXPECTATIONS))
     parameters = parameters_of(contract)
     suite = loaded(declared, parameters)
     try:

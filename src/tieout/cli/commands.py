@@ -7,8 +7,10 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -19,8 +21,11 @@ from tieout.cli.exit_codes import OF_VERDICT, ExitCode
 from tieout.cli.output import checked_output
 from tieout.cli.parser import LEDGERS, parser
 from tieout.cli.period import stored_windows, written_windows
+from tieout.cli.setup_commands import SETUP_COMMANDS
 from tieout.cli.starting import drafted, write_new
 from tieout.cli.store_commands import STORE_COMMANDS
+from tieout.cli.watch_table import shown
+from tieout.cli.watching import Judged, Watch, refuse_unscheduled, worst
 from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
@@ -67,6 +72,23 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     for finding in contradictions(contract, statement):
         around.progress(f"{plain(finding.subject)}: {plain(finding.failure)}")
     return OF_VERDICT[Verdict(statement["verdict"])]
+
+
+def watch(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Judge window after window; Ctrl-C ends it between two steps, and every folder holds a whole window."""
+    contract = load_contract(arguments.contract)
+    refuse_unscheduled(contract)
+    folder = arguments.output.absolute()
+    watching = Watch(contract, folder, around.engine, render_html, around.progress)
+    found: list[Judged] = []
+    with (
+        suppress(KeyboardInterrupt),
+        shown(around.out, f"{contract.pipeline}: {contract.guarantee}") as table,
+    ):
+        for judged in islice(watching.judged(arguments.start), arguments.windows):
+            found.append(judged)
+            table.add(judged)
+    return worst(found)
 
 
 def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -192,6 +214,7 @@ SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 }
 COMMANDS: Final[Mapping[str, Command]] = {
     "reconcile": reconcile,
+    "watch": watch,
     "init": init,
     "check": check,
     "trace": trace,
@@ -200,6 +223,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "score": score,
     "schema": schema,
     **STORE_COMMANDS,
+    **SETUP_COMMANDS,
     "completion": completion,
 }
 

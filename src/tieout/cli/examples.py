@@ -9,6 +9,7 @@ _HOUR: Final = "--from 2026-11-20T10:00:00Z --to 2026-11-20T11:00:00Z"
 
 EXAMPLES: Final[Mapping[str, str]] = {
     "reconcile": f"tieout reconcile orders.yml {_HOUR} --output statement",
+    "watch": "tieout watch orders.yml --output statements",
     "init": "tieout init orders --guarantee at_least_once --produced sent.jsonl --delivered out.csv",
     "check": "tieout check dags/contracts",
     "trace": f"tieout trace orders.yml orders/0/17 {_HOUR}",
@@ -23,12 +24,16 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "reopen": 'tieout reopen orders --incident INCIDENT_ID --reason "it was not replayed"',
     "annotate": 'tieout annotate orders --break BREAK_ID --reason "same rack as INC-3"',
     "silence": 'tieout silence orders --until 2h --reason "maintenance"',
+    "airflow": "tieout airflow init /opt/airflow/dags",
+    "doctor": "tieout doctor",
+    "migrate": "tieout migrate",
 }
 
 _VERDICTS: Final = "0 kept, 1 broken, 2 usage or environment error, 3 unknown or pending"
 
 EXITS: Final[Mapping[str, str]] = {
     "reconcile": _VERDICTS,
+    "watch": "that of the worst window: 1 broken, 2 one could not be judged, 3 unknown or pending, 0 kept",
     "init": "0 written, 2 usage or environment error",
     "check": "0 valid, 2 anything wrong",
     "trace": "0 found, 2 usage or environment error, 3 in no ledger",
@@ -41,6 +46,9 @@ EXITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("accept", "reopen", "annotate", "silence"), "0 done, 2 usage or environment error, nothing changed"
     ),
+    "airflow": "0 written, and nothing else is missing; 2 something is",
+    "doctor": "0 nothing is missing, 2 something is",
+    "migrate": "0 migrated, 2 usage or environment error",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from tieout import __version__
 from tieout.cli.examples import epilog_of
+from tieout.cli.setup_arguments import SETUP_ARGUMENTS
 from tieout.cli.store_arguments import STORE_ARGUMENTS
 from tieout.contracts.times import parse_time
 from tieout.model import Guarantee, Ledger, OffsetRange
@@ -73,6 +74,36 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
         help="folder for the statement; replaced as a whole",
     )
     _printed(command, FORMATS, "the statement")
+
+
+def _watch(command: argparse.ArgumentParser) -> None:
+    command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file with a schedule")
+    command.add_argument(
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path("statements"),
+        help="takes a folder for each window (default: statements)",
+    )
+    command.add_argument(
+        "--from",
+        dest="start",
+        metavar="TIME",
+        type=_explained(parse_time),
+        help="begin with the first window from then on (default: the latest one that is over)",
+    )
+    command.add_argument(
+        "--windows",
+        metavar="N",
+        type=_explained(_positive),
+        help="end after so many windows (default: never)",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"expected a whole number from 1 on, found {text!r}")
+    return int(text)
 
 
 def _init(command: argparse.ArgumentParser) -> None:
@@ -251,6 +282,7 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
+    "watch": ("Judge window after window of a contract's schedule, without Airflow.", _watch),
     "init": ("Write a first contract from a look at files, tables and topics, its guesses explained.", _init),
     "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),
     "trace": ("Follow one message through the ledgers.", _trace),
@@ -260,4 +292,5 @@ _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]
     "schema": ("Print a JSON Schema: a contract's, for editors, or of what Tieout writes.", _schema),
     "completion": ("Print a script that completes commands, options and choices.", _completion),
     **STORE_ARGUMENTS,
+    **SETUP_ARGUMENTS,
 }

@@ -1,13 +1,24 @@
-"""Checking cron expressions, so that a wrong schedule is the contract's error, not the scheduler's."""
+"""Cron expressions: checked, so that a wrong schedule is the contract's error, and taken apart for their ticks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import date
 from typing import Final, NamedTuple
 
-PRESETS: Final = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+PRESETS: Final = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+}
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_HOURS: Final = 24
+_WEEK: Final = 7
 _LONGEST_MONTH: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -27,6 +38,53 @@ _FIELDS: Final = (
     _Field("month", 1, 12, _MONTHS),
     _Field("day of the week", 0, 7, _WEEKDAYS),
 )
+
+
+@dataclass(frozen=True)
+class CronFields:
+    """The numbers that each field of a cron expression matches, in order; weekdays begin with Sunday as 0."""
+
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether there is a tick in every hour of a day that matches."""
+        return len(self.hours) == _HOURS
+
+    def has_day(self, day: date) -> bool:
+        """Return whether there are ticks on a day: where both kinds of days are restricted, either is enough."""
+        if day.month not in self.months:
+            return False
+        by_number, by_weekday = day.day in self.days, day.isoweekday() % _WEEK in self.weekdays
+        if len(self.weekdays) == _WEEK or len(self.days) == _LONGEST_MONTH[0]:
+            return by_number and by_weekday
+        return by_number or by_weekday
+
+
+def cron_fields(expression: str) -> CronFields:
+    """Return what the fields of a valid expression, or of a preset, match.
+
+    >>> cron_fields("0,30 6-8 * * mon").hours
+    (6, 7, 8)
+
+    Raises:
+        ValueError: where a field is not valid.
+    """
+    parts = PRESETS.get(expression, expression).split()
+    minutes, hours, days, months, weekdays = (
+        _values(part, field) for part, field in zip(parts, _FIELDS, strict=True)
+    )
+    return CronFields(
+        tuple(sorted(minutes)),
+        tuple(sorted(hours)),
+        frozenset(days),
+        frozenset(months),
+        frozenset(day % _WEEK for day in weekdays),
+    )
 
 
 def check_cron(expression: str) -> str:

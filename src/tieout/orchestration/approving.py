@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk.exceptions import AirflowException
 
 from tieout.contracts import ID_PREFIX, Contract
 from tieout.errors import TieoutError, UsageError
 from tieout.orchestration.catalogue import contract_of
+from tieout.orchestration.versions import AirflowException
 from tieout.replaying.describing import approvers_of
 
 

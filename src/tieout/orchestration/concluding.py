@@ -68,6 +68,7 @@ def tell_failure(
     window: Window | None,
     dag_run_id: str,
     failed: Mapping[str, str],
+    *,
     page: str | None = None,
 ) -> None:
     """Store the alerts about a run that gave no verdict."""

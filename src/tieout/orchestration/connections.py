@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowNotFoundException
 
 from tieout import settings
+from tieout.orchestration.versions import AirflowNotFoundException
 
 
 def connection_variables(names: Iterable[str]) -> dict[str, str]:

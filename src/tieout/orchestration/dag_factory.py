@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from airflow.sdk import DAG, Param, TriggerRule, chain
+from airflow.sdk import DAG, Param, TriggerRule, chain, get_parsing_context
 
 from tieout.contracts import Contract
 from tieout.errors import ContractError
 from tieout.orchestration import docs
 from tieout.orchestration.assets import outlets_of
-from tieout.orchestration.catalogue import error_dag_id
+from tieout.orchestration.catalogue import entries, error_dag_id
 from tieout.orchestration.operators import (
     AlertOperator,
     CheckOperator,
@@ -22,6 +23,7 @@ from tieout.orchestration.operators import (
 )
 from tieout.orchestration.submitting import CONF, TieoutSparkSubmit
 from tieout.orchestration.timetable import timetable_of
+from tieout.shipped import SPARK_APPS, shipped
 
 LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The start of every DAG: Airflow ends a manual run before it as a success without tasks."""
@@ -43,7 +45,13 @@ _RETRIED: Final = {
 """Four minutes in all: what an API server or a database takes to come back, after a kill or an upgrade."""
 
 
-def dag_for(entry: Contract | ContractError, application: Path) -> DAG:
+def pipeline_dags(folders: Iterable[Path]) -> dict[str, DAG]:
+    """Return a DAG for each contract in the folders, good or bad, by its name; within a task, only that task's DAG."""
+    only = get_parsing_context().dag_id
+    return {dag.dag_id: dag for dag in (dag_for(entry) for entry in entries(folders, only=only))}
+
+
+def dag_for(entry: Contract | ContractError) -> DAG:
     """Return the DAG of a contract, or the one that shows why there is none."""
     if isinstance(entry, ContractError):
         return contract_error_dag(entry)
@@ -53,24 +61,20 @@ def dag_for(entry: Contract | ContractError, application: Path) -> DAG:
             ContractError(place, None, f"pipeline: {entry.pipeline} is Tieout's own DAG")
         )
     try:
-        return pipeline_dag(entry, application)
+        return pipeline_dag(entry)
     except Exception as error:
         # Anything raised here would take the other contracts' DAGs away with it.
         reason = f"no DAG can be built from it: {type(error).__name__}: {error}"
         return contract_error_dag(ContractError(place, None, reason))
 
 
-def pipeline_dag(contract: Contract, application: Path) -> DAG:
+def pipeline_dag(contract: Contract) -> DAG:
     """Return `window → reconcile → check → alert → verdict` for one contract.
 
     `alert` and `verdict` run whatever happened before them, and `verdict`, the only leaf, alone decides the
     run's state: an alert at the end would turn a failed run into a successful one. Every task is tried again: what is
     wrong with the run itself fails it for good (`AirflowFailException`), so what is left is a worker that was killed,
     or that Airflow's API server, being busy, did not let begin (docs/how-to/deploy.md).
-
-    Args:
-        contract: The contract.
-        application: The Spark application to submit.
     """
     with DAG(
         contract.pipeline,
@@ -92,7 +96,7 @@ def pipeline_dag(contract: Contract, application: Path) -> DAG:
                 doc_md="Fixes what is judged.",
                 execution_timeout=_SHORT_LIMIT,
             ),
-            _reconcile(contract, application),
+            _reconcile(contract),
             CheckOperator(
                 task_id="check",
                 outlets=outlets_of(contract.pipeline),
@@ -131,10 +135,10 @@ def contract_error_dag(error: ContractError) -> DAG:
     return dag
 
 
-def _reconcile(contract: Contract, application: Path) -> TieoutSparkSubmit:
+def _reconcile(contract: Contract) -> TieoutSparkSubmit:
     return TieoutSparkSubmit(
         task_id="reconcile",
-        application=str(application),
+        application=str(shipped(SPARK_APPS, "reconcile.py")),
         name=f"tieout-{contract.pipeline}",
         conf=dict(CONF),
         pool=POOL,

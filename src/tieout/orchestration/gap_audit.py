@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowRuntimeError
 from pydantic import ValidationError
 
 from tieout import settings
@@ -19,6 +18,7 @@ from tieout.orchestration.auditing import ACTIVE, NOT_ASKED, Audited, Finding, f
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.operators import run_page
 from tieout.orchestration.timetable import timetable_of, windows_between
+from tieout.orchestration.versions import AirflowFailException, is_paused
 from tieout.reporting.gap_alerts import UNJUDGED, closed_alert, gap_alerts
 from tieout.store import GapsTold, OpenGap, Store
 
@@ -125,10 +125,7 @@ class _AskedOfAirflow:
     def is_paused(self, pipeline: str) -> bool | None:
         """Return whether the DAG is paused, or None where there is none."""
         if pipeline not in self._is_paused:
-            try:
-                self._is_paused[pipeline] = bool(self._task.get_dag(pipeline).is_paused)
-            except AirflowRuntimeError:
-                self._is_paused[pipeline] = None
+            self._is_paused[pipeline] = is_paused(self._task, pipeline)
         return self._is_paused[pipeline]
 
     def state_of(self, pipeline: str, window: Window) -> str | None:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from airflow.sdk.observability import stats
-
 from tieout.model import Verdict
+from tieout.orchestration.versions import Stats
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,9 @@ def emit(measures: Iterable[Measure]) -> None:
     """Hand the values to Airflow's metrics."""
     for one in measures:
         if one.kind == "counter":
-            stats.incr(f"tieout.{one.name}", int(one.value), tags=dict(one.tags))
+            Stats.incr(f"tieout.{one.name}", int(one.value), tags=dict(one.tags))
         else:
-            stats.gauge(f"tieout.{one.name}", one.value, tags=dict(one.tags))
+            Stats.gauge(f"tieout.{one.name}", one.value, tags=dict(one.tags))
 
 
 def of_verdict(statement: Mapping[str, Any], verdict: Verdict, now: datetime) -> Iterator[Measure]:

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from tieout import settings
 from tieout.contracts import Contract
@@ -23,6 +21,9 @@ from tieout.model import Verdict, Window
 from tieout.orchestration import metrics
 from tieout.orchestration.assets import announce
 from tieout.orchestration.connections import make_known
+from tieout.orchestration.page_links import IncidentLink, WindowLink
+from tieout.orchestration.versions import AirflowFailException, conf
+from tieout.orchestration.waiting import WaitingOperator
 from tieout.orchestration.windows import judged_from, refusal, window_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ LOOK_AGAIN: Final = timedelta(minutes=2)
 """How long evidence that is late is left alone before it is looked at again."""
 
 
-class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+class WindowOperator(WaitingOperator):
     """Fixes what the run judges: `{"start", "end", "contract", "base_dir"}`, the contract by value.
 
     A scheduled run or a backfill that comes before the window's grace is over gives its worker back and
@@ -65,7 +66,7 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
             if run.run_type not in ("scheduled", "backfill"):
                 raise AirflowFailException(refusal(window, self._contract.grace, now))
             self.log.info("the window's grace lasts until %s, coming again then", due.isoformat())
-            raise AirflowRescheduleException(due)
+            self.come_again(due)
         self._await_evidence(window, now, due + self._contract.evidence_timeout)
         return {
             "start": window.start.astimezone(UTC).isoformat(),
@@ -79,8 +80,7 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
 
         Then the run goes on, and its verdict says which ledger does not cover the window.
 
-        Raises:
-            AirflowRescheduleException: where there is something to wait for; no worker is held meanwhile.
+        While there is something to wait for, the task leaves and comes again; no worker is held meanwhile.
         """
         if now >= until:
             return
@@ -91,7 +91,7 @@ class WindowOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         if reasons:
             again = min(now + LOOK_AGAIN, until)
             self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))
-            raise AirflowRescheduleException(again)
+            self.come_again(again)
 
 
 class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
@@ -100,10 +100,11 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
     A stored verdict is an event of its pipeline's assets: docs/how-to/wait-for-a-kept-window.md.
     """
 
+    operator_extra_links = (WindowLink(), IncidentLink())
     _judged: tuple[Contract, Conclusion]
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `{"run_id", "verdict", "reasons"}` with the final verdict."""
+        """Return `{"run_id", "verdict", "reasons", "output", "incident_id"}` with the final verdict."""
         from tieout.orchestration.concluding import conclude  # noqa: PLC0415 - brings PostgreSQL's driver
 
         task = context["ti"]
@@ -126,6 +127,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             "verdict": concluded.verdict.value,
             "reasons": list(concluded.reasons),
             "output": judged["output"],
+            "incident_id": next((one["incident_id"] for one in concluded.statement["incidents"]), None),
         }
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:  # noqa: ARG002 - the provider's
@@ -155,12 +157,14 @@ class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
         failed = failed_steps(context)
         if failed:
             window, run_id = _window(context), context["run_id"]
-            tell_failure(url, self._contract, window, run_id, failed, run_page(context))
+            tell_failure(url, self._contract, window, run_id, failed, page=run_page(context))
         return asdict(deliver(Store(url), self._contract.pipeline))
 
 
 class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
     """Ends the run as its verdict says; it is the DAG's only leaf, so it alone decides the run's state."""
+
+    operator_extra_links = (WindowLink(), IncidentLink())
 
     def execute(self, context: Mapping[str, Any]) -> str:
         """Return the verdict that lets the run succeed."""

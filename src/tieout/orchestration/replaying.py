@@ -13,7 +13,6 @@ from typing import Any
 from uuid import UUID
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
 from tieout import settings
 from tieout.contracts import Contract
@@ -21,6 +20,11 @@ from tieout.errors import StoreError, TieoutError, UsageError
 from tieout.orchestration.approving import require_approval, require_approvers
 from tieout.orchestration.catalogue import contract_of
 from tieout.orchestration.submitting import TieoutSparkSubmit, output_folder
+from tieout.orchestration.versions import (
+    AirflowFailException,
+    AirflowSkipException,
+)
+from tieout.orchestration.waiting import WaitingOperator
 from tieout.replaying.folder import read_plan, target_of, write_console_lines
 
 
@@ -106,7 +110,7 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         return done
 
 
-class SettleOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
+class SettleOperator(WaitingOperator):
     """Waits, without a worker, until what was replayed must have had its effects: the contract's `max_latency`."""
 
     def execute(self, context: Mapping[str, Any]) -> None:
@@ -115,7 +119,7 @@ class SettleOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         due = datetime.fromisoformat(done["settled_at"])
         if datetime.now(UTC) < due:
             self.log.info("the replayed messages have until %s to take effect", due.isoformat())
-            raise AirflowRescheduleException(due)
+            self.come_again(due)
 
 
 def carry_out(

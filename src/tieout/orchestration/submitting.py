@@ -13,13 +13,13 @@ from typing import Any, Final
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.orchestration.connections import connection_variables
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.retaining import NAME_FORMAT
+from tieout.orchestration.versions import AirflowException, AirflowFailException
 from tieout.spark_environment import hand_over, spark_environment
 
 CONF: Final = {

@@ -16,6 +16,7 @@ from tieout.model import Verdict
 from tieout.orchestration.alerting import deliver
 from tieout.orchestration.metrics import Measure, emit
 from tieout.orchestration.retaining import delete_statements
+from tieout.orchestration.versions import is_paused
 from tieout.store import RunSummary, Store
 
 SOONEST: Final = timedelta(minutes=15)
@@ -60,7 +61,7 @@ class PendingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
             {"trigger_dag_id": dag_id, "trigger_run_id": run_id}
             for dag_id, run_id in due_again(summaries, datetime.now(UTC))
             if task.get_dr_count(dag_id=dag_id, run_ids=[run_id], states=["success", "failed"])
-            and not task.get_dag(dag_id).is_paused
+            and is_paused(task, dag_id) is False
         ]
 
 

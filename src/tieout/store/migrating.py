@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from tieout.errors import StoreError
 from tieout.store.connecting import Cursor, milliseconds
@@ -29,10 +29,7 @@ def migrate(cursor: Cursor, known: Sequence[Migration]) -> tuple[int, ...]:
     cursor.execute(queries()["set_lock_timeout"], {"lock_timeout": milliseconds(TIMEOUT)})
     cursor.execute(queries()["lock"], {"key": LOCK_KEY})
     _prepare(cursor)
-    cursor.execute(queries()["applied_migrations"])
-    applied = {row["version"]: row["digest"] for row in cursor.fetchall()}
-    _refuse_strangers(applied, known)
-    missing = [migration for migration in known if migration.version not in applied]
+    missing = _missing(cursor, known)
     for migration in missing:
         cursor.execute(migration.sql)
         cursor.execute(
@@ -42,10 +39,41 @@ def migrate(cursor: Cursor, known: Sequence[Migration]) -> tuple[int, ...]:
     return tuple(migration.version for migration in missing)
 
 
+def missing_versions(cursor: Cursor, known: Sequence[Migration]) -> tuple[int, ...]:
+    """Return the versions of the `known` migrations that were not applied yet; changes nothing.
+
+    Raises:
+        StoreError: as `migrate` does.
+    """
+    found = _what_exists(cursor)
+    missing = _missing(cursor, known) if found["has_migration_table"] else known
+    return tuple(migration.version for migration in missing)
+
+
+def _missing(cursor: Cursor, known: Sequence[Migration]) -> Sequence[Migration]:
+    cursor.execute(queries()["applied_migrations"])
+    applied = {row["version"]: row["digest"] for row in cursor.fetchall()}
+    _refuse_strangers(applied, known)
+    return [migration for migration in known if migration.version not in applied]
+
+
 def _prepare(cursor: Cursor) -> None:
     """Create the schema and the table of migrations where they are missing, and only there.
 
     A role without the right to create schemas can then migrate one that was made for it.
+    """
+    found = _what_exists(cursor)
+    if not found["has_schema"]:
+        cursor.execute(queries()["create_schema"])
+    if not found["has_migration_table"]:
+        cursor.execute(queries()["create_migration_table"])
+
+
+def _what_exists(cursor: Cursor) -> Mapping[str, Any]:
+    """Return whether the schema and the table of migrations are there.
+
+    Raises:
+        StoreError: where the server is too old.
     """
     cursor.execute(queries()["what_exists"])
     found = cursor.fetchone()
@@ -56,10 +84,7 @@ def _prepare(cursor: Cursor) -> None:
             f"expected PostgreSQL 15 or newer, found {found['server_version'] // 10_000}; "
             "point TIEOUT_DATABASE_URL at another server"
         )
-    if not found["has_schema"]:
-        cursor.execute(queries()["create_schema"])
-    if not found["has_migration_table"]:
-        cursor.execute(queries()["create_migration_table"])
+    return found
 
 
 def _refuse_strangers(applied: dict[int, str], known: Sequence[Migration]) -> None:

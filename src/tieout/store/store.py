@@ -61,6 +61,15 @@ class Store:
         with self._database.transaction(statement_timeout=migrating.TIMEOUT) as cursor:
             return migrating.migrate(cursor, migrations())
 
+    def missing_migrations(self) -> tuple[int, ...]:
+        """Return the versions that `migrate` would apply now; changes nothing.
+
+        Raises:
+            StoreError: where the database is newer than the code, or an applied migration was edited.
+        """
+        with self._database.transaction(is_snapshot=True) as cursor:
+            return migrating.missing_versions(cursor, migrations())
+
     def publish(
         self,
         statement: Mapping[str, Any],

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tieout.checks.declaring import Force, declared_for, read_suite, suites_folder
+from tieout.checks.declaring import Force, declared_for, read_suite
 from tieout.errors import SuiteError
 from tieout.model import Guarantee, Severity
+from tieout.shipped import EXPECTATIONS, shipped
 
 ENTRY: dict[str, Any] = {
     "type": "expect_breaks_within_limit",
@@ -163,7 +164,7 @@ def test_puts_values_in_the_parameters_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize("guarantee", list(Guarantee))
 def test_ships_a_suite_for_each_guarantee(guarantee: Guarantee) -> None:
     """Every guarantee has its own rules beside those for every statement."""
-    declared = declared_for(guarantee, suites_folder())
+    declared = declared_for(guarantee, shipped(EXPECTATIONS))
 
     assert declared.name == f"statement+{guarantee}"
     assert {rule.forces for rule in declared.rules} == set(Force)

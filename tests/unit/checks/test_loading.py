@@ -11,12 +11,13 @@ from great_expectations import ExpectationSuite
 from tests.unit.checks.test_declaring import ENTRY, changed, of_meta, written
 
 from tieout.checks import loading
-from tieout.checks.declaring import declared_for, read_suite, suites_folder
+from tieout.checks.declaring import declared_for, read_suite
 from tieout.checks.loading import loaded
 from tieout.checks.parameters import UNLIMITED
 from tieout.checks.rules import RULES
 from tieout.errors import SuiteError
 from tieout.model import Guarantee
+from tieout.shipped import EXPECTATIONS, shipped
 
 VALUES: Mapping[str, Any] = {"loss_count": 0}
 
@@ -121,6 +122,6 @@ def test_a_type_stands_under_the_name_that_the_library_gives_it(kind: str) -> No
 
 def test_every_rule_is_used() -> None:
     """A rule that no suite uses checks nothing."""
-    used = {rule.type for g in Guarantee for rule in declared_for(g, suites_folder()).rules}
+    used = {rule.type for g in Guarantee for rule in declared_for(g, shipped(EXPECTATIONS)).rules}
 
     assert used == set(RULES)

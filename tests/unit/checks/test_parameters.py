@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tieout.checks.declaring import declared_for, suites_folder
+from tieout.checks.declaring import declared_for
 from tieout.checks.parameters import UNLIMITED, parameters_of
 from tieout.contracts import Contract
 from tieout.model import Guarantee
+from tieout.shipped import EXPECTATIONS, shipped
 
 
 def contract_of(guarantee: str = "exactly_once", **changes: Any) -> Contract:
@@ -35,7 +36,7 @@ def test_gives_every_parameter_that_the_suites_name(guarantee: Guarantee) -> Non
     """No shipped suite asks for a parameter that a contract does not give."""
     parameters = parameters_of(contract_of(guarantee))
 
-    for rule in declared_for(guarantee, suites_folder()).rules:
+    for rule in declared_for(guarantee, shipped(EXPECTATIONS)).rules:
         assert None not in rule.bound(parameters).values()
 
 

@@ -32,7 +32,7 @@ class Act(StrEnum):
 
 @router.post("/runs/{run_id}/incident/{act}")
 def act_on_incident(
-    visit: VisitDep, run_id: RunId, act: Act, incident_id: IncidentId, reason: Reason, days: Days = 7
+    visit: VisitDep, run_id: RunId, act: Act, incident_id: IncidentId, reason: Reason, *, days: Days = 7
 ) -> RedirectResponse:
     """Do something about an incident, and lead back to its page."""
     with visit.reading() as reader:

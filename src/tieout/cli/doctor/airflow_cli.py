@@ -1,0 +1,55 @@
+"""Airflow as its own command line tells it: nothing of it is imported here, and every version prints the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_PATIENCE_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one command of Airflow's printed: the records or the word that was asked for, or why there are none."""
+
+    records: tuple[Mapping[str, Any], ...]
+    last_line: str
+    is_answered: bool
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The first record, or none of its fields."""
+        return self.records[0] if self.records else {}
+
+
+def ask(*words: str) -> Told:
+    """Return what `airflow WORDS` prints; its JSON may follow lines of its log."""
+    command = [sys.executable, "-m", "airflow", *words]
+    try:
+        done = subprocess.run(  # noqa: S603 - Airflow, as it is installed beside this
+            command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Told((), f"airflow {' '.join(words)} gave no answer within {_PATIENCE_SECONDS:.0f} s", False)
+    records = next((found for line in done.stdout.splitlines() if (found := _records(line))), ())
+    printed = done.stdout if done.returncode == 0 else done.stderr
+    return Told(records, _last_line(printed), done.returncode == 0)
+
+
+def _last_line(printed: str) -> str:
+    """Return the last line that says something: SQLAlchemy adds the statement and an address below an error."""
+    lines = (line.strip() for line in reversed(printed.splitlines()))
+    return next((line for line in lines if line and not line.startswith(("[", "("))), "no output")
+
+
+def _records(line: str) -> tuple[Mapping[str, Any], ...]:
+    if not line.startswith("[{"):
+        return ()
+    try:
+        return tuple(json.loads(line))
+    except ValueError:
+        return ()

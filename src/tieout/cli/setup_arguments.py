@@ -1,0 +1,29 @@
+"""The arguments of the commands that set Tieout up in an Airflow that is already there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+
+def _airflow(command: argparse.ArgumentParser) -> None:
+    command.add_argument("act", metavar="init", choices=("init",), help="write the DAG files")
+    command.add_argument("folder", metavar="DAGS_FOLDER", type=Path, help="the folder of Airflow's DAGs")
+
+
+def _doctor(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print the findings as JSON instead of text")
+
+
+def _migrate(_command: argparse.ArgumentParser) -> None:
+    """Nothing is asked."""
+
+
+SETUP_ARGUMENTS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
+    "airflow": ("Write the DAG files into an Airflow that is already there, and check its set-up.", _airflow),
+    "doctor": ("Look at everything that a window judged by Airflow needs, and say what to do.", _doctor),
+    "migrate": ("Bring the result store of TIEOUT_DATABASE_URL to this version's schema.", _migrate),
+}
+"""What each of the commands is for, and its arguments."""

@@ -1,0 +1,44 @@
+"""What Airflow 3.1, 3.2 and 3.3 have in different places, or do not have, behind one name each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowSkipException,
+    Stats,
+    conf,
+)
+from airflow.sdk.exceptions import AirflowRuntimeError
+
+try:
+    from airflow.sdk.exceptions import AirflowRescheduleException
+except ImportError:  # Airflow 3.1
+    from airflow.exceptions import AirflowRescheduleException
+
+__all__ = [
+    "AirflowException",
+    "AirflowFailException",
+    "AirflowNotFoundException",
+    "AirflowRescheduleException",
+    "AirflowSkipException",
+    "Stats",
+    "conf",
+    "is_paused",
+]
+
+
+def is_paused(task: Any, dag_id: str) -> bool | None:
+    """Return whether a DAG is paused, or None where there is none.
+
+    A task of Airflow 3.1 cannot ask, and takes every DAG for one that is not paused.
+    """
+    if not hasattr(task, "get_dag"):
+        return False
+    try:
+        return bool(task.get_dag(dag_id).is_paused)
+    except AirflowRuntimeError:
+        return None
