@@ -145,7 +145,8 @@ def state_at(fates: Fates, at: Position) -> str:
     message = fates.matched.message_at.get(at)
     if message is None:
         is_nameless = fates.history.contract.identity is Identity.POSITION or record.get("message_id") is None
-        is_doubtful = could_be_an_unplaced_send(fates, record, is_nameless)
+        is_doubtful = record in fates.matched.ambiguous_records
+        is_doubtful = is_doubtful or could_be_an_unplaced_send(fates, record, is_nameless)
         is_certain = not is_doubtful and origin_is_covered(fates, record, record_of(fates, record))
         return "unattempted" if is_certain else "unverifiable"
     if fates.first_position(message) != at:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.oracle.history import Row
+from tests.oracle.history import History, Row
+
+from tieout.model import Ledger
 
 
 def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
@@ -23,3 +25,14 @@ def certainty(row: Row, rows: list[Row], is_told: bool, needs_key: bool) -> str:
         return "failed"
     is_keyless = needs_key and row.get("effect_key") is None
     return "unknown" if outcome == "unknown" or state == "open" or is_keyless else "ok"
+
+
+def poll_outcome(history: History, read: Row) -> str:
+    """Return what came of the poll that handed over the record: ok, unknown or failed."""
+    is_told = history.has_column(Ledger.READ, "transaction_state")
+    return certainty(read, history.rows(Ledger.READ), is_told, needs_key=False)
+
+
+def handed(history: History, reads: list[Row]) -> list[Row]:
+    """Return the reads whose poll is known to have succeeded."""
+    return [row for row in reads if poll_outcome(history, row) == "ok"]

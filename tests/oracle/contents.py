@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tests.oracle.certainty import handed
 from tests.oracle.history import History, Row, is_log_append
 from tests.oracle.messages import Message
 
@@ -67,7 +68,7 @@ def written_records(history: History, message: Message) -> list[Row]:
 def _received_values(history: History, message: Message, column: str, right: set[Any]) -> set[Any]:
     """Return what effects and reads say; in a fan-out null is nothing beside an effect with the sent value."""
     effects = _all_said(history, history.output, message.effects, column)
-    reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
+    reads = handed(history, message.reads)
     read = _all_said(history, Ledger.READ, reads, column)
     if history.contract.multiplicity.kind == "one_to_many" and effects & (right - {None}):
         effects -= {None}
@@ -107,7 +108,7 @@ def _is_lacking_against_what_is_known(history: History, message: Message, column
 
     What was sent, else what the log has, is right by any row that says it: one that lacks it then takes nothing back.
     """
-    reads = [row for row in message.reads if row.get("outcome") in (None, "ok")]
+    reads = handed(history, message.reads)
     sides = (
         (Ledger.PRODUCED, [attempt.row for attempt in message.attempts]),
         (Ledger.LOG, written_records(history, message)),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.oracle.aside import set_aside_by
-from tests.oracle.certainty import certainty
+from tests.oracle.certainty import poll_outcome
 from tests.oracle.compaction import is_compacted, may_be_compacted_late, tombstones_of
 from tests.oracle.history import (
     BEGINNING,
@@ -243,9 +243,7 @@ class Fates:
 
     def certainty_of(self, read: Row) -> str:
         """Return what came of the poll: ok, unknown or failed."""
-        rows = self.history.rows(Ledger.READ)
-        is_told = self.history.has_column(Ledger.READ, "transaction_state")
-        return certainty(read, rows, is_told, needs_key=False)
+        return poll_outcome(self.history, read)
 
     def held_back(self, commit: Row) -> int:
         """Return the committed offset, but not beyond the first record of a newer leader than the commit's."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from tests.oracle.aside import is_told_twice
+from tests.oracle.certainty import handed
 from tests.oracle.contents import changes
 from tests.oracle.fates import Fates
 from tests.oracle.history import (
@@ -19,6 +20,7 @@ from tests.oracle.history import (
     undated_last,
 )
 from tests.oracle.loci import locus_of
+from tests.oracle.matching import is_before_its_sends
 from tests.oracle.messages import Message
 
 from tieout.model import BreakClass, Identity, Ledger, Locus
@@ -182,15 +184,21 @@ def _holding(fates: Fates, message: Message) -> Shown:
         holding[BreakClass.PHANTOM_ABORTED] = shown
     uncommitted = _uncommitted_rows(fates, message)
     if uncommitted:
-        holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted + _a_sound_log(fates)
+        early = [
+            (ledger, NEVER)
+            for ledger, time in uncommitted
+            if is_before_its_sends(fates.history, message, time)
+        ]
+        holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted + early + _a_sound_log(fates)
     for name in changes(fates.history, message):
         holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:
         holding[BreakClass.OUTPUT_DUPLICATE] = effects
     if fates.history.contract.identity is not Identity.POSITION and len(fates.copies(message)) > 1:
         holding[BreakClass.LOG_DUPLICATE] = attempts
-    if _is_read_again(message):
-        holding[BreakClass.REDELIVERY] = [(Ledger.READ, row.get("processed_at")) for row in message.reads]
+    reads = handed(fates.history, message.reads)
+    if _is_read_again(reads):
+        holding[BreakClass.REDELIVERY] = [(Ledger.READ, row.get("processed_at")) for row in reads]
     if _is_misrouted(fates, message):
         holding[BreakClass.MISROUTED] = attempts
     if message.is_accepted and _late_effect(fates, message):
@@ -212,7 +220,8 @@ def _outcome_class(fates: Fates, message: Message) -> BreakClass:
 def _unaccepted_class(fates: Fates, message: Message) -> BreakClass:
     """Return the first that holds of a message that neither was acked nor is proven."""
     is_failed = message.outcome == "failed"
-    is_doubtful = bool(message.uncertain or message.strays) or message.has_ambiguous_effect
+    is_doubtful = bool(message.uncertain or message.strays)
+    is_doubtful = is_doubtful or message.has_ambiguous_effect or message.may_be_recorded
     is_somewhere = any(state_of(record) != "aborted" for record in message.records) or bool(message.reads)
     is_staged = Ledger.STAGED in message.accounted
     is_absent = not (is_somewhere or is_staged or message.pending_aside or message.taken_back)
@@ -272,13 +281,8 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
     own = {attempt.row.get("transaction_id") for attempt in message.attempts} - {None}
     found: list[tuple[Ledger, datetime | None]] = []
     rows = [(fates.history.output, row) for row in message.effects]
+    rows += [(Ledger.READ, row) for row in message.reads]
     by_content = fates.history.contract.identity is Identity.CONTENT
-    # Where only the hash tells, a read without one is no message's effect; its position still says what it showed.
-    rows += [
-        (Ledger.READ, row)
-        for row in message.reads
-        if fates.history.output is not Ledger.READ or (by_content and row.get("payload_hash") is None)
-    ]
     for ledger, row in rows:
         at = position(row)
         candidates = [record for record in message.records if at is None or position(record) == at]
@@ -324,8 +328,8 @@ def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:
     return ended is not None and when < ended - fates.history.skew
 
 
-def _is_read_again(message: Message) -> bool:
-    places = [at for at in map(position, message.reads) if at is not None]
+def _is_read_again(reads: list[Row]) -> bool:
+    places = [at for at in map(position, reads) if at is not None]
     return len(places) > len(set(places))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from tests.oracle.aside import match_set_aside
@@ -28,6 +28,7 @@ class Matched:
     history: History
     messages: list[Message]
     unattempted_records: list[Row] = field(default_factory=list)
+    ambiguous_records: list[Row] = field(default_factory=list)
     unmatched_effects: list[tuple[Row, Unmatched]] = field(default_factory=list)
     unmatched_uncertain: list[tuple[Row, Unmatched]] = field(default_factory=list)
     message_at: dict[Position, Message] = field(default_factory=dict)
@@ -79,6 +80,10 @@ def _match_log(matched: Matched) -> None:
         found = matcher.match(record)
         if isinstance(found, Message):
             found.records.append(record)
+        elif found is Unmatched.AMBIGUOUS:
+            matched.ambiguous_records.append(record)
+            for message in matcher.named(record):
+                message.may_be_recorded |= matched.history.is_written(record)
         else:
             matched.unattempted_records.append(record)
     if matched.history.contract.identity is Identity.CONTENT:
@@ -153,6 +158,10 @@ def _owners(matched: Matched) -> dict[Position, list[Message | tuple[Unmatched, 
             if at is not None:
                 others = [owner for owner in owners.get(at, []) if owner is not message]
                 owners[at] = [message, *others]
+    for record in matched.ambiguous_records:
+        at = position(record)
+        if at is not None:
+            owners[at] = [(Unmatched.AMBIGUOUS, record), *owners.get(at, [])]
     for record in matched.unattempted_records:
         at = position(record)
         by_content = matched.history.contract.identity is Identity.CONTENT
@@ -199,22 +208,26 @@ def _part_from_early_effects(matched: Matched) -> None:
     """
     history = matched.history
     for message in matched.messages:
-        rows = [attempt.row for attempt in message.attempts]
-        if any(row.get("attempted_at") is None or row.get("is_approximate") for row in rows):
-            continue
-        since = min(row["attempted_at"] for row in rows) - history.skew - timedelta(seconds=1)
-        early = [
-            row
-            for row in message.effects
-            if not history.is_undated(row.get("processed_at")) and row["processed_at"] < since
-        ]
-        for row in early:
+        for row in [
+            row for row in message.effects if is_before_its_sends(history, message, row.get("processed_at"))
+        ]:
             if history.covers(Ledger.PRODUCED, row["processed_at"], row["processed_at"]):
                 message.has_early_effect = True
             else:
                 message.effects = [one for one in message.effects if one is not row]
+                if history.output is Ledger.READ:
+                    message.reads = [one for one in message.reads if one is not row]
                 message.strays.append(row)
                 matched.unmatched_effects.append((row, Unmatched.STRAY))
+
+
+def is_before_its_sends(history: History, message: Message, time: datetime | None) -> bool:
+    """Return whether the time lies before all sends of the message, by more than clocks may differ."""
+    rows = [attempt.row for attempt in message.attempts]
+    if any(row.get("attempted_at") is None or row.get("is_approximate") for row in rows):
+        return False
+    since = min(row["attempted_at"] for row in rows) - history.skew - timedelta(seconds=1)
+    return time is not None and not history.is_undated(time) and time < since
 
 
 def _pair_output(matched: Matched, matcher: Matcher, rows: list[Row], is_told: bool) -> None:
@@ -245,7 +258,9 @@ def _place(matched: Matched, matcher: Matcher, row: Row, certain: str) -> None:
         (found.effects if certain == "ok" else found.uncertain).append(row)
         return
     if found is Unmatched.AMBIGUOUS:
-        for message in matcher.named(row):
+        at = position(row)
+        is_named = row.get("message_id") is not None or at is None
+        for message in matcher.named(row if is_named else matched.history.records[at]):
             message.has_ambiguous_effect = True
     if certain == "ok":
         matched.unmatched_effects.append((row, found))
@@ -294,7 +309,8 @@ def _one_a_position_unmatched(effects: list[tuple[Row, Unmatched]]) -> list[tupl
     why = {id(row): found for row, found in effects}
     kept: dict[Any, Row] = {}
     for row in _first_rows([row for row, _ in effects]):
-        kept.setdefault((position(row), row.get("message_id")), row)
+        at, name = position(row), row.get("message_id")
+        kept.setdefault((at, name) if (at, name) != (None, None) else id(row), row)
     return [(row, why[id(row)]) for row in kept.values()]
 
 

@@ -74,6 +74,7 @@ class Message:
     pending_aside: list[Row] = field(default_factory=list)
     taken_back: list[Row] = field(default_factory=list)
     has_ambiguous_effect: bool = False
+    may_be_recorded: bool = False
     strays: list[Row] = field(default_factory=list)
     has_early_effect: bool = False
     may_have_earlier_effect: bool = False
@@ -198,8 +199,8 @@ def _content(attempt: Attempt) -> str:
 class Matcher:
     """Finds the message that a row of another ledger speaks of.
 
-    `owners` lists, best first, who may be meant by a position alone: a message, or UNATTEMPTED for a record of the log
-    that no message matched.
+    `owners` lists, best first, who may be meant by a position alone: a message, or a record of the log that no message
+    matched, as nobody attempted it or it may be of several.
     """
 
     history: History
@@ -214,7 +215,10 @@ class Matcher:
         if fitting:
             same_content = [owner for owner in fitting if row.get("payload_hash") in self._contents(owner)]
             best = (same_content or fitting)[0]
-            return best if isinstance(best, Message) else Unmatched.UNATTEMPTED
+            if isinstance(best, Message):
+                return best
+            if best[0] is Unmatched.UNATTEMPTED or row.get("message_id") is None:
+                return best[0]
         if self.history.contract.identity is Identity.MESSAGE_ID and row.get("message_id") is not None:
             return self._by_id(row)
         return Unmatched.UNATTEMPTED
@@ -255,6 +259,6 @@ class Matcher:
         if len(attempted) == 1:
             return attempted[0]
         contents = known(value for message in same_id for value in message.values("payload_hash"))
-        if len(same_id) == 1 and len(contents) <= 1:
+        if len(same_id) == 1 and (payload is None or len(contents) <= 1):
             return same_id[0]
         return Unmatched.AMBIGUOUS

@@ -197,7 +197,7 @@ def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool
     The row or the send must not say who it is: two known ids that differ are two messages.
     """
     if fates.history.contract.identity is Identity.CONTENT:
-        return may_be_nameless(fates.matched.messages, row)
+        return may_be_nameless(fates.matched.messages, record_of(fates, row) or row)
     return any(
         fates.is_unplaced(message)
         and (is_nameless or message.message_id is None)

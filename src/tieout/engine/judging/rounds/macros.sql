@@ -63,6 +63,8 @@ CREATE MACRO position_key(a_topic, a_partition, an_offset) AS 'p:' || json_posit
 CREATE MACRO contested_key(a_topic, a_partition, an_offset, content) AS
     position_key(a_topic, a_partition, an_offset) || coalesce('#' || content, '');
 CREATE MACRO id_key(id) AS 'm:' || id;
+CREATE MACRO ambiguous_key(id) AS CASE WHEN is_by_id() THEN 'a:' || id END;
+CREATE MACRO is_ambiguous_key(a_key) AS starts_with(a_key, 'a:');
 CREATE MACRO session_key(producer, session, id) AS
     's:{' || concat_ws(',', json_field('producer_id', producer), json_field('producer_session', session),
         json_field('message_id', id)) || '}';
@@ -207,8 +209,8 @@ CREATE MACRO with_names(rows, owners, choices) AS TABLE
             WHEN is_by_content() OR r.message_id IS NULL THEN NULL
             WHEN i.message_id IS NULL THEN id_key(r.message_id)
             WHEN f.first_key = f.last_key THEN f.first_key
-            WHEN i.first_key = i.last_key
-                AND i.first_payload IS NOT DISTINCT FROM i.last_payload THEN i.first_key
+            WHEN i.first_key = i.last_key AND (r.payload_hash IS NULL
+                OR i.first_payload IS NOT DISTINCT FROM i.last_payload) THEN i.first_key
         END AS by_name
     FROM with_owner(rows, owners, choices) AS r
     LEFT JOIN reused_id_messages AS i
@@ -234,23 +236,26 @@ CREATE MACRO send_claims(sends) AS TABLE
 -- Consumer rows with their message's key, null where only the row's digest says it: by position unless the ids differ,
 -- else by id and payload. Rows that could be of several messages share a key per id, and have no identity.
 CREATE MACRO keyed_rows(rows, owners, choices) AS TABLE
-    SELECT * EXCLUDE (by_name, owner, owner_name, is_nameless, held_state, held_until, held_at, owner_fits),
-        -- A record that shows no id and that nobody sent says less about a row than the row's own id does.
-        CASE WHEN owner_fits AND NOT (is_nameless AND by_name IS NOT NULL) THEN owner
+    SELECT * EXCLUDE (by_name, owner, owner_name, is_nameless, is_unsure, held_state, held_until, held_at, owner_fits),
+        -- A record that nobody is known to have sent says less about a row than the row's own id does.
+        CASE WHEN owner_fits AND NOT (is_unsure AND by_name IS NOT NULL) THEN owner
             WHEN by_name IS NOT NULL THEN by_name
-            WHEN is_ambiguous THEN 'a:' || message_id
+            WHEN is_ambiguous THEN ambiguous_key(message_id)
             -- Not the key of the position: a failed send that names it has that, and does not claim the position.
             WHEN "offset" IS NOT NULL THEN 'u:' || position_key(topic, "partition", "offset") END AS message_key,
-        owner_fits OR by_name IS NOT NULL OR (message_id IS NULL AND "offset" IS NOT NULL) AS has_identity,
+        NOT is_ambiguous AND (owner_fits OR by_name IS NOT NULL OR (message_id IS NULL AND "offset" IS NOT NULL))
+            AS has_identity,
         CASE WHEN owner_fits THEN held_state END AS held_state,
         CASE WHEN owner_fits THEN held_until END AS open_until,
         CASE WHEN owner_fits THEN held_at END AS held_at,
         coalesce(held_state = 'aborted', false) AS is_of_aborted
     FROM (
         SELECT *,
-            is_by_id() AND message_id IS NOT NULL AND by_name IS NULL AND (owner IS NULL OR is_nameless)
-                AS is_ambiguous,
-            owner IS NOT NULL AND NOT is_ambiguous AND (NOT is_by_position() OR owner = by_name) AS owner_fits
+            is_nameless OR coalesce(is_ambiguous_key(owner), false) AS is_unsure,
+            is_by_id() AND CASE WHEN message_id IS NULL THEN coalesce(is_ambiguous_key(owner), false)
+                ELSE by_name IS NULL AND (owner IS NULL OR is_unsure) END AS is_ambiguous,
+            owner IS NOT NULL AND (message_id IS NULL OR NOT is_ambiguous) AND (NOT is_by_position() OR owner = by_name)
+                AS owner_fits
         FROM with_names(rows, owners, choices));
 
 -- Whether an output row is an effect: by its outcome and its sink transaction, which the row or another of it states.

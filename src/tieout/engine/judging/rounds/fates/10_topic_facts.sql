@@ -4,7 +4,7 @@
 -- Needs: messages, log_bounds, records, sends, effects. Source: taxonomy.md 3 and 8.
 CREATE TABLE topic_facts AS
 WITH told AS (
-    SELECT topic,
+    SELECT origin_topic AS topic,
         attempts > 0 AND acceptance <> 'failed' AS is_sent,
         attempts = 0 AND effect_rows > 0 AND NOT starts_with(message_key, 'b:') AS is_orphan,
         NOT is_by_content() AND asserted_count = 0 AND effect_rows = 0 AND written + aborted + open = 0 AS is_unplaced,

@@ -1,5 +1,6 @@
 -- What is known of a message before its disposition: how long it may be without effect, whether that time has passed
--- in covered evidence, and whether anything can still be on its way. Needs: messages, position_facts, tables above.
+-- in covered evidence, and whether anything can still be on its way. Needs: messages, position_facts, denied_facts and
+-- the tables above.
 -- Source: taxonomy.md 2 (due).
 CREATE VIEW due_messages AS
 SELECT
@@ -18,6 +19,7 @@ SELECT
     t.is_begun OR b.message_key IS NOT NULL AS has_first_record,
     c.is_copy IS NOT NULL AS may_be_copy,
     a.is_ambiguous_id IS NOT NULL AS shares_ambiguous_id,
+    l.is_ambiguous_id IS NOT NULL AS shares_ambiguous_record,
     coalesce(k.doubtful_further_keys, 0) AS doubtful_further_keys,
     coalesce(k.doubly_accounted_keys, 0) AS doubly_accounted_keys,
     is_whole(m.effect_rows, m.lacking_keys, m.keyless, m.doubtful_keys) AS is_whole,
@@ -28,7 +30,8 @@ SELECT
     m.asserted_count = 0 AND m.effect_rows = 0 AND m.written + m.aborted + m.open = 0 AS is_unplaced,
     -- A log that covers the message lacks it; what was aborted elsewhere is not what was acked.
     is_declared('log') AND m.visible_count = 0 AND m.written = 0 AND m.open = 0 AND m.asserted_count > 0
-        AND coalesce(p.is_covered_by_log, false) AS is_missing_in_log,
+        AND CASE WHEN m.own_count > 0 THEN coalesce(p.is_covered_by_log, false) ELSE true END
+        AND coalesce(n.is_covered_by_log, m.own_count > 0) AS is_missing_in_log,
     m.first_attempt."at" - getvariable('clock_skew') AS began_at,
     covered_between('produced', m.first_attempt."at", m.first_attempt."at") AS is_send_covered,
     -- A record that a member of a share group was given is locked for it, and may be given to another one later.
@@ -45,9 +48,13 @@ SELECT
     END AS is_nowhere_left
 FROM messages AS m
 LEFT JOIN position_facts AS p ON p.message_key = m.message_key
-LEFT JOIN topic_facts AS t ON t.topic IS NOT DISTINCT FROM m.topic
+LEFT JOIN denied_facts AS n ON n.message_key = m.message_key
+LEFT JOIN topic_facts AS t ON t.topic IS NOT DISTINCT FROM m.origin_topic
 LEFT JOIN effect_key_counts AS k ON k.message_key = m.message_key
 LEFT JOIN (SELECT message_key, true AS is_copy FROM possible_copies) AS c ON c.message_key = m.message_key
 LEFT JOIN (SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous) AS a
     ON a.message_id = m.message_id
+LEFT JOIN (
+    SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous_key(message_key) AND written > 0
+) AS l ON l.message_id = m.message_id
 LEFT JOIN begun_orphans AS b ON b.message_key = m.message_key;

@@ -6,7 +6,7 @@ SELECT *,
     coalesce(is_dead_lettered, false) AS has_dead_letter,
     coalesce(is_filtered, false) AS has_filter,
     is_unaccepted_without_effect AND (has_dead_letter OR has_filter) AS is_set_aside,
-    shares_ambiguous_id OR strays > 0 AS may_own,
+    shares_ambiguous_id OR shares_ambiguous_record OR strays > 0 AS may_own,
     possible_effects > 0 AND effect_rows = 0 AS may_have_effect,
     -- An unproven one can still show up: not due, or not absent everywhere. A dead letter of a transaction that was
     -- aborted, or is open, sets nothing aside; but somebody had the message.

@@ -18,6 +18,7 @@ SELECT
     CASE WHEN transaction_id IS NOT NULL AND is_inside THEN processed_at END AS own_at_in,
     CASE WHEN transaction_id IS NOT NULL THEN processed_at END AS own_at,
     message_id AS read_id,
+    topic AS read_topic,
     has_identity,
     CASE WHEN is_by_content() THEN payload_hash END AS read_hash,
     CASE WHEN (CASE WHEN is_by_content() THEN payload_hash ELSE message_id END) IS NOT NULL
@@ -51,6 +52,7 @@ SELECT
     min(own_at_in) AS own_at_in,
     min(own_at) AS own_at,
     min(read_id) AS read_id,
+    min(read_topic) AS read_topic,
     bool_and(has_identity) AS has_identity,
     min(read_hash) AS read_hash,
     bit_or(marks) AS marks,

@@ -35,9 +35,11 @@ SELECT
         {'at': processed_at, 'delivery_sequence': delivery_sequence, 'consumer_id': consumer_id,
             'generation': generation, 'topic': topic, 'partition': "partition", 'offset': "offset"} END
         AS first_effect,
-    CASE WHEN is_possible AND (topic IS NOT NULL OR "partition" IS NOT NULL) THEN
+    CASE WHEN is_possible AND topic IS NOT NULL AND "partition" IS NOT NULL THEN
         {'is_uncertain': NOT is_effect, 'at': processed_at,
             'place': {'topic': topic, 'partition': "partition"}} END AS effect_place,
+    topic AS effect_topic,
+    CASE WHEN is_possible THEN "partition" END AS effect_partition,
     is_effect AND held_state IS NOT NULL AS is_from_record,
     CASE WHEN is_effect THEN held_at END AS from_record_at,
     is_effect AND coalesce(held_state IN ('none', 'committed'), false) AS is_from_written,
@@ -104,6 +106,8 @@ SELECT
         effect_place.is_uncertain, 'ASC NULLS FIRST', effect_place."at", 'ASC NULLS FIRST',
         effect_place.place.topic, 'ASC NULLS FIRST', effect_place.place."partition", 'ASC NULLS FIRST'))
         FILTER (WHERE effect_place IS NOT NULL) AS effect_place,
+    min(effect_topic) AS effect_topic,
+    min(effect_partition) AS effect_partition,
     bool_or(is_from_record) AS is_from_record,
     min(from_record_at) AS from_record_at,
     bool_or(is_from_written) AS is_from_written,

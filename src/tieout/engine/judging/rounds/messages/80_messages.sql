@@ -123,6 +123,8 @@ WITH joined_facts AS (
         a.sent_place,
         s.attempt_place.place AS attempt_place,
         e.effect_place.place AS effect_place,
+        coalesce(e.effect_topic, d.read_topic) AS shown_topic,
+        e.effect_partition,
         r.record_topic,
         coalesce(p.asserted_count, 0) AS asserted_count,
         coalesce(p.own_count, 0) AS own_count,
@@ -152,7 +154,8 @@ WITH joined_facts AS (
 SELECT
     * EXCLUDE (
         opened_at_in, opened_at, unplaced_at_in, unplaced_at, own_at_in, own_at, open_until, sent_place, attempt_place,
-        effect_place, record_topic, first_choice, offset_at_home, home, answer, is_dated_inside
+        effect_place, shown_topic, effect_partition, record_topic, first_choice, offset_at_home, home, answer,
+        is_dated_inside
     )
     REPLACE (
         CASE WHEN is_in_ranges IS NULL THEN attempts_in WHEN is_in_ranges THEN attempts ELSE 0 END AS attempts_in,
@@ -182,8 +185,11 @@ FROM (
             coalesce(answer."at", first_attempt."at") AS sent_at,
             answer.done_at AS done_at,
             answer.done_at + getvariable('allowed_latency') AS deadline,
-            coalesce(home.topic, attempt_place.topic, record_topic) AS topic,
-            coalesce(home."partition", intended_partition, attempt_place."partition") AS "partition",
+            coalesce(home.topic, attempt_place.topic, record_topic, shown_topic) AS topic,
+            -- What nobody sent may lie in a mirror, too, and is of the topic that the log has it in.
+            coalesce(CASE WHEN attempts = 0 THEN record_topic END, topic) AS origin_topic,
+            coalesce(home."partition", intended_partition, attempt_place."partition",
+                CASE WHEN attempts = 0 THEN effect_partition END) AS "partition",
             CASE WHEN sent_place IS NULL THEN first_choice."offset" ELSE offset_at_home END AS first_offset
         FROM (
             SELECT

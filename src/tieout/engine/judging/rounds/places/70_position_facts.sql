@@ -1,6 +1,13 @@
 -- What is known of all the own positions of a message together: whether the group passed them, commits cover them, the
 -- log expired, covers or compacted them, and the first commit that covers one. Only of messages that lack an effect.
+-- Positions that the log shows to be another's are covered, or not, as its own are.
 -- Needs: the tables above, consumer_positions, deleted_topics. Source: taxonomy.md 2 (due) and 3.
+CREATE TABLE denied_facts AS
+SELECT message_key, bool_and(NOT is_uncovered) AS is_covered_by_log
+FROM message_positions
+WHERE is_asserted AND NOT is_own AND is_declared('log')
+GROUP BY message_key;
+
 CREATE TABLE position_facts AS
 SELECT
     message_key,

@@ -1,6 +1,6 @@
 -- The log's data records by id or position: a record is the message's that was sent to its position unless their ids
--- differ, else the message's that its own id names. `named_id` is the record's id or that of who sent it there;
--- `is_claimed` says that somebody did.
+-- differ, else the message's that its own id names; where that may be several, the id's alone. `named_id` is the
+-- record's id or that of who sent it there; `is_claimed` says that somebody did.
 -- Needs: data_records, named_sends, reused_id_*, contested_*. Source: taxonomy.md 1 (Messages).
 CREATE VIEW claims_on_records AS
 SELECT * FROM send_claims('named_sends')
@@ -13,9 +13,10 @@ CREATE TABLE record_choices AS FROM choices_among('unnamed_records', 'contested_
 
 CREATE TABLE named_records AS
 SELECT * EXCLUDE (producer_session, by_name, owner, owner_name, is_nameless, held_state, held_until, held_at),
-    coalesce(owner, by_name, position_key(topic, "partition", "offset")) AS message_key,
+    coalesce(owner, by_name, ambiguous_key(message_id), position_key(topic, "partition", "offset")) AS message_key,
     coalesce(message_id, owner_name) AS named_id,
-    is_by_position() OR owner IS NOT NULL AS is_claimed
+    is_by_position() OR owner IS NOT NULL AS is_claimed,
+    NOT is_ambiguous_key(message_key) AS has_identity
 FROM with_names('unnamed_records', 'record_owners', 'record_choices');
 DROP TABLE record_owners;
 DROP TABLE contested_records;

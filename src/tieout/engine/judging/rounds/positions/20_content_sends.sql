@@ -93,10 +93,12 @@ WHERE is_by_content();
 -- take them: a failed send whose record is written may be theirs.
 CREATE TABLE content_sends AS
 WITH states AS (
-    SELECT message_key, min(state_rank(transaction_state)) AS best_rank,
-        min(state_rank(transaction_state)) FILTER (is_claimed) AS rank_there
-    FROM content_records
-    GROUP BY message_key),
+    SELECT r.message_key, min(state_rank(r.transaction_state)) AS best_rank,
+        min(state_rank(r.transaction_state)) FILTER (
+            same_position(r.topic, r."partition", r."offset", a.topic, a."partition", a."offset")) AS rank_there
+    FROM content_records AS r
+    JOIN content_attempts AS a ON r.message_key = a.message_key
+    GROUP BY r.message_key),
 resolved AS (
     SELECT a.line, a.message_key, a.claimed, a."offset", coalesce(s.best_rank <= state_rank('none'), false) AS is_written,
         ranked_state(CASE WHEN a."offset" IS NOT NULL THEN s.rank_there ELSE s.best_rank END) AS log_state

@@ -15,9 +15,8 @@ read_last AS (
 owned AS (
     SELECT topic, "partition", "offset", turn[3] AS message_key, turn[2] AS name FROM read_last
     UNION ALL
-    SELECT topic, "partition", "offset", message_key, shown_name(message_id, payload_hash) FROM keyed_records
-    WHERE transaction_state <> 'aborted' AND shown_name(message_id, payload_hash) IS NOT NULL
-        AND is_declared('read') AND NOT is_by_position()),
+    SELECT topic, "partition", "offset", message_key, named_id FROM keyed_records
+    WHERE transaction_state <> 'aborted' AND named_id IS NOT NULL AND is_declared('read') AND NOT is_by_position()),
 claims AS (
     SELECT message_key, topic, "partition", "offset", name FROM reads
     WHERE NOT is_declared('log') OR covered_until('log', processed_at)
