@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars engines test snapshots mutate fuzz check types audit requirements requirements-airflow record faults systems score bench pages install install-dev
+.PHONY: help demo up down fire jars engines test snapshots fuzz check types audit requirements requirements-airflow record faults systems score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,14 +65,11 @@ engines: $(ENGINES:%=.tieout/engines/%/.fetched) ## Fetch the engines whose faul
 
 # Tests that need a broker need the jars as well; without Maven, TIEOUT_FAULTS=none leaves both out.
 test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars engines) ## Run the whole suite: real PostgreSQL, Spark and Airflow
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement --ignore tests/mutations $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
 
 snapshots: install-dev ## Hold the engine against what it said of every history (SNAPSHOTS_ARGS=--golden: of a part; --write)
 	@$(BIN)/python -m tests.snapshots $(SNAPSHOTS_ARGS)
-
-mutate: install-dev ## Break every class rule, one at a time: each must turn a golden history red (five minutes)
-	@$(BIN)/python -m pytest tests/mutations $(PYTEST_ARGS)
 
 fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on purpose (FUZZ_CASES=1000: half an hour)
 	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/engine/test_fuzz.py tests/engine/test_deleted_files.py $(PYTEST_ARGS)

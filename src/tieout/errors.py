@@ -46,6 +46,10 @@ class DiskFullError(TieoutError):
     is_temporary = True
 
 
+class JudgingError(TieoutError):
+    """Executors cannot judge what they were given: they lack memory, or a package."""
+
+
 class SettingsFileError(TieoutError):
     """A file of settings that the contract names cannot be used."""
 

@@ -33,7 +33,6 @@ KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
 KEEP_STATEMENTS_DAYS = "TIEOUT_KEEP_STATEMENTS_DAYS"
 UNPACKED_RECORD_MB = "TIEOUT_UNPACKED_RECORD_MB"
 UNPACKED_FILE_MB = "TIEOUT_UNPACKED_FILE_MB"
-BUCKET_ROWS = "TIEOUT_BUCKET_ROWS"
 BUCKET_MB = "TIEOUT_BUCKET_MB"
 LEAST_DAYS: Final = 35
 """What is younger is never deleted: windows are still judged again, and people still ask."""
@@ -142,23 +141,13 @@ def unpacking() -> Unpacking:
     )
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """How many rows of all ledgers one task judges at most, and with how many bytes of memory."""
-
-    rows: int = 1_000_000
-    memory: int = 2 << 30
-
-
-def bucket() -> Bucket:
-    """Return what one task may judge, docs/reference/environment.md.
+def bucket_memory() -> int:
+    """Return how many bytes of memory a task that judges may take, docs/reference/environment.md.
 
     Raises:
-        UsageError: where a variable is no whole number from 1 on.
+        UsageError: where the variable is no whole number of megabytes.
     """
-    default = Bucket()
-    rows = _number(BUCKET_ROWS, "rows")
-    return Bucket(default.rows if rows is None else rows, _megabytes(BUCKET_MB, default.memory))
+    return _megabytes(BUCKET_MB, 2 << 30)
 
 
 def spill_folder() -> str:

@@ -90,14 +90,9 @@ VARIABLES: Final = (
         "megabytes that one packed file or Kafka segment may unpack to; what is beyond is not read, and named",
     ),
     Variable(
-        settings.BUCKET_ROWS,
-        "1000000",
-        "rows of all ledgers up to which one task judges a window with SQL; above, Spark's own plans do",
-    ),
-    Variable(
         settings.BUCKET_MB,
         "2048",
-        "megabytes that this task may take before it spills into `SPARK_LOCAL_DIRS`",
+        "megabytes that the task which judges a window with SQL may take before it spills into `SPARK_LOCAL_DIRS`",
     ),
     Variable(
         settings.SPARK_LOCAL_DIRS,

@@ -5,7 +5,7 @@ Pure: knows neither Spark nor the store. Docs: docs/reference/taxonomy.md, secti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -104,6 +104,12 @@ def severity_of(contract: Contract, name: str) -> Severity:
 def severities(contract: Contract) -> dict[str, Severity]:
     """Return the severity of every break class under the contract."""
     return {name.value: severity_of(contract, name) for name in BreakClass}
+
+
+def severity_of_break(contract: Contract, name: str, flags: Collection[str]) -> str:
+    """Return the severity of a break of a class with flags: that of the flag PHANTOM_ABORTED, else the class's."""
+    is_aborted = BreakClass.PHANTOM_ABORTED in flags
+    return severity_of(contract, BreakClass.PHANTOM_ABORTED if is_aborted else BreakClass(name)).value
 
 
 _OF_READERS_IN_ORDER: Final = (BreakClass.LOST, BreakClass.COMMIT_AHEAD, BreakClass.SKIPPED)

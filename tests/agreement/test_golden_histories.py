@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.engine.comparing import differences
 from tests.engine.histories import load_cases
-from tests.engine.judging import engine_statements, share_of
+from tests.engine.judging import engine_statements
+from tests.engine.marking import share_of
 
 CASES = load_cases()
 SHARES = 6

@@ -16,21 +16,21 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
-from tests.engine.judging import batches, numbered, scope_together, statements_of
+from tests.engine.judging import scope_together, statements_of
+from tests.engine.marking import batches, number_of
 from tests.oracle.faults import Faults
 from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import COLUMNS, RANGES, RandomHistory, draw_setting, history_in
 from tests.oracle.simulating import Row, Simulation
 from tests.oracle.varying import VARIATIONS, Variation
 
-from tieout.engine import levels, looking, rest
-from tieout.engine.comparing import compare
-from tieout.engine.fingerprint import Side, Widths
 from tieout.engine.keys import POSITION
-from tieout.engine.records import bounds_of
+from tieout.engine.prematch import looking, prematching, remainder
+from tieout.engine.prematch.comparing import compare
+from tieout.engine.prematch.fingerprint import Side, Widths
+from tieout.engine.prematch.log_bounds import bounds_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
-from tieout.engine.settled import doubtful_commits, reorders
 from tieout.model import Ledger
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "1")
@@ -316,7 +316,7 @@ TRAPS: tuple[Twist, ...] = (
 )  # fmt: skip
 """Twists each of which always leaves something that must be looked at."""
 TRAPS_OF_LOG: tuple[Twist, ...] = (
-    _lose_record, _retry_in_log, _write_over, _commit_beyond,
+    _lose_record, _retry_in_log, _write_over,
     *(_set(L, "payload_hash", value) for value in ("other", None)), _set(L, "message_id", "other"),
     _set(L, "transaction_state", "aborted"), _set(L, "is_control", True), _set(L, "record_timestamp", None),
     _set(L, "offset", 99), _set(L, "partition", 5), _set(L, "topic", "other"),
@@ -383,16 +383,16 @@ def _twisted(
 
 
 def _histories() -> Iterator[RandomHistory]:
-    quiet = frozenset({"sequence", "key_hash", "consumer_id", "generation"})
+    clean = frozenset({"sequence", "key_hash", "consumer_id", "generation"})
     of_transactions = {"transactional": True, "messages": (6, 12)}
     # So many that some are neither at an end of the log nor beside one.
     with_log = {"messages": (16, 28)}
     settings = (
-        ((P, D), {"identity": "position", "hidden": quiet, "clock_skew": "1s"}),
+        ((P, D), {"identity": "position", "hidden": clean, "clock_skew": "1s"}),
         ((P, D, C), {"ordering": "partition"}),
         ((P, D, C), of_transactions),
-        ((P, D), of_transactions | {"hidden": quiet | {"transaction_state"}}),
-        ((P, L, D), with_log | {"identity": "position", "hidden": quiet, "unstamped": (P, D)}),
+        ((P, D), of_transactions | {"hidden": clean | {"transaction_state"}}),
+        ((P, L, D), with_log | {"identity": "position", "hidden": clean, "unstamped": (P, D)}),
         ((P, L, D, C), with_log | {"clock_skew": "1s", "unstamped": (P,)}),
         ((P, L, D), with_log),
     )
@@ -449,19 +449,19 @@ def _eligible() -> Iterator[RandomHistory]:
 
 def _left(
     spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths
-) -> tuple[Scope, rest.Rest] | None:
+) -> tuple[Scope, remainder.Rest] | None:
     """Return what the first level leaves of histories that share all but their rows; None where it is not for them."""
     scope = scope_together(spark, histories)
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
-    if not levels.is_eligible(scope.contract, present):
+    if not prematching.is_eligible(scope.contract, present):
         return None
     sides = {
         ledger: Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, L, D) if ledger in present
     }
     compared = compare(scope.contract, WINDOW, sides, widths)
-    found = rest.rest_of(scope, compared, lambda _step: None, most=float("inf"))
+    found = remainder.rest_of(scope, compared, lambda _step: None, most=float("inf"))
     assert found is not None
-    return levels.left_over(scope, compared, found, _bounds(scope)), found
+    return prematching.left_over(scope, compared, found, _bounds(scope)), found
 
 
 def _orders_across_partitions(history: RandomHistory) -> bool:
@@ -477,27 +477,20 @@ def _bounds(scope: Scope) -> DataFrame | None:
     return bounds_of(scope) if L in scope.evidence else None
 
 
-def _doubted(found: rest.Rest, whole: Scope) -> set[int]:
-    """Return the numbers of the histories that are not all quiet, or in which an order or a commit is broken."""
+def _doubted(found: remainder.Rest) -> set[int]:
+    """Return the numbers of the histories that are not all clean."""
     assert found.odd is not None
-    told = [
-        found.odd,
-        *doubtful_commits(whole, _bounds(whole), whole.rows(D)),
-        *reorders(whole),
-    ]
-    return {
-        int(row["number"]) for rows in told for row in numbered(rows).select("number").distinct().collect()
-    }
+    return {number for row in found.odd.collect() if (number := number_of(row["topic"])) is not None}
 
 
 def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> set[int]:
-    """Return the places of the histories that the first level settles."""
+    """Return the places of the histories of which prematch leaves nothing."""
     found: set[int] = set()
     for batch in batches(histories):
         with suited_to(spark, is_small=True):
             left = _left(spark, batch.histories, widths)
             assert left is not None
-            doubted = _doubted(left[1], scope_together(spark, batch.histories))
+            doubted = _doubted(left[1])
         found |= {place for number, place in enumerate(batch.places) if number not in doubted}
     return found
 
@@ -521,7 +514,7 @@ def test_no_trap_is_settled(
 ) -> None:
     """What a single twist leaves is doubted wherever it happens; without a twist most is settled."""
     # A log's ends are left to the rules where any of its topics has something to look at: that is no doubt of theirs.
-    monkeypatch.setattr(rest, "ends_of_log", lambda scope: scope.rows(L).select(*POSITION).limit(0))
+    monkeypatch.setattr(remainder, "ends_of_log", lambda scope: scope.rows(L).select(*POSITION).limit(0))
     plain = [_twisted(Random(f"plain/{n}"), [], ledgers, terms, f"plain/{n}") for n in range(5)]  # noqa: S311 - repeatable
     traps = [
         _twisted(Random(f"{place}/{n}"), [trap], ledgers, terms, f"{trap.__qualname__}/{place}/{n}")  # noqa: S311

@@ -32,13 +32,14 @@ from tests.agreement.test_two_levels import (
 )
 from tests.agreement.test_two_levels_traps import _history, _messages
 from tests.engine.histories import GRACE_END
-from tests.engine.judging import batches, scope_together, statements_of
+from tests.engine.judging import scope_together, statements_of
+from tests.engine.marking import batches
 from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import RANGES, RandomHistory, draw_setting, history_in
 
-from tieout.engine import levels
-from tieout.engine.by_id import left_by_id, odd_ids, pairs_of
-from tieout.engine.fingerprint import Widths
+from tieout.engine.prematch import prematching
+from tieout.engine.prematch.by_id import left_by_id, odd_ids, pairs_of
+from tieout.engine.prematch.fingerprint import Widths
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
 from tieout.model import Ledger
@@ -103,8 +104,8 @@ def _faulty() -> Iterator[RandomHistory]:
 def _left(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> Scope:
     scope = scope_together(spark, histories)
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
-    assert levels.is_eligible_by_id(scope.contract, present)
-    assert not levels.is_eligible(scope.contract, present)
+    assert prematching.is_eligible_by_id(scope.contract, present)
+    assert not prematching.is_eligible(scope.contract, present)
     pairs = pairs_of(scope, widths)
     odd = odd_ids(scope, pairs, float("inf"))
     assert odd is not None
@@ -120,14 +121,14 @@ def test_what_is_left_has_the_statement_of_the_whole(
 ) -> None:
     """Whatever the width of hashes: the same sums, classes, flags, breaks, incidents and proof."""
     histories = list(drawn())
-    wrong, quiet = {}, 0
+    wrong, clean = {}, 0
     for batch, widths in zip(batches(histories), cycle(_WIDTHS), strict=False):
         with suited_to(spark, is_small=True):
             left = _left(spark, batch.histories, widths)
             found = statements_of(left, batch.histories)
             whole = statements_of(scope_together(spark, batch.histories), batch.histories)
-            assert left.beside is not None
-            quiet += left.beside.rows[P].count()
+            assert left.clean is not None
+            clean += left.clean.rows[P].count()
         wrong |= {
             f"{history.name}, {widths}": _differences(one, other)
             for history, one, other in zip(batch.histories, found, whole, strict=True)
@@ -135,7 +136,7 @@ def test_what_is_left_has_the_statement_of_the_whole(
         }
 
     assert wrong == {}, f"{len(wrong)} of {len(histories)} histories differ"
-    assert quiet > (len(histories) if drawn is _histories else 0)
+    assert clean > (len(histories) if drawn is _histories else 0)
 
 
 def test_a_nameless_effect_may_be_a_copy_of_a_quiet_message(spark: SparkSession) -> None:

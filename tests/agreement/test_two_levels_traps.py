@@ -1,4 +1,4 @@
-"""Histories in which every message is quiet, and an order, a commit or a row's spelling is not."""
+"""Histories in which every message is clean, and an order, a commit or a row's spelling is not."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.agreement.test_two_levels import EPOCH, STAMP, C, D, L, P, Rows, _bounds, _left
+from tests.agreement.test_two_levels import EPOCH, STAMP, C, D, L, P, Rows, _left
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
 from tests.engine.judging import scope_together, statements_of
 from tests.oracle.history import OracleCoverage
 from tests.oracle.random_histories import COLUMNS, RANGES, RandomHistory
 
-from tieout.engine.fingerprint import Widths
-from tieout.engine.levels import has_doubts, is_eligible
+from tieout.engine.prematch.fingerprint import Widths
+from tieout.engine.prematch.prematching import is_eligible
 from tieout.engine.session import suited_to
 from tieout.model import Ledger
 
@@ -142,7 +142,7 @@ def _sent_at_once() -> Rows:
 def test_what_quiet_messages_show_together(
     spark: SparkSession, history: RandomHistory, classes: list[str]
 ) -> None:
-    """It is found as by matching everything, with the same proof, and no such window is settled."""
+    """It is found as by judging every row, with the same proof."""
     with suited_to(spark, is_small=True):
         left = _left(spark, [history], Widths())
         assert left is not None
@@ -150,7 +150,6 @@ def test_what_quiet_messages_show_together(
         found = statements_of(left[0], [history])
         whole = scope_together(spark, [history])
         assert found == statements_of(whole, [history])
-        assert has_doubts(whole, _bounds(whole)) == bool(classes)
 
     assert [one["class"] for one in found[0]["breaks"]] == classes
 

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from tieout.engine.session import set_to
 from tieout.engine.staging import break_lines
-from tieout.engine.summaries import incidents_of
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 30, 59, 60])
@@ -70,7 +69,7 @@ def narrow_driver(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def many_breaks(spark: SparkSession) -> DataFrame:
-    """Return 40,000 breaks in 40 partitions, each an incident of its own."""
+    """Return 40,000 breaks in 40 partitions."""
     words = {
         "class": "LOST",
         "topic": "orders",
@@ -83,7 +82,6 @@ def many_breaks(spark: SparkSession) -> DataFrame:
         (F.col("id") % 8).cast("int").alias("partition"),
         F.col("id").alias("offset"),
         F.md5(F.col("id").cast("string")).alias("break_id"),
-        F.md5(F.concat(F.lit("i"), F.col("id"))).alias("incident_id"),
     )
 
 
@@ -92,8 +90,3 @@ def test_the_driver_is_told_of_no_more_breaks_than_are_kept(narrow_driver: Spark
     first = list(break_lines(many_breaks(narrow_driver), 2_000, is_truncated=True))
 
     assert [line["offset"] for line in first] == list(range(0, 16_000, 8))
-
-
-def test_the_driver_is_told_of_no_more_incidents_than_are_kept(narrow_driver: SparkSession) -> None:
-    """However many tasks have as many each."""
-    assert len(incidents_of(many_breaks(narrow_driver), 1_000)) == 1_000

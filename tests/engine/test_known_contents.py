@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from tests.engine.histories import load_case
 from tests.engine.judging import NOW, engine_statements, scope_of
 
-from tieout.engine.coverage import limits_of
-from tieout.engine.fingerprint import Side, compared_columns, hashed
+from tieout.engine.prematch.fingerprint import Side, compared_columns, hashed
 from tieout.engine.reconciling import reconciled
+from tieout.engine.statement.coverage import limits_of
 from tieout.model import Ledger
 
 LACKS = "lacks: payload_hash"

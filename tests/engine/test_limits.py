@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.engine.histories import WINDOW, contract_for
 
-from tieout.engine.coverage import limits_of
 from tieout.engine.scope import Scope
+from tieout.engine.statement.coverage import limits_of
 from tieout.model import Ledger
 
 

@@ -7,15 +7,15 @@ from random import Random
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine.neighbours import EIGHT_BITS, bits_at, left_of
+from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_at, left_of
 
 Place = tuple[str | None, int]
 Known = dict[Place, dict[int | None, bool]]
-SCHEMA = "topic string, partition int, offset long, is_quiet boolean"
+SCHEMA = "topic string, partition int, offset long, is_clean boolean"
 
 
 def _found(spark: SparkSession, known: Known, forced: set[tuple[Place, int | None]] | None) -> set[tuple]:
-    rows = [(*place, offset, quiet) for place, marks in known.items() for offset, quiet in marks.items()]
+    rows = [(*place, offset, clean) for place, marks in known.items() for offset, clean in marks.items()]
     told = None
     if forced is not None:
         told = spark.createDataFrame([(*place, offset) for place, offset in forced], SCHEMA.rsplit(",", 1)[0])
@@ -26,7 +26,7 @@ def _found(spark: SparkSession, known: Known, forced: set[tuple[Place, int | Non
 
 def _marks(positions: DataFrame) -> DataFrame:
     bits = {f"standing{way}": bit for way, bit in bits_at(F.col("offset")).items()}
-    bits |= {f"odd{way}": bit for way, bit in bits_at(F.col("offset"), ~F.col("is_quiet")).items()}
+    bits |= {f"odd{way}": bit for way, bit in bits_at(F.col("offset"), ~F.col("is_clean")).items()}
     known = positions.repartition(3).withColumns(bits)
     return known.withColumn("eight", F.shiftright("offset", EIGHT_BITS))
 

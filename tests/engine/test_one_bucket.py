@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 from tests.engine.histories import Case, load_cases
 from tests.engine.judging import scope_of
 
-from tieout.engine.judging.bucket import Limits
-from tieout.engine.judging.numbers import numbers_of, suspected
 from tieout.engine.judging.task import judged_by
 from tieout.engine.scope import Scope
+from tieout.engine.statement.numbers import numbers_of, suspected
+from tieout.errors import JudgingError
 from tieout.model import Ledger
 
 
@@ -44,7 +44,18 @@ def scope(spark: SparkSession) -> Scope:
 
 def test_ids_that_are_no_utf8_are_told_apart(scope: Scope) -> None:
     """Two ids that are no text stay two messages, and end no run."""
-    tables, breaks = judged_by(scope, Limits())
+    tables, breaks = judged_by(scope)
     numbers = numbers_of(suspected(scope, tables), tables)
     assert numbers.classes == {"DELIVERED": 2}
     assert breaks.count() == 0
+
+
+def test_too_little_memory_is_an_error_that_says_what_to_raise(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of a stack of Python's and Java's."""
+    case = _delivered_case()
+    monkeypatch.setattr("tieout.settings.bucket_memory", lambda: 1 << 20)
+
+    with pytest.raises(JudgingError, match="raise TIEOUT_BUCKET_MB"):
+        judged_by(scope_of(spark, case, case.rows, case.present))

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine import position_sets
-from tieout.engine.position_sets import as_set, outside, reach, within
+from tieout.engine.prematch import position_sets
+from tieout.engine.prematch.position_sets import as_set, outside, reach, within
 
 SCHEMA = "topic string, partition int, offset long"
 OFFSETS = (

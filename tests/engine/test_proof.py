@@ -1,89 +1,87 @@
-"""A break is proved by the rows of its message, or at its positions: of each ledger the oldest, at most twenty."""
+"""A break that stands by itself is proved by clean rows at its positions, too: the oldest of each ledger."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from tests.engine.histories import load_case
+from tests.engine.judging import scope_of
 
-from tieout.engine import proof
-from tieout.engine.classes.standing import COMMIT_ROWS
-from tieout.engine.proof import ROWS_PER_LEDGER, with_rows_at_positions, with_rows_of_messages
+from tieout.engine.clean import Clean, Sums
+from tieout.engine.ledger import SCHEMAS
+from tieout.engine.scope import Scope
+from tieout.engine.statement.proof import ROWS_PER_LEDGER, evidence_type, with_clean_proof
 from tieout.model import Ledger
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
-POSITIONS = "array<struct<topic:string,partition:int,offset:bigint>>"
-BREAKS = f"break_id string, key string, positions {POSITIONS}, commit_rows {COMMIT_ROWS}, mirrored_rows {COMMIT_ROWS}"
-PLACED = "key string, topic string, partition int, offset long"
-MANY = ROWS_PER_LEDGER + 5
+LEDGERS = (Ledger.PRODUCED, Ledger.DELIVERED)
+BREAKS = (
+    "break_id string, kind string, positions array<struct<topic:string,partition:int,offset:bigint>>, "
+    f"evidence {evidence_type(LEDGERS)}"
+)
+CASE = load_case(
+    "proof",
+    {
+        "name": "clean proof",
+        "because": "its rows stand in for a window's",
+        "ledgers": {
+            "produced": [{"id": "a", "at": "1m", "pos": "0/1"}],
+            "delivered": [{"id": "a", "at": "2m", "pos": "0/1"}],
+        },
+        "expect": {},
+    },
+)
 
 
-@pytest.fixture(params=[100_000, 0], ids=["few breaks", "many breaks"], autouse=True)
-def _few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "FEW_ROWS", request.param)
+def _rows(spark: SparkSession, ledger: Ledger, offsets: list[tuple[int, datetime | None]]) -> DataFrame:
+    time = {Ledger.PRODUCED: "attempted_at", Ledger.DELIVERED: "processed_at"}[ledger]
+    values = [{"topic": "t", "partition": 0, "offset": offset, time: at} for offset, at in offsets]
+    return spark.createDataFrame(
+        [tuple(row.get(name) for name in SCHEMAS[ledger].names) for row in values], SCHEMAS[ledger]
+    )
 
 
-def _ledgers(spark: SparkSession) -> dict[Ledger, DataFrame]:
-    """Return one send and one record of a message, and more of its effects than are kept, the first without a time."""
-    sent = [("m:a", "t", 0, 7, START), ("m:b", "t", 0, 8, START)]
-    effects = [
-        ("m:a", "t", 0, 7, START + timedelta(seconds=-number) if number else None) for number in range(MANY)
+def _scope(spark: SparkSession) -> Scope:
+    """Return a scope with one clean send, and more clean effects at its position than are kept, one without a time."""
+    sent = [(7, START), (8, START)]
+    effects = [(7, START - timedelta(seconds=n) if n else None) for n in range(ROWS_PER_LEDGER + 5)]
+    rows = {
+        Ledger.PRODUCED: _rows(spark, Ledger.PRODUCED, sent),
+        Ledger.DELIVERED: _rows(spark, Ledger.DELIVERED, effects),
+    }
+    nothing = spark.range(0)
+    return replace(
+        scope_of(spark, CASE, CASE.rows, CASE.present), clean=Clean(Sums(nothing, nothing, 1), rows, {}, {})
+    )
+
+
+def _proved(spark: SparkSession, kind: str) -> Row:
+    at = [("t", 0, 7)]
+    left = [
+        tuple(
+            None if name != "processed_at" else START - timedelta(hours=1)
+            for name in SCHEMAS[Ledger.DELIVERED].names
+        )
     ]
-    return {
-        Ledger.PRODUCED: spark.createDataFrame(sent, f"{PLACED}, attempted_at timestamp"),
-        Ledger.DELIVERED: spark.createDataFrame(effects, f"{PLACED}, processed_at timestamp"),
-        Ledger.READ: spark.createDataFrame([], f"{PLACED}, processed_at timestamp"),
-    }
+    breaks = spark.createDataFrame([("1", kind, at, (None, left, None, None))], BREAKS)
+    return with_clean_proof(_scope(spark), breaks).collect()[0]["evidence"]
 
 
-def _evidence(proved: DataFrame) -> dict[str, Row]:
-    return {row["break_id"]: row["evidence"] for row in proved.collect()}
+def test_what_lies_at_its_positions_proves_a_break_that_stands_by_itself(spark: SparkSession) -> None:
+    """The rows that were judged and clean ones together, the oldest first and those without a time last."""
+    evidence = _proved(spark, "order")
+
+    assert [row["offset"] for row in evidence["produced"]] == [7]
+    seconds = [(row["processed_at"].astimezone(UTC) - START).total_seconds() for row in evidence["delivered"]]
+    assert seconds[0] == -3600
+    assert seconds[1:] == [float(n) for n in range(-ROWS_PER_LEDGER - 4, -5)]
 
 
-def _seconds(rows: list[Row]) -> list[float]:
-    times = [row["processed_at"].astimezone(UTC) for row in rows]
-    return [(time - START).total_seconds() for time in times]
+def test_a_break_of_a_message_has_its_own_rows_alone(spark: SparkSession) -> None:
+    """Its message was judged, and all rows of it are among those that were."""
+    evidence = _proved(spark, "message")
 
-
-def test_a_message_is_proved_by_its_oldest_rows(spark: SparkSession) -> None:
-    """Rows without a time come last, those of other messages never; a ledger without any has none."""
-    breaks = spark.createDataFrame([("1", "m:a", [], None, None), ("2", "m:c", [], None, None)], BREAKS)
-
-    evidence = _evidence(with_rows_of_messages(breaks, _ledgers(spark)))
-
-    assert [row["offset"] for row in evidence["1"]["produced"]] == [7]
-    oldest = [float(second) for second in range(1 - MANY, 1 - MANY + ROWS_PER_LEDGER)]
-    assert _seconds(evidence["1"]["delivered"]) == oldest
-    assert "key" not in evidence["1"]["delivered"][0].asDict()
-    assert evidence["1"]["read"] is None
-    assert list(evidence["2"]) == [None] * 5
-
-
-def test_any_other_break_is_proved_by_what_lies_at_its_positions(spark: SparkSession) -> None:
-    """Two breaks at one position have the same rows, and one of positions has their rows."""
-    at, commits, mirrored = [("t", 0, 8)], [("t", 0, 3, 9, START, "x")], [("t", 0, None, 10, START, None)]
-    rows = [("1", None, at, commits, mirrored), ("2", None, [*at, ("t", 0, 7)], None, None)]
-    breaks = spark.createDataFrame(rows, BREAKS)
-
-    evidence = _evidence(with_rows_at_positions(breaks, _ledgers(spark)))
-
-    assert [row["offset"] for row in evidence["1"]["produced"]] == [8]
-    assert sorted(row["offset"] for row in evidence["2"]["produced"]) == [7, 8]
-    assert evidence["1"]["delivered"] is None
-    assert len(evidence["2"]["delivered"]) == ROWS_PER_LEDGER
-    assert [row["committed_offset"] for row in evidence["1"]["committed"]] == [9]
-    assert [row["committed_offset"] for row in evidence["1"]["mirrored"]] == [10]
-    assert evidence["2"]["committed"] is evidence["2"]["mirrored"] is None
-
-
-def test_rows_without_a_position_prove_no_position(spark: SparkSession) -> None:
-    """A row of an unknown position is not at a break's unknown position."""
-    breaks = spark.createDataFrame([("1", None, [("t", 0, None)], None, None)], BREAKS)
-    keyed = {
-        ledger: rows.withColumn("offset", F.lit(None).cast("bigint"))
-        for ledger, rows in _ledgers(spark).items()
-    }
-
-    assert list(_evidence(with_rows_at_positions(breaks, keyed))["1"]) == [None] * 5
+    assert evidence["produced"] is None
+    assert len(evidence["delivered"]) == 1

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from pyspark.sql import SparkSession
 
-from tieout.engine.rest import SHARE, repeated
+from tieout.engine.prematch.remainder import SHARE, repeated
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from random import Random
 
@@ -11,16 +11,21 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine import rising
-from tieout.engine.rising import Order, in_doubt
+from tieout.engine.prematch import rising
+from tieout.engine.prematch.rising import Order, doubtful
 
 Row = tuple[str, int | None, int | None]
 SCHEMA = "name string, offset long, value long"
 ORDER = Order(("name",), "value")
 
 
+def _in_doubt(rows: DataFrame, orders: Sequence[Order]) -> DataFrame:
+    condition = doubtful(rows, orders)
+    return rows.limit(0) if condition is None else rows.filter(condition)
+
+
 def _doubted(rows: DataFrame, *orders: Order) -> set[str]:
-    return {row["name"] for row in in_doubt(rows, orders or (ORDER,)).collect()}
+    return {row["name"] for row in _in_doubt(rows, orders or (ORDER,)).collect()}
 
 
 def _rises(rows: list[Row]) -> bool:
@@ -49,7 +54,7 @@ def test_every_group_that_does_not_rise_is_in_doubt(spark: SparkSession) -> None
     assert 50 < len(falling) < 550
     alone = {name for name, rows in groups.items() if len(rows) == 1}
     assert alone & doubted == set()
-    assert in_doubt(rows, [ORDER]).filter(F.col("name").isin(*doubted)).count() == len(
+    assert _in_doubt(rows, [ORDER]).filter(F.col("name").isin(*doubted)).count() == len(
         [row for row in every if row[0] in doubted]
     )
 

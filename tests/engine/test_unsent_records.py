@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.engine.histories import GRACE_END, WINDOW, contract_for
 
-from tieout.engine.coverage import coverage_gap, with_partitions_shown
 from tieout.engine.evidence import Evidence, LedgerCoverage
 from tieout.engine.scope import Scope
+from tieout.engine.statement.coverage import coverage_gap, with_partitions_shown
 from tieout.model import Ledger
 
 LEDGERS = [Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED]

@@ -1,6 +1,6 @@
 """Judges histories with the SQL of the rounds alone, without Spark, and returns statements in the oracle's shape.
 
-Histories that share all but their rows are judged in one bucket, marked as in `tests.engine.judging`; by default each
+Histories that share all but their rows are judged in one bucket, marked as in `tests.engine.marking`; by default each
 is judged by itself, as a run does.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from tests.engine.histories import History
-from tests.engine.judging import (
+from tests.engine.marking import (
     MARK,
     batches,
     coverage_for,
@@ -25,16 +25,16 @@ from tests.engine.judging import (
     unmarked,
 )
 
-from tieout.engine.coverage import with_partitions_shown
 from tieout.engine.evidence import Evidence
 from tieout.engine.judging.bucket import Limits, appended, connected, prepared, program, run
-from tieout.engine.judging.numbers import HANDED_OUT, numbers_of, suspected
 from tieout.engine.judging.terms import naive, terms_of
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.reconciling import assembled
 from tieout.engine.scope import Scope
+from tieout.engine.statement.coverage import with_partitions_shown
+from tieout.engine.statement.numbers import HANDED_OUT, numbers_of, suspected
 from tieout.model import Ledger
-from tieout.verdicts import severities
+from tieout.verdicts import severity_of_break
 
 _ARROW: Final = {
     "string": pa.string(),
@@ -47,6 +47,8 @@ _ARROW: Final = {
     ),
 }
 PROGRAM: Final = program()
+_OF_ALL: Final = frozenset({"latency", "incidents", "breaks_total", "breaks_truncated"})
+"""What a statement says that is not told apart by history."""
 LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
 
 
@@ -82,7 +84,7 @@ def judged(
     with connected(limits) as connection:
         prepared(connection, terms_of(scope))
         for ledger, found in rows.items():
-            appended(connection, ledger, arrow_of(ledger, found))
+            appended(connection, f"evidence_{ledger.value}", arrow_of(ledger, found))
         run(connection, PROGRAM)
         tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
         breaks = connection.table("breaks").to_arrow_table().to_pylist()
@@ -120,22 +122,35 @@ def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, An
     scope = scope_of(first, marked, present)
     scope = replace(scope, window=marked_window(first.window, len(histories)))
     tables, breaks = judged(scope, marked, limits)
+    return told_apart_again(scope, histories, tables, breaks, [None] * len(histories))
+
+
+def told_apart_again(
+    scope: Scope,
+    histories: Sequence[History],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    breaks: Sequence[dict[str, Any]],
+    clean: Sequence[Any],
+) -> list[dict[str, Any]]:
+    """Return the statement of each of the histories that a scope holds together, with its own clean messages."""
     statements = []
     for number, history in enumerate(histories):
         own = {
             name: [_plain(row) for row in rows if number_of(row.get("topic")) == number]
             for name, rows in tables.items()
         }
-        own |= {name: tables[name] for name in ("latency", "cause_limits", "breaks_total")} | {
-            "incidents": []
-        }
+        own |= {name: tables[name] for name in ("latency", "cause_limits", "breaks_total")}
+        own |= {"incidents": [], "comparing": []}
         own["common_hashes"] = [
             {"ledger": row["ledger"]} | {side: _named(row[side]) for side in ("sent_topic", "shown_topic")}
             for row in tables["common_hashes"]
             if number_of(row["sent_topic"]) == number
         ]
-        own_breaks = [unmarked(row) for row in breaks if number_of(_place_of(row)) == number]
-        statements.append(_statement(narrowed(scope, history, number), own, own_breaks))
+        its = [unmarked(row) for row in breaks if number_of(_place_of(row)) == number]
+        own_breaks = sorted(its, key=lambda row: str(row["break_id"]))
+        own_scope = replace(narrowed(scope, history, number), clean=clean[number])
+        statement = _statement(own_scope, own, own_breaks)
+        statements.append({name: value for name, value in statement.items() if name not in _OF_ALL})
     return statements
 
 
@@ -160,10 +175,8 @@ def _statement(
     numbers = numbers_of(scope, tables)
     scope = with_partitions_shown(scope, numbers.partitions)
     statement = assembled(scope, numbers)
-    loudness = {name: severity.value for name, severity in severities(scope.contract).items()}
     for row in breaks:
-        name = "PHANTOM_ABORTED" if "PHANTOM_ABORTED" in row["flags"] else row["class"]
-        row["severity"] = loudness.get(name)
+        row["severity"] = severity_of_break(scope.contract, row["class"], row["flags"])
     return statement | {"breaks": [json.loads(json.dumps(row, default=_written)) for row in breaks]}
 
 

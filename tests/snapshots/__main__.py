@@ -3,7 +3,6 @@
     python -m tests.snapshots                           all of it; the same as `make snapshots`
     python -m tests.snapshots --golden --only lost      golden histories whose names have the word
     python -m tests.snapshots --random 200              the first 200 random histories, of all families in turn
-    python -m tests.snapshots --golden --alone          each in a run of its own: slow, and the engine's plain word
     python -m tests.snapshots --write                   keeps what today's engine says of every history
     python -m tests.snapshots --write --missing         of those that are new, or other ones than before
 
@@ -17,16 +16,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.engine.connecting import connected_session
 from tests.snapshots.comparing import Judge, compared, judged
 from tests.snapshots.drawing import SEEDS, digest_of, golden, random_histories, recordings
+from tests.snapshots.judging import judge
 from tests.snapshots.keeping import FOLDER, Snapshot, read, write
 from tests.snapshots.recorded import judge_recordings
-from tests.snapshots.together import judge_alone, judge_together
 
 from tieout import settings
 from tieout.engine.session import local_session
@@ -36,8 +34,6 @@ _WHAT: Final = {
     "random": f"random histories: {SEEDS}",
     "recordings": "recordings of examples/",
 }
-
-_connected: Final = cache(connected_session)
 
 
 def main(words: list[str]) -> int:
@@ -67,7 +63,7 @@ def _one_part(name: str, asked: argparse.Namespace) -> int:
         histories = {one: histories[one] for one in histories if asked.only in one}
     if asked.write:
         return _written(name, histories, path, asked)
-    found = list(_judged(name, histories, is_alone=asked.alone))
+    found = list(_judged(name, histories))
     told = compared(read(path), found, is_whole=not asked.only and not asked.random)
     breaks = sum(len(one.breaks) for one in found)
     unlike = len({line.partition(": ")[0] for line in told})
@@ -85,7 +81,7 @@ def _written(name: str, histories: dict[str, Any], path: Path, asked: argparse.N
         known = {one: snapshot.digest for one, snapshot in kept.items()}
         histories = {one: found for one, found in histories.items() if known.get(one) != digest(found)}
     try:
-        for found in _judged(name, histories, is_alone=asked.alone) if histories else ():
+        for found in _judged(name, histories) if histories else ():
             kept[found.name] = found
     finally:
         write(path, _WHAT[name], kept.values())
@@ -97,14 +93,14 @@ def _digest_in(name: str) -> Callable[[Any], str]:
     return (lambda one: one.digest) if name == "recordings" else digest_of
 
 
-def _judged(name: str, histories: dict[str, Any], *, is_alone: bool) -> Iterator[Snapshot]:
+def _judged(name: str, histories: dict[str, Any]) -> Iterator[Snapshot]:
     if name == "recordings":
         spark = local_session("tieout-snapshots", settings.jars(set()), is_small=True)
-        judge: Judge = partial(judge_recordings, spark)
+        asked: Judge = partial(judge_recordings, spark)
     else:
-        judge = partial(judge_alone if is_alone else judge_together, _connected())
+        asked = judge
     began = time.monotonic()
-    for number, one in enumerate(judged(judge, histories, _digest_in(name)), 1):
+    for number, one in enumerate(judged(asked, histories, _digest_in(name)), 1):
         yield one
         seconds = time.monotonic() - began
         print(f"{number} of {len(histories)} histories, {seconds:.0f} s", file=sys.stderr, flush=True)
@@ -120,7 +116,6 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         "--random", type=int, nargs="?", const=0, metavar="N", help="the random histories, or the first N"
     )
     parser.add_argument("--only", metavar="WORD", help="histories whose names have the word")
-    parser.add_argument("--alone", action="store_true", help="judge each history in a run of its own")
     parser.add_argument("--write", action="store_true", help="keep what is said instead of comparing it")
     parser.add_argument("--missing", action="store_true", help="with --write: only what has no snapshot yet")
     return parser.parse_args(words)

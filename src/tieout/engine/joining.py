@@ -28,11 +28,3 @@ def small_side(rows: DataFrame) -> DataFrame:
     Spark knows no size of what was materialised, and would shuffle and sort the other side, however wide it is.
     """
     return F.broadcast(rows) if rows.count() <= FEW_ROWS else rows
-
-
-def joined_by_key(rows: DataFrame, told: DataFrame, key: str) -> DataFrame:
-    """Return rows with the other columns of the one row that is told of their `key`; each has a key of its own.
-
-    Where rows lie by their key already, they stay where they are, and are not sorted.
-    """
-    return rows.join(told.hint("shuffle_hash"), F.col("key") == F.col(key), how="inner").drop(key)

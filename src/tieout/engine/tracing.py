@@ -21,20 +21,19 @@ from pyspark.sql import Window as Frame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.classifying import classified
-from tieout.engine.coverage import coverage_of
 from tieout.engine.incarnations import told_apart
+from tieout.engine.judging.task import judged_by
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
-from tieout.engine.matching import Matched, matched
 from tieout.engine.materialising import materialised
-from tieout.engine.ranges import with_range_coverage
 from tieout.engine.reading import read_evidence
-from tieout.engine.reconciling import breaks_of
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
+from tieout.engine.statement.coverage import coverage_of
+from tieout.engine.statement.numbers import Tables, suspected
 from tieout.engine.supported import refuse_other_windows
 from tieout.model import POSITION_LEDGERS, Identity, Ledger, Window
 from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
+from tieout.verdicts import severity_of_break
 
 ROWS_SHOWN: Final = 50
 """Rows of one ledger that an answer shows of one message."""
@@ -42,9 +41,6 @@ MESSAGES_SHOWN: Final = 20
 POSITIONS_KEPT: Final = 200
 _CONSUMER_SIDE: Final = (Ledger.DELIVERED, Ledger.READ)
 _PLACES: Final = ("topic", "partition", "offset")
-_JUDGED: Final = (
-    "class", "flags", "locus", "disposition", "acceptance", "is_judged_here", "is_due", "deadline", "first_attempt",
-)  # fmt: skip
 
 Progress = Callable[[str], None]
 Position = tuple[str, int, int]
@@ -94,23 +90,39 @@ def traced(
     such a position. Where an id is used for two contents, or messages are told apart by content, it is the engine's
     matching that says whose a row is.
     """
-    scope = with_range_coverage(told_apart(scope))
+    scope = told_apart(scope)
     progress("looking for the message")
-    sought, total, breaks = _named(scope, asked), 1, []
+    sought, total = _named(scope, asked), 1
     if asked.by == AskedBy.KEY:
         sought, total = _sent_under(scope, asked.digests())
     if is_judged and any(_seen(scope, sought).values()):
-        progress("matching")
-        found = matched(scope)
-        messages = materialised(classified(scope, found.messages))
-        known, total_known = _judged(asked, found, messages)
+        progress("judging")
+        tables = judged_by(scope, asked=_terms_of(asked))[0]
+        scope = suspected(scope, tables)
+        known = [_sought_of(one, asked) for one in tables["traced_messages"]]
         if known:
-            progress("classifying")
-            sought, total = _with_places(known, sought), total_known
-            breaks = _breaks_about(breaks_of(scope, messages, found), sought)
+            sought, total = _with_places(known, sought), tables["traced_total"][0]["messages"]
+            breaks = [_with_severity(scope, one) for one in tables["traced_breaks"]]
             progress("gathering the rows")
-            return _document(scope, asked, sought, _seen(scope, sought, found), breaks, total, is_judged)
-    return _document(scope, asked, sought, _seen(scope, sought), breaks, total, is_judged)
+            return _document(scope, asked, sought, _seen(scope, sought, tables), breaks, total, is_judged)
+    return _document(scope, asked, sought, _seen(scope, sought), [], total, is_judged)
+
+
+def _terms_of(asked: Asked) -> dict[str, Any]:
+    """Return what is asked for as the variables of a bucket."""
+    position = None if asked.position is None else dict(zip(_PLACES, asked.position, strict=True))
+    return {
+        "asked_by": asked.by.value,
+        "asked_id": asked.value if asked.by == AskedBy.MESSAGE_ID else None,
+        "asked_position": position,
+        "asked_digests": list(asked.digests()) if asked.by == AskedBy.KEY else [],
+    }
+
+
+def _with_severity(scope: Scope, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a break as the engine found it, without what is not known of it."""
+    told = {name: value for name, value in found.items() if value is not None}
+    return told | {"severity": severity_of_break(scope.contract, found["class"], found["flags"])}
 
 
 def _document(
@@ -191,41 +203,9 @@ def _sent_under(scope: Scope, digests: Sequence[str]) -> tuple[list[_Sought], in
     return sought, messages.count()
 
 
-def _judged(asked: Asked, found: Matched, messages: DataFrame) -> tuple[list[_Sought], int]:
-    """Return the first messages tied to what is asked, with the engine's findings, and how many there are."""
-    tied = []
-    for rows in found.keyed.values():
-        if asked.position is not None:
-            condition = _at(rows, {asked.position})
-        elif asked.by == AskedBy.KEY:
-            condition = (
-                F.col("key_hash").isin(*asked.digests()) if "key_hash" in rows.columns else F.lit(False)
-            )
-        else:
-            condition = F.col("message_id") == asked.value
-        tied.append(rows.filter(condition & F.col("key").isNotNull()).select("key"))
-    keys = reduce(DataFrame.unionByName, tied).distinct().withColumnRenamed("key", "tied_key")
-    chosen = materialised(messages.join(keys, F.col("key") == F.col("tied_key"), how="left_semi"))
-    in_time = chosen.orderBy(F.col("first_attempt.at").asc_nulls_last(), "first_seen_at", "key")
-    places = F.slice(
-        F.array_sort(
-            F.array_union(
-                F.array_union("asserted", "visible"), F.array_union("effect_positions", "read_positions")
-            )
-        ),
-        1,
-        POSITIONS_KEPT,
-    )
-    line = F.to_json(F.struct("key", "message_id", places.alias("positions"), *_JUDGED))
-    lines = [
-        json.loads(row["line"]) for row in in_time.limit(MESSAGES_SHOWN).select(line.alias("line")).collect()
-    ]
-    return [_sought_of(known, asked) for known in lines], chosen.count()
-
-
-def _sought_of(known: dict[str, Any], asked: Asked) -> _Sought:
+def _sought_of(known: Mapping[str, Any], asked: Asked) -> _Sought:
     """Return a judged message with its positions, and the one asked for."""
-    told = {tuple(place.get(name) for name in _PLACES) for place in known.get("positions", ())}
+    told = {tuple(place.get(name) for name in _PLACES) for place in known["positions"] or ()}
     positions = {place for place in told if None not in place}
     if asked.position is not None:
         positions.add(asked.position)
@@ -262,29 +242,44 @@ def _by_partition(positions: Iterable[Position]) -> dict[tuple[str, int], list[i
 
 
 def _seen(
-    scope: Scope, sought: Sequence[_Sought], found: Matched | None = None
+    scope: Scope, sought: Sequence[_Sought], tables: Tables | None = None
 ) -> dict[int, dict[Ledger, Seen]]:
     """Return per sought message, by its place in the list, what each ledger shows; nothing where no row is about it.
 
-    A commit alone shows nothing: any position below it has been passed.
+    Where an id does not tell whose a row is, the `tables` of the engine do. A commit alone shows nothing: any position
+    below it has been passed.
     """
     ids = [one.message_id for one in sought if one.message_id is not None]
-    is_keyed = found is not None and (scope.contract.identity == Identity.CONTENT or len(set(ids)) < len(ids))
+    by_key = tables is not None and (scope.contract.identity == Identity.CONTENT or len(set(ids)) < len(ids))
     seen: dict[int, dict[Ledger, Seen]] = {number: {} for number in range(len(sought))}
     for ledger, evidence in scope.evidence.items():
         if ledger is Ledger.ASSIGNED or not sought:
             continue
-        keyed = None if found is None or not is_keyed else found.keyed.get(ledger)
-        rows = evidence.rows if keyed is None else keyed
-        about = [_is_about(scope, rows, ledger, one, is_keyed=keyed is not None) for one in sought]
-        for number, what in _collected(rows, ledger, about).items():
+        if by_key and tables is not None and ledger not in POSITION_LEDGERS:
+            found = _keyed(tables[f"traced_{ledger.value}"], sought)
+        else:
+            found = _collected(
+                evidence.rows, ledger, [_is_about(scope, evidence.rows, ledger, one) for one in sought]
+            )
+        for number, what in found.items():
             seen[number][ledger] = what
     return {number: ledgers if set(ledgers) - {*POSITION_LEDGERS} else {} for number, ledgers in seen.items()}
 
 
-def _is_about(scope: Scope, rows: DataFrame, ledger: Ledger, one: _Sought, *, is_keyed: bool) -> Column:
-    if is_keyed:
-        return F.col("key").eqNullSafe(F.lit(one.key))
+def _keyed(rows: Sequence[Mapping[str, Any]], sought: Sequence[_Sought]) -> dict[int, Seen]:
+    """Return what a ledger shows of each message by the engine's key, given its traced rows."""
+    found = {}
+    for number, one in enumerate(sought):
+        of_one = [row for row in rows if row["key"] == one.key]
+        if of_one:
+            told = (
+                {name: value for name, value in row["proof"].items() if value is not None} for row in of_one
+            )
+            found[number] = Seen(tuple(told), of_one[0]["total"])
+    return found
+
+
+def _is_about(scope: Scope, rows: DataFrame, ledger: Ledger, one: _Sought) -> Column:
     if ledger in POSITION_LEDGERS:
         passed = F.lit(False)
         for (topic, partition), offsets in _by_partition(one.positions).items():
@@ -326,32 +321,8 @@ def _collected(rows: DataFrame, ledger: Ledger, about: Sequence[Column]) -> dict
     }
 
 
-def _breaks_about(breaks: DataFrame, sought: Sequence[_Sought]) -> list[dict[str, Any]]:
-    """Return the breaks of the messages, and those of commits, order and positions at which they lie."""
-    keys = [one.key for one in sought]
-    places = [
-        F.struct(
-            F.lit(topic).alias("topic"),
-            F.lit(partition).cast("int").alias("partition"),
-            F.lit(offset).cast("bigint").alias("offset"),
-        )
-        for one in sought
-        for topic, partition, offset in sorted(one.positions)
-    ]
-    is_ours = F.col("key").isin(*keys)
-    if places:
-        is_ours |= F.col("key").isNull() & F.arrays_overlap("positions", F.array(*places))
-    columns = (
-        "break_id", "incident_id", "class", "flags", "key", "positions", "locus", "cause", "admissible", "rule",
-        "severity",
-    )  # fmt: skip
-    found = breaks.filter(F.coalesce(is_ours, F.lit(False))).orderBy("class", "break_id").limit(ROWS_SHOWN)
-    lines = found.select(F.to_json(F.struct(*columns)).alias("line")).collect()
-    return [json.loads(row["line"]) for row in lines]
-
-
 def _is_of(found: Mapping[str, Any], one: _Sought) -> bool:
     if "key" in found:
         return bool(found["key"] == one.key)
-    places = {tuple(place.get(name) for name in _PLACES) for place in found.get("positions", ())}
+    places = {tuple(place.get(name) for name in _PLACES) for place in found["positions"]}
     return bool(places & one.positions)

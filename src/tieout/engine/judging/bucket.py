@@ -16,9 +16,8 @@ from typing import Final, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from tieout.engine.judging.canonical import COLUMNS
+from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.terms import Terms
-from tieout.model import Ledger
 
 ROUNDS: Final = (
     "ids",
@@ -67,7 +66,7 @@ def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms, deleted_topics: Sequence[str] = ()) -> None:
-    """Set the terms' variables, and make an empty table `evidence_<ledger>` of each ledger's canonical columns.
+    """Set the terms' variables, and make the tables of `canonical.TABLES`, empty.
 
     `deleted_topics` are those that are known to be gone; see `incarnations.py`.
     """
@@ -76,16 +75,16 @@ def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms, deleted_topics
     connection.execute(
         "CREATE TABLE deleted_topics AS SELECT unnest(?::VARCHAR[]) AS topic", [list(deleted_topics)]
     )
-    for ledger, columns in COLUMNS.items():
+    for table, columns in TABLES.items():
         types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
-        connection.execute(f"CREATE TABLE evidence_{ledger.value} ({types})")
+        connection.execute(f"CREATE TABLE {table} ({types})")
 
 
-def appended(connection: duckdb.DuckDBPyConnection, ledger: Ledger, rows: pa.Table) -> None:
-    """Append rows to the table of a ledger, by the names of its columns; other columns are passed over."""
+def appended(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    """Append rows to one of the tables, by the names of its columns: others are passed over, missing ones are null."""
     connection.register("given", without_zones(rows))
-    names = ", ".join(f'"{name}"' for name in COLUMNS[ledger])
-    connection.execute(f"INSERT INTO evidence_{ledger.value} SELECT {names} FROM given")  # noqa: S608 - names of this package
+    names = ", ".join(f'"{name}"' for name in TABLES[table] if name in rows.schema.names)
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM given")  # noqa: S608 - names of this package
     connection.unregister("given")
 
 

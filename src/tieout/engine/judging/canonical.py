@@ -1,4 +1,8 @@
-"""The canonical columns of each ledger in DuckDB's types, from the ones that readers conform to."""
+"""The tables that a bucket is given, with the types of their columns in DuckDB: evidence, and what clean messages tell.
+
+Evidence are the canonical columns that readers conform to. Clean messages are not among the rows that rules are put to;
+what rules may ask of them all the same is handed over as tables of few rows. Docs: docs/explanation/prematch.md.
+"""
 
 from __future__ import annotations
 
@@ -21,3 +25,43 @@ COLUMNS: Final[dict[Ledger, dict[str, str]]] = {
     for ledger, schema in SCHEMAS.items()
 }
 """Per ledger its columns and their types, in the order of taxonomy section 1."""
+
+_PLACE: Final = {"topic": "VARCHAR", "partition": "INTEGER"}
+_POSITION: Final = {**_PLACE, "offset": "BIGINT"}
+_ORDERED: Final = {**_POSITION, "message_id": "VARCHAR", "key_hash": "VARCHAR"}
+_HANDED: Final = {"processed_at": "TIMESTAMP", "delivery_sequence": "BIGINT", "consumer_id": "VARCHAR"}
+
+CLEAN_COLUMNS: Final[dict[str, dict[str, str]]] = {
+    "clean_counts": {**_PLACE, "sent": "BIGINT", "seen": "BIGINT"},
+    "clean_latencies": {"micros": "DECIMAL(38,0)", "took": "BIGINT", "longest": "BIGINT"},
+    "clean_positions": {**_PLACE, "is_below_start": "BOOLEAN", "positions": "BIGINT"},
+    "clean_progress": {**_POSITION, "at": "TIMESTAMP", "by": "VARCHAR"},
+    "clean_contents": {"topic": "VARCHAR", "payload_hash": "VARCHAR"},
+    "clean_clocks": {"micros": "BIGINT"},
+    "clean_sends": {
+        **_ORDERED,
+        "attempted_at": "TIMESTAMP",
+        "completed_at": "TIMESTAMP",
+        "sequence": "BIGINT",
+        "producer_id": "VARCHAR",
+        "producer_session": "VARCHAR",
+        "broker_producer_id": "BIGINT",
+    },
+    "clean_handed": {**_ORDERED, **_HANDED, "generation": "BIGINT"},
+    "clean_effects": {**_ORDERED, **_HANDED},
+}
+"""Per table of clean messages its columns and their types.
+
+`clean_counts`: how many messages the window owns of a topic partition, and how many effects lie in it;
+`clean_latencies`: the microseconds of some messages together, of one of them, and of the longest if that is known;
+`clean_positions`: how many records of theirs the judged ranges of a log have; `clean_progress`: how far they show the
+group to have come; `clean_contents`: what was sent that rows without identity show as well; `clean_clocks`: by how much
+an effect lies before the broker's own time of its record; the others: the messages that lie in an order next to what is
+left to the rules, or fall in it, as sends, as rows handed out, and as effects.
+"""
+
+TABLES: Final[dict[str, dict[str, str]]] = {
+    **{f"evidence_{ledger.value}": columns for ledger, columns in COLUMNS.items()},
+    **CLEAN_COLUMNS,
+}
+"""All tables that a bucket is given, by name."""

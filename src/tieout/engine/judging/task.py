@@ -8,10 +8,12 @@ column stands once. Docs: `DataFrame.mapInArrow` in PySpark's reference.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Final, cast
@@ -20,13 +22,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from tieout import settings
 from tieout.engine.judging.bucket import (
+    ROUNDS,
     Limits,
     Program,
     appended,
@@ -35,12 +38,15 @@ from tieout.engine.judging.bucket import (
     program,
     run,
 )
-from tieout.engine.judging.canonical import COLUMNS
-from tieout.engine.judging.numbers import HANDED_OUT, Tables
+from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.terms import Terms, terms_of
-from tieout.engine.proof import PROVING, evidence_type
+from tieout.engine.prematch.clean_facts import furthest_before_stamp
 from tieout.engine.scope import Scope
-from tieout.model import POSITION_LEDGERS, Ledger
+from tieout.engine.sources.source import is_of_spark
+from tieout.engine.statement.numbers import HANDED_OUT, TRACED, Tables
+from tieout.engine.statement.proof import PROVING, evidence_type
+from tieout.errors import JudgingError
+from tieout.model import POSITION_LEDGERS
 
 _ROWS_PER_BATCH: Final = 10_000
 _POSITIONS: Final = "array<struct<topic:string,partition:int,offset:bigint>>"
@@ -70,24 +76,52 @@ def handed_out() -> StructType:
     )
 
 
-def judged_by(scope: Scope, limits: Limits) -> tuple[Tables, DataFrame]:
-    """Return the small tables and the breaks of evidence that fits one bucket, computed once and kept on disks.
+def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> tuple[Tables, DataFrame]:
+    """Return the small tables and the breaks of a scope's evidence, computed once and kept on disks.
 
-    Of the evidence of a break only the ledgers that the contract declares are there.
+    Of the evidence of a break only the ledgers that the contract declares are there. `asked` are the variables of a
+    trace: the tables of `TRACED` are then handed out as well.
     """
+    given = _given(scope)
+    tables, breaks = _judged_once(scope, given, asked)
+    # Only where a cause rests on two clocks the clean messages are asked about theirs, which takes a pass over all.
+    apart = furthest_before_stamp(scope) if tables["comparing"] else None
+    if apart is None:
+        return tables, breaks
+    spark = breaks.sparkSession
+    told = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
+    return _judged_once(scope, {**given, "clean_clocks": told}, asked)
+
+
+def _judged_once(
+    scope: Scope, given: Mapping[str, DataFrame], asked: Mapping[str, Any] | None
+) -> tuple[Tables, DataFrame]:
+    """Return the tables and breaks of what is given, judged once."""
     deleted = () if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect())
+    handed = HANDED_OUT if asked is None else (*HANDED_OUT, *TRACED)
     schema = handed_out()
+    spark = next(iter(given.values())).sparkSession
     judge = partial(
         _judged,
-        terms=terms_of(scope),
-        steps=program(),
+        terms=terms_of(scope, asked),
+        steps=program(ROUNDS if asked is None else (*ROUNDS, "trace")),
+        handed=handed,
         deleted=deleted,
-        limits=limits,
+        limits=Limits(memory_bytes=settings.bucket_memory(), threads=_cores(spark)),
         schema=to_arrow_schema(schema),
     )
-    kept = _together(scope).coalesce(1).mapInArrow(judge, schema).persist(StorageLevel.DISK_ONLY)
-    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in HANDED_OUT}
-    for row in kept.filter(F.col("told").isNotNull()).select("rows_of", "told").collect():
+    rows = _together(given)
+    rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
+    kept = rows.mapInArrow(judge, schema).persist(StorageLevel.DISK_ONLY)
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
+    try:
+        told = kept.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
+    except Exception as error:
+        explained = _explained(error, scope) if is_of_spark(error) else None
+        if explained is None:
+            raise
+        raise explained from error
+    for row in told:
         tables[row["rows_of"]].append(json.loads(row["told"]))
     breaks = kept.filter(F.col("told").isNull()).select(*_OF_BREAK)
     declared = [ledger for ledger in PROVING if ledger in scope.evidence]
@@ -95,22 +129,56 @@ def judged_by(scope: Scope, limits: Limits) -> tuple[Tables, DataFrame]:
     return tables, breaks.withColumn("evidence", F.struct(*evidence))
 
 
-def _together(scope: Scope) -> DataFrame:
-    """Return the rows of all ledgers as one frame."""
+def _explained(error: Exception, scope: Scope) -> JudgingError | None:
+    """Return what to do about a task that failed for want of memory or of a package, None where it failed otherwise."""
+    text = str(error)
+    if "No module named 'duckdb'" in text or "No module named 'tieout'" in text:
+        return JudgingError(
+            "the executors' Python lacks DuckDB or Tieout itself: expected the packages of requirements/runtime.txt "
+            "beside Spark's workers, found none; install them there, or send them along: docs/how-to/deploy.md"
+        )
+    if "OutOfMemoryException" in text:
+        limit = f"{settings.BUCKET_MB} = {settings.bucket_memory() >> 20}"
+        return JudgingError(
+            f"the task that judges {scope.row_count} rows ran out of memory: expected {limit} megabytes to be enough, "
+            f"and room to spill in {settings.spill_folder()}; raise {settings.BUCKET_MB}, with the executors' memory "
+            "beside the heap (spark.executor.memoryOverhead), or judge shorter windows"
+        )
+    return None
+
+
+def _cores(spark: SparkSession) -> int:
+    """Return how many threads a task may use: its cores, on one machine alone all of them, for it is alone there."""
+    master = spark.conf.get("spark.master", None) or ""
+    if not master.startswith("local"):
+        return int(spark.conf.get("spark.task.cpus", None) or 1)
+    told = master.removeprefix("local").strip("[]").partition(",")[0]
+    return os.cpu_count() or 1 if told == "*" else int(told or 1)
+
+
+def _given(scope: Scope) -> dict[str, DataFrame]:
+    """Return the rows of all ledgers and what is told of clean messages, by the names of their tables."""
+    ledgers = {f"evidence_{ledger.value}": found.rows for ledger, found in scope.evidence.items()}
+    return ledgers if scope.clean is None else {**ledgers, **scope.clean.tables()}
+
+
+def _together(given: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of all tables as one frame, in which `rows_of` names the table."""
     every = [
-        found.rows.select(F.lit(ledger.value).alias("rows_of"), *_readable(ledger))
-        for ledger, found in scope.evidence.items()
+        rows.select(F.lit(table).alias("rows_of"), *_readable(table, rows)) for table, rows in given.items()
     ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
 
 
-def _readable(ledger: Ledger) -> list[Column]:
-    """Return a ledger's columns with texts that DuckDB takes: of what is no UTF-8 its bytes, in hexadecimal.
+def _readable(table: str, rows: DataFrame) -> list[Column]:
+    """Return a table's columns with texts that DuckDB takes: of what is no UTF-8 its bytes, in hexadecimal.
 
     Spark's texts may hold any bytes, as those of a Parquet file do; DuckDB refuses every row beside such a one.
     """
     columns = []
-    for name, kind in COLUMNS[ledger].items():
+    for name, kind in TABLES[table].items():
+        if name not in rows.columns:
+            continue
         column = F.col(name)
         if kind == "VARCHAR":
             column = F.when(F.is_valid_utf8(name), column).otherwise(F.concat(F.lit("\ufffd"), F.hex(name)))
@@ -125,6 +193,7 @@ def _judged(
     steps: Program,
     deleted: tuple[str, ...],
     limits: Limits,
+    handed: tuple[str, ...],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     """Judge the batches of one task, in the worker; spilled bytes lie in a folder of their own and go with it."""
@@ -134,18 +203,20 @@ def _judged(
             prepared(connection, terms, deleted)
             for batch in batches:
                 rows = pa.Table.from_batches([batch])
-                for name in pc.unique(rows["rows_of"]).to_pylist():
-                    appended(connection, Ledger(name), rows.filter(pc.equal(rows["rows_of"], name)))
+                for table in pc.unique(rows["rows_of"]).to_pylist():
+                    appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
             run(connection, steps)
-            yield from _tables_of(connection, schema)
+            yield from _tables_of(connection, handed, schema)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def _tables_of(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _tables_of(
+    connection: duckdb.DuckDBPyConnection, handed: tuple[str, ...], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     rows = [
-        {"rows_of": name, "told": json.dumps(row, default=int)}
-        for name in HANDED_OUT
+        {"rows_of": name, "told": json.dumps(row, default=_plain)}
+        for name in handed
         for row in connection.table(name).to_arrow_table().to_pylist()
     ]
     yield from pa.Table.from_pylist(rows, schema=schema).to_batches(_ROWS_PER_BATCH)
@@ -153,3 +224,10 @@ def _tables_of(connection: duckdb.DuckDBPyConnection, schema: pa.Schema) -> Iter
     told = f"SELECT 'breaks' AS rows_of, NULL::VARCHAR AS told, {columns} FROM breaks"  # noqa: S608 - names of this module
     for batch in connection.sql(told).to_arrow_reader(_ROWS_PER_BATCH):
         yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+
+
+def _plain(value: object) -> int | str:
+    """Return a number or a time as JSON takes it: a time in UTC, to the millisecond, as Spark writes it."""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds") + "Z"
+    return int(value)  # type: ignore[call-overload,no-any-return]

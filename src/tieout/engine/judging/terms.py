@@ -35,8 +35,11 @@ _TYPES: Final[Mapping[str, str]] = {
     "empty_contents": "MAP(VARCHAR, VARCHAR)",
     "resets": 'STRUCT("at" TIMESTAMP, "group" VARCHAR)[]',
     "fan_out_count": "BIGINT",
+    "latency_share": "BIGINT",
     "has_effect_keys": "BOOLEAN",
     "is_queue": "BOOLEAN",
+    "asked_position": 'STRUCT(topic VARCHAR, "partition" INTEGER, "offset" BIGINT)',
+    "asked_digests": "VARCHAR[]",
 }
 """The type of each variable that is no text."""
 
@@ -59,8 +62,8 @@ def _type_of(name: str) -> str:
     return "TIMESTAMP" if name.startswith(("covered_", "accounted_")) else _TYPES.get(name, "VARCHAR")
 
 
-def terms_of(scope: Scope) -> Terms:
-    """Return the terms of a scope."""
+def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
+    """Return the terms of a scope, and what a trace asks for."""
     contract, window = scope.contract, scope.window
     return Terms(
         {
@@ -73,6 +76,7 @@ def terms_of(scope: Scope) -> Terms:
             "is_queue": contract.is_queue,
             "multiplicity": contract.multiplicity.kind,
             "fan_out_count": contract.multiplicity.count,
+            "latency_share": 1 if scope.clean is None else scope.clean.sums.share,
             "has_effect_keys": contract.multiplicity.effect_key is not None,
             "effect_ledger": scope.effect_ledger.value,
             "reader_ledger": scope.reader_ledger.value,
@@ -109,6 +113,7 @@ def terms_of(scope: Scope) -> Terms:
                 for one in contract.annotations
                 if one.kind == "offset_reset"
             ],
+            **(asked or {}),
         }
     )
 

@@ -53,7 +53,9 @@ JOIN judged_ranges AS r
     ON e.topic IS NOT DISTINCT FROM r.topic
     AND e."partition" IS NOT DISTINCT FROM r."partition"
     AND e."offset" >= r."from" AND e."offset" < r."to"
-GROUP BY ALL;
+GROUP BY ALL
+UNION ALL
+SELECT topic, "partition", 'delivered', true, is_below_start, positions FROM clean_positions;
 
 CREATE TABLE balance AS
 WITH stated AS (

@@ -42,6 +42,11 @@ SELECT topic, false AS stands_alone, true AS is_covered, class, held, doubtful, 
 FROM unconfirmed
 GROUP BY ALL
 UNION ALL
+SELECT topic, false, true, 'DELIVERED', ['DELIVERED'], []::VARCHAR[], sum(sent)::BIGINT
+FROM clean_counts
+GROUP BY topic
+HAVING sum(sent) > 0
+UNION ALL
 SELECT topic, true, is_covered, class, list_distinct([class] || flags), []::VARCHAR[], count(*)
 FROM named_breaks
 WHERE kind <> 'message'

@@ -1,5 +1,5 @@
 -- Effects that show no id and hold what was sent to their topic: a retry inside a client writes a second record, and
--- only one is acknowledged. Needs: messages, message_contents, sends. Source: taxonomy.md 7, trap 5.
+-- only one is acknowledged. Needs: messages, message_contents, sends, clean_contents. Source: taxonomy.md 7, trap 5.
 CREATE TABLE possible_copies AS
 WITH nameless AS (
     SELECT message_key, topic
@@ -14,6 +14,8 @@ shown AS (
 sent AS (
     SELECT DISTINCT m.topic, s.payload_hash AS value
     FROM (FROM sends SEMI JOIN shown ON shown.value = sends.payload_hash) AS s JOIN messages AS m USING (message_key)
+    UNION ALL
+    FROM clean_contents
 )
 SELECT DISTINCT s.message_key
 FROM shown AS s SEMI JOIN sent ON sent.value = s.value AND sent.topic IS NOT DISTINCT FROM s.topic;

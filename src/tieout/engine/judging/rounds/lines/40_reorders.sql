@@ -1,6 +1,6 @@
 -- Pairs whose order differs between two neighbouring ledgers, as the files from 41 to 45 find them: `earlier` and `later`
 -- as the second ledger has them. Only a message's first position and first effect count, so a retry or a redelivery is
--- no reorder. Needs messages. Source: taxonomy.md 3; Jepsen's nonmonotonic sends and polls.
+-- no reorder. Needs messages and clean_effects. Source: taxonomy.md 3; Jepsen's nonmonotonic sends and polls.
 CREATE TABLE reorders (
     class VARCHAR, locus VARCHAR, topic VARCHAR, earlier_partition INTEGER, earlier_offset BIGINT,
     later_partition INTEGER, later_offset BIGINT, message_id VARCHAR, at_time TIMESTAMP, is_plain_overlap BOOLEAN,
@@ -14,7 +14,10 @@ SELECT m.message_key, m.message_id, m.topic, m."partition", m.first_offset, m.is
     m.first_effect.consumer_id AS consumer_id
 FROM messages AS m
 WHERE m.acceptance = 'accepted' AND m.first_offset IS NOT NULL AND m.first_effect."at" IS NOT NULL
-    AND m.order_key = m.last_key AND NOT is_by_content();
+    AND m.order_key = m.last_key AND NOT is_by_content()
+UNION ALL
+SELECT NULL, message_id, topic, "partition", "offset", false, key_hash, processed_at, delivery_sequence, consumer_id
+FROM clean_effects;
 
 -- Keys that lie in several partitions of their topic, of which no log orders them; none unless keys are in order there.
 CREATE TABLE moved_keys AS

@@ -1,6 +1,6 @@
 -- REORDER_PRODUCER: pairs whose sequence rises and whose first position falls, per session and partition. The sequence is
 -- that of the first attempt that did not fail. `is_plain_overlap`: the second was sent before the first was acknowledged,
--- both without a producer id. Needs messages. Source: taxonomy.md 3.
+-- both without a producer id. Needs messages and clean_sends. Source: taxonomy.md 3.
 INSERT INTO reorders
 WITH sent AS NOT MATERIALIZED (
     SELECT *, hash(producer_id, producer_session, topic, "partition", order_key) AS line
@@ -15,6 +15,11 @@ WITH sent AS NOT MATERIALIZED (
         FROM messages
         WHERE acceptance = 'accepted' AND first_offset IS NOT NULL
             AND (getvariable('ordering') <> 'key' OR messages.order_key IS NOT NULL)
+        UNION ALL
+        SELECT NULL, message_id, topic, "partition", "offset",
+            CASE WHEN getvariable('ordering') = 'key' THEN key_hash END, attempted_at, "sequence", producer_id,
+            producer_session, coalesce(completed_at, attempted_at), coalesce(broker_producer_id < 0, false)
+        FROM clean_sends
     )
     WHERE number IS NOT NULL
 ),

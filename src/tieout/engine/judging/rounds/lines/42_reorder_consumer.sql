@@ -1,7 +1,7 @@
 -- REORDER_CONSUMER: pairs whose position rises and whose first delivery falls, per consumer, generation and partition,
 -- and per key where only keys are in order. Rows are the group's reads, or its output where none are known. Which
 -- delivery of a position came first `delivery_sequence` says where all have one, else their time. Not of queues, which
--- hand records to many readers at once. Needs reads, deliveries and messages. Source: taxonomy.md 3.
+-- hand records to many readers at once. Needs reads, deliveries, messages and clean_handed. Source: taxonomy.md 3.
 CREATE VIEW handed AS
 SELECT message_key, message_id, topic, "partition", "offset", consumer_id, generation, processed_at, delivery_sequence
 FROM reads
@@ -18,7 +18,12 @@ SELECT h.message_id, h.topic, h."partition", h."offset", h.consumer_id, h.genera
 FROM handed AS h
 LEFT JOIN (SELECT message_key, order_key FROM messages WHERE getvariable('ordering') = 'key') AS k USING (message_key)
 WHERE (getvariable('ordering') <> 'key' OR k.order_key IS NOT NULL)
-    AND h."offset" IS NOT NULL AND h.processed_at IS NOT NULL AND h.consumer_id IS NOT NULL AND h.generation IS NOT NULL;
+    AND h."offset" IS NOT NULL AND h.processed_at IS NOT NULL AND h.consumer_id IS NOT NULL AND h.generation IS NOT NULL
+UNION ALL
+SELECT message_id, topic, "partition", "offset", consumer_id, generation, processed_at, delivery_sequence,
+    CASE WHEN getvariable('ordering') = 'key' THEN key_hash END AS order_key,
+    hash(topic, "partition", consumer_id, generation, order_key)
+FROM clean_handed;
 
 -- Lines in which any time, or any number, is lower than one at a lower offset; in others no pair can be.
 CREATE TABLE falling_readers AS

@@ -1,6 +1,6 @@
 -- Clocks of two hosts that stand apart: an effect lies before its send, its read or the broker's own stamp by more than
 -- clocks may differ. Causes that hold times of the consumer against times of the broker are then open. Asked only where
--- there is such a cause. Needs: caused_messages, messages, deliveries, reads, records. Source: taxonomy.md 8, 12.
+-- there is such a cause. Needs: caused_messages, messages, deliveries, reads, records, clean_clocks. Source: taxonomy.md 8, 12.
 CREATE TABLE comparing AS
 SELECT 1 AS one FROM caused_messages
 WHERE cause IN ('commit before process', 'process before commit', 'retention overrun') LIMIT 1;
@@ -38,10 +38,13 @@ WITH effects AS (
     UNION ALL
     SELECT 3, 'the broker''s own times of their records', max(epoch_us(s.since) - epoch_us(e.seen_at))
     FROM effects AS e JOIN stamped AS s ON s.message_key = e.message_key AND comes_before(e.seen_at, s.since)
+    UNION ALL
+    SELECT 3, 'the broker''s own times of their records', micros FROM comparing CROSS JOIN clean_clocks
 )
 SELECT place, 'effects lie before ' || what || ' by up to ' || in_words(CAST(round_even(micros / 1e6, 0) AS BIGINT))
     AS shown
-FROM apart WHERE micros IS NOT NULL;
+FROM (SELECT place, what, max(micros) AS micros FROM apart GROUP BY place, what)
+WHERE micros IS NOT NULL;
 
 -- What the statement says of causes that are left open.
 CREATE TABLE cause_limits AS

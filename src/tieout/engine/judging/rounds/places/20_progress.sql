@@ -1,6 +1,6 @@
 -- Every proof that the group went past a position: an effect, a read or a commit, and when; and how far it came.
 -- An effect that names no position counts at the first of its message.
--- Needs: effects, reads, held_commits, messages. Source: taxonomy.md 2 (frontier).
+-- Needs: effects, reads, held_commits, messages, clean_progress. Source: taxonomy.md 2 (frontier).
 CREATE TABLE unplaced_progress AS
 SELECT m.topic, m."partition", m.first_offset AS "offset", e.processed_at AS "at"
 FROM effects AS e
@@ -22,7 +22,9 @@ LEFT JOIN newer_leaders AS n
     ON same_partition(r.topic, r."partition", n.topic, n."partition") AND r.leader_epoch = n.leader_epoch
 WHERE getvariable('effect_ledger') <> 'read' AND r."offset" IS NOT NULL AND r.effect_state IN ('ok', 'again')
 UNION ALL
-SELECT topic, "partition", committed_offset - 1, committed_at, 'commit' FROM held_commits;
+SELECT topic, "partition", committed_offset - 1, committed_at, 'commit' FROM held_commits
+UNION ALL
+FROM clean_progress;
 
 -- Per partition the last position that the group passed, and how far its commits ever came (exclusive).
 CREATE TABLE consumer_positions AS

@@ -1,0 +1,262 @@
+"""Prematch where the output shows no positions: both sides held together id by id.
+
+Positions make buckets whose rows are close in time; ids do not, so that sums over them could not tell whether a message
+came in time. Each row goes through one shuffle instead, by the hash of its id and as a few numbers. An id is clean
+where it has one plain row on each side, both with the same content and in time; all other ids are left to the rules,
+with the messages next to them. Two ids with one hash are left as well. Docs: docs/explanation/prematch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.clean import Clean, Sums
+from tieout.engine.joining import same, small_side
+from tieout.engine.keys import PLACE, POSITION
+from tieout.engine.materialising import materialised
+from tieout.engine.prematch.clean_facts import clean_with, progress_of
+from tieout.engine.prematch.comparing import SIDES
+from tieout.engine.prematch.fingerprint import STANDARD, Widths, compared_columns, id_hash
+from tieout.engine.prematch.log_bounds import statements_of
+from tieout.engine.prematch.looking import clean_among, compared_ledgers, narrow, ours, tasks_for
+from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_of_marks, left_of
+from tieout.engine.prematch.position_sets import as_set, within
+from tieout.engine.prematch.remainder import ends_of_log, repeated, sharing_transactions
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+_ID: Final = "id_hash"
+_FEW_IDS: Final = 500_000
+"""So many numbers, as rows of a hash table some 30 MB, are sent to every executor."""
+_SAMPLED: Final = 100_000
+"""About so many latencies are drawn, or up to twice as many."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Both sides by id, one row a hash of ids, and the topic partitions that were sent to.
+
+    | id_hash | place | is_clean | is_seen | took |   | place | topic  | partition |
+    |---------|-------|----------|---------|------|   |-------|--------|-----------|
+    | 17      | 5     | true     | true    | 1500 |   | 5     | orders | 0         |
+
+    `took` is in microseconds, and null where the window does not own the message; `is_seen` says whether its effect is
+    in the window.
+    """
+
+    ids: DataFrame
+    places: DataFrame
+    widths: Widths
+
+
+def shows_ids_alone(present: Mapping[Ledger, frozenset[str]]) -> bool:
+    """Return whether it takes ids to tell what became of a message, and these do, given the ledgers' columns.
+
+    The output shows ids and no positions. Where a send shows a position it shows all of it, and where it shows none it
+    alone names the topic: what a message's partition is must not depend on the output. Beside a log both are shown.
+    """
+    sent, arrived = present[Ledger.PRODUCED], present[Ledger.DELIVERED]
+    shows_no_positions = not arrived & {"partition", "offset"}
+    names_places = {*POSITION} <= sent or (
+        "offset" not in sent and ("topic" in sent or "topic" not in arrived)
+    )
+    is_logged = {"message_id", *POSITION}
+    return (
+        shows_no_positions
+        and names_places
+        and {"message_id", "attempted_at", "outcome"} <= sent
+        and {"message_id", "processed_at"} <= arrived
+        and (Ledger.LOG not in present or is_logged <= sent & present[Ledger.LOG])
+    )
+
+
+def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
+    """Return both sides, and the log where it is declared, held together id by id.
+
+    Rows without an id are one id's, which is not clean.
+    """
+    ledgers = compared_ledgers(scope)
+    columns = compared_columns({ledger: scope.evidence[ledger].present for ledger in ledgers})
+    rows = {ledger: ours(scope, ledger) for ledger in ledgers}
+    number = F.monotonically_increasing_id().alias("place")
+    places = materialised(rows[Ledger.PRODUCED].select(*PLACE).distinct().select(number, *PLACE))
+    named = small_side(places.select("place", *[F.col(name).alias(f"p_{name}") for name in PLACE]))
+    rows[Ledger.PRODUCED] = rows[Ledger.PRODUCED].join(named, same(PLACE, "p_"), how="left")
+    nowhere, by = F.lit(None).cast("bigint"), {_ID: id_hash(widths)}
+    every = [
+        narrow(
+            scope,
+            columns,
+            ledger,
+            rows[ledger],
+            by | {"place": F.col("place") if ledger is Ledger.PRODUCED else nowhere},
+        )
+        for ledger in ledgers
+    ]
+    gathered = reduce(DataFrame.unionByName, every).repartition(tasks_for(scope, share=1), _ID)
+    ids = clean_among(scope, columns, gathered, (_ID,), "place").drop("lot")
+    return Pairs(materialised(ids), places, widths)
+
+
+def odd_ids(scope: Scope, pairs: Pairs, limit: float) -> DataFrame | None:
+    """Return the ids that are not clean, kept; None where they are more than the limit."""
+    odd = materialised(pairs.ids.filter(~F.col("is_clean")).select(_ID))
+    if odd.count() > limit:
+        return None
+    odd = _with(odd, *_at_shared_positions(scope, pairs.widths))
+    return _with(odd, *_of_same_transactions(scope, odd, pairs.widths))
+
+
+def left_by_id(
+    scope: Scope, pairs: Pairs, odd: DataFrame, bounds: DataFrame | None, limit: float = float("inf")
+) -> Scope | None:
+    """Return the scope of what is left of the window, given its odd ids, with its clean messages beside it.
+
+    None where that is more messages than the limit. `bounds` are the log's, None where none is declared.
+    """
+    left = _with_neighbours(scope, _with_ends(scope, odd, pairs.widths), pairs.widths)
+    if left.count() > limit:
+        return None
+    wanted = _as_set(left)
+    rows = {
+        ledger: materialised(
+            _with_id(ours(scope, ledger), pairs.widths).join(wanted, _ID, how="left_semi").drop(_ID)
+        )
+        for ledger in compared_ledgers(scope)
+    }
+    clean = _clean_by_id(scope, pairs, bounds, wanted, rows)
+    if Ledger.LOG in rows:
+        rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
+    return scope.left_with(rows, clean)
+
+
+def _with(ids: DataFrame, *more: DataFrame) -> DataFrame:
+    """Return all of these ids, once each and kept."""
+    return materialised(reduce(DataFrame.unionByName, more, ids).distinct()) if more else ids
+
+
+def _as_set(ids: DataFrame) -> DataFrame:
+    """Return rows with an id that were materialised, to be looked up beside rows that are many."""
+    return F.broadcast(ids) if ids.count() <= _FEW_IDS else ids.hint("shuffle_hash")
+
+
+def _with_id(rows: DataFrame, widths: Widths) -> DataFrame:
+    return rows.withColumn(_ID, id_hash(widths))
+
+
+def _placed(scope: Scope, widths: Widths) -> dict[Ledger, DataFrame]:
+    """Return the positions of the ledgers that show them, with the hash of the id there."""
+    return {
+        ledger: _with_id(ours(scope, ledger).filter(F.col("offset") >= 0), widths).select(*POSITION, _ID)
+        for ledger in compared_ledgers(scope)
+        if scope.has(ledger, *POSITION)
+    }
+
+
+def _at_shared_positions(scope: Scope, widths: Widths) -> Iterator[DataFrame]:
+    """Yield the ids of each ledger whose position stands in more than one of its rows.
+
+    By a hash, so that now and then one is among them that stands alone: to leave a clean message to the rules is right.
+    """
+    for ledger, rows in _placed(scope, widths).items():
+        known = rows.select(_ID, F.xxhash64(*POSITION).alias("position_hash"))
+        hashes = known.select(F.col("position_hash").alias("hash"))
+        shared = repeated(hashes, scope.evidence[ledger].coverage.rows)
+        if not shared.isEmpty():
+            is_shared = F.col("position_hash") == F.col("hash")
+            yield known.join(small_side(shared), is_shared, how="left_semi").select(_ID)
+
+
+def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> Iterator[DataFrame]:
+    """Yield the ids of all messages of the transactions that an odd one is in, as each side names them."""
+    for ledger in SIDES:
+        if scope.has(ledger, "transaction_id"):
+            of_odd = _with_id(ours(scope, ledger), widths).join(_as_set(odd), _ID, how="left_semi")
+            members = sharing_transactions(scope, ledger, of_odd)
+            if members is not None:
+                yield _with_id(members, widths).select(_ID)
+
+
+def _with_ends(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
+    """Return the odd ids and those of the records by which the log's bounds are told, kept."""
+    if Ledger.LOG not in scope.evidence:
+        return odd
+    ends = small_side(
+        materialised(ends_of_log(scope).withColumnsRenamed({name: f"e_{name}" for name in POSITION}))
+    )
+    at_ends = _placed(scope, widths)[Ledger.LOG].join(ends, same(POSITION, "e_"), how="left_semi").select(_ID)
+    return _with(odd, at_ends)
+
+
+def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
+    """Return the odd ids, those at the positions next to theirs, and those at each partition's first, kept."""
+    placed = [*_placed(scope, widths).values()]
+    if not placed or odd.isEmpty():
+        return odd
+    every = reduce(DataFrame.unionByName, placed)
+    marked = every.join(_as_set(odd.withColumn("is_odd", F.lit(True))), _ID, how="left")
+    marks = marked.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS).alias("eight")).agg(
+        *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_odd=F.col("is_odd")).items()]
+    )
+    near = within(every, as_set(left_of(materialised(marks), None))).select(_ID)
+    return _with(odd, near)
+
+
+def _clean_by_id(
+    scope: Scope, pairs: Pairs, bounds: DataFrame | None, wanted: DataFrame, left: Mapping[Ledger, DataFrame]
+) -> Clean:
+    """Return the messages of the scope whose ids are not `wanted` by the rules, which `left` has rows of.
+
+    Nobody asks for their contents: an effect without an id shows no position either, and is nobody's for certain.
+    """
+
+    def outside(every: DataFrame) -> DataFrame:
+        return every.join(wanted, _ID, how="left_anti")
+
+    rows = {
+        ledger: outside(_with_id(ours(scope, ledger), pairs.widths)).drop(_ID)
+        for ledger in compared_ledgers(scope)
+    }
+    sent = rows[Ledger.PRODUCED]
+    furthest = sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(F.max("offset").alias("offset"))
+    placed = _as_sent(sent, rows[Ledger.DELIVERED])
+    told = {"clean_progress": progress_of(scope, furthest, placed)}
+    sums = _sums(outside(pairs.ids.filter("is_clean")), pairs.places)
+    return clean_with(scope, sums, rows, left, bounds, told, placed)
+
+
+def _sums(clean: DataFrame, places: DataFrame) -> Sums:
+    """Return what clean ids add up to. The latency of each is known; of many, a sample is drawn."""
+    at = clean.groupBy("place").agg(F.count("took").alias("sent"), F.count_if("is_seen").alias("seen"))
+    counts = materialised(at.join(places, "place").select(*PLACE, "sent", "seen"))
+    took = F.col("took")
+    sampled = counts.agg(F.coalesce(F.sum("sent"), F.lit(0)).alias("sent")).collect()[0]["sent"]
+    share = 1 << max(0, (sampled // _SAMPLED).bit_length())
+    is_drawn = F.pmod(_ID, F.lit(share)) == 0
+    latencies = (
+        clean.filter(took.isNotNull())
+        .withColumn("drawn", F.when(is_drawn, F.col(_ID)))
+        .groupBy("drawn")
+        .agg(
+            F.sum(took.cast("decimal(38,0)")).alias("micros"),
+            F.max(F.when(is_drawn, took)).alias("one"),
+            F.max(took).alias("longest"),
+        )
+    )
+    told = latencies.select("micros", F.col("one").alias("took"), "longest")
+    return Sums(counts, materialised(told), share)
+
+
+def _as_sent(sent: DataFrame, arrived: DataFrame) -> DataFrame:
+    """Return rows of the output with the position and the key that their message was sent with, if it shows one."""
+    shown = sent.filter(F.col("offset") >= 0).select(
+        F.col("message_id").alias("sent_id"), *POSITION, "key_hash"
+    )
+    kept = arrived.select("message_id", "processed_at", "delivery_sequence", "consumer_id")
+    return kept.join(shown, F.col("message_id") == F.col("sent_id"), how="inner").drop("sent_id")

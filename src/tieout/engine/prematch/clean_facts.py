@@ -1,0 +1,239 @@
+"""What clean messages add up to, and what rules about other messages may ask of them.
+
+Docs: docs/explanation/prematch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.clean import Clean, Sums
+from tieout.engine.joining import same, small_side
+from tieout.engine.keys import PLACE, POSITION
+from tieout.engine.materialising import materialised
+from tieout.engine.prematch.comparing import Compared
+from tieout.engine.prematch.early import comes_before
+from tieout.engine.prematch.fingerprint import Widths, bucket_of, sampled_millis
+from tieout.engine.prematch.log_bounds import as_records
+from tieout.engine.prematch.looking import Look, clean_in, compared_ledgers, ours
+from tieout.engine.prematch.orders import orders_of
+from tieout.engine.prematch.position_sets import outside
+from tieout.engine.prematch.remainder import Rest
+from tieout.engine.scope import Scope
+from tieout.engine.session import settings_of
+from tieout.model import Identity, Ledger
+
+
+def sums_of(compared: Compared, rest: Rest) -> Sums:
+    """Return what the messages that are not left to the rules add up to."""
+    looked = None if rest.look is None else materialised(_looked(rest.look.marks, rest, compared.widths))
+    return Sums(
+        counts=materialised(_counts(compared, rest.look, looked)),
+        latencies=materialised(_latencies(compared, rest.look, looked)),
+        share=1 << compared.widths.bucket_bits,
+    )
+
+
+def clean_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | None) -> Clean:
+    """Return the messages of the scope that are not left to the rules, with all that rules may ask of them.
+
+    `bounds` are the log's, None where none is declared.
+    """
+    rows = {ledger: outside(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
+    left = rest.rows or {}
+    furthest = compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
+    told = {
+        "clean_progress": progress_of(scope, furthest, rows[Ledger.DELIVERED]),
+        "clean_contents": _contents(scope, left, rows[Ledger.PRODUCED]),
+    }
+    return clean_with(scope, sums_of(compared, rest), rows, left, bounds, told)
+
+
+def clean_with(
+    scope: Scope,
+    sums: Sums,
+    rows: Mapping[Ledger, DataFrame],
+    left: Mapping[Ledger, DataFrame],
+    bounds: DataFrame | None,
+    told: Mapping[str, DataFrame | None],
+    placed: DataFrame | None = None,
+) -> Clean:
+    """Return clean messages with their places in the log and in orders, beside what is told of them already."""
+    known = {name: materialised(found) for name, found in told.items() if found is not None}
+    if bounds is not None:
+        rows = {**rows, Ledger.LOG: as_records(rows[Ledger.LOG])}
+        known["clean_positions"] = materialised(_positions_in(scope, rows[Ledger.LOG], bounds))
+    if left:
+        orders = orders_of(scope, rows, left, placed)
+        known |= {name: materialised(found) for name, found in orders.items()}
+    return Clean(sums, rows, known, settings_of(scope.rows(Ledger.PRODUCED).sparkSession), placed)
+
+
+def furthest_before_stamp(scope: Scope) -> int | None:
+    """Return by how many microseconds a clean effect lies before the broker's own time of its record, at most.
+
+    None where none does by more than clocks may differ, or the log has no times of the broker's own.
+    """
+    clean = scope.clean
+    if clean is None or Ledger.LOG not in clean.rows or not scope.has(Ledger.LOG, "timestamp_type"):
+        return None
+    is_own = F.lower("timestamp_type").contains("append")
+    stamps = (
+        clean.rows[Ledger.LOG]
+        .filter(is_own)
+        .select(
+            *[F.col(name).alias(f"r_{name}") for name in POSITION], F.col("record_timestamp").alias("since")
+        )
+    )
+    arrived = clean.rows[Ledger.DELIVERED] if clean.placed is None else clean.placed
+    pairs = arrived.select(*POSITION, "processed_at").join(stamps, same(POSITION, "r_"))
+    is_apart = comes_before(scope.contract, F.col("processed_at"), F.col("since"))
+    distance = F.max(F.unix_micros("since") - F.unix_micros("processed_at"))
+    row = clean.computed(pairs.filter(is_apart).agg(distance.alias("most"))).collect()[0]
+    return None if row["most"] is None else int(row["most"])
+
+
+def progress_of(scope: Scope, furthest: DataFrame, output: DataFrame) -> DataFrame:
+    """Return how far clean messages show the group to be, and which of them lie in long pauses between commits.
+
+    `furthest` are the highest of their positions, `output` their rows of the output with their positions.
+    """
+    when, by = F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
+    reached = furthest.select(*PLACE, "offset", when, by)
+    paused = None if scope.contract.is_queue else _in_pauses(scope, output)
+    return reached if paused is None else reached.unionByName(paused)
+
+
+def _in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
+    """Return the output within pauses between commits that are longer than it may go on without one; None for none."""
+    if Ledger.COMMITTED not in scope.evidence:
+        return None
+    coverage = scope.evidence[Ledger.COMMITTED].coverage
+    if not coverage.is_sound or coverage.complete_until is None:
+        return None
+    in_time = Window.partitionBy(*PLACE).orderBy("committed_at")
+    is_dated = F.col("committed_offset").isNotNull() & F.col("committed_at").isNotNull()
+    commits = scope.rows(Ledger.COMMITTED).filter(scope.is_ours(Ledger.COMMITTED) & is_dated)
+    dated = commits.select(*PLACE, "committed_at").distinct()
+    following = F.coalesce(F.lead("committed_at").over(in_time), F.lit(coverage.complete_until))
+    pauses = materialised(
+        dated.select(
+            *[F.col(name).alias(f"of_{name}") for name in PLACE],
+            F.col("committed_at").alias("since"),
+            following.alias("following"),
+        ).filter(F.col("following") - F.col("since") > F.lit(scope.patience))
+    )
+    if pauses.isEmpty():
+        return None
+    is_inside = same(PLACE, "of_") & (F.col("at") >= F.col("since")) & (F.col("at") < F.col("following"))
+    effects = output.select(*PLACE, "offset", F.col("processed_at").alias("at"), F.lit("effect").alias("by"))
+    return effects.join(F.broadcast(pauses), is_inside, how="left_semi")
+
+
+def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFrame:
+    """Return how many of the clean records lie in the offsets that the window judges of each topic partition.
+
+    These are the offsets appended in the window by the log's clock: up to the first one stamped at or after its end, or
+    the log's end where there is none yet.
+    """
+    stamp, offset = F.col("record_timestamp"), F.col("offset")
+    seen = (
+        ours(scope, Ledger.LOG)
+        .groupBy(*[F.col(name).alias(f"r_{name}") for name in PLACE])
+        .agg(
+            F.min(F.when(stamp >= F.lit(scope.window.start), offset)).alias("first_in"),
+            F.min(F.when(stamp >= F.lit(scope.window.end), offset)).alias("first_after"),
+        )
+    )
+    ranges = materialised(
+        bounds.join(seen, same(PLACE, "r_"), how="left").select(
+            *[F.col(name).alias(f"b_{name}") for name in PLACE],
+            F.coalesce("first_in", "log_end").alias("lo"),
+            F.coalesce("first_after", "log_end").alias("hi"),
+            "log_start",
+        )
+    )
+    is_inside = same(PLACE, "b_") & (offset >= F.col("lo")) & (offset < F.col("hi"))
+    below = F.coalesce(offset < F.col("log_start"), F.lit(False)).alias("is_below_start")
+    inside = records.select(*PLACE, "offset").join(F.broadcast(ranges), is_inside)
+    return inside.groupBy(*PLACE, below).agg(F.count("*").alias("positions"))
+
+
+def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:
+    """Return the buckets that nobody looked into."""
+    if look is None:
+        return buckets
+    return buckets.limit(0) if look.touched is None else outside(buckets, look.touched, F.col("bucket"))
+
+
+def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
+    """Return what the positions of a look that are not left to the rules add up to, one row a bucket.
+
+    | topic | partition | sent | seen | micros | took |
+    |-------|-----------|------|------|--------|------|
+    | a     | 0         | 126  | 126  | 63000  | 500  |
+
+    `micros` and `took` are of the messages that the window owns: of all, and of one by its lot; null without one.
+    """
+    return (
+        outside(clean_in(marks), rest.positions)
+        .groupBy(*PLACE, bucket_of(widths))
+        .agg(
+            F.count("took").alias("sent"),
+            F.count_if("is_seen").alias("seen"),
+            F.sum(F.col("took").cast("decimal(38,0)")).alias("micros"),
+            F.min_by("took", "lot").alias("took"),
+        )
+        .select(*PLACE, "sent", "seen", "micros", "took")
+    )
+
+
+def _counts(compared: Compared, look: Look | None, looked: DataFrame | None) -> DataFrame:
+    """Return how many clean messages the window owns of each topic partition, and how many effects it saw."""
+    nothing = F.lit(0).cast("bigint")
+    sent, arrived = (_untouched(side.filter("is_plain"), look) for side in (compared.sent, compared.arrived))
+    inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(
+        arrived.select(*PLACE, nothing.alias("sent"), F.col("inside").alias("seen"))
+    )
+    if looked is not None:
+        inside = inside.unionByName(looked.select(*PLACE, "sent", "seen"))
+    return inside.groupBy(*PLACE).agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
+
+
+def _latencies(compared: Compared, look: Look | None, looked: DataFrame | None) -> DataFrame:
+    """Return per bucket the `micros` of the window's clean messages together, and what one `took`, by its hash."""
+    whole = _untouched(compared.together.filter("owned > 0"), look)
+    millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
+    micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
+    known = whole.select(micros, (millis * 1000).alias("took"))
+    if looked is not None:
+        known = known.unionByName(looked.filter("sent > 0").select("micros", "took"))
+    return known.withColumn("longest", F.lit(None).cast("bigint"))
+
+
+def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -> DataFrame | None:
+    """Return the topics and payloads that were sent cleanly and that an effect without identity shows as well.
+
+    What was left of the log may be the record of such an effect.
+    """
+    by_position = scope.contract.identity is Identity.POSITION
+    may_be_nameless = by_position or scope.evidence[Ledger.DELIVERED].may_lack_id
+    if not left or not may_be_nameless:
+        return None
+    effects = left[Ledger.DELIVERED]
+    nameless = effects if by_position else effects.filter(F.col("message_id").isNull())
+    nameless = nameless.select("topic", "payload_hash")
+    if Ledger.LOG in left:
+        nameless = nameless.unionByName(left[Ledger.LOG].select("topic", "payload_hash"))
+    shown = materialised(
+        nameless.filter(F.col("payload_hash").isNotNull())
+        .select(F.col("topic").alias("of_topic"), F.col("payload_hash").alias("copied"))
+        .distinct()
+    )
+    if shown.isEmpty():
+        return None
+    is_same = F.col("payload_hash").eqNullSafe(F.col("copied")) & F.col("topic").eqNullSafe(F.col("of_topic"))
+    return sent.join(small_side(shown), is_same, how="left_semi").select("topic", "payload_hash").distinct()

@@ -1,0 +1,22 @@
+"""Effects before their sends: no two clocks that are right show one, so that nobody can vouch for its message.
+
+Docs: docs/reference/taxonomy.md, section 8.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tieout.contracts import Contract
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
+
+
+def comes_before(contract: Contract, seen_at: Column, sent_at: Column) -> Column:
+    """Return whether an effect lies before a send by more than clocks may differ, one of which keeps seconds.
+
+    A time that is an unset clock's is no time: it lies before nothing, and keeps its ledger from covering.
+    """
+    apart = contract.clock_skew + COARSEST_CLOCK
+    is_dated = seen_at >= F.lit(EARLIEST_PLAUSIBLE)
+    return F.coalesce(is_dated & (seen_at < sent_at - F.lit(apart)), F.lit(False))

@@ -1,0 +1,311 @@
+"""Fingerprints: each side in one scan, as sums per bucket of positions that cancel where both sides agree.
+
+A bucket is a short run of positions of one topic partition. Of its rows the count is kept, and sums of two independent
+64-bit hashes, each of which binds everything that both ledgers carry of a message: id, position, contents, and which of
+them are null. Sums, not XOR: two equal rows must not cancel each other. A hash is added as two 32-bit halves: whole
+ones overflow, which ANSI mode refuses. Which positions a bucket has is kept exactly, one bit each, so that a position
+that stands twice is seen whatever the hashes say.
+
+Two sides that differ in a bucket agree in all four sums with a probability of about 2^-128, as far as xxHash64 under
+two seeds is as good as random; over a billion buckets that is less than 10^-28. `match: full` does without.
+Docs: docs/explanation/prematch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from tieout.contracts import Contract
+from tieout.engine.keys import POSITION
+from tieout.engine.ledger import is_lacking_contents
+from tieout.engine.sources.source import FAULT
+from tieout.model import Identity, Ledger, Window
+
+COMPARED: Final = (
+    "message_id", "topic", "partition", "offset", "payload_hash", "key_hash", "header_hash", "record_timestamp",
+)  # fmt: skip
+"""What a message carries on both sides, as far as their sources have it."""
+BUCKET: Final = ("topic", "partition", "bucket")
+SUMS: Final = ("first_low", "first_high", "second_low", "second_high")
+PAIRS: Final = {
+    "": (Ledger.PRODUCED, Ledger.DELIVERED),
+    "log_": (Ledger.PRODUCED, Ledger.LOG),
+    "read_": (Ledger.LOG, Ledger.DELIVERED),
+}
+"""Which ledgers are held against each other, and what the names of their hashes begin with."""
+Shared: TypeAlias = Mapping[str, tuple[str, ...]]
+"""Per pair, by what its names begin with, the columns that both ledgers have of a message."""
+HASHES: Final = ("first", "second")
+_BITS_OF_WORD: Final = 6
+_ID_BITS: Final = 64
+_LOW_HALF: Final = 0xFFFFFFFF
+_SECOND_SEED: Final = 0x5EED
+_DAY_MILLIS: Final = 86_400_000
+_SAMPLE_TIME_BITS: Final = 36
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide keys and buckets are: `bucket_bits` positions are one bucket, ids are compared by `id_bits` first.
+
+    Results do not depend on either; the tests make them narrow.
+    """
+
+    bucket_bits: int = 7
+    id_bits: int = 64
+
+
+STANDARD: Final = Widths()
+
+
+@dataclass(frozen=True)
+class Side:
+    """One ledger as prematch reads it: conformed rows, which of their columns its source has, and counts.
+
+    `counted` are aggregates that the scan takes on its way, by name.
+    """
+
+    rows: DataFrame
+    present: frozenset[str]
+    counted: Mapping[str, Column]
+
+
+def compared_columns(present: Mapping[Ledger, frozenset[str]]) -> Shared:
+    """Return per pair of `PAIRS` the columns that both sources have and that a message must not change on its way.
+
+    What senders know is held against them alone: log and output have only what senders lack to agree on.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for prefix, (one, other) in PAIRS.items():
+        if {one, other} <= set(present):
+            known = present[Ledger.PRODUCED] if Ledger.PRODUCED not in (one, other) else frozenset()
+            shared = present[one] & present[other] - known
+            found[prefix] = tuple(name for name in COMPARED if name in shared)
+    return found
+
+
+def is_plain_attempt(contract: Contract, present: frozenset[str]) -> Column:
+    """Return whether a send is an acknowledged one, in no transaction or a committed one, and knows its position.
+
+    Where a source shows no positions at all, no row needs one.
+    """
+    return _sure(
+        (F.col("outcome") == "acked")
+        & _is_named(contract)
+        & _is_placed(present)
+        & _is_committed(present)
+        & F.col("attempted_at").isNotNull()
+        & (F.col("intended_partition").isNull() | (F.col("intended_partition") == F.col("partition")))
+    )
+
+
+def is_plain_effect(present: frozenset[str]) -> Column:
+    """Return whether a row of the output is a certain effect that knows its time, and its position as above."""
+    is_ok = F.coalesce(F.col("outcome"), F.lit("ok")) == "ok"
+    return _sure(is_ok & _is_placed(present) & _is_committed(present) & F.col("processed_at").isNotNull())
+
+
+def is_plain_record(contract: Contract) -> Column:
+    """Return whether a row of the log is a dated record of a message, in no transaction."""
+    is_data = ~F.coalesce("is_control", F.lit(False))
+    in_none = F.coalesce(F.lower("transaction_state"), F.lit("none")) == "none"
+    return _sure(
+        _is_named(contract) & _is_placed(POSITION) & is_data & in_none & F.col("record_timestamp").isNotNull()
+    )
+
+
+def done_at() -> Column:
+    """Return the time from which a send's deadline runs."""
+    return F.coalesce("completed_at", "attempted_at")
+
+
+def buckets_of(
+    side: Side,
+    ledger: Ledger,
+    contract: Contract,
+    window: Window,
+    compared: Shared,
+    widths: Widths,
+) -> DataFrame:
+    """Return one row a bucket of the side, with what its plain rows add up to, and how many rows are not plain.
+
+    | topic | partition | bucket | rows | first_low … | words   | last | earliest … | inside | micros | sample | rough |
+    |-------|-----------|--------|------|-------------|---------|------|------------|--------|--------|--------|-------|
+    | a     | 0         | 7     | 128  | …           | [-1, -1] | 1023 | 10:00:01  | 128    | …      | …      | 0     |
+
+    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`, `began` is the latest
+    `attempted_at`, on the other side `processed_at`; `inside` counts rows of the window, `micros` adds the times up
+    from the window's start, `sample` is the time of the message with the least hash. There are sums for each pair that
+    the ledger is of. Rows of other groups are left out; of rows that could not
+    be read only `counted` tells.
+    """
+    known = hashed(side, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
+    micros = F.unix_micros("time") - F.lit(_micros(window))
+    facts = {
+        "rows": F.count("*"),
+        **_sums(hashes_of(compared, ledger)),
+        "last": F.max("offset"),
+        "earliest": F.min("time"),
+        "latest": F.max("time"),
+        "began": F.max("own_time"),
+        "inside": F.count_if(
+            (F.col("own_time") >= F.lit(window.start)) & (F.col("own_time") < F.lit(window.end))
+        ),
+        "micros": F.try_sum(micros),
+        "sample": F.min(_sampled(window, hashes_of(compared, ledger)[0])),
+        **_words(widths),
+    }
+    return known.groupBy(*BUCKET, "is_plain").agg(
+        *[fact.alias(name) for name, fact in facts.items()],
+        F.count_if("is_rough").alias("rough"),
+        *[column.alias(f"counted_{name}") for name, column in side.counted.items()],
+    )
+
+
+def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> DataFrame:
+    """Return a ledger's rows with their hashes, `time`, `own_time`, `is_plain` and `is_rough`.
+
+    Of each pair that the ledger is of there are two hashes, as `hashes_of` names them. `time` is that of the
+    acknowledgement, `own_time` that of the attempt; both are the effect's on the other side, and null in the log. Rows
+    of other groups, such as could not be read, and what states the bounds of a log, are neither plain nor rough.
+    """
+    rows = side.rows
+    is_ours, plain, time, own_time = _told_of(side, ledger, contract)
+    if "content" in side.present:
+        # What a file lacks is unverifiable, also where the other side has nothing either.
+        plain &= ~is_lacking_contents()
+    is_good = F.col(FAULT).isNull() & is_ours if FAULT in rows.columns else is_ours
+    hashes = {
+        f"{prefix}{name}": value
+        for prefix, columns in compared.items()
+        if ledger in PAIRS[prefix]
+        for name, value in zip(HASHES, _hashes(columns), strict=True)
+    }
+    return rows.select(
+        "*",
+        *[value.alias(name) for name, value in hashes.items()],
+        time.alias("time"),
+        own_time.alias("own_time"),
+        (is_good & plain).alias("is_plain"),
+        (is_good & ~plain).alias("is_rough"),
+    )
+
+
+def hashes_of(compared: Shared, ledger: Ledger | None = None) -> list[str]:
+    """Return the names of the hashes of all pairs, or of those that the ledger is of."""
+    return [
+        f"{prefix}{name}"
+        for prefix in compared
+        if ledger is None or ledger in PAIRS[prefix]
+        for name in HASHES
+    ]
+
+
+def _told_of(side: Side, ledger: Ledger, contract: Contract) -> tuple[Column, Column, Column, Column]:
+    """Return of a ledger's rows whether they count, whether they are plain, and the times that `hashed` tells."""
+    if ledger is Ledger.PRODUCED:
+        return F.lit(True), is_plain_attempt(contract, side.present), done_at(), F.col("attempted_at")
+    if ledger is Ledger.DELIVERED:
+        return _is_ours(contract), is_plain_effect(side.present), *(F.col("processed_at"),) * 2
+    return F.col("offset").isNotNull(), is_plain_record(contract), *(F.lit(None).cast("timestamp"),) * 2
+
+
+def bucket_of(widths: Widths) -> Column:
+    """Return the number of the bucket that a row's `offset` lies in."""
+    return F.shiftright("offset", widths.bucket_bits)
+
+
+def id_hash(widths: Widths) -> Column:
+    """Return as many bits of the hash of a row's `message_id` as ids are compared by first."""
+    whole = F.xxhash64("message_id")
+    return whole if widths.id_bits == _ID_BITS else F.shiftrightunsigned(whole, _ID_BITS - widths.id_bits)
+
+
+def _sums(hashes: Sequence[str]) -> dict[str, Column]:
+    """Return the sums of hashes, whose names end as `SUMS` do."""
+    return {
+        f"{name}_{half}": F.sum(value)
+        for name in hashes
+        for half, value in (
+            ("low", F.col(name).bitwiseAND(_LOW_HALF)),
+            ("high", F.shiftrightunsigned(name, 32)),
+        )
+    }
+
+
+def _sure(condition: Column) -> Column:
+    return F.coalesce(condition, F.lit(False))
+
+
+def _is_named(contract: Contract) -> Column:
+    """Return whether a row shows the id of its message, where that is what messages are known by."""
+    return F.lit(True) if contract.identity == Identity.POSITION else F.col("message_id").isNotNull()
+
+
+def _is_placed(present: Collection[str]) -> Column:
+    if not set(POSITION) <= set(present):
+        return F.lit(True)
+    return F.col("topic").isNotNull() & F.col("partition").isNotNull() & (F.col("offset") >= 0)
+
+
+def _is_committed(present: frozenset[str]) -> Column:
+    """Return whether a row belongs to no transaction, or to one of which nothing but its commit is told by this row.
+
+    What other rows say of the transaction may hold against that: `rest` leaves them all to the rules if any is left.
+    """
+    if "transaction_state" not in present:
+        return F.lit(True)
+    state = F.coalesce(F.col("transaction_state"), F.lit("none"))
+    return (state == "committed") | ((state == "none") & F.col("transaction_id").isNull())
+
+
+def _is_ours(contract: Contract) -> Column:
+    return F.col("consumer_group").isNull() | (F.col("consumer_group") == contract.group)
+
+
+def _hashes(compared: tuple[str, ...]) -> tuple[Column, Column]:
+    """Return two hashes of a row under different seeds.
+
+    Spark's xxhash64 takes each column's hash as the next one's seed and mixes in a text's length, so that ('a', 'bc')
+    is not ('ab', 'c'); but it passes over nulls, so a number says which columns are null.
+    """
+    marks = F.lit(0)
+    for place, name in enumerate(compared):
+        marks = marks + F.when(F.col(name).isNull(), F.lit(1 << place)).otherwise(F.lit(0))
+    return F.xxhash64(marks, *compared), F.xxhash64(F.lit(_SECOND_SEED), marks, *compared)
+
+
+def _words(widths: Widths) -> dict[str, Column]:
+    """Return the bucket's positions as bits of 64-bit words, exactly."""
+    bit = F.expr("shiftleft(1L, cast(offset & 63 as int))")
+    if widths.bucket_bits <= _BITS_OF_WORD:
+        return {"word_0": F.bit_or(bit)}
+    count = 1 << (widths.bucket_bits - _BITS_OF_WORD)
+    number = F.shiftright("offset", _BITS_OF_WORD).bitwiseAND(count - 1)
+    nothing = F.lit(0).cast("bigint")
+    return {
+        f"word_{place}": F.bit_or(F.when(number == place, bit).otherwise(nothing)) for place in range(count)
+    }
+
+
+def _micros(window: Window) -> int:
+    return int(window.start.timestamp()) * 1_000_000 + window.start.microsecond
+
+
+def _sampled(window: Window, lot_of: str) -> Column:
+    """Return a row's hash with its time in milliseconds behind it, so that the least tells one message's time."""
+    base = _micros(window) // 1000 - 365 * _DAY_MILLIS
+    limit = (1 << _SAMPLE_TIME_BITS) - 1
+    millis = F.greatest(F.lit(0), F.least(F.lit(limit), F.unix_millis("time") - F.lit(base)))
+    lot = F.shiftleft(F.shiftrightunsigned(lot_of, _SAMPLE_TIME_BITS + 1), _SAMPLE_TIME_BITS)
+    return lot.bitwiseOR(millis)
+
+
+def sampled_millis(sample: Column) -> Column:
+    """Return the time within a sample, in milliseconds since the same moment on both sides."""
+    return sample.bitwiseAND((1 << _SAMPLE_TIME_BITS) - 1)

@@ -1,0 +1,98 @@
+"""The broker's side as prematch asks it: the bounds of each partition's log, and what it may not show for good.
+
+Docs: docs/reference/taxonomy.md, section 1 (Visible) and section 7, traps 1 and 8.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.scope import Scope
+from tieout.model import Ledger
+
+_STATED_BOUNDS: Final = {
+    "log_start": "log_start_offset",
+    "stated_stable": "last_stable_offset",
+    "log_end": "end_offset",
+    "cleanup_policy": "cleanup_policy",
+}
+
+
+def as_records(rows: DataFrame) -> DataFrame:
+    """Return rows of the log with what they leave unsaid: in no transaction, and no control record."""
+    state = F.coalesce(F.lower("transaction_state"), F.lit("none"))
+    return rows.withColumns(
+        {"transaction_state": state, "is_control": F.coalesce("is_control", F.lit(False))}
+    )
+
+
+def statements_of(scope: Scope) -> DataFrame:
+    """Return what the log's rows say of its bounds, once each, as rows without an offset."""
+    told = ("topic", "partition", *_STATED_BOUNDS.values(), "observed_at")
+    is_told = [F.col(name).isNotNull() for name in (*_STATED_BOUNDS.values(), "observed_at")]
+    rows = scope.rows(Ledger.LOG)
+    stating = rows.filter(reduce(Column.__or__, is_told) | F.col("offset").isNull()).select(*told).distinct()
+    untold = [field for field in rows.schema if field.name not in told]
+    return stating.select(
+        "*", *[F.lit(None).cast(field.dataType).alias(field.name) for field in untold]
+    ).select(*rows.columns)
+
+
+def bounds_of(scope: Scope) -> DataFrame:
+    """Return per topic partition the log's bounds: what a covering log must hold lies in `[log_start, log_end)`.
+
+    Of several statements the latest observed holds; what none states comes from the rows, and where there are none
+    from the other bounds. Only a start that is stated (`stated_start`) says that what lies below it was there once:
+    the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null
+    where nothing is unstable; `last_offset` is the highest record's. `has_epochs`: some of its records are not of the
+    first leader. `lacks_markers`: the topic has transactions, and its control records were not read.
+    """
+    moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
+    latest = {
+        name: F.max(
+            F.when(F.col(column).isNotNull(), F.struct(moment.alias("moment"), F.col(column).alias("value")))
+        )["value"]
+        for name, column in _STATED_BOUNDS.items()
+    }
+    stated = (
+        scope.rows(Ledger.LOG)
+        .groupBy("topic", "partition")
+        .agg(
+            *[column.alias(name) for name, column in latest.items()],
+            F.max("observed_at").alias("observed_at"),
+            F.coalesce(F.max("leader_epoch") > 0, F.lit(False)).alias("has_epochs"),
+            F.min("offset").alias("lowest_offset"),
+            F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
+            F.max("offset").alias("last_offset"),
+            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias("has_states"),
+            F.bool_or(F.coalesce("is_control", F.lit(False))).alias("has_markers"),
+        )
+    )
+    topic = Window.partitionBy("topic")
+    lacks_markers = F.bool_or("has_states").over(topic) & ~F.bool_or("has_markers").over(topic)
+    return stated.select(
+        "topic",
+        "partition",
+        F.coalesce("log_start", "lowest_offset").alias("log_start"),
+        F.col("log_start").alias("stated_start"),
+        F.coalesce("log_end", F.col("last_offset") + 1, F.greatest("log_start", "stated_stable")).alias(
+            "log_end"
+        ),
+        F.coalesce("stated_stable", "lowest_open").alias("first_unstable"),
+        "last_offset",
+        "observed_at",
+        F.lower("cleanup_policy").alias("cleanup_policy"),
+        "has_epochs",
+        lacks_markers.alias("lacks_markers"),
+    )
+
+
+def compacts(scope: Scope, bounds: DataFrame) -> bool:
+    """Return whether any partition of the log may be compacted."""
+    if not scope.has(Ledger.LOG, "cleanup_policy"):
+        return False
+    return not bounds.filter(F.col("cleanup_policy").contains("compact")).isEmpty()

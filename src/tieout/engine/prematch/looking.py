@@ -1,0 +1,210 @@
+"""A look into buckets: which of their positions are clean, and what is kept of those.
+
+A position is clean where it has one plain row on each side, and in the log where one is declared, all with the same
+content and in time. The rows of a bucket go through one shuffle, each as a few numbers.
+Docs: docs/explanation/prematch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.joining import same
+from tieout.engine.keys import PLACE
+from tieout.engine.materialising import materialised
+from tieout.engine.prematch.comparing import COMPARED_LEDGERS, SIDES, Compared
+from tieout.engine.prematch.early import comes_before
+from tieout.engine.prematch.fingerprint import BUCKET, Shared, Side, bucket_of, hashed, hashes_of
+from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_at, bits_of_marks
+from tieout.engine.prematch.position_sets import as_set, reach, within
+from tieout.engine.scope import Scope
+from tieout.engine.session import ROWS_PER_TASK
+from tieout.model import Ledger
+
+FEW_BUCKETS: Final = 1 / 4
+"""Where a larger share of the buckets has to be looked into, all are."""
+_WITH_NEIGHBOURS: Final = 3
+"""A bucket is looked into with the one before and the one after it."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
+
+    `touched` is a set, or None for all buckets. `marks` have one row for eight offsets, `eight`: as bits which of them
+    are `standing`, which are `odd`, that is not clean by themselves, and which clean ones the window has `seen`; and of
+    each clean one that the window owns how many microseconds it `took_…`, and its `lot_…`, by which a sample is drawn.
+    """
+
+    touched: DataFrame | None
+    rows: Mapping[Ledger, DataFrame]
+    marks: DataFrame
+
+
+def ours(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return a ledger's rows: of the output those of the judged group, of the log those that are records."""
+    rows = scope.rows(ledger)
+    if ledger is Ledger.LOG:
+        return rows.filter(F.col("offset").isNotNull())
+    return rows if ledger is Ledger.PRODUCED else rows.filter(scope.is_ours())
+
+
+def compared_ledgers(scope: Scope) -> tuple[Ledger, ...]:
+    """Return both sides, and the log where it is declared."""
+    return tuple(ledger for ledger in COMPARED_LEDGERS if ledger in scope.evidence)
+
+
+def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | None:
+    """Return a look into the buckets that are not certain or have `forced` positions, None where there are none."""
+    known = _told_apart(compared, forced)
+    counted = known.agg(F.count("*").alias("all"), F.count_if("is_odd").alias("odd")).collect()[0]
+    if not counted["odd"]:
+        return None
+    rows = {ledger: ours(scope, ledger) for ledger in compared_ledgers(scope)}
+    share, touched = counted["odd"] / counted["all"], None
+    if share <= FEW_BUCKETS:
+        touched = as_set(_with_neighbours(known), "bucket")
+        bucket, near = bucket_of(compared.widths), reach(touched, 1 << compared.widths.bucket_bits)
+        rows = {
+            ledger: materialised(within(side if near is None else side.filter(near), touched, bucket))
+            for ledger, side in rows.items()
+        }
+    at = {name: F.col(name) for name in (*PLACE, "offset")} | {"bucket": bucket_of(compared.widths)}
+    every = [narrow(scope, compared.columns, ledger, side, at) for ledger, side in rows.items()]
+    tasks = tasks_for(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
+    gathered = reduce(DataFrame.unionByName, every).repartition(tasks, *BUCKET)
+    positions = clean_among(scope, compared.columns, gathered, (*BUCKET, "offset"))
+    return Look(touched, rows, materialised(_marks(positions)))
+
+
+def _told_apart(compared: Compared, forced: DataFrame | None) -> DataFrame:
+    """Return the buckets, with `is_odd` where they have to be looked into, and `is_sent` where anything was sent."""
+    odd = F.col("is_dirty") | F.col("is_unclear")
+    known = compared.together.select(*BUCKET, odd.alias("is_odd"), (F.col("sent") > 0).alias("is_sent"))
+    if forced is None:
+        return known
+    at = forced.select(*PLACE, bucket_of(compared.widths).alias("bucket")).distinct()
+    marked = at.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET], F.lit(True).alias("is_forced"))
+    is_odd = F.col("is_odd") | F.coalesce("is_forced", F.lit(False))
+    joined = known.join(marked, same(BUCKET, "n_"), how="left")
+    return joined.select(*BUCKET, is_odd.alias("is_odd"), "is_sent")
+
+
+def _with_neighbours(buckets: DataFrame) -> DataFrame:
+    """Return the odd buckets, those before and after them, and each partition's first."""
+    in_order = Window.partitionBy(*PLACE).orderBy("bucket")
+    near = [F.coalesce(beside("is_odd").over(in_order), F.lit(False)) for beside in (F.lag, F.lead)]
+    known = buckets.filter("is_odd OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
+    return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
+
+
+def narrow(
+    scope: Scope, columns: Shared, ledger: Ledger, rows: DataFrame, by: Mapping[str, Column]
+) -> DataFrame:
+    """Return what `clean_among` asks of one ledger's rows, and `by`; hashes of pairs that it is not of are null."""
+    known = hashed(Side(rows, scope.evidence[ledger].present, {}), ledger, scope.contract, columns)
+    own, nothing = hashes_of(columns, ledger), F.lit(None).cast("bigint")
+    is_plain, is_inside = _bits(ledger)
+    fact = F.lit(is_plain) + F.when(scope.in_window(F.col("own_time")), is_inside).otherwise(0)
+    return known.select(
+        *[value.alias(name) for name, value in by.items()],
+        *[(F.col(name) if name in own else nothing).alias(name) for name in hashes_of(columns)],
+        "time",
+        F.col("own_time").alias("began"),
+        F.when(F.col("is_plain"), fact).otherwise(0).alias("facts"),
+    )
+
+
+def _bits(ledger: Ledger) -> tuple[int, int]:
+    """Return the two bits that say of a row that it is a plain one of the ledger, and that it is one of the window."""
+    place = 2 * COMPARED_LEDGERS.index(ledger)
+    return 1 << place, 2 << place
+
+
+def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str], *told: str) -> DataFrame:
+    """Return one row for each value of `by`, and whether it is clean, given the `narrow` rows of all ledgers together.
+
+    | … | is_clean | is_seen | took | lot |
+    |---|----------|---------|------|-----|
+    | … | true     | true    | 1500 | -83 |
+
+    Columns that are `told` by rows of one ledger alone are kept. It has one plain row of each ledger where it has as
+    many rows as there are ledgers, and plain ones of all. Two equal values, and no other two, leave nothing under XOR;
+    a hash that a ledger has not is null, and passed over.
+    """
+    ledgers = compared_ledgers(scope)
+    is_sent, is_effect = (_has(_bits(ledger)[0]) for ledger in SIDES)
+    one_each = (F.count("*") == len(ledgers)) & reduce(
+        Column.__and__, [_has(_bits(ledger)[0], F.bit_or("facts")) for ledger in ledgers]
+    )
+    is_equal = reduce(Column.__and__, [F.bit_xor(name) == 0 for name in hashes_of(columns)])
+    # Hardly any value has two rows in one task: to add up before the shuffle would be to add up twice.
+    known = rows.groupBy(*by).agg(
+        *[F.max(name).alias(name) for name in told],
+        F.coalesce(one_each & is_equal, F.lit(False)).alias("is_matched"),
+        F.max(F.when(is_sent, F.col("time"))).alias("done_at"),
+        F.max(F.when(is_effect, F.col("time"))).alias("seen_at"),
+        F.max(F.when(is_sent, F.col("began"))).alias("began_at"),
+        F.bit_or("facts").alias("facts"),
+        F.min("first").alias("lot"),
+    )
+    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
+    is_early = comes_before(scope.contract, F.col("seen_at"), F.col("began_at"))
+    is_clean = F.col("is_matched") & is_in_time & ~is_early
+    is_owned, is_seen = (is_clean & _has(_bits(ledger)[1]) for ledger in SIDES)
+    took = F.unix_micros("seen_at") - F.unix_micros("done_at")
+    return known.select(
+        *by,
+        *told,
+        is_clean.alias("is_clean"),
+        is_seen.alias("is_seen"),
+        F.when(is_owned, took).alias("took"),
+        F.when(is_owned, F.col("lot")).alias("lot"),
+    )
+
+
+def _marks(positions: DataFrame) -> DataFrame:
+    """Return the marks of positions, as a `Look` has them: kept one by one they would take four times the memory."""
+    offset = F.col("offset")
+    bits = bits_of_marks(is_odd=~F.col("is_clean"))
+    bits["seen"] = bits_at(offset, F.col("is_seen"))[""]
+    place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
+    of_one = [
+        F.max(F.when(place == number, F.col(name))).alias(f"{name}_{number}")
+        for name in ("took", "lot")
+        for number in range(1 << EIGHT_BITS)
+    ]
+    of_all = [F.bit_or(bit).alias(name) for name, bit in bits.items()]
+    return positions.groupBy(*BUCKET, F.shiftright(offset, EIGHT_BITS).alias("eight")).agg(*of_all, *of_one)
+
+
+def clean_in(marks: DataFrame) -> DataFrame:
+    """Return a row for each clean position that the window owns or saw: whether it `is_seen`, and `took` and `lot`.
+
+    Both are null where the window does not own it.
+    """
+    every = []
+    for number in range(1 << EIGHT_BITS):
+        offset = F.shiftleft("eight", EIGHT_BITS).bitwiseOR(number)
+        is_seen = F.col("seen").bitwiseAND(bits_at(offset)[""]) != 0
+        told = {"offset": offset, "is_seen": is_seen}
+        told |= {name: F.col(f"{name}_{number}") for name in ("took", "lot")}
+        every.append(F.struct(*[value.alias(name) for name, value in told.items()]))
+    return marks.select(*PLACE, F.inline(F.array(*every))).filter("is_seen OR took IS NOT NULL")
+
+
+def _has(bit: int, facts: Column | None = None) -> Column:
+    told = F.col("facts") if facts is None else facts
+    return told.bitwiseAND(bit) != 0
+
+
+def tasks_for(scope: Scope, share: float) -> int:
+    """Return in how many tasks a share of the rows is added up, so that each has few enough to be quick."""
+    rows = sum(scope.evidence[ledger].coverage.rows for ledger in compared_ledgers(scope))
+    return 1 + int(share * rows) // ROWS_PER_TASK

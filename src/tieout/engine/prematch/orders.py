@@ -1,0 +1,208 @@
+"""Clean messages that an order may be broken with: those next to what is left to the rules, or that fall themselves.
+
+Rules about order compare neighbours: of a session by its sequence, of a reader or a key by offset. So a clean message
+matters where its neighbour is left to the rules, or where the two of them fall. Most windows have neither: a scan shows
+that all values rise with their offsets, and only groups of which it does not are sorted.
+Docs: docs/explanation/prematch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.engine.joining import same, small_side
+from tieout.engine.keys import PLACE, POSITION, SESSION
+from tieout.engine.materialising import materialised
+from tieout.engine.prematch.looking import ours
+from tieout.engine.prematch.rising import Order, doubtful
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+
+_READER: Final = (*PLACE, "consumer_id", "generation")
+_HANDED: Final = ("processed_at", "delivery_sequence")
+_PLACES_TOLD_APART: Final = 1_000
+
+
+def orders_of(
+    scope: Scope,
+    clean: Mapping[Ledger, DataFrame],
+    left: Mapping[Ledger, DataFrame],
+    placed: DataFrame | None,
+) -> dict[str, DataFrame]:
+    """Return the clean messages that rules about order have to see, by the name of their table in a bucket.
+
+    Args:
+        scope: The whole window.
+        clean: The rows of clean messages by ledger.
+        left: The rows that are left to the rules.
+        placed: The clean rows of the output with the positions they were sent to, where the output shows none.
+    """
+    points = _points(scope, left)
+    found = {}
+    uncertain = _uncertain_places(scope, points)
+    if scope.has(Ledger.PRODUCED, "sequence", *POSITION):
+        order = Order((*SESSION, *PLACE), "sequence")
+        sent = _doubted(ours(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain)
+        if sent is not None:
+            found["clean_sends"] = _sends(scope, sent, points, clean.get(Ledger.LOG))
+    shows_keys = scope.has(Ledger.PRODUCED, "key_hash", *POSITION)
+    arrived = placed if shows_keys else None
+    if placed is None and (_shows_turns(scope) or shows_keys):
+        orders = _orders_of_output(scope)
+        arrived = _doubted(ours(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain)
+    if arrived is None:
+        return found
+    if _shows_turns(scope):
+        by = [*_READER, "key_hash"] if scope.contract.ordering == "key" else [*_READER]
+        found["clean_handed"] = _next_to(arrived, points, by, ["offset"], _HANDED)
+    if shows_keys:
+        by_key = arrived.filter(F.col("key_hash").isNotNull())
+        found["clean_effects"] = _next_to(by_key, points, [*PLACE, "key_hash"], ["offset"], _HANDED)
+    return found
+
+
+def _shows_turns(scope: Scope) -> bool:
+    """Return whether the output shows who was handed what and when, and the keys where only these have an order.
+
+    A queue promises no order of handing out.
+    """
+    shows_keys = scope.contract.ordering != "key" or scope.has(Ledger.PRODUCED, "key_hash")
+    shows_readers = scope.has(Ledger.DELIVERED, "consumer_id", "generation", "processed_at")
+    return not scope.contract.is_queue and shows_keys and shows_readers
+
+
+def _sends(scope: Scope, sent: DataFrame, points: DataFrame, log: DataFrame | None) -> DataFrame:
+    """Return the sends next to what is left or out of order, with who wrote their records, where the log says it."""
+    by = [*SESSION, *PLACE, *(["key_hash"] if scope.contract.ordering == "key" else [])]
+    known = sent.filter(F.col("sequence").isNotNull())
+    found = _next_to(known, points, by, ["sequence", "offset"], ["offset"])
+    if log is None or not scope.has(Ledger.LOG, "broker_producer_id"):
+        return found
+    found = materialised(found)
+    names = {name: f"w_{name}" for name in POSITION}
+    writers = log.select(*POSITION, "broker_producer_id").withColumnsRenamed(names)
+    near = writers.join(
+        small_side(found.select(*[F.col(name).alias(f"f_{name}") for name in POSITION])),
+        reduce(Column.__and__, [F.col(f"w_{name}").eqNullSafe(F.col(f"f_{name}")) for name in POSITION]),
+        how="left_semi",
+    )
+    return found.join(near, same(POSITION, "w_"), how="left").drop(*names.values())
+
+
+def _orders_of_output(scope: Scope) -> list[Order]:
+    """Return the orders without which no position, of a key or of all, can have come before a lower one."""
+    orders = [Order(PLACE, "unix_micros(processed_at)")]
+    if scope.has(Ledger.DELIVERED, "delivery_sequence"):
+        orders.append(Order((*PLACE, "consumer_id"), "delivery_sequence"))
+    return orders
+
+
+def _doubted(
+    every: DataFrame, clean: DataFrame, orders: Sequence[Order], uncertain: Column | None
+) -> DataFrame | None:
+    """Return the clean rows of partitions in which some rows may not rise, or are uncertain; None where none are."""
+    condition = doubtful(every, orders)
+    falling = None if condition is None else _places_of(every.filter(condition))
+    found = [one for one in (falling, uncertain) if one is not None]
+    return clean.filter(reduce(Column.__or__, found)) if found else None
+
+
+def _points(scope: Scope, left: Mapping[Ledger, DataFrame]) -> DataFrame:
+    """Return where what is left may stand in an order, kept: its rows, each with any key and number of its message.
+
+    The rules decide which of its positions, keys and numbers a message has: every one of them is a point.
+    """
+    facts = ("sequence", *SESSION, "consumer_id", "generation", "key_hash")
+    rows = [
+        found.select(
+            *POSITION,
+            "message_id",
+            F.lit(ledger.value).alias("of"),
+            *[name if name in found.columns else F.lit(None).alias(name) for name in facts],
+        )
+        for ledger, found in left.items()
+    ]
+    every = materialised(reduce(lambda one, other: one.unionByName(other), rows))
+    if scope.contract.identity is Identity.POSITION:
+        return every
+    told = {name: f"s_{name}" for name in ("message_id", "sequence", *SESSION, "key_hash")}
+    is_send = (F.col("of") == Ledger.PRODUCED.value) & F.col("message_id").isNotNull()
+    sent = every.filter(is_send).select(*[F.col(name).alias(of_send) for name, of_send in told.items()])
+    others = every.join(
+        small_side(sent.distinct()), F.col("message_id") == F.col("s_message_id"), how="inner"
+    )
+    asked = others.select(
+        *POSITION,
+        "message_id",
+        "of",
+        F.col("s_sequence").alias("sequence"),
+        *[F.col(f"s_{name}").alias(name) for name in SESSION],
+        "consumer_id",
+        "generation",
+        F.col("s_key_hash").alias("key_hash"),
+    )
+    return materialised(every.unionByName(asked).distinct())
+
+
+def _uncertain_places(scope: Scope, points: DataFrame) -> Column | None:
+    """Return whether a row lies where a message is left of which several rows say where or when it was sent.
+
+    None where there is none. Which of its rows count only the rules know, so no scan of rows shows its order.
+    """
+    if scope.contract.identity is Identity.POSITION:
+        return None
+    placing = [ledger.value for ledger in Ledger if scope.has(ledger, *POSITION)]
+    of_placing = points.filter(F.col("of").isin(placing))
+    is_nowhere = ~F.coalesce(F.col("offset") >= 0, F.lit(False))
+    is_send = F.col("of") == Ledger.PRODUCED.value
+    messages = of_placing.groupBy("message_id").agg(
+        F.count_distinct(F.when(is_send, F.struct(*SESSION, "sequence"))).alias("numbers"),
+        F.count_distinct(F.when(~is_nowhere, F.struct(*POSITION))).alias("positions"),
+        F.bool_or(is_nowhere).alias("is_unplaced"),
+    )
+    is_uncertain = (
+        F.col("message_id").isNull() | F.col("is_unplaced") | (F.greatest("numbers", "positions") > 1)
+    )
+    named = messages.filter(is_uncertain).select(F.col("message_id").alias("u_message_id"))
+    return _places_of(points.join(named, same(["message_id"], "u_"), how="left_semi"))
+
+
+def _places_of(rows: DataFrame) -> Column | None:
+    """Return whether a row lies in a partition that some of these rows lie in, by a hash; None where there are none."""
+    place = F.xxhash64(*PLACE)
+    hashes = rows.select(place.alias("place")).distinct().limit(_PLACES_TOLD_APART + 1).collect()
+    if len(hashes) > _PLACES_TOLD_APART:
+        return F.lit(True)
+    return place.isin([row["place"] for row in hashes]) if hashes else None
+
+
+def _next_to(
+    clean: DataFrame, points: DataFrame, by: Sequence[str], at: Sequence[str], values: Sequence[str]
+) -> DataFrame:
+    """Return the clean rows that stand, in the order of `at`, next to a point, or that fall or are fallen behind.
+
+    What lies between two rows that are left out rises, so that no two of those that are returned, or points, are
+    neighbours in a wrong order unless they are so among all. Of a group in which some rows lack a value, that need not
+    be so: all its rows are returned.
+    """
+    marks = points.filter(F.col(at[0]).isNotNull()).select(*by, *at).distinct()
+    every = clean.withColumn("is_left", F.lit(False)).unionByName(
+        marks.withColumn("is_left", F.lit(True)), allowMissingColumns=True
+    )
+    in_order = Window.partitionBy(*by).orderBy(*at)
+    reasons = []
+    for step in (F.lag, F.lead):
+        reasons.append(step("is_left").over(in_order))
+    of_all = Window.partitionBy(*by)
+    for name in values:
+        reasons.append(F.col(name) < F.lag(name).over(in_order))
+        reasons.append(F.lead(name).over(in_order) < F.col(name))
+        known = F.count(name).over(of_all)
+        reasons.append((known > 0) & (known < F.count_if(~F.col("is_left")).over(of_all)))
+    is_asked = reduce(Column.__or__, [F.coalesce(reason, F.lit(False)) for reason in reasons])
+    return every.withColumn("is_asked", is_asked).filter("is_asked AND NOT is_left").select(*clean.columns)

@@ -1,0 +1,194 @@
+"""What the fingerprints leave over: the messages of a window that are not clean, and every row that may touch them.
+
+Positions that are not clean are left for the rules, and with them: each row whose id stands elsewhere too; the
+neighbours of what is left, which tell where a run of breaks ends; the first position of a partition; and the records at
+which the log, one of its leaders or the window begins or ends. Docs: docs/explanation/prematch.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tieout.engine.joining import same, small_side
+from tieout.engine.keys import PLACE, POSITION, TRANSACTION
+from tieout.engine.materialising import materialised
+from tieout.engine.prematch.comparing import SIDES, Compared
+from tieout.engine.prematch.fingerprint import id_hash
+from tieout.engine.prematch.looking import Look, look_into, ours
+from tieout.engine.prematch.neighbours import left_of
+from tieout.engine.prematch.position_sets import as_set, outside, within
+from tieout.engine.scope import Scope
+from tieout.engine.session import set_to
+from tieout.model import Identity, Ledger
+
+MOST: Final = 1 / 3
+"""Where a larger share of the messages is left, all are matched: to take the others out costs more than it saves."""
+SHARE: Final = 250_000
+"""So many hashes, a few megabytes, are searched at a time for such as stand twice."""
+_FEWEST_SHARES: Final = 16
+_LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThreshold"
+"""With more lists than this in one task, Spark sorts the rows instead."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What is left of a window: each ledger's `rows` at some positions, or at none; None where nothing is.
+
+    `positions` are these, a set; `odd` are those of them that are not clean. `look` is None where all buckets agreed.
+    `forced` are positions that are left although nothing is wrong at them by themselves, the log's ends among them, or
+    None.
+    """
+
+    look: Look | None
+    positions: DataFrame | None
+    odd: DataFrame | None
+    rows: Mapping[Ledger, DataFrame] | None
+    forced: DataFrame | None = None
+
+
+def rest_of(
+    scope: Scope, compared: Compared, progress: Callable[[str], None], most: float = MOST
+) -> Rest | None:
+    """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
+    limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
+    progress("looking into the buckets that differ")
+    # Where anything differs the rules are needed, and with them the log's ends: one look finds both.
+    is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
+    forced = materialised(ends_of_log(scope)) if is_dirty else None
+    rest = _rest(scope, compared, forced, limit)
+    if rest is not None and scope.contract.identity is Identity.MESSAGE_ID:
+        progress("looking for ids that stand elsewhere")
+        rest = _again(scope, compared, rest, _elsewhere(scope, compared, rest), limit)
+    if rest is None:
+        return None
+    return _again(scope, compared, rest, _of_same_transactions(scope, rest, progress), limit)
+
+
+def with_ends(scope: Scope, compared: Compared, rest: Rest) -> Rest:
+    """Return what is left of the window together with the log's ends, or the same where no log is declared."""
+    if Ledger.LOG not in scope.evidence or rest.forced is not None:
+        return rest
+    forced = materialised(ends_of_log(scope))
+    return _rest(scope, compared, forced, float("inf"), rest.look) or rest
+
+
+def _again(scope: Scope, compared: Compared, rest: Rest, more: DataFrame | None, limit: float) -> Rest | None:
+    """Return what is left where more positions are left in any case, and with them the log's ends."""
+    if more is None:
+        return rest
+    forced = rest.forced
+    if forced is None and Ledger.LOG in scope.evidence:
+        forced = ends_of_log(scope)
+    every = more if forced is None else materialised(forced.unionByName(more).distinct())
+    return _rest(scope, compared, every, limit, rest.look)
+
+
+def _rest(
+    scope: Scope, compared: Compared, forced: DataFrame | None, limit: float, known: Look | None = None
+) -> Rest | None:
+    """Return what is left where the positions `forced` are left in any case; None where it is more than the limit.
+
+    A look that is `known` serves again where it was into all buckets.
+    """
+    is_known = known is not None and known.touched is None
+    look = known if is_known else look_into(scope, compared, forced)
+    if look is None:
+        return Rest(None, None, None, None, forced)
+    left = left_of(look.marks, forced)
+    count = left.filter("is_left").count()
+    if count == 0:
+        return Rest(look, None, None, None, forced)
+    if count > limit:
+        return None
+    chosen = as_set(left)
+    rows = {ledger: materialised(within(side, chosen)) for ledger, side in look.rows.items()}
+    return Rest(look, chosen, left.filter("is_odd").select(*POSITION), rows, forced)
+
+
+def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None:
+    """Return the clean positions whose id stands elsewhere as well, None where there are none.
+
+    By a hash, so that now and then one is among them whose id does not: to leave a clean message to the rules is right.
+    """
+    produced, count = scope.rows(Ledger.PRODUCED), scope.evidence[Ledger.PRODUCED].coverage.rows
+    hashes = _id_hashes(outside(produced, rest.positions), compared)
+    if rest.rows is not None:
+        left = reduce(DataFrame.unionByName, (_id_hashes(rows, compared) for rows in rest.rows.values()))
+        hashes = hashes.unionByName(left.distinct())
+    suspected = repeated(hashes, count)
+    if suspected.isEmpty():
+        return None
+    is_suspected = F.col("own_hash") == F.col("hash")
+    again = produced.withColumn("own_hash", id_hash(compared.widths))
+    found = again.join(small_side(suspected), is_suspected, how="left_semi")
+    return materialised(outside(found, rest.positions).select(*POSITION).distinct())
+
+
+def _of_same_transactions(scope: Scope, rest: Rest, progress: Callable[[str], None]) -> DataFrame | None:
+    """Return all positions of the transactions that have a message which is not clean, None where there are none."""
+    sides = [ledger for ledger in SIDES if scope.has(ledger, "transaction_id")]
+    if rest.odd is None or rest.rows is None or not sides:
+        return None
+    progress("looking for what shares a transaction")
+    odd = as_set(rest.odd)
+    found = [sharing_transactions(scope, ledger, within(rest.rows[ledger], odd)) for ledger in sides]
+    positions = [rows.select(*POSITION) for rows in found if rows is not None]
+    return materialised(reduce(DataFrame.unionByName, positions).distinct()) if positions else None
+
+
+def sharing_transactions(scope: Scope, ledger: Ledger, some: DataFrame) -> DataFrame | None:
+    """Return the ledger's rows that share a transaction with some of them, None where these are in none."""
+    of_some = F.col("transaction_id").isNotNull()
+    names = TRANSACTION if ledger is Ledger.PRODUCED else ("transaction_id",)
+    named = [F.col(name).alias(f"t_{name}") for name in names]
+    transactions = materialised(some.filter(of_some).select(*named).distinct())
+    if transactions.isEmpty():
+        return None
+    members = ours(scope, ledger).filter(of_some)
+    return members.join(small_side(transactions), same(names, "t_"), how="left_semi")
+
+
+def ends_of_log(scope: Scope) -> DataFrame:
+    """Return the positions of the log's records that its bounds, its leaders and the window's ranges are told by.
+
+    What rules read off the whole log as a least or a greatest they so read off what is left of it.
+    """
+    at, stamp = F.col("offset"), F.col("record_timestamp")
+    extremes = (
+        F.min(at),
+        F.max(at),
+        F.min_by(at, stamp),
+        F.max_by(at, stamp),
+        F.min(F.when(stamp >= F.lit(scope.window.start), at)),
+        F.min(F.when(stamp >= F.lit(scope.window.end), at)),
+    )
+    is_data = ~F.coalesce("is_control", F.lit(False))
+    of_leaders = ours(scope, Ledger.LOG).filter(is_data).groupBy(*PLACE, "leader_epoch")
+    found = of_leaders.agg(F.array_compact(F.array(*extremes)).alias("offsets"))
+    return found.select(*PLACE, F.explode("offsets").alias("offset")).distinct()
+
+
+def _id_hashes(rows: DataFrame, compared: Compared) -> DataFrame:
+    return rows.filter(F.col("message_id").isNotNull()).select(id_hash(compared.widths).alias("hash"))
+
+
+def repeated(hashes: DataFrame, count: int) -> DataFrame:
+    """Return each `hash` that stands in more than one of about `count` rows, kept.
+
+    Hashes are shuffled as lists, one a task and share of them: as rows of a hash table they would cost three times as
+    much. However many there are, a share has about `SHARE`.
+    """
+    shares = 1 << max(_FEWEST_SHARES, count // SHARE).bit_length()
+    with set_to(hashes.sparkSession, {_LISTS_AT_ONCE: str(2 * shares)}):
+        share = F.col("hash").bitwiseAND(shares - 1).alias("share")
+        lists = hashes.groupBy(share).agg(F.collect_list("hash").alias("list"))
+        uneven = lists.filter(F.size(F.array_distinct("list")) < F.size("list"))
+        in_order = uneven.select(F.sort_array("list").alias("list"))
+        again = F.filter("list", lambda value, place: (place > 0) & (F.get("list", place - 1) == value))
+        return materialised(in_order.select(F.explode(F.array_distinct(again)).alias("hash")))

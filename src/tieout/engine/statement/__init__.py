@@ -1,0 +1,1 @@
+"""From what was judged to the statement: counts, coverage, suspicions, and what proves a break."""

@@ -1,0 +1,115 @@
+"""Ids that never meet: whether what one ledger names its messages by occurs in the other at all.
+
+An id that was read as a number, padded or cut names no message of the other side, and nothing tells that from a loss
+of everything but that no id at all is on both sides. Docs: docs/reference/taxonomy.md, section 8, 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tieout.engine.scope import Scope
+from tieout.model import Identity, Ledger
+
+_OTHERS: Final = (Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
+_LONGEST: Final = 60
+
+
+def _others(scope: Scope) -> list[Ledger]:
+    """Return the ledgers whose ids are held against the sends'; none where positions say what a message is."""
+    column = scope.identity_column
+    if scope.contract.identity is Identity.POSITION or not scope.has(Ledger.PRODUCED, column):
+        return []
+    return [ledger for ledger in _OTHERS if scope.has(ledger, column)]
+
+
+def with_hashes_met(
+    scope: Scope, rows: Sequence[Mapping[str, Any]], common: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return rows of `topic_suspicions` in which payload hashes meet wherever both sides show one.
+
+    By content a row is not always of a message that has its payload: one that nobody claims, like a read at a position
+    that no send shows, is of none. `common` are the topics with common hashes, as rows of `ledger`, `sent_topic` and
+    `shown_topic`. Where ids say what a message is, nothing is looked up.
+    """
+    told = [dict(row) for row in rows]
+    if scope.contract.identity is not Identity.CONTENT:
+        return told
+    pairs: dict[Ledger, set[tuple[str | None, str | None]]] = {}
+    for row in common:
+        pairs.setdefault(Ledger(row["ledger"]), set()).add((row["sent_topic"], row["shown_topic"]))
+    for ledger in _others(scope):
+        open_rows = [row for row in told if not row[f"{ledger}_meets"]]
+        if not any(row[f"{ledger}_sent"] or row[f"{ledger}_shown"] for row in open_rows):
+            continue
+        found = pairs.get(ledger, set())
+        for row in open_rows:
+            topic = row["topic"]
+            row[f"{ledger}_meets"] = any({*pair} <= {topic, None} for pair in found)
+            row[_across(ledger)] = any(topic in pair or None in pair for pair in found)
+    return told
+
+
+def _across(ledger: Ledger) -> str:
+    """Return the name of the fact that a topic's ids meet those of another topic."""
+    return f"{ledger}_meets_across"
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """A ledger of which no id is a send's, in the topics that this is so of, told in words."""
+
+    ledger: Ledger
+    topics: frozenset[str | None]
+    told: str
+
+
+def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], clean: frozenset[str | None]) -> list[Unmet]:
+    """Return the ledgers whose ids never meet those of the sends, over everything that was read or in some topics.
+
+    `rows` are those of `topic_suspicions`; `clean` are the topics of messages that no rule looked at.
+    """
+    found = []
+    for ledger in _others(scope):
+        meeting = clean if scope.clean is not None and ledger in scope.clean.rows else frozenset()
+        met = [row for row in rows if row[f"{ledger}_meets"] or row["topic"] in meeting]
+        sent, shown = ([row for row in rows if row[f"{ledger}_{side}"]] for side in ("sent", "shown"))
+        is_met = bool(met or meeting) or any(row.get(_across(ledger)) for row in rows)
+        if sent and shown and not is_met:
+            every = frozenset(row["topic"] for row in rows)
+            found.append(Unmet(ledger, every, _told(scope, ledger, sent, shown, "")))
+            continue
+        if any(row["topic"] is None for row in met):
+            continue  # a row that names no topic may be of any
+        for row in sent:
+            if row["topic"] is not None and row in shown and row not in met:
+                told = _told(scope, ledger, [row], [row], f"of topic {row['topic']} ")
+                found.append(Unmet(ledger, frozenset({row["topic"]}), told))
+    return found
+
+
+def _told(
+    scope: Scope,
+    ledger: Ledger,
+    sent: Sequence[Mapping[str, Any]],
+    shown: Sequence[Mapping[str, Any]],
+    where: str,
+) -> str:
+    """Return what does not meet, with one of each side."""
+    is_content = scope.contract.identity is Identity.CONTENT
+    what = "payload hashes" if is_content else "ids"
+    if scope.contract.id_scope == "session":
+        what = "ids, each with its session,"
+    one = min(row[f"{ledger}_of_row"] for row in shown)
+    other = min(row[f"{ledger}_of_send"] for row in sent)
+    return (
+        f"none of its {what} {where}is in produced: it has {_short(one)}, produced has {_short(other)}; "
+        f"check how each side writes them"
+    )
+
+
+def _short(text: str) -> str:
+    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return f"'{shown}'"

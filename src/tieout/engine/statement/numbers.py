@@ -1,0 +1,167 @@
+"""From the small tables that a bucket hands out to the numbers of a statement: plain Python, on few rows.
+
+Rounds count; what coverage, suspicions and words make of the counts is decided here, once for all buckets.
+Docs: docs/reference/taxonomy.md, sections 3, 5 and 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Final
+
+from tieout.engine.evidence import NOTHING_SUSPECTED
+from tieout.engine.scope import Scope
+from tieout.engine.statement.counts import Numbers, partition_rows
+from tieout.engine.statement.forms import HASHES, Forms, Spelled, clean_forms, forms_in
+from tieout.engine.statement.meetings import with_hashes_met
+from tieout.engine.statement.needs import standing_is_told
+from tieout.engine.statement.ranges import lacking_of_ranges
+from tieout.engine.statement.suspicions import Topics, suspecting, suspicions_in
+from tieout.engine.statement.undecided import orders_undecided
+from tieout.model import BreakClass, Ledger
+from tieout.verdicts import severity_of_break
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+
+HANDED_OUT: Final = (
+    "partition_counts", "balance", "range_bounds", "tally", "topic_suspicions", "hash_forms", "common_hashes",
+    "undecided_orders", "latency", "incidents", "breaks_total", "cause_limits", "comparing",
+)  # fmt: skip
+"""The tables of few rows that a statement is made of."""
+TRACED: Final = (
+    "traced_total", "traced_messages", "traced_breaks", "traced_produced", "traced_log", "traced_read",
+    "traced_delivered", "traced_filtered", "traced_dead_letters", "traced_staged",
+)  # fmt: skip
+"""The tables of few rows that a trace is made of."""
+_NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, BreakClass.NOT_SENT.value)
+_NOT_OF_QUEUES: Final = frozenset(
+    {BreakClass.LOST.value, BreakClass.COMMIT_AHEAD.value, BreakClass.SKIPPED.value}
+)
+"""Classes that hold of what a reader in order went past; a member of a share group may still be given it."""
+_HASHED: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
+
+
+def suspected(scope: Scope, tables: Tables) -> Scope:
+    """Return the scope with what the messages make doubtful, and what the log lacks of the window's ranges."""
+    if scope.window.offsets and Ledger.LOG in scope.evidence:
+        scope = scope.with_lacking(Ledger.LOG, lacking_of_ranges(scope.window, tables["range_bounds"]))
+    rows = with_hashes_met(scope, tables["topic_suspicions"], tables["common_hashes"])
+    forms = _spelled(scope, rows, tables["hash_forms"])
+    found = suspicions_in(scope, rows, forms)
+    if found != NOTHING_SUSPECTED and scope.clean is not None:
+        found = suspicions_in(scope, rows, forms, scope.clean.topics())
+    limits = tuple(row["sentence"] for row in tables["cause_limits"])
+    if limits:
+        found = replace(found, limits=limits)
+    return suspecting(scope, found)
+
+
+def numbers_of(scope: Scope, tables: Tables) -> Numbers:
+    """Return the numbers of a statement, given the scope of `suspected`."""
+    balance = tables["balance"] if Ledger.LOG in scope.evidence else None
+    classes, flags, unconfirmed = _counts_of(_confirmed(scope, tables["tally"]))
+    return Numbers(
+        partitions=partition_rows(tables["partition_counts"], balance, fans_out=scope.fans_out),
+        classes=classes,
+        flags=flags,
+        unconfirmed=unconfirmed,
+        undecided=orders_undecided(tables["undecided_orders"]),
+        latency=_latency(tables["latency"]),
+        incidents=_incidents(scope, tables["incidents"]),
+        breaks_total=sum(row["breaks"] for row in tables["breaks_total"]),
+    )
+
+
+def _counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Return the counts of primary classes, of everything that holds, and of what its ledgers do not cover."""
+    classes: dict[str, int] = {}
+    flags: dict[str, int] = {}
+    unconfirmed: dict[str, int] = {}
+    for row in tally:
+        count = row["count"]
+        classes[row["class"]] = classes.get(row["class"], 0) + count
+        for name in row["held"]:
+            if name in _NEVER_FLAGS:
+                continue
+            flags[name] = flags.get(name, 0) + count
+            if name in row["doubtful"]:
+                unconfirmed[name] = unconfirmed.get(name, 0) + count
+    return dict(sorted(classes.items())), dict(sorted(flags.items())), dict(sorted(unconfirmed.items()))
+
+
+def _spelled(scope: Scope, rows: Iterable[Row], forms: Iterable[Row]) -> list[Spelled]:
+    """Return how the ledgers write the hashes of classes that are found in some row, clean rows among them."""
+    told = {(row["name"], Ledger(row["ledger"]), row["topic"]): forms_in(row) for row in forms}
+    found = []
+    for name in HASHES:
+        if not any(row[name] for row in rows):
+            continue
+        by_ledger: dict[Ledger, dict[str | None, Forms]] = {}
+        for ledger in _HASHED:
+            if not scope.has(ledger, HASHES[name]):
+                continue
+            of_ledger = {
+                topic: one for (of, where, topic), one in told.items() if (of, where) == (name, ledger)
+            }
+            for topic, one in clean_forms(scope, ledger, HASHES[name]).items():
+                of_ledger[topic] = one.joined(of_ledger[topic]) if topic in of_ledger else one
+            by_ledger[ledger] = of_ledger
+        found.append(Spelled(name, by_ledger))
+    return found
+
+
+def _confirmed(scope: Scope, tally: Iterable[Row]) -> Iterable[dict[str, Any]]:
+    """Yield rows of the tally with what the evidence as a whole makes doubtful as well."""
+    told = {name.value for name in BreakClass if standing_is_told(scope, name)}
+    misread = _NOT_OF_QUEUES if scope.is_misread_queue else frozenset()
+    for row in tally:
+        held = set(row["held"])
+        doubtful = held & (_doubted_in(scope.suspicions.doubted, row["topic"]) | misread)
+        if row["stands_alone"] and not (row["is_covered"] and row["class"] in told):
+            doubtful = held
+        yield {**row, "doubtful": doubtful | set(row["doubtful"])}
+
+
+def _doubted_in(doubted: Mapping[str, Topics], topic: str | None) -> set[str]:
+    return {name for name, topics in doubted.items() if topic in topics}
+
+
+def _latency(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the statement's `latency`, in seconds, of the one row of microseconds."""
+    row = rows[0]
+    p50, p95, p99, greatest = (
+        None if row[name] is None else row[name] / 1_000_000 for name in ("p50", "p95", "p99", "max")
+    )
+    found = {
+        "count": row["count"],
+        "mean_s": mean_seconds(row["micros"], row["count"]),
+        "p50_s": p50,
+        "p95_s": p95,
+        "p99_s": p99,
+        "max_s": greatest,
+    }
+    return found if row["sample"] is None else {**found, "sample": row["sample"]}
+
+
+def mean_seconds(micros: int | None, count: int) -> float | None:
+    """Return the mean in seconds, rounded to microseconds, null without any.
+
+    >>> mean_seconds(5, 2)
+    3e-06
+    """
+    if micros is None:
+        return None
+    return float((Decimal(micros) / count / 1_000_000).quantize(Decimal("0.000001"), ROUND_HALF_UP))
+
+
+def _incidents(scope: Scope, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the statement's incidents with their severity."""
+    found = []
+    for row in rows:
+        flags = ["PHANTOM_ABORTED"] if row["is_aborted_effect"] else []
+        told = {key: value for key, value in row.items() if key != "is_aborted_effect"}
+        found.append({**told, "severity": severity_of_break(scope.contract, row["class"], flags)})
+    return found

@@ -1,0 +1,150 @@
+"""What both sides together tell of the evidence itself: clocks that cannot be right, ids and hashes that never meet.
+
+Where a ledger writes its ids in a form of its own, no message is in the other one, and all are lost; where its clock is
+hours off, effects come before their sends. Neither is what a pipeline did, so what rests on it is not confirmed, and
+the statement says what was seen. Docs: docs/reference/taxonomy.md, section 8, 2 and 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from tieout.engine.evidence import Suspicions
+from tieout.engine.scope import Scope
+from tieout.engine.statement.durations import in_words
+from tieout.engine.statement.forms import Spelled, reshaped
+from tieout.engine.statement.meetings import unmet_in
+from tieout.model import BreakClass, Ledger
+
+Topics = frozenset[str | None]
+
+_OF_IDS: Final = (
+    *("LOST", "OVERDUE", "TORN_TRANSACTION", "COMMIT_AHEAD", "LOG_IDENTITY_CONFLICT"),
+    *("PHANTOM_UNKNOWN", "PHANTOM_ABORTED"),
+)
+"""Classes and flags that are found because an id does not stand where it was looked for."""
+_ENOUGH: Final = 3
+"""So many effects tell of a clock; fewer may be of another message, or of another mistake."""
+_QUARTER: Final = timedelta(minutes=15)
+_ABOUT: Final = timedelta(minutes=1)
+
+
+def suspecting(scope: Scope, found: Suspicions) -> Scope:
+    """Return the scope with these suspicions."""
+    for ledger, lacking in found.lacking.items():
+        scope = scope.with_lacking(ledger, lacking)
+    return replace(scope, suspicions=found)
+
+
+def suspicions_in(
+    scope: Scope,
+    rows: Sequence[Mapping[str, Any]],
+    spelled_hashes: Sequence[Spelled],
+    clean: Topics = frozenset(),
+) -> Suspicions:
+    """Return what the topics' rows and their hashes make doubtful, given those of `topic_suspicions`.
+
+    `clean` are the topics of messages that no rule looked at: they are in order.
+    """
+    doubted: dict[str, Topics] = {}
+    unmet = unmet_in(scope, rows, clean)
+    for name in _OF_IDS:
+        doubted |= _joined(doubted, name, (topic for one in unmet for topic in one.topics))
+    clocks = _clock_notes(scope, rows, has_clean=bool(clean))
+    if any(is_behind for _, is_behind in clocks) and _covers_by_own_times(scope):
+        doubted |= _joined(doubted, BreakClass.LOST.value, (row["topic"] for row in rows))
+    topics = [row["topic"] for row in rows]
+    forms = [form for one in spelled_hashes for form in reshaped(one, topics)]
+    for form in forms:
+        doubted |= _joined(doubted, form.name, form.topics)
+    notes = [*(note for note, _ in clocks), *_skew_notes(rows)]
+    said = [(scope.effect_ledger, note) for note in notes] + [(form.ledger, form.told) for form in forms]
+    lacking = [(one.ledger, one.told) for one in unmet]
+    return Suspicions(doubted, _by_ledger(lacking), _by_ledger(said))
+
+
+def _by_ledger(said: Iterable[tuple[Ledger, str]]) -> dict[Ledger, tuple[str, ...]]:
+    found: dict[Ledger, tuple[str, ...]] = {}
+    for ledger, text in said:
+        found[ledger] = (*found.get(ledger, ()), text)
+    return found
+
+
+def _joined(doubted: Mapping[str, Topics], name: str, topics: Iterable[str | None]) -> dict[str, Topics]:
+    every = doubted.get(name, frozenset()) | frozenset(topics)
+    return {name: every} if every else {}
+
+
+def _covers_by_own_times(scope: Scope) -> bool:
+    return scope.evidence[scope.effect_ledger].coverage.is_by_own_times
+
+
+def _clock_notes(
+    scope: Scope, rows: Sequence[Mapping[str, Any]], *, has_clean: bool
+) -> list[tuple[str, bool]]:
+    """Return what effects tell of their ledger's clock, with whether that lets losses look too old."""
+    ledger, found = scope.effect_ledger, []
+    early = sum(row["early"] for row in rows)
+    if early >= _ENOUGH:
+        distances = [(row["early_by"], row["early"]) for row in rows if row["early"]]
+        median = timedelta(microseconds=_weighted_median(distances))
+        found.append(
+            (
+                f"the clock of {ledger} does not fit that of produced: the effects of {early} messages lie before "
+                f"their sends, by {in_words(median)} in the median{_zone(median)}",
+                False,
+            )
+        )
+    least = min((row["least_after"] for row in rows if row["least_after"] is not None), default=0)
+    after = timedelta(microseconds=least)
+    followed = sum(row["followed"] for row in rows)
+    if not has_clean and followed >= _ENOUGH and after > scope.patience and _zone(after):
+        found.append(
+            (
+                f"the clock of {ledger} does not fit that of produced: no effect of {followed} messages lies less than "
+                f"{in_words(after)} after its send{_zone(after)}",
+                True,
+            )
+        )
+    return found
+
+
+def _skew_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what to do where equal payloads are told apart by times that do not fit."""
+    sends = sum(row.get("met_early", 0) for row in rows)
+    if not sends:
+        return []
+    return [
+        f"rows with no equal send before them may be of {sends} later ones: where a table keeps whole seconds, or two "
+        "hosts' clocks differ, the contract says by how much with clock_skew"
+    ]
+
+
+def _weighted_median(values: Sequence[tuple[int, int]]) -> int:
+    """Return the value at which half of the weight is reached.
+
+    >>> _weighted_median([(30, 1), (10, 1), (20, 5)])
+    20
+    """
+    half, so_far = sum(weight for _, weight in values) / 2, 0
+    for value, weight in sorted(values):
+        so_far += weight
+        if so_far >= half:
+            return value
+    return 0
+
+
+def _zone(distance: timedelta) -> str:
+    """Return the words for a distance of whole quarter hours, within a minute, else nothing.
+
+    >>> _zone(timedelta(hours=5, seconds=-2))
+    ', as if times of another time zone were read as UTC'
+    >>> _zone(timedelta(seconds=30)) + _zone(timedelta(minutes=20))
+    ''
+    """
+    quarters = round(distance / _QUARTER)
+    is_whole = quarters > 0 and abs(distance - quarters * _QUARTER) <= _ABOUT
+    return ", as if times of another time zone were read as UTC" if is_whole else ""

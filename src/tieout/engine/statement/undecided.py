@@ -1,0 +1,46 @@
+"""What may be a break or not, however complete the evidence is: counted, and said in a sentence.
+
+A class that is `undecided` is not told as a break of anything, and where its breaks would break the guarantee the
+verdict is UNKNOWN. Docs: docs/reference/interpretations.md, 90.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tieout.model import BreakClass
+
+_REASONS: Final = {
+    "unnumbered": "in a producer session whose sequence produced does not say",
+    "uncompleted": "sent after another session's of which produced does not say when it was acknowledged",
+    "close": "with first effects of one instant, or of two consumers within clock_skew",
+}
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """How many messages may break a class, by its name, and the sentences that the statement says of them."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    sentences: tuple[str, ...] = ()
+
+
+def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
+    """Return what the evidence leaves open of the order of keys between partitions, given a row per topic."""
+    rows = sorted(by_topic, key=lambda row: str(row["topic"]))
+    counts = {name: sum(row[name] for row in rows) for name in _REASONS}
+    total = sum(counts.values())
+    if not total:
+        return Undecided()
+    why = "; ".join(f"{counts[name]} {words}" for name, words in _REASONS.items() if counts[name])
+    first = rows[0]["example"]
+    place = f"{rows[0]['topic']}-{first['partition']} offset {first['offset']}"
+    named = place if first["message_id"] is None else f"{first['message_id']} at {place}"
+    sentence = (
+        f"ordering: key: whether {total} messages were written in the order of their key is not known, because an "
+        f"earlier message of the key lies in another partition, whose log does not order the two: {why}. "
+        f"The first is {named}"
+    )
+    return Undecided({BreakClass.REORDER_OUTPUT.value: total}, (sentence,))
