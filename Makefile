@@ -81,9 +81,9 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q tests/unit
 
-types: install-dev ## Check the types of everything but the tests of the engine
+types: install-dev ## Check the types of everything
 	@$(BIN)/mypy
-	@$(BIN)/mypy dags plugins scripts
+	@$(BIN)/mypy dags plugins scripts tests
 
 # The service answers for each package; `--strict` fails where it does not, which would else look like "no known holes".
 audit: install-dev ## Look for known holes in the pinned packages (needs the Open Source Vulnerabilities database)

@@ -13,6 +13,7 @@ from airflow.sdk.definitions._internal.dag_parsing_context import _airflow_parsi
 from airflow.sdk.exceptions import AirflowFailException
 from tests.dags.home import ROOT, write_contract
 
+from tieout.contracts import Contract, load_contract
 from tieout.orchestration import catalogue
 from tieout.orchestration.assets import kept_asset
 from tieout.orchestration.dag_factory import CONTRACT_ERROR_TAG
@@ -112,8 +113,12 @@ def test_a_task_loads_its_own_contract_only(contracts: Path, monkeypatch: pytest
     for name in ("orders", "payments", "refunds"):
         write_contract(contracts, name)
     loaded: list[str] = []
-    load = catalogue.load_contract
-    monkeypatch.setattr(catalogue, "load_contract", lambda path: (loaded.append(path.stem), load(path))[1])
+
+    def noted(path: Path) -> Contract:
+        loaded.append(path.stem)
+        return load_contract(path)
+
+    monkeypatch.setattr(catalogue, "load_contract", noted)
 
     with _airflow_parsing_context_manager(dag_id="payments", task_id="check"):
         found = DagBag(str(ROOT / "dags" / "tieout_pipelines.py"))

@@ -88,7 +88,8 @@ def _made_up_batch(chance: random.Random) -> bytes:
         return chance.choice(EXTREMES) if chance.random() < 0.3 else chance.randrange(-3, 50)
 
     def within(bits: int) -> int:
-        return max(-(2 ** (bits - 1)), min(2 ** (bits - 1) - 1, number()))
+        limit = int(2 ** (bits - 1))
+        return max(-limit, min(limit - 1, number()))
 
     records = [
         record(b"v" * chance.randrange(9), delta=number(), delta_ms=number(), headers=varint(number()))

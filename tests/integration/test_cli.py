@@ -28,7 +28,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def truth() -> dict[str, Any]:
     """What the recorder knew of the recording."""
-    return json.loads((EXAMPLE / "truth.json").read_text())
+    return dict(json.loads((EXAMPLE / "truth.json").read_text()))
 
 
 def tieout(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:

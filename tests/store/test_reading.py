@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -42,7 +43,7 @@ def filled(store: Store) -> Store:
 def test_pieces_of_a_list_are_the_list(filled: Store, limit: int) -> None:
     """In every order, pieces of every size put together are what is read at once, nulls and equal counts included."""
     with filled.reading() as reader:
-        lists = [
+        lists: list[tuple[Callable[..., Any], int]] = [
             *(
                 (lambda sort=sort, **k: reader.windows("orders", WindowFilter(), sort=sort, **k), 3)
                 for sort in WINDOW_SORTS
@@ -58,7 +59,8 @@ def test_pieces_of_a_list_are_the_list(filled: Store, limit: int) -> None:
         ]
         for read, expected in lists:
             whole = read(limit=100)
-            pieces, after = [], None
+            pieces: list[Any] = []
+            after = None
             while not pieces or after is not None:
                 page = read(after=after, limit=limit)
                 pieces += page.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import signal
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tieout import folders
 from tieout.errors import DiskFullError
 from tieout.folders import replaced
 
@@ -110,8 +110,8 @@ def test_a_file_system_that_exchanges_no_names_renames_twice(
         def renameat2(*_arguments: object) -> int:
             return -1
 
-    monkeypatch.setattr(folders.ctypes, "CDLL", lambda *_, **__: Libc)
-    monkeypatch.setattr(folders.ctypes, "get_errno", lambda: errno.EINVAL)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Libc)
+    monkeypatch.setattr(ctypes, "get_errno", lambda: errno.EINVAL)
     _write(tmp_path / "result", "one")
 
     _write(tmp_path / "result", "two")

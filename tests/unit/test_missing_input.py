@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tieout.contracts import (
     ConnectFilesSource,
@@ -34,7 +35,7 @@ def test_a_query_that_has_not_begun_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_worker_s_positions_and_a_sink_s_files_are_waited_for(tmp_path: Path) -> None:
     """In the file, in the broker's segments, below the folder; a topic is asked for elsewhere."""
-    named = {"connector": "src", "topic": "connect-offsets"}
+    named: dict[str, Any] = {"connector": "src", "topic": "connect-offsets"}
     kept = ConnectOffsetsSource(connector="src", path="connect.offsets")
     segments = ConnectOffsetsSource(segments=("log",), **named)
     files = ConnectFilesSource(path="topics")

@@ -94,7 +94,7 @@ def _play(
             failures.update(dict.fromkeys(topics, traceback.format_exc()))
         _say(f"{', '.join(topics)}: {time.monotonic() - began:.1f} s")
 
-    alone = {(name,): lambda scenes, fault=fault: fault(*scenes.values()) for name, fault in ALONE.items()}
+    alone: dict[tuple[str, ...], Play] = {(name,): _alone(fault) for name, fault in ALONE.items()}
     plays = {**TOGETHER, **alone}
     wanted = [topics for topics in plays if not names or set(topics) & set(names)]
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
@@ -102,6 +102,11 @@ def _play(
     if leaders.TOPICS in wanted:
         play(leaders.TOPICS, leaders.dying_leaders)
     return cases, failures
+
+
+def _alone(fault: Callable[[Scene], list[Case]]) -> Play:
+    """Return a fault of one topic as one of several topics."""
+    return lambda scenes: fault(*scenes.values())
 
 
 def _say(what: str) -> None:

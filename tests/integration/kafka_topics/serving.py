@@ -61,7 +61,9 @@ def main(folder: Path) -> None:
 
 def filled(broker: Broker) -> Producer:
     """Fill the topics, and return the producer that holds a transaction open."""
-    settings = {name: {} for name in ("plain", "orders", "silent", "cut", "replayed")}
+    settings: dict[str, dict[str, str]] = {
+        name: {} for name in ("plain", "orders", "silent", "cut", "replayed")
+    }
     settings["latest"] = {"cleanup.policy": "compact"}
     settings["stamped"] = {"message.timestamp.after.max.ms": str(LATEST_STAMP)}
     partitions = {"plain": 2, "orders": 2, "replayed": 3}

@@ -87,7 +87,8 @@ class Stage:
 
     def looked(self) -> Any:
         """What `tieout init` looks at."""
-        spec = FilesSource(format=self.format, path=(str(self.folder / "orders"),))
+        known: Any = self.format
+        spec = FilesSource(format=known, path=(str(self.folder / "orders"),))
         rows = first_rows_in(self.spark, spec, "--delivered", 2)
         return [[sorted(row), str(row["processed_at"])] for row in rows]
 

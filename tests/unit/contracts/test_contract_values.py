@@ -43,26 +43,27 @@ settings = st.one_of(words, st.booleans(), st.integers(), st.floats(allow_nan=Fa
 def contracts(draw: st.DrawFn) -> Contract:
     """Return contracts with every kind of field filled in at random."""
     latency, skew, extra = draw(durations), draw(durations), draw(durations)
-    coverage = draw(st.one_of(st.none(), st.just("declared"), st.builds(dict, watermark_file=words)))
-    return Contract(
-        version=1,
-        pipeline=draw(st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True)),
-        guarantee=draw(st.sampled_from(Guarantee)),
-        group=draw(words),
-        schedule=draw(st.sampled_from([None, "@hourly", "*/5 0 * * mon-fri"])),
-        timezone=draw(st.sampled_from(["UTC", "Europe/Berlin"])),
-        max_latency=latency,
-        clock_skew=skew,
-        grace=latency + skew + extra,
-        budgets={"late_ratio": draw(st.none() | st.floats(0, 1))},
-        ledgers={
+    coverage: Any = draw(st.one_of(st.none(), st.just("declared"), st.builds(dict, watermark_file=words)))
+    fields: dict[str, Any] = {
+        "version": 1,
+        "pipeline": draw(st.from_regex(r"[a-z][a-z0-9_]{0,30}", fullmatch=True)),
+        "guarantee": draw(st.sampled_from(Guarantee)),
+        "group": draw(words),
+        "schedule": draw(st.sampled_from([None, "@hourly", "*/5 0 * * mon-fri"])),
+        "timezone": draw(st.sampled_from(["UTC", "Europe/Berlin"])),
+        "max_latency": latency,
+        "clock_skew": skew,
+        "grace": latency + skew + extra,
+        "budgets": {"late_ratio": draw(st.none() | st.floats(0, 1))},
+        "ledgers": {
             Ledger.PRODUCED: {**PRODUCED, "columns": {"message_id": draw(words)}, "coverage": coverage},
             Ledger.READ: {"source": {"kind": "jdbc", "connection": "db", "query": draw(words)}},
         },
-        settings={"producer": draw(st.dictionaries(words, settings, max_size=3))},
-        annotations=[{"at": draw(st.datetimes(timezones=st.just(UTC))), "kind": "offset_reset"}],
-        alerts=[{"to": "slack", "connection": "ops", "at": draw(st.sampled_from(Severity))}],
-    )
+        "settings": {"producer": draw(st.dictionaries(words, settings, max_size=3))},
+        "annotations": [{"at": draw(st.datetimes(timezones=st.just(UTC))), "kind": "offset_reset"}],
+        "alerts": [{"to": "slack", "connection": "ops", "at": draw(st.sampled_from(Severity))}],
+    }
+    return Contract(**fields)
 
 
 @how(deadline=None)

@@ -141,7 +141,7 @@ def test_identity_is_what_both_sides_have(
     sides = [of(*[ColumnSample(name, "text", (f"{n}", f"{n + 7}")) for n, name in enumerate(names)])
              for names in (produced, delivered)]  # fmt: skip
 
-    made, contract = drafted(tmp_path, *sides)
+    made, contract = drafted(tmp_path, sides[0], sides[1])
 
     assert contract.identity.value == identity
     assert made.open_questions[0].startswith("identity: NOT GUESSED") is is_open

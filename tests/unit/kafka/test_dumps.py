@@ -401,7 +401,7 @@ def test_an_outline_tells_what_a_text_lacks() -> None:
     bare = outline_of((TEXT / "payments-1.deep.dump.txt").read_text().splitlines())
     pasted = outline_of([_BATCH, _record("keySize: 1 valueSize: 1", " key: k payload: v")])
 
-    assert (bare.places, bare.has_unplaced, bare.bare) == ({("payments", 1)}, False, 4)
+    assert (bare.places, bare.has_unplaced, bare.bare) == (frozenset({("payments", 1)}), False, 4)
     assert (pasted.places, pasted.has_unplaced, pasted.bare) == (frozenset(), True, 0)
 
 

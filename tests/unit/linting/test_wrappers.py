@@ -126,7 +126,7 @@ kind: Deployment
 metadata: {name: app}
 spec: {template: {spec: {containers: [{name: app, env: [{name: KAFKA_CONSUMER_AUTO_OFFSET_RESET, value: latest}]}]}}}
 """
-REST = {
+REST: dict[str, Any] = {
     "orders-sink": {
         "info": {
             "name": "orders-sink",
@@ -150,7 +150,7 @@ DOTNET = {
     },
 }
 PYTHON = "kafka: {consumer: {auto_offset_reset: latest}, producer: {acks: 1, bootstrap_servers: [b]}}"
-SINK = REST["orders-sink"]["info"]
+SINK: dict[str, Any] = REST["orders-sink"]["info"]
 
 READS_COMMITTED = {"auto.offset.reset": "latest", "isolation.level": "read_committed"}
 CASES: list[tuple[str, str, str, dict[str, str]]] = [

@@ -33,7 +33,7 @@ def told(windows: list[JudgedWindow], period: Window = DAY, now: datetime = NOW)
     document = period_document(windows, period, pipeline=None, source="store", now=now)
     (pipeline,) = document["pipelines"]
     assert document["verdict"] == pipeline["verdict"]
-    return pipeline
+    return dict(pipeline)
 
 
 def test_a_whole_day_adds_up(statement: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ def test_time_that_nothing_covers_is_not_kept(
 
 def test_only_time_that_had_to_be_judged_is_missed(statement: dict[str, Any]) -> None:
     """Not before the contract was active, not after, and not what is still to come."""
-    active = {
+    active: dict[str, Any] = {
         "active_from": START + timedelta(hours=4),
         "active_until": START + timedelta(hours=20),
     }
@@ -157,7 +157,7 @@ def test_ids_stay_text(statement: dict[str, Any]) -> None:
     """Nothing in the page is loaded or run, whatever a group, a reason or an incident is called."""
     evil = "<script>alert(1)</script><img src=x onerror=y>"
     incident = statement["incidents"][0] | {"class": evil, "cause": evil, "topic": evil}
-    hostile = {"group": evil, "reasons": [evil], "run_id": evil, "incidents": [incident]}
+    hostile: dict[str, Any] = {"group": evil, "reasons": [evil], "run_id": evil, "incidents": [incident]}
     document = period_document([judged(statement, 0, **hostile)], DAY, pipeline=None, source="store", now=NOW)
 
     tags = _Tags()

@@ -78,7 +78,7 @@ class Sender:
 
     def flush(self, patience: float = 60) -> int:
         """Wait for answers; return how many are still missing."""
-        return self._producer.flush(patience)
+        return int(self._producer.flush(patience))
 
     def settle(self, patience: float = 60) -> list[list[Any]]:
         """Wait for the answers, write a row per attempt, and return id, partition, offset and outcome of each."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.scene import Case, Scene, breaks_of
 
@@ -83,7 +85,7 @@ def killed_with_a_queue(scene: Scene) -> list[Case]:
     _await_commit(scene, forgets, _MESSAGES)
     reader.call("write", count=_WRITTEN)
     reader.kill()
-    careful = {"enable_auto_commit": True, "enable_auto_offset_store": False}
+    careful: dict[str, Any] = {"enable_auto_commit": True, "enable_auto_offset_store": False}
     reader = scene.reader(keeps, auto_commit_interval_ms=200, **careful)
     reader.call("read", count=_MESSAGES)
     reader.call("write", count=_WRITTEN)

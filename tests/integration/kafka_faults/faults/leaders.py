@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.remote import Remote
@@ -97,11 +98,16 @@ def dying_leaders(scenes: Mapping[str, Scene]) -> list[Case]:
     return [*cases, _case_of_one_that_had_read(scenes["unclean"], lost["unclean"], unread)]
 
 
+def _settings(name: str) -> dict[str, Any]:
+    """Return the settings of a topic's producer."""
+    return dict(_SETTINGS.get(name, {}))
+
+
 def _started(name: str, scene: Scene) -> Remote:
     """Create the topic, start its producer and send the first messages."""
     settings = {"unclean_leader_election_enable": "true"} if name == "unclean" else {}
     scene.create([REPLICAS[name]], **settings)
-    sender = scene.sender(**_SETTINGS.get(name, {}))
+    sender = scene.sender(**_settings(name))
     sender.call("send", ids=scene.ids(_COUNT), partition=0)
     sender.call("settle")
     return sender

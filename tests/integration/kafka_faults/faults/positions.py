@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.scene import Case, Place, Scene, breaks_of
 
@@ -21,7 +23,7 @@ def reset_to_earliest(scene: Scene) -> list[Case]:
         scene.drain(group, life=2, sink=sink)
     scene.end()
     fault = "offsets reset to earliest"
-    reset = [
+    reset: list[dict[str, Any]] = [
         {
             "class": "COMMIT_REGRESSION",
             "message_id": None,
