@@ -28,6 +28,7 @@ SPARK_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 SPARK_SECRET = "_SPARK_AUTH_SECRET"  # noqa: S105 - a variable's name
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
+DATA_DOCS = "TIEOUT_DATA_DOCS"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
 KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
 KEEP_STATEMENTS_DAYS = "TIEOUT_KEEP_STATEMENTS_DAYS"
@@ -184,6 +185,16 @@ def jars(connectors: Collection[str]) -> tuple[Path, ...]:
 def preloads_checks() -> bool:
     """Return whether Airflow's scheduler imports Great Expectations once, for the tasks that it forks."""
     return os.environ.get(PRELOAD_CHECKS) == "1"
+
+
+def writes_data_docs() -> bool:
+    """Return whether each run's checks become a page of Great Expectations' Data Docs."""
+    return os.environ.get(DATA_DOCS) == "1"
+
+
+def data_docs_folder(pipeline: str) -> Path:
+    """Return the folder of a pipeline's Data Docs."""
+    return home() / "data_docs" / pipeline
 
 
 def result_path() -> Path | None:

@@ -47,6 +47,12 @@ VARIABLES: Final = (
         "spares each task five seconds",
     ),
     Variable(
+        settings.DATA_DOCS,
+        "off",
+        "`1`: the task `check` adds a page of each run to the pipeline's Data Docs under `data_docs/` of the home, and "
+        "the window's page leads to it; takes a task about two seconds more",
+    ),
+    Variable(
         settings.RESULT_PATH,
         "none",
         "set by the tasks for the Spark job they start: where it leaves its small result",

@@ -21,9 +21,9 @@ from tests.store.checked import (
     published,
     statement_of,
 )
-from tests.store.examples import command, database_url, query, run_id
+from tests.store.examples import WINDOW, command, database_url, query, run_id
 
-from tieout.checks import check_statement
+from tieout.checks import check_statement, data_docs, data_docs_page
 from tieout.checks.declaring import declared_for
 from tieout.errors import StoreError, UsageError
 from tieout.model import Guarantee, Severity, Verdict
@@ -633,3 +633,21 @@ def test_raises_where_the_server_gives_up(store_url: str) -> None:
 
     with pytest.raises(StoreError, match="due to statement timeout; nothing was concluded"):
         check_statement(f"{store_url}?options=-cstatement_timeout%3D100", RUN, contract)
+
+
+def test_data_docs_of_two_runs_are_one_site(store_url: str, tmp_path: Path) -> None:
+    """Built by the library: an index, and a page for each run that says every rule in words and what was seen."""
+    contract = contract_of(EO)
+    published(store_url, contract, statement_of(contract))
+    published(store_url, contract, statement_of(contract, run_id=run_id(8)))
+
+    for run in (RUN, run_id(8)):
+        index = data_docs(store_url, run, contract, WINDOW, tmp_path / "site")
+
+    assert index.is_file()
+    pages = [data_docs_page(tmp_path / "site", run) for run in (RUN, run_id(8))]
+    for page in pages:
+        assert page is not None
+        assert "run_matches_contract: Limits of another contract" in page.read_text()
+    assert len(set(pages)) == 2
+    assert data_docs_page(tmp_path / "site", run_id(9)) is None

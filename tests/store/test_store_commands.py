@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.store.checked import contract_of, statement_of
 from tests.store.examples import CONTRACT, ORIGIN, breaks, incident, one_break, query, run_id, statement
 
 from tieout.cli.main import main
@@ -185,3 +186,23 @@ def test_one_break_more_is_found_by_a_later_page(published: Store) -> None:
         "break-1",
         "break-2",
     ]
+
+
+def test_a_stored_run_is_checked_without_airflow(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line for each rule, the exit code of the worst, and nothing is stored."""
+    monkeypatch.setenv("TIEOUT_DATABASE_URL", store_url)
+    contract = contract_of("exactly_once")
+    found = statement_of(contract)
+    store.publish(found, (), json.loads(contract.to_json()), ORIGIN)
+
+    code, out, _ = told("check-run", found["run_id"])
+    report = told_json("check-run", found["run_id"])
+
+    assert code == 0
+    assert any(line.startswith("pass  critical lost:") for line in out.splitlines())
+    assert report["suite"] == "statement+exactly_once"
+    assert store.checks(found["run_id"]) == ()
+    code, _, err = told("check-run", run_id(99))
+    assert (code, "no run of that id" in err) == (2, True)

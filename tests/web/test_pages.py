@@ -6,10 +6,15 @@ import csv
 import html
 import io
 import re
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from tests.store.examples import run_id
+from tests.web.conftest import ClientFor
+
+from tieout import settings
+from tieout.checks import DATA_DOCS_SITE
 
 WINDOW = "/pipelines/orders/windows/2026-11-20T01:00:00Z/2026-11-20T02:00:00Z"
 
@@ -147,3 +152,33 @@ def test_every_link_of_every_page_leads_somewhere(reader: TestClient) -> None:
             ahead += new
 
     assert len(seen) > 30
+
+
+def test_a_run_s_data_docs_load_nothing_from_elsewhere(
+    reader: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library's page is shown without scripts, remote styles and pictures; the window's page leads to it."""
+    monkeypatch.setenv("TIEOUT_HOME", str(tmp_path))
+    address = f"/runs/{run_id(2)}/data-docs"
+    assert reader.get(address).status_code == 404
+    assert address not in reader.get(f"/runs/{run_id(2)}").text
+
+    site = settings.data_docs_folder("orders") / DATA_DOCS_SITE / "validations" / "suite" / run_id(2) / "1"
+    site.mkdir(parents=True)
+    (site / "window.html").write_text(
+        '<html><head><link rel="stylesheet" href="https://cdn.example/a.css"><script src="https://cdn.example/a.js">'
+        '</script></head><body><img src="https://s3.example/logo?dataContextId=1"><td>lost: 3</td></body></html>'
+    )
+    found = reader.get(address)
+
+    assert "lost: 3" in found.text
+    assert "example" not in found.text
+    assert "script" not in found.text
+    assert "tieout.css" in found.text
+    assert "script-src 'self'" in found.headers["content-security-policy"]
+    assert address in reader.get(f"/runs/{run_id(2)}").text
+
+
+def test_data_docs_are_for_those_who_may_read_the_pipeline(client_for: ClientFor) -> None:
+    """Like every page of it."""
+    assert client_for("stranger").get(f"/runs/{run_id(2)}/data-docs").status_code == 403

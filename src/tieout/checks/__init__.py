@@ -10,11 +10,17 @@ seconds and some 300 MB: only a task that checks calls it.
 from __future__ import annotations
 
 import logging
+from pathlib import Path
+from typing import Final
 
 from tieout.checks.report import CheckReport
 from tieout.contracts import Contract
+from tieout.model import Window
 
-__all__ = ["CheckReport", "check_statement"]
+__all__ = ["CheckReport", "check_statement", "data_docs", "data_docs_page"]
+
+DATA_DOCS_SITE: Final = Path("uncommitted") / "data_docs" / "local_site"
+"""Where Great Expectations puts a site below a folder."""
 
 
 def check_statement(database_url: str, run_id: str, contract: Contract) -> CheckReport:
@@ -37,3 +43,23 @@ def check_statement(database_url: str, run_id: str, contract: Contract) -> Check
     from tieout.checks.running import run_checks  # noqa: PLC0415 - see the module's docstring
 
     return run_checks(database_url, run_id, contract)
+
+
+def data_docs(database_url: str, run_id: str, contract: Contract, window: Window, folder: Path) -> Path:
+    """Add a run's checks to the site of Data Docs below `folder`, built by Great Expectations; return its index.
+
+    Raises:
+        UsageError: where `run_id` is not a UUID.
+        SuiteError: where a suite cannot be used.
+        StoreError: where the store cannot be reached.
+    """
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
+    from tieout.checks.documenting import build_data_docs  # noqa: PLC0415 - see the module's docstring
+
+    return build_data_docs(database_url, run_id, contract, window, folder)
+
+
+def data_docs_page(folder: Path, run_id: str) -> Path | None:
+    """Return the page of a run in the site below `folder`, the latest of several, or None where there is none."""
+    pages = (folder / DATA_DOCS_SITE / "validations").glob(f"*/{run_id}/*/*.html")
+    return max(pages, default=None)

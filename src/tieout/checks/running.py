@@ -18,7 +18,7 @@ import great_expectations as gx
 from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
 from great_expectations.datasource.fluent import GxDatasourceWarning
-from great_expectations.datasource.fluent.interfaces import Batch, TestConnectionError
+from great_expectations.datasource.fluent.interfaces import TestConnectionError
 from sqlalchemy.exc import OperationalError
 
 from tieout.checks.declaring import DeclaredRule, Force, declared_for
@@ -30,7 +30,7 @@ from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, CheckStatus
 from tieout.shipped import EXPECTATIONS, shipped
 
-_ONE_AT_A_TIME: Final = threading.Lock()
+ONE_AT_A_TIME: Final = threading.Lock()
 """Great Expectations parses $PARAMETERs with one shared parser: two threads break each other's checks."""
 
 _URL: Final = "postgresql+psycopg2://?application_name=tieout-checks"
@@ -44,13 +44,15 @@ _CONNECT_TIMEOUT_SECONDS: Final = 10
 
 def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckReport:
     """Return what the suites of the contract's guarantee find in one stored run (see `check_statement`)."""
-    run = _uuid(run_id)
+    run = run_uuid(run_id)
     declared = declared_for(contract.guarantee, shipped(EXPECTATIONS))
     parameters = parameters_of(contract)
     suite = loaded(declared, parameters)
     try:
-        with _ONE_AT_A_TIME, _batch_of(database_url, run) as batch:
-            validation = batch.validate(suite, expectation_parameters=dict(parameters))
+        # Without the default page of results, for which the library makes a folder in /tmp each time.
+        configuration = DataContextConfig(store_backend_defaults=InMemoryStoreBackendDefaults())
+        with ONE_AT_A_TIME, batch_definition(database_url, run, configuration, "run") as (_, definition):
+            validation = definition.get_batch().validate(suite, expectation_parameters=dict(parameters))
     except OperationalError as error:
         raise _given_up(str(error)) from None
     _refuse_lost_connection(validation.results)
@@ -59,7 +61,7 @@ def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckRepor
     return CheckReport(results, declared.name, declared.digest, gx.__version__)
 
 
-def _uuid(run_id: str) -> UUID:
+def run_uuid(run_id: str) -> UUID:
     """Return a run's id; it gets into a query, so nothing but a UUID does.
 
     Raises:
@@ -72,16 +74,16 @@ def _uuid(run_id: str) -> UUID:
 
 
 @contextmanager
-def _batch_of(database_url: str, run: UUID) -> Iterator[Batch]:
-    """Give a batch of the run's row, and close every connection afterwards.
+def batch_definition(
+    database_url: str, run: UUID, configuration: DataContextConfig, asset: str
+) -> Iterator[tuple[Any, Any]]:
+    """Give a context and the definition of a batch of the run's row; closes every connection afterwards.
 
     The library fetches a batch's whole query, so that is one short row; rules fetch the rest by its run_id.
 
     Raises:
         StoreError: where the store cannot be reached or has no such table.
     """
-    # Without the default page of results, for which the library makes a folder in /tmp each time.
-    configuration = DataContextConfig(store_backend_defaults=InMemoryStoreBackendDefaults())
     context = gx.get_context(mode="ephemeral", project_config=configuration)
     context.variables.progress_bars = {"globally": False}
     arguments: dict[str, Any] = {"dsn": database_url}
@@ -98,7 +100,7 @@ def _batch_of(database_url: str, run: UUID) -> Iterator[Batch]:
         raise _unreachable(error) from None
     query = f"select run_id, verdict from tieout.run where run_id = '{run}'"  # noqa: S608 - a UUID
     try:
-        yield source.add_query_asset("run", query=query).add_batch_definition_whole_table("run").get_batch()
+        yield context, source.add_query_asset(asset, query=query).add_batch_definition_whole_table("run")
     finally:
         source.get_execution_engine().engine.dispose()
         source.get_engine().dispose()

@@ -24,6 +24,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "reopen": 'tieout reopen orders --incident INCIDENT_ID --reason "it was not replayed"',
     "annotate": 'tieout annotate orders --break BREAK_ID --reason "same rack as INC-3"',
     "silence": 'tieout silence orders --until 2h --reason "maintenance"',
+    "check-run": "tieout check-run RUN_ID --data-docs data_docs",
     "airflow": "tieout airflow init /opt/airflow/dags",
     "doctor": "tieout doctor",
     "migrate": "tieout migrate",
@@ -46,6 +47,7 @@ EXITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("accept", "reopen", "annotate", "silence"), "0 done, 2 usage or environment error, nothing changed"
     ),
+    "check-run": "0 nothing is wrong, 1 a limit is broken, 2 usage or environment error, 3 it cannot be told",
     "airflow": "0 written, and nothing else is missing; 2 something is",
     "doctor": "0 nothing is missing, 2 something is",
     "migrate": "0 migrated, 2 usage or environment error",

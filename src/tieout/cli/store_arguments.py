@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from tieout.contracts.durations import parse_duration
@@ -93,6 +94,17 @@ def _silence(command: argparse.ArgumentParser) -> None:
     _json(command)
 
 
+def _check_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN_ID", help="the run's id, as its page and its statement show it")
+    command.add_argument(
+        "--data-docs",
+        metavar="DIR",
+        type=Path,
+        help="add the run to the site of Data Docs in this folder, which Great Expectations builds",
+    )
+    _json(command)
+
+
 def _subject(command: argparse.ArgumentParser) -> None:
     command.add_argument("pipeline", metavar="PIPELINE", help="the pipeline")
     subject = command.add_mutually_exclusive_group(required=True)
@@ -117,6 +129,7 @@ STORE_ARGUMENTS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], 
     "accept": ("Accept an incident or breaks until a time. Alerts change, a verdict never.", _accept),
     "reopen": ("Take an acceptance back.", _reopen),
     "annotate": ("Write a note into the history of an incident or of breaks.", _annotate),
+    "check-run": ("Hold a stored run against the suites of Great Expectations, without Airflow.", _check_run),
     "silence": ("Send no alerts of a pipeline or an incident until a time.", _silence),
 }
 """What each of the commands is for, and its arguments; all of them need TIEOUT_DATABASE_URL."""

@@ -11,14 +11,17 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tieout import settings
-from tieout.cli.exit_codes import ExitCode
+from tieout.cli.exit_codes import OF_VERDICT, ExitCode
+from tieout.contracts import Contract
 from tieout.contracts.times import format_time
 from tieout.errors import UsageError
-from tieout.model import Window
+from tieout.model import CheckResult, Verdict, Window
 from tieout.reporting.alerts import plain
+from tieout.verdicts import final_verdict
 
 if TYPE_CHECKING:
     from tieout.cli.commands import Surroundings
@@ -117,12 +120,42 @@ def silence(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     return _done(arguments, around, told, until=until)
 
 
+def check_run(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Print what the suites find in a stored run; nothing is stored."""
+    from tieout.checks import check_statement, data_docs  # noqa: PLC0415 - few commands need it
+
+    run = _store().run(arguments.run)
+    if run is None:
+        raise UsageError(f"run {plain(arguments.run)}: no run of that id is in the store")
+    contract = Contract.from_json(json.dumps(run.contract), Path())
+    url = settings.required_database_url()
+    report = check_statement(url, run.run_id, contract)
+    if arguments.json:
+        _print_json(
+            {"run_id": run.run_id, "suite": report.suite, "checks": [asdict(one) for one in report.results]},
+            around,
+        )
+    else:
+        _print((_check_line(one) for one in report.results), around)
+    if arguments.data_docs is not None:
+        around.progress("building Data Docs")
+        site = data_docs(url, run.run_id, contract, run.window, arguments.data_docs.absolute())
+        around.progress(f"written: {site}")
+    return OF_VERDICT[final_verdict(Verdict.KEPT, report.results)]
+
+
+def _check_line(found: CheckResult) -> str:
+    limit = f", expected {found.limit}" if found.limit else ""
+    return plain(f"{found.status:<5} {found.severity:<8} {found.rule}: {found.observed}{limit}")
+
+
 STORE_COMMANDS: Final[Mapping[str, StoreCommand]] = {
     "status": status,
     "breaks": breaks,
     "accept": accept,
     "reopen": reopen,
     "annotate": annotate,
+    "check-run": check_run,
     "silence": silence,
 }
 

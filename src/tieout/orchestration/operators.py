@@ -118,6 +118,8 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             raise
         except TieoutError as error:
             raise AirflowFailException(str(error)) from error
+        if settings.writes_data_docs():
+            self._document(judged["run_id"], contract, concluded)
         self._judged = contract, concluded
         announce(context, given, judged["run_id"], concluded)
         metrics.emit(metrics.of_verdict(concluded.statement, concluded.verdict, datetime.now(UTC)))
@@ -129,6 +131,17 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             "output": judged["output"],
             "incident_id": next((one["incident_id"] for one in concluded.statement["incidents"]), None),
         }
+
+    def _document(self, run_id: str, contract: Contract, concluded: Conclusion) -> None:
+        """Add the run to the pipeline's Data Docs; a page that cannot be built is no reason to doubt a verdict."""
+        from tieout.checks import data_docs  # noqa: PLC0415 - where it is wanted only
+
+        start, end = (datetime.fromisoformat(concluded.statement["window"][key]) for key in ("start", "end"))
+        try:
+            folder = settings.data_docs_folder(contract.pipeline)
+            data_docs(settings.required_database_url(), run_id, contract, Window(start, end), folder)
+        except Exception:
+            self.log.exception("no Data Docs of this run")
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:  # noqa: ARG002 - the provider's
         """Return what OpenLineage is told, for Airflow's provider, which asks by this name."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from tieout.web.routes import acts, assets, breaks, health, incidents, pipelines, traces, windows
+from tieout.web.routes import acts, assets, breaks, data_docs, health, incidents, pipelines, traces, windows
 
 router = APIRouter()
-for part in (assets, health, pipelines, windows, incidents, breaks, traces, acts):
+for part in (assets, health, pipelines, windows, incidents, breaks, traces, acts, data_docs):
     router.include_router(part.router)

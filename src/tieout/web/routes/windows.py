@@ -8,6 +8,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse, Response
 
+from tieout import settings
+from tieout.checks import data_docs_page
 from tieout.errors import UsageError
 from tieout.model import Window
 from tieout.reporting.page import MEANINGS
@@ -97,6 +99,7 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
         drawn_at_most=LOCATED_AT_MOST if located.is_cut else None,
         incidents=incidents,
         checks=reader.checks(run_id),
+        has_data_docs=data_docs_page(settings.data_docs_folder(found.pipeline), run_id) is not None,
         contradicted=contradicted_by(found.contract, [one.incident for one in incidents]),
         others=[
             one for one in reader.runs_of_window(found.pipeline, found.window) if one.run_id != found.run_id
