@@ -46,7 +46,7 @@ _ARROW: Final = {
         pa.struct([("topic", pa.string()), ("partition", pa.int32())])
     ),
 }
-PROGRAM: Final = program()
+PROGRAM: Final = program((*HANDED_OUT, "breaks"))
 _OF_ALL: Final = frozenset({"latency", "incidents", "breaks_total", "breaks_truncated"})
 """What a statement says that is not told apart by history."""
 LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)

@@ -6,7 +6,7 @@ DuckDB would take most of the host by itself. Docs: DuckDB, "Configuration" and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,6 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from tieout.engine.judging.canonical import TABLES
+from tieout.engine.judging.lifetimes import without_use
 from tieout.engine.judging.terms import Terms
 
 ROUNDS: Final = (
@@ -97,14 +98,22 @@ def without_zones(rows: pa.Table) -> pa.Table:
     return rows.cast(pa.schema(fields))
 
 
-def program(rounds: Sequence[str] = ROUNDS) -> Program:
-    """Return the macros and the rounds' files in the order in which they run."""
+def program(handed_out: Collection[str], rounds: Sequence[str] = ROUNDS) -> Program:
+    """Return the macros and the rounds' files in the order in which they run, each with the end of what it asked last.
+
+    `handed_out` are the tables that are read afterwards.
+    """
     root = files("tieout.engine.judging") / "rounds"
     found = [("macros.sql", root / "macros.sql")]
     for name in rounds:
         of_round = {one.name: one for one in (root / name).iterdir() if one.name.endswith(".sql")}
         found += [(f"{name}/{file}", of_round[file]) for file in sorted(of_round)]
-    return tuple((name, file.read_text(encoding="utf-8")) for name, file in found)
+    texts = [file.read_text(encoding="utf-8") for _, file in found]
+    ends = [
+        "".join(f"DROP TABLE {table};\n" for table in tables)
+        for tables in without_use(texts, TABLES, handed_out)
+    ]
+    return tuple((name, text + end) for (name, _), text, end in zip(found, texts, ends, strict=True))
 
 
 def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:

@@ -104,7 +104,7 @@ def _judged_once(
     judge = partial(
         _judged,
         terms=terms_of(scope, asked),
-        steps=program(ROUNDS if asked is None else (*ROUNDS, "trace")),
+        steps=program((*handed, "breaks"), ROUNDS if asked is None else (*ROUNDS, "trace")),
         handed=handed,
         deleted=deleted,
         limits=Limits(memory_bytes=settings.bucket_memory(), threads=_cores(spark)),

@@ -7,14 +7,10 @@ WITH asked AS (
     FROM topic_suspicions
 ),
 rows_of AS (
-    SELECT 'produced' AS ledger, topic, payload_hash, key_hash, header_hash FROM evidence_produced
-    UNION ALL
-    SELECT 'log', topic, payload_hash, key_hash, header_hash FROM evidence_log
-    WHERE "offset" IS NOT NULL AND NOT coalesce(is_control, false)
-    UNION ALL
-    SELECT 'delivered', topic, payload_hash, key_hash, header_hash FROM evidence_delivered WHERE is_ours(consumer_group)
-    UNION ALL
-    SELECT 'read', topic, payload_hash, key_hash, header_hash FROM evidence_read WHERE is_ours(consumer_group)
+    SELECT 'produced' AS ledger, topic, payload_hash, key_hash, header_hash FROM sends
+    UNION ALL SELECT 'log', topic, payload_hash, key_hash, header_hash FROM records
+    UNION ALL SELECT 'delivered', topic, payload_hash, key_hash, header_hash FROM deliveries
+    UNION ALL SELECT 'read', topic, payload_hash, key_hash, header_hash FROM reads
 ),
 shown AS (
     SELECT 'CORRUPTED_VALUE' AS name, ledger, topic, payload_hash AS value FROM rows_of, asked WHERE of_value
@@ -40,15 +36,12 @@ GROUP BY name, ledger, topic;
 -- always of a message that has its payload.
 CREATE TABLE common_hashes AS
 WITH sent AS (
-    SELECT DISTINCT topic, payload_hash FROM evidence_produced WHERE is_by_content() AND payload_hash IS NOT NULL
+    SELECT DISTINCT topic, payload_hash FROM sends WHERE is_by_content() AND payload_hash IS NOT NULL
 ),
 shown AS (
-    SELECT DISTINCT 'log' AS ledger, topic, payload_hash FROM evidence_log WHERE is_by_content() AND "offset" IS NOT NULL
-    UNION ALL
-    SELECT DISTINCT 'delivered', topic, payload_hash FROM evidence_delivered
-    WHERE is_by_content() AND is_ours(consumer_group)
-    UNION ALL
-    SELECT DISTINCT 'read', topic, payload_hash FROM evidence_read WHERE is_by_content() AND is_ours(consumer_group)
+    SELECT DISTINCT 'log' AS ledger, topic, payload_hash FROM records WHERE is_by_content()
+    UNION ALL SELECT DISTINCT 'delivered', topic, payload_hash FROM deliveries WHERE is_by_content()
+    UNION ALL SELECT DISTINCT 'read', topic, payload_hash FROM reads WHERE is_by_content()
 )
 SELECT DISTINCT shown.ledger, sent.topic AS sent_topic, shown.topic AS shown_topic
 FROM sent

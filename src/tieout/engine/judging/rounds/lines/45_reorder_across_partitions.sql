@@ -72,5 +72,3 @@ SELECT 'REORDER_OUTPUT', 'sink', topic, earlier_partition, earlier_offset, "part
     at_time, NULL, covered_between(getvariable('effect_ledger'), at_time, at_time)
 FROM falling
 ANTI JOIN between_them USING (key_number, by_effect, before);
-DROP VIEW greatest_before;
-DROP TABLE turns;

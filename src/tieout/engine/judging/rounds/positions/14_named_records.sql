@@ -18,6 +18,3 @@ SELECT * EXCLUDE (producer_session, by_name, owner, owner_name, is_nameless, hel
     is_by_position() OR owner IS NOT NULL AS is_claimed,
     NOT is_ambiguous_key(message_key) AS has_identity
 FROM with_names('unnamed_records', 'record_owners', 'record_choices');
-DROP TABLE record_owners;
-DROP TABLE contested_records;
-DROP TABLE record_choices;

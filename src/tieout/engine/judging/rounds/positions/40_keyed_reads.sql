@@ -33,4 +33,3 @@ QUALIFY row_number() OVER (PARTITION BY topic, "partition", "offset", read_befor
     record_timestamp NULLS FIRST, content NULLS FIRST, leader_epoch NULLS FIRST, effect_key NULLS FIRST,
     consumer_group NULLS FIRST, producer_session NULLS FIRST, topic_id NULLS FIRST) > 1;
 UPDATE keyed_reads SET effect_state = 'again' FROM reads_again WHERE keyed_reads.rowid = row_id;
-DROP TABLE reads_again;

@@ -1,0 +1,67 @@
+"""When a table of the rounds has been used for the last time: a bucket's memory holds what is still asked, and no more.
+
+The rounds make a hundred tables, one after another. Which of them a file names is read off its text, through views,
+macros and prepared statements as well, so that nobody has to write down where a table may go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+_COMMENT: Final = re.compile(r"--[^\n]*")
+_MADE: Final = re.compile(r"\s*(?:CREATE\s+(TABLE|VIEW|MACRO)|(PREPARE))\s+(\w+)")
+_WORD: Final = re.compile(r"\w+")
+_BEGINNING: Final = re.compile(r"'(\w+_)' \|\|")
+"""The beginning of a name that a macro puts together from its argument."""
+
+
+def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collection[str]) -> list[list[str]]:
+    """Return for each of some SQL texts, which run in this order, the tables that none of the later ones asks for.
+
+    `given` are tables that are there before, `handed_out` tables and views that are read when all texts have run.
+
+    >>> without_use(["CREATE TABLE b AS FROM a", "CREATE VIEW c AS FROM b", "CREATE TABLE d AS FROM c"], "a", "d")
+    [['a'], [], ['b']]
+    """
+    statements = [_COMMENT.sub("", text).split(";\n") for text in texts]
+    made = {match[3]: match[1] for text in statements for one in text if (match := _MADE.match(one))}
+    names = {*made, *given}
+    asked = {
+        match[3]: _named(one, names) - {match[3]}
+        for text in statements
+        for one in text
+        if (match := _MADE.match(one)) and match[1] != "TABLE"
+    }
+    last: dict[str, int] = {}
+    for place, text in enumerate(statements):
+        for one in text:
+            match = _MADE.match(one)
+            if match is None or match[1] == "TABLE":
+                last |= dict.fromkeys(_reached(_named(one, names), asked), place)
+    kept = set(_reached(handed_out, asked))
+    found: dict[int, list[str]] = defaultdict(list)
+    for name in sorted(last.keys() - kept):
+        if name in given or made[name] == "TABLE":
+            found[last[name]].append(name)
+    return [found[place] for place in range(len(texts))]
+
+
+def _named(text: str, names: Collection[str]) -> set[str]:
+    """Return which of the names stand in a text, whole or by their beginning."""
+    beginnings = tuple(_BEGINNING.findall(text))
+    begun = {name for name in names if name.startswith(beginnings)} if beginnings else set()
+    return begun | ({*_WORD.findall(text)} & set(names))
+
+
+def _reached(names: Collection[str], asked: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Yield the names and all that views, macros and prepared statements among them ask for."""
+    seen, waiting = set(names), [*names]
+    while waiting:
+        name = waiting.pop()
+        yield name
+        further = set(asked.get(name, ())) - seen
+        seen |= further
+        waiting += further
