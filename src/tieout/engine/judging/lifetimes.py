@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 _COMMENT: Final = re.compile(r"--[^\n]*")
+_END: Final = re.compile(r";\s*\n")
 _MADE: Final = re.compile(r"\s*(?:CREATE\s+(TABLE|VIEW|MACRO)|(PREPARE))\s+(\w+)")
 _WORD: Final = re.compile(r"\w+")
 _BEGINNING: Final = re.compile(r"'(\w+_)' \|\|")
@@ -26,7 +27,7 @@ def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collec
     >>> without_use(["CREATE TABLE b AS FROM a", "CREATE VIEW c AS FROM b", "CREATE TABLE d AS FROM c"], "a", "d")
     [['a'], [], ['b']]
     """
-    statements = [_COMMENT.sub("", text).split(";\n") for text in texts]
+    statements = [_END.split(_COMMENT.sub("", text)) for text in texts]
     made = {match[3]: match[1] for text in statements for one in text if (match := _MADE.match(one))}
     names = {*made, *given}
     asked = {
