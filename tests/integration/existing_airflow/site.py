@@ -92,7 +92,12 @@ class Site:
     def install_airflow(self) -> None:
         """Make the environment and install Airflow alone."""
         with self._timed("installing Airflow"):
-            self._uv("venv", "--python", sys.executable, str(self.home / "venv"))
+            make = (
+                [str(UV), "venv", "--python", sys.executable]
+                if UV.exists()
+                else [sys.executable, "-m", "venv"]
+            )
+            self._must([*make, str(self.home / "venv")])
             self._install("-r", str(ROOT / "requirements" / "airflow" / f"{self.version}.txt"))
             self.dags.mkdir(parents=True)
 
@@ -178,10 +183,17 @@ class Site:
         self.seconds[step] = time.monotonic() - began
 
     def _install(self, *words: str) -> None:
-        self._uv("pip", "install", "--python", str(self.home / "venv" / "bin" / "python"), *words)
+        python = str(self.home / "venv" / "bin" / "python")
+        installer = (
+            [str(UV), "pip", "install", "--python", python]
+            if UV.exists()
+            else [python, "-m", "pip", "install"]
+        )
+        self._must([*installer, *words])
 
-    def _uv(self, *words: str) -> None:
+    @staticmethod
+    def _must(command: list[str]) -> None:
         done = subprocess.run(
-            [str(UV), *words], env=installer_environment(), capture_output=True, text=True, check=False
+            command, env=installer_environment(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr[-3000:]
