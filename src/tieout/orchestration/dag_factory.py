@@ -23,6 +23,7 @@ from tieout.orchestration.operators import (
 )
 from tieout.orchestration.submitting import CONF, TieoutSparkSubmit
 from tieout.orchestration.timetable import timetable_of
+from tieout.orchestration.versions import DOUBLING
 from tieout.shipped import SPARK_APPS, shipped
 
 LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -39,7 +40,7 @@ _SHORT_LIMIT: Final = timedelta(minutes=10)
 _RETRIED: Final = {
     "retries": 4,
     "retry_delay": timedelta(seconds=15),
-    "retry_exponential_backoff": 2.0,
+    "retry_exponential_backoff": DOUBLING,
     "max_retry_delay": timedelta(minutes=5),
 }
 """Four minutes in all: what an API server or a database takes to come back, after a kill or an upgrade."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.metadata import version
+from typing import Any, Final
 
 from airflow.providers.common.compat.sdk import (
     AirflowException,
@@ -20,6 +21,7 @@ except ImportError:  # Airflow 3.1
     from airflow.exceptions import AirflowRescheduleException
 
 __all__ = [
+    "DOUBLING",
     "AirflowException",
     "AirflowFailException",
     "AirflowNotFoundException",
@@ -29,6 +31,10 @@ __all__ = [
     "conf",
     "is_paused",
 ]
+
+
+DOUBLING: Final[float | bool] = True if version("apache-airflow-core").startswith("3.1.") else 2.0
+"""The value of `retry_exponential_backoff` with which each pause is twice the one before: a switch in Airflow 3.1."""
 
 
 def is_paused(task: Any, dag_id: str) -> bool | None:
