@@ -158,7 +158,7 @@ def page(results: Results, memory: str, note: str = "") -> str:
             f"Written by `make bench` on {os.cpu_count()} cores with {total:.0f} GiB of memory, {platform.system()} on "
             f"{platform.machine()}, Spark with `local[*]` and a heap of {memory}. How it measures, and what the "
             "contenders do: [measure performance](../how-to/measure-performance.md). What the ratios rest on, and what "
-            "costs what: [two levels](../explanation/two-levels.md).",
+            "costs what: [prematch](../explanation/prematch.md).",
             "",
             *([note, ""] if note else []),
             "## What was asked for",
