@@ -54,7 +54,7 @@ class Surroundings:
         reasons = ("3 messages lost",) if self.verdict == Verdict.BROKEN else ()
         return Conclusion(self.verdict, reasons, self.is_current, statement())
 
-    def tell(self, *arguments: Any) -> None:
+    def tell(self, *arguments: Any, **_page: Any) -> None:
         """Stand for the outbox's alerts about failed runs."""
         self.told.append(dict(arguments[4]))
 
