@@ -13,6 +13,7 @@ TITLES: Final = {
     "spark": "Spark Structured Streaming",
     "dstreams": "Spark Streaming, direct",
     "connect": "Kafka Connect",
+    "flink": "Flink",
 }
 """The systems, by what begins the names of their plays."""
 IN_EVERY_RUN: Final = {
@@ -23,6 +24,8 @@ IN_EVERY_RUN: Final = {
     "dstreams-transaction": 1,
     "connect-table-insert": 1,
     "connect-table-upsert": 1,
+    "flink-expired": 1,
+    "flink-not-expired": 1,
 }
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
@@ -36,6 +39,9 @@ OTHERS: Final = (
         "connect-source-exact",
         "connect-source-truncated",
     ),
+    *("flink-at-least-once", "flink-exactly-once", "flink-anew", "flink-restored"),
+    *("flink-savepoint-twice", "flink-savepoint-once", "flink-torn-at-least-once", "flink-torn-exactly-once"),
+    *("flink-files", "flink-files-older"),
 )
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)

@@ -14,8 +14,13 @@ from tieout.linting import findings
 from tieout.model import Severity
 
 pytestmark = pytest.mark.timeout(900)
-PLAYS = [play for play in SELECTED if system_of(play) == "connect" and play != "connect-source-truncated"]
-"""Those whose applications have files of settings that a fault can be told from: that of a cut file has none."""
+PLAYS = [
+    play
+    for play in SELECTED
+    if (system_of(play) == "connect" and play != "connect-source-truncated")
+    or play in ("flink-expired", "flink-not-expired", "flink-at-least-once", "flink-exactly-once")
+]
+"""Those whose applications have settings that a fault can be told from: that of a cut file has none."""
 
 
 @pytest.mark.parametrize("play", PLAYS)
