@@ -1,4 +1,4 @@
-"""What Spark and Kafka Connect keep, found by `tieout init` and read by what it drafted."""
+"""What Spark, Kafka Connect and Flink keep, found by `tieout init` and read by what it drafted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.checkpoints import write_checkpoint, written
+from tests.engine.sources.flink import JOB, SOURCE, metadata, split
+from tests.engine.sources.flink import write_checkpoint as write_flink_checkpoint
+from tests.engine.sources.flink import written as flink_written
 from tests.engine.sources.maps import serialised_map
 
 from tieout.cli.starting import drafted
@@ -127,6 +130,35 @@ def test_a_topic_s_positions_name_their_connector() -> None:
     assert found.warnings == ("positions of other connectors as well: other",)
 
 
+def test_a_job_s_checkpoints_are_found_by_their_metadata(tmp_path: Path) -> None:
+    """The newest one says which operators read Kafka: of several the first is named."""
+    write_flink_checkpoint(tmp_path / "checkpoints", 1, {0: 5}, _START)
+
+    made, contract = _drafted(
+        tmp_path, delivered=_lines(tmp_path / "out.jsonl", "m0"), committed=tmp_path / "checkpoints"
+    )
+    assert _source(contract, "committed") == {"kind": "flink_checkpoints", "path": "checkpoints"}
+    assert "committed: taken_at, which is never guessed" in made.open_questions
+
+    positions = {"SourceReaderState": [split("orders", 0, 5)]}
+    states = {SOURCE: positions, ("Source: refunds", ""): positions}
+    path = tmp_path / "checkpoints" / JOB / "chk-2" / "_metadata"
+    flink_written(path, metadata(2, states), _START + timedelta(minutes=1))
+    found = sample(str(tmp_path / "checkpoints"), "--committed", Ledger.COMMITTED)
+    assert found.options == (("source", "Source: refunds"),)
+    assert found.warnings == ("other operators read Kafka as well: input",)
+
+
+def _job_without_kafka(folder: Path) -> Path:
+    flink_written(folder / "c" / JOB / "chk-1" / "_metadata", metadata(1, {}), _START)
+    return folder / "c"
+
+
+def _older_job(folder: Path) -> Path:
+    flink_written(folder / "c" / JOB / "chk-1" / "_metadata", metadata(1, {}, version=4), _START)
+    return folder / "c"
+
+
 def _empty_checkpoint(folder: Path) -> Path:
     (folder / "c" / "offsets").mkdir(parents=True)
     (folder / "c" / "commits").mkdir()
@@ -149,7 +181,9 @@ def _empty_map(folder: Path) -> Path:
     return folder / "map"
 
 
-@pytest.mark.parametrize("made", [_empty_checkpoint, _rate_checkpoint, _cut_map, _empty_map])
+@pytest.mark.parametrize(
+    "made", [_empty_checkpoint, _rate_checkpoint, _cut_map, _empty_map, _job_without_kafka, _older_job]
+)
 def test_what_shows_no_position_is_an_error(tmp_path: Path, made) -> None:  # type: ignore[no-untyped-def]
     """A query that has not begun, or reads no Kafka; a file that is cut off, or empty."""
     with pytest.raises(SourceError, match="--committed"):

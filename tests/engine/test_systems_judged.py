@@ -1,4 +1,4 @@
-"""Whole windows on what Spark and Kafka Connect keep: KEPT where it is whole, and never where anything is damaged."""
+"""Whole windows on what Spark, Connect and Flink keep: KEPT where it is whole, and never where anything is damaged."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import contract_of
 from tests.engine.sources.checkpoints import BEGAN, write_checkpoint, written
+from tests.engine.sources.flink import JOB, metadata
+from tests.engine.sources.flink import write_checkpoint as write_flink_checkpoint
 from tests.engine.sources.maps import serialised_map
 
 from tieout.engine.reconciling import reconcile
@@ -74,6 +76,19 @@ def _source(folder: Path) -> dict[str, Any]:
     return {"delivered": delivered, "committed": {"source": positions}}
 
 
+def _job(folder: Path) -> dict[str, Any]:
+    """A Flink job's two checkpoints, and the folder of its file sink with a file in progress."""
+    for number, offset in ((1, 3), (2, 6)):
+        at = BEGAN + timedelta(minutes=10 * number)
+        write_flink_checkpoint(folder / "checkpoints", number, {0: offset}, at)
+    written(folder / "out" / "part-0.json", _rows(*range(6)))
+    written(folder / "out" / ".part-1.json.inprogress.0a1b", _rows(5))
+    positions = {"kind": "flink_checkpoints", "path": "checkpoints", "taken_at": "now"}
+    output = {"kind": "files", "format": "jsonl", "path": "out"}
+    delivered = {"source": output, "columns": {"outcome": "'ok'"}, "coverage": "declared"}
+    return {"delivered": delivered, "committed": {"source": positions}}
+
+
 def _cut(name: str) -> Callable[[Path], None]:
     def cut(folder: Path) -> None:
         path = folder / name
@@ -121,6 +136,10 @@ def _verdict(spark: SparkSession, folder: Path, made: Callable[[Path], dict[str,
         (_sink, _gone("out")),
         (_source, _cut("connect.offsets")),
         (_source, _gone("connect.offsets")),
+        (_job, _cut(f"checkpoints/{JOB}/chk-1/_metadata")),
+        (_job, _content(f"checkpoints/{JOB}/chk-2/_metadata", metadata(2, {}, version=5))),
+        (_job, _gone(f"checkpoints/{JOB}/chk-1")),
+        (_job, _gone("checkpoints")),
     ],
 )
 def test_damaged_evidence_is_never_kept(
@@ -141,7 +160,7 @@ def test_damaged_evidence_is_never_kept(
     assert found["verdict"] == "UNKNOWN", (found["verdict"], found["reasons"])
 
 
-@pytest.mark.parametrize("made", [_spark, _sink, _source])
+@pytest.mark.parametrize("made", [_spark, _sink, _source, _job])
 def test_whole_evidence_is_kept(
     spark: SparkSession, tmp_path: Path, made: Callable[[Path], dict[str, Any]]
 ) -> None:

@@ -10,12 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.engine.sources.flink import SINK, SOURCE, committer, metadata, split, transaction
 from tests.engine.sources.maps import serialised_map
 from tests.fuzz.changing import CASES, EXTREMES, SECONDS, changed_bytes
 
 from tieout.contracts.sources.connect import RANGE_NAME
 from tieout.engine.sources.small_files import small_file
 from tieout.engine.systems.connect_positions import source_position
+from tieout.engine.systems.flink_checkpoint import checkpoint_in
+from tieout.engine.systems.flink_states import (
+    COMMITTER_STATE,
+    SOURCE_STATE,
+    prepared_transactions,
+    split_position,
+)
 from tieout.engine.systems.java_maps import byte_map
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.range_names import divided, range_name
@@ -42,6 +50,10 @@ _MAP = serialised_map(
     (b'["src",{"filename":"/in"}]', b'{"position":30}'), (b'["src",{"filename":"/old"}]', None)
 )
 _NAME = b"orders+0+0000000005+0000000009.json"
+_COMMITTER = committer(3, transaction(11, 0), transaction(12, 1))
+_METADATA = metadata(
+    3, {SOURCE: {SOURCE_STATE: [split("orders", 0, 20)]}, SINK: {COMMITTER_STATE: [_COMMITTER]}}
+)
 _WORDS = (
     b"[" * 9000,
     b"{" * 9000,
@@ -117,6 +129,19 @@ def _read_position(chance: random.Random, _: Path) -> None:
     )
 
 
+def _read_metadata(chance: random.Random, _: Path) -> None:
+    content = changed_bytes(_METADATA, chance) if chance.random() < 0.8 else _METADATA
+    for state in checkpoint_in(content).states:
+        for element in state.elements(SOURCE_STATE):
+            split_position(element)
+        for element in state.elements(COMMITTER_STATE):
+            prepared_transactions(element)
+
+
+def _read_committer(chance: random.Random, _: Path) -> None:
+    prepared_transactions(changed_bytes(_COMMITTER, chance))
+
+
 def _read_names(chance: random.Random, _: Path) -> None:
     pattern = re.compile(RANGE_NAME)
     name = _changed(_NAME, chance).decode("utf-8", "replace")
@@ -133,6 +158,8 @@ def _read_names(chance: random.Random, _: Path) -> None:
         _read_manifest,
         _read_positions,
         _read_position,
+        _read_metadata,
+        _read_committer,
         _read_names,
     ],
 )

@@ -1,4 +1,4 @@
-"""What is not there of the evidence that Spark and Kafka Connect keep, looked at before Spark starts."""
+"""What is not there of the evidence that Spark, Kafka Connect and Flink keep, looked at before Spark starts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from tieout.contracts import (
     ConnectFilesSource,
     ConnectOffsetsSource,
+    FlinkCheckpointsSource,
+    FlinkPreparedSource,
     SparkCheckpointSource,
     SparkFilesSource,
 )
@@ -46,3 +48,18 @@ def test_a_worker_s_positions_and_a_sink_s_files_are_waited_for(tmp_path: Path) 
 
     (tmp_path / "connect.offsets").touch()
     assert not list(missing_input(kept, tmp_path))
+
+
+def test_a_job_s_first_checkpoint_is_waited_for(tmp_path: Path) -> None:
+    """Until it is complete, its folder is not enough; remote paths are not looked at."""
+    (tmp_path / "checkpoints" / "job" / "chk-1").mkdir(parents=True)
+    prepared = FlinkPreparedSource(path="checkpoints", segments=("log",), topic="out")
+
+    for source in (FlinkCheckpointsSource(path="checkpoints"), prepared):
+        assert list(missing_input(source, tmp_path)) == [
+            "no checkpoint of a Flink job, a folder with _metadata, in checkpoints"
+        ]
+    assert not list(missing_input(FlinkCheckpointsSource(path="s3a://bucket/c"), tmp_path))
+
+    (tmp_path / "checkpoints" / "job" / "chk-1" / "_metadata").touch()
+    assert not list(missing_input(prepared, tmp_path))

@@ -23,6 +23,8 @@ from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.encodings import opened
 from tieout.engine.system_samples import (
     checkpoint_sample,
+    flink_metadata,
+    flink_sample,
     of_named_files,
     of_sink,
     positions_of_names,
@@ -106,11 +108,13 @@ def _files(text: str, place: str) -> LedgerSample:
 
 
 def _of_system(kind: str, text: str, place: str, ledger: Ledger) -> LedgerSample:
-    """Return a look at what Spark or Kafka Connect keeps."""
+    """Return a look at what Spark, Kafka Connect or Flink keeps."""
     if kind == "spark_checkpoint":
         return checkpoint_sample(text, place)
     if kind == "connect_offsets":
         return worker_sample(text, place)
+    if kind == "flink_checkpoints":
+        return flink_sample(text, place, flink_metadata(Path(text)))
     if kind == "spark_files":
         return of_sink(text, _rows_in(sink_files(Path(text)), text, place))
     files = range_files(Path(text))

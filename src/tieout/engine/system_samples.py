@@ -1,4 +1,4 @@
-"""A look at what Spark and Kafka Connect keep, told by its form: checkpoints, sinks' folders, named ranges, positions.
+"""A look at what Spark, Kafka Connect and Flink keep, told by its form: checkpoints, folders of sinks, named ranges.
 
 Pure Python but for topics. What is looked at here is what the readers of the same kinds read.
 """
@@ -15,6 +15,9 @@ from typing import Final
 
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.contracts.sources.connect import RANGE_NAME
+from tieout.engine.systems.flink_checkpoint import MAGIC as FLINK_MAGIC
+from tieout.engine.systems.flink_checkpoint import checkpoint_in
+from tieout.engine.systems.flink_states import reads_kafka
 from tieout.engine.systems.java_maps import MAGIC, byte_map
 from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
 from tieout.engine.systems.range_names import SHADOW, range_name
@@ -77,13 +80,35 @@ def checkpoint_sample(text: str, place: str) -> LedgerSample:
     raise SourceError(f"{place} {text}: expected the offsets of a Kafka source, found none")
 
 
+def flink_metadata(folder: Path) -> tuple[Path, ...]:
+    """Return the files of Flink's checkpoints below a local folder, the newest first."""
+    found = (path for path in islice(_metadata_below(folder), _MOST_NAMES) if _begins_with(path, FLINK_MAGIC))
+    return tuple(sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True))
+
+
+def flink_sample(text: str, place: str, files: Sequence[Path]) -> LedgerSample:
+    """Return which operators read Kafka, by a job's newest checkpoint; of several the first, with a warning.
+
+    Raises:
+        SourceError: where none does, or the checkpoint cannot be read.
+    """
+    try:
+        states = checkpoint_in(_content(files[0], place, text)).states
+    except FormatError as error:
+        raise SourceError(f"{place} {text}: {files[0].parent.name} cannot be read: {error}") from None
+    names = sorted({state.uid or state.operator for state in states if reads_kafka(state)})
+    if not names:
+        raise SourceError(
+            f"{place} {text}: expected an operator that reads Kafka in {files[0].parent.name}, found none"
+        )
+    options = (("source", names[0]),) if len(names) > 1 else ()
+    warnings = (f"other operators read Kafka as well: {', '.join(names[1:])}",) if len(names) > 1 else ()
+    return _positions("flink_checkpoints", text, len(files), options, "", warnings)
+
+
 def is_worker_file(path: Path) -> bool:
     """Return whether a local file begins as what Java serialises, as a standalone worker's positions do."""
-    try:
-        with opened_file(path) as file:
-            return file.read(len(MAGIC)) == MAGIC
-    except OSError:
-        return False
+    return _begins_with(path, MAGIC)
 
 
 def worker_sample(text: str, place: str) -> LedgerSample:
@@ -157,6 +182,8 @@ def system_of(path: Path, ledger: Ledger) -> str | None:
             return "spark_checkpoint"
         if ledger in (Ledger.DELIVERED, Ledger.STAGED) and is_sink_folder(path):
             return "spark_files"
+        if ledger in POSITION_LEDGERS and flink_metadata(path):
+            return "flink_checkpoints"
         if ledger in (*POSITION_LEDGERS, Ledger.DELIVERED) and range_files(path):
             return "connect_files"
     elif ledger in POSITION_LEDGERS and path.is_file() and is_worker_file(path):
@@ -200,6 +227,21 @@ def _fields(key: bytes | None, value: bytes | None) -> tuple[str, list[str], lis
         else []
     )
     return named[0], list(named[1]), numbers
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    try:
+        with opened_file(path) as file:
+            return file.read(len(magic)) == magic
+    except OSError:
+        return False
+
+
+def _metadata_below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if "_metadata" in names:
+            yield Path(place) / "_metadata"
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

@@ -13,6 +13,8 @@ from tieout.contracts import (
     ConnectOffsetsSource,
     Contract,
     FilesSource,
+    FlinkCheckpointsSource,
+    FlinkPreparedSource,
     JdbcSource,
     KafkaSegmentsSource,
     KafkaSource,
@@ -38,6 +40,10 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
     """
     if isinstance(source, SparkCheckpointSource | SparkFilesSource):
         yield from _missing_folder(source, base_dir)
+        return
+    if isinstance(source, FlinkCheckpointsSource | FlinkPreparedSource):
+        if not _REMOTE.match(source.path) and next((base_dir / source.path).rglob("_metadata"), None) is None:
+            yield f"no checkpoint of a Flink job, a folder with _metadata, in {source.path}"
         return
     found: list[Path] = []
     for path in _paths(source) or ():

@@ -1,4 +1,4 @@
-"""The setting that caused a fault of Streams, Connect, Spark or DStreams is a finding; what survives has none.
+"""The setting that caused a fault of Streams, Connect, Spark, DStreams or Flink is a finding; what survives has none.
 
 Each row is a fault that `tests/integration/systems` plays on the real engine, with the files that the application was
 started with, and beside them those of the configuration that survives it.
@@ -57,6 +57,11 @@ QUERY = {
 }
 LEVEL = "isolation.level=read_committed\nspark.streaming.kafka.allowNonConsecutiveOffsets=true\n"
 DIRECT = "enable.auto.commit=false\nauto.offset.reset=none\n" + LEVEL
+RETENTION = "execution.checkpointing.externalized-checkpoint-retention="
+JOB_START = "execution.checkpointing.interval=60000\nproperties.isolation.level=read_committed\n"
+JOB = JOB_START + RETENTION + "RETAIN_ON_CANCELLATION\n"
+EXACT_JOB = JOB + "sink.delivery-guarantee=exactly-once\nsink.transactional-id-prefix=orders\n"
+PATIENT_JOB = EXACT_JOB + "properties.transaction.timeout.ms=900000\n"
 WITH_OUTPUT = {"commits": "with the output"}
 
 
@@ -70,6 +75,10 @@ def _query(options: dict[str, str], **said: str) -> Parts:
 
 def _direct(parameters: str, **said: str) -> Parts:
     return {"spark": {"client": "spark-4.1", "api": "dstreams", "file": parameters, **said}}
+
+
+def _job(configuration: str) -> Parts:
+    return {"flink": {"client": "flink-2.2", "file": configuration}}
 
 
 def _without(name: str) -> dict[str, str]:
@@ -167,6 +176,18 @@ FAULTS = {
         _worker(EXACT_WORKER, SOURCE),
         _worker(EXACT_WORKER, EXACT_SOURCE),
         rules("connect_source_unchecked"),
+    ),
+    "flink: stopped for longer than its transactions last": Fault(
+        _job(EXACT_JOB + "properties.transaction.timeout.ms=5000\n"),
+        _job(PATIENT_JOB),
+        rules("flink_transaction_expires"),
+    ),
+    "flink: killed between two checkpoints": Fault(
+        _job(JOB + "sink.delivery-guarantee=at-least-once\n"), _job(PATIENT_JOB), rules("flink_sink_twice")
+    ),
+    "flink: started again without a checkpoint": Fault(
+        _job(PATIENT_JOB.replace("RETAIN_ON", "DELETE_ON")), _job(PATIENT_JOB),
+        rules("flink_retention"),
     ),
     "spark: halted after the write of a batch": Fault(
         _query(QUERY, sink="foreachBatch"),

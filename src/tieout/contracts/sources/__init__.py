@@ -11,6 +11,7 @@ from pydantic import Field
 
 from tieout.contracts.sources.connect import ConnectFilesSource, ConnectOffsetsSource
 from tieout.contracts.sources.files import FilesSource
+from tieout.contracts.sources.flink import FlinkCheckpointsSource, FlinkPreparedSource
 from tieout.contracts.sources.jdbc import JdbcSource
 from tieout.contracts.sources.kafka import (
     OFFSETS_TOPIC,
@@ -37,7 +38,9 @@ Source = Annotated[
     | SparkCheckpointSource
     | SparkFilesSource
     | ConnectFilesSource
-    | ConnectOffsetsSource,
+    | ConnectOffsetsSource
+    | FlinkCheckpointsSource
+    | FlinkPreparedSource,
     Field(discriminator="kind"),
 ]
 
@@ -46,6 +49,8 @@ __all__ = [
     "ConnectFilesSource",
     "ConnectOffsetsSource",
     "FilesSource",
+    "FlinkCheckpointsSource",
+    "FlinkPreparedSource",
     "JdbcSource",
     "KafkaConsumerGroupsSource",
     "KafkaDumpLogSource",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from tieout.engine.systems.data_input import DataInput
 from tieout.engine.systems.json_texts import FormatError
 
 MAGIC: Final = b"\xac\xed\x00\x05"
@@ -59,38 +60,19 @@ def byte_map(content: bytes) -> list[tuple[bytes, bytes | None]]:
     return entries
 
 
-class _Stream:
-    """A file that is read from its beginning to its end, once."""
+class _Stream(DataInput):
+    """The stream of a serialised map, none of whose numbers is negative."""
 
     def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
+        super().__init__(content)
         self._has_array_class = False
-
-    @property
-    def is_at_end(self) -> bool:
-        """Whether nothing is left."""
-        return self._at == len(self._content)
-
-    def taken(self, count: int) -> bytes:
-        """Return the next bytes."""
-        if count > len(self._content) - self._at:
-            raise FormatError(f"cut off at byte {len(self._content)}")
-        self._at += count
-        return self._content[self._at - count : self._at]
-
-    def number(self, count: int) -> int:
-        """Return the next number, none of which is negative in what a map holds."""
-        found = int.from_bytes(self.taken(count), "big", signed=True)
-        if found < 0:
-            raise FormatError(f"expected a number from 0 on at byte {self._at - count}, found {found}")
-        return found
 
     def expect(self, value: int) -> None:
         """Pass over a byte that must have this value."""
         found = self.taken(1)[0]
         if found != value:
             raise FormatError(
-                f"expected {value:#04x} at byte {self._at - 1}, found {found:#04x}: no map of bytes"
+                f"expected {value:#04x} at byte {self.at - 1}, found {found:#04x}: no map of bytes"
             )
 
     def described_class(
@@ -115,7 +97,7 @@ class _Stream:
         if kind == _NULL:
             return None
         if kind != _ARRAY:
-            raise FormatError(f"expected an array of bytes at byte {self._at - 1}, found {kind:#04x}")
+            raise FormatError(f"expected an array of bytes at byte {self.at - 1}, found {kind:#04x}")
         self._array_class()
         return self.taken(self.number(4))
 
@@ -124,7 +106,7 @@ class _Stream:
             self.expect(_REFERENCE)
             if self.number(4) != _ARRAY_CLASS_HANDLE:
                 raise FormatError(
-                    f"expected the class of arrays of bytes at byte {self._at - 4}, found another"
+                    f"expected the class of arrays of bytes at byte {self.at - 4}, found another"
                 )
         else:
             self.described_class(_BYTES, _BYTES_VERSION, _SERIALIZABLE, ())

@@ -155,7 +155,7 @@ RULES: Final = (
         fires="below `900000`, 15 minutes, beside `exactly-once`",
         holds=_expires_soon,
         classes=(BreakClass.LOST, BreakClass.TORN_TRANSACTION),
-        cause=None,
+        cause=Cause.NOT_COMMITTED,
         failure=(
             "the job is down, or a checkpoint takes, for longer than that: the broker aborts what the "
             "checkpoint counts as written, and the job goes on without failing"

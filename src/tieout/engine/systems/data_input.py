@@ -1,0 +1,70 @@
+"""What Java's `DataOutputStream` wrote: numbers with their first byte first, and texts with their length before them.
+
+Source: `java.io.DataOutput` of Java SE 17.
+"""
+
+from __future__ import annotations
+
+from tieout.engine.systems.json_texts import FormatError
+
+
+class DataInput:
+    """Bytes that are read from their beginning to their end, once."""
+
+    def __init__(self, content: bytes, at: int = 0) -> None:
+        self._content, self._at = content, at
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left."""
+        return self._at == len(self._content)
+
+    @property
+    def at(self) -> int:
+        """Which byte is read next."""
+        return self._at
+
+    def taken(self, count: int) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            FormatError: where there are not so many.
+        """
+        if count > len(self._content) - self._at:
+            raise FormatError(f"cut off at byte {len(self._content)}")
+        self._at += count
+        return self._content[self._at - count : self._at]
+
+    def rest(self) -> bytes:
+        """Return all bytes that are left."""
+        return self.taken(len(self._content) - self._at)
+
+    def signed(self, count: int) -> int:
+        """Return the next number, which has so many bytes.
+
+        Raises:
+            FormatError: where there are not so many.
+        """
+        return int.from_bytes(self.taken(count), "big", signed=True)
+
+    def number(self, count: int) -> int:
+        """Return the next number, where none may be negative.
+
+        >>> DataInput(bytes([0, 7])).number(2)
+        7
+
+        Raises:
+            FormatError: where it is negative, or cut off.
+        """
+        found = self.signed(count)
+        if found < 0:
+            raise FormatError(f"expected a number from 0 on at byte {self._at - count}, found {found}")
+        return found
+
+    def text(self) -> str:
+        """Return the next text; a character of it that UTF-8 does not have is replaced.
+
+        Raises:
+            FormatError: where it is cut off.
+        """
+        return self.taken(int.from_bytes(self.taken(2), "big")).decode("utf-8", "replace")

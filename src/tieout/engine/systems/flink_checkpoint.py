@@ -1,0 +1,211 @@
+"""The file `_metadata` of a Flink checkpoint or savepoint: what each operator's subtasks keep, by name of the state.
+
+Only the states of operators are read, which are lists of bytes: positions of sources, and what sinks prepared. Keyed
+state is passed over. Nothing is deserialised: of the checkpoint's properties, a Java object at the end of the file,
+only the end is looked at, which shows whether it is whole.
+
+Source: `Checkpoints`, `MetadataV6Serializer` and `MetadataV2V3SerializerBase` of Apache Flink 2.2 (flink-runtime).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tieout.engine.limits import shown
+from tieout.engine.systems.data_input import DataInput
+from tieout.engine.systems.java_maps import MAGIC as JAVA_MAGIC
+from tieout.engine.systems.json_texts import FormatError
+
+MAGIC: Final = bytes.fromhex("4960672d")
+"""How a file of metadata begins."""
+VERSION: Final = 6
+_MASTER_MAGIC: Final = bytes.fromhex("c96b1696")
+_NULL, _BYTES, _FILE, _RELATIVE_FILE = 0, 1, 2, 6
+_PARTITIONABLE: Final = 4
+_KEY_GROUPS, _SAVEPOINT_KEY_GROUPS, _INCREMENT = 12, 7, 11
+_ALL_FINISHED: Final = -1
+_LAST_TEXT: Final = 64
+"""The checkpoint's properties end with the name of a constant, which is shorter than this."""
+
+
+@dataclass(frozen=True)
+class OperatorState:
+    """The states of one subtask of an operator: by name where the elements of each begin in `content`.
+
+    `file` is the name of the file beside the metadata that has the content, None where the metadata has it.
+    """
+
+    operator: str
+    uid: str
+    subtask: int
+    offsets: Mapping[str, tuple[int, ...]]
+    content: bytes
+    file: str | None = None
+
+    def elements(self, name: str) -> list[bytes]:
+        """Return the elements of the state with this name; none where the subtask has no such state.
+
+        Raises:
+            FormatError: where an element leads out of the content, or they are more than that.
+        """
+        found, left = [], len(self.content)
+        for begin in self.offsets.get(name, ()):
+            data = DataInput(self.content, min(begin, len(self.content)))
+            length = data.number(4)
+            left -= 4 + length
+            if left < 0:
+                raise FormatError(f"expected elements of {name} within {len(self.content)} bytes, found more")
+            found.append(data.taken(length))
+        return found
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What one file of metadata says: the checkpoint's number, and the states of all operators."""
+
+    number: int
+    states: tuple[OperatorState, ...]
+
+
+def checkpoint_in(content: bytes) -> Checkpoint:
+    """Return what a file of metadata says.
+
+    Raises:
+        FormatError: where it is another file, of another version, cut off, or holds what is not read.
+    """
+    data = DataInput(content)
+    if data.taken(len(MAGIC)) != MAGIC:
+        raise FormatError("expected the metadata of a Flink checkpoint, found another beginning")
+    version = data.signed(4)
+    if version != VERSION:
+        raise FormatError(
+            f"expected version {VERSION} of a checkpoint's metadata, as Flink 2.2 writes it, found version {version}"
+        )
+    number = data.number(8)
+    for _ in range(data.number(4)):
+        if data.taken(len(_MASTER_MAGIC)) != _MASTER_MAGIC:
+            raise FormatError(f"expected the state of a master hook at byte {data.at}, found none")
+        data.taken(data.number(4))
+    states: list[OperatorState] = []
+    for _ in range(data.number(4)):
+        states += _operator(data)
+    _require_properties(data.rest(), len(content))
+    return Checkpoint(number, tuple(states))
+
+
+def _operator(data: DataInput) -> list[OperatorState]:
+    """Return the states of one operator's subtasks, none where all of them have finished."""
+    name, uid = data.text(), data.text()
+    data.taken(16 + 4 + 4)  # id, parallelism, and the most subtasks that it may have
+    _stream(data, name)  # the coordinator's state, which hands out places and has no position
+    count = data.signed(4)
+    if count < _ALL_FINISHED:
+        raise FormatError(f"expected a number of subtasks at byte {data.at - 4}, found {count}")
+    states = []
+    for _ in range(count):
+        subtask = data.signed(4)
+        if subtask >= 0:
+            states += _subtask(data, name, uid, subtask)
+    return states
+
+
+def _subtask(data: DataInput, name: str, uid: str, subtask: int) -> list[OperatorState]:
+    """Return what one subtask keeps as an operator: managed state, where it has any."""
+    managed = _operator_state(data, name, uid, subtask) if data.number(4) else None
+    if data.number(4):
+        _operator_state(data, name, uid, subtask)
+    for _ in range(2):
+        _skip_keyed(data, name)
+    for _ in range(2):
+        if data.number(4):
+            raise FormatError(
+                f"the checkpoint is unaligned: it holds records on their way to or from the operator {shown(name)}, "
+                "which are not read; take aligned checkpoints (execution.checkpointing.unaligned.enabled: false), or a "
+                "savepoint"
+            )
+    return [] if managed is None else [managed]
+
+
+def _operator_state(data: DataInput, name: str, uid: str, subtask: int) -> OperatorState | None:
+    kind = data.number(1)
+    if kind == _NULL:
+        return None
+    if kind != _PARTITIONABLE:
+        raise FormatError(
+            f"the state of the operator {shown(name)} is merged with others' in one file, which is not read; set "
+            "execution.checkpointing.file-merging.enabled: false"
+        )
+    offsets: dict[str, tuple[int, ...]] = {}
+    for _ in range(data.number(4)):
+        state = data.text()
+        data.taken(1)  # how it is distributed when the parallelism changes
+        offsets[state] = tuple(data.number(8) for _ in range(data.number(4)))
+    content, file = _stream(data, name)
+    return OperatorState(name, uid, subtask, offsets, content, file)
+
+
+def _skip_keyed(data: DataInput, name: str) -> None:
+    """Pass over keyed state."""
+    kind = data.number(1)
+    if kind == _NULL:
+        return
+    if kind == _INCREMENT:
+        _skip_increment(data, name)
+        return
+    if kind not in (_KEY_GROUPS, _SAVEPOINT_KEY_GROUPS):
+        raise FormatError(
+            f"the keyed state of the operator {shown(name)} is of a form that is not read (kind {kind}), as that of a "
+            "changelog; set state.changelog.enabled: false, or judge a savepoint"
+        )
+    data.taken(4)  # the first group of keys
+    for _ in range(data.number(4)):
+        data.taken(8)
+    _stream(data, name)
+    if kind == _KEY_GROUPS:
+        data.text()
+
+
+def _skip_increment(data: DataInput, name: str) -> None:
+    """Pass over keyed state of which each checkpoint keeps only what is new, as RocksDB does."""
+    data.taken(8)  # of which checkpoint
+    data.text()  # of which backend
+    data.taken(4 + 4 + 8)  # the first group of keys, how many, and how many bytes
+    _stream(data, name)
+    for _ in range(2):
+        for _ in range(data.number(4)):
+            data.text()
+            _stream(data, name)
+    data.text()
+
+
+def _stream(data: DataInput, name: str) -> tuple[bytes, str | None]:
+    """Return the content of a state where the metadata has it, else the name of the file that has."""
+    kind = data.number(1)
+    if kind == _NULL:
+        return b"", None
+    if kind == _BYTES:
+        data.text()
+        return data.taken(data.number(4)), None
+    if kind == _FILE:
+        data.taken(8)
+        return b"", data.text().rpartition("/")[2]
+    if kind == _RELATIVE_FILE:
+        path = data.text()
+        data.taken(8)
+        return b"", path
+    raise FormatError(
+        f"expected a state of the operator {shown(name)} at byte {data.at - 1}, found kind {kind}"
+    )
+
+
+def _require_properties(rest: bytes, size: int) -> None:
+    """Refuse a file whose last part, the checkpoint's properties, is not whole."""
+    ends = (len(rest) - 3 - length for length in range(1, _LAST_TEXT))
+    is_whole = any(
+        place > 0 and rest[place : place + 3] == b"t" + (len(rest) - place - 3).to_bytes(2, "big")
+        for place in ends
+    )
+    if not rest.startswith(JAVA_MAGIC) or not is_whole:
+        raise FormatError(f"cut off at byte {size}: the checkpoint's properties are not whole")

@@ -1,0 +1,152 @@
+"""What Flink's Kafka connector keeps in the states of operators: positions, and transactions that sinks prepared.
+
+Source: `KafkaPartitionSplitSerializer` and `KafkaCommittableSerializer` of flink-connector-kafka 5.0;
+`SimpleVersionedSerialization` and `CommittableCollectorSerializer` of Apache Flink 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tieout.engine.limits import LARGEST, LARGEST_INT
+from tieout.engine.systems.data_input import DataInput
+from tieout.engine.systems.flink_checkpoint import OperatorState
+from tieout.engine.systems.json_texts import FormatError
+
+SOURCE_STATE: Final = "SourceReaderState"
+COMMITTER_STATE: Final = "streaming_committer_raw_states"
+_SPLIT_VERSION: Final = 0
+_COLLECTOR_MAGIC: Final = bytes.fromhex("b91f252c")
+_COLLECTOR, _CHECKPOINT, _SUBTASK, _REQUEST, _COMMITTABLE = 2, 1, 2, 0, 1
+"""The versions of what lies within each other in a committer's state."""
+_OTHER_SINK: Final = "expected a transaction of a Kafka sink, found another sink's state"
+_LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_MOST_NAME: Final = 249
+
+
+class OtherStateError(FormatError):
+    """What a committer holds is no transaction of Kafka, but what another sink prepares."""
+
+
+@dataclass(frozen=True)
+class SplitPosition:
+    """Where a source goes on in a partition; `offset` is None where it has not begun."""
+
+    topic: str
+    partition: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class PreparedTransaction:
+    """A transaction that a sink's checkpoint counts as written: Kafka's producer id and epoch, and its name."""
+
+    checkpoint: int
+    producer_id: int
+    epoch: int
+    transactional_id: str
+
+
+def reads_kafka(state: OperatorState) -> bool:
+    """Return whether an operator's subtask keeps positions of a Kafka source."""
+    try:
+        return bool([split_position(element) for element in state.elements(SOURCE_STATE)])
+    except FormatError:
+        return False
+
+
+def split_position(element: bytes) -> SplitPosition:
+    """Return the position that an element of a Kafka source's state holds.
+
+    Raises:
+        FormatError: where it is another source's, of another version, or cut off.
+    """
+    whole = DataInput(element)
+    data = _versioned(whole, _SPLIT_VERSION, "a position of a Kafka source")
+    topic, partition, offset = data.text(), data.number(4), data.signed(8)
+    data.taken(8)  # where the source stops
+    is_one = data.is_at_end and whole.is_at_end
+    if not is_one or not topic or len(topic) > _MOST_NAME or not _LEGAL.issuperset(topic):
+        raise FormatError("expected a position of a Kafka source, found another source's state")
+    if partition > LARGEST_INT or offset > LARGEST:
+        raise FormatError(f"expected an offset of {topic} that Kafka has, found {offset}")
+    return SplitPosition(topic, partition, offset if offset >= 0 else None)
+
+
+def prepared_transactions(element: bytes) -> list[PreparedTransaction]:
+    """Return the transactions that an element of a Kafka sink's committer holds.
+
+    Raises:
+        OtherStateError: where what it holds is another sink's.
+        FormatError: where it is of another version, or cut off.
+    """
+    whole = DataInput(element)
+    data = _versioned(whole, _COLLECTOR, "the state of a sink's committer")
+    _require_end(whole)
+    if data.taken(len(_COLLECTOR_MAGIC)) != _COLLECTOR_MAGIC:
+        raise FormatError("expected the state of a sink's committer, found another beginning")
+    found = [
+        prepared
+        for checkpoint in _list(data, _CHECKPOINT, "a committer's checkpoint")
+        for prepared in _of_checkpoint(checkpoint)
+    ]
+    _require_end(data)
+    return found
+
+
+def _of_checkpoint(data: DataInput) -> Iterator[PreparedTransaction]:
+    number = data.number(8)
+    data.taken(4)  # how many subtasks the sink has
+    for subtask in _list(data, _SUBTASK, "a committer's subtask"):
+        subtask.taken(4)
+        for request in _list(subtask, _REQUEST, "a request to commit"):
+            yield _committable(request, number)
+            request.taken(4 + 4)  # how often it was tried, and how that went
+            _require_end(request)
+        subtask.taken(4 + 4)  # how many there are, and how many failed
+        _require_end(subtask)
+    _require_end(data)
+
+
+def _committable(request: DataInput, checkpoint: int) -> PreparedTransaction:
+    """Return the transaction that a request is to commit.
+
+    Raises:
+        OtherStateError: where it is to commit something else.
+    """
+    version, content = request.signed(4), request.taken(request.number(4))
+    data = DataInput(content)
+    try:
+        epoch, producer_id, name = data.number(2), data.number(8), data.text()
+        _require_end(data)
+    except FormatError:
+        raise OtherStateError(_OTHER_SINK) from None
+    if version != _COMMITTABLE:
+        raise OtherStateError(
+            f"expected a transaction of a Kafka sink of version {_COMMITTABLE}, found version {version}"
+        )
+    return PreparedTransaction(checkpoint, producer_id, epoch, name)
+
+
+def _versioned(data: DataInput, version: int, what: str) -> DataInput:
+    """Return what was written with its version and its length before it."""
+    found = data.signed(4)
+    if found != version:
+        raise FormatError(f"expected {what} of version {version}, found version {found}")
+    return DataInput(data.taken(data.number(4)))
+
+
+def _list(data: DataInput, version: int, what: str) -> Iterator[DataInput]:
+    """Yield the elements of a list that was written with one version before all of them."""
+    found = data.signed(4)
+    if found != version:
+        raise FormatError(f"expected {what} of version {version}, found version {found}")
+    for _ in range(data.number(4)):
+        yield DataInput(data.taken(data.number(4)))
+
+
+def _require_end(data: DataInput) -> None:
+    if not data.is_at_end:
+        raise FormatError(_OTHER_SINK)

@@ -1,0 +1,109 @@
+"""Files of metadata as Flink 2.2 writes them; what Flink itself wrote is in tests/flink_files."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+JOB = "1b699261ad76c549c114c20203663c29"
+SOURCE, SINK = ("Source: input", "input"), ("output: Committer", "Sink Committer: output")
+"""Name and uid of the two operators."""
+_PROPERTIES = (
+    b"\xac\xed\0\5sr\0\x38org.apache.flink.runtime.checkpoint.CheckpointPropertiesxpt\0\x10FORWARD_BACKWARD"
+)
+_NO_KEYED_NO_CHANNELS = bytes(2 + 2 * 4)
+
+States = Mapping[tuple[str, str], Mapping[str, Sequence[bytes]]]
+
+
+def text(value: str) -> bytes:
+    """A text with its length."""
+    content = value.encode()
+    return struct.pack(">H", len(content)) + content
+
+
+def split(topic: str, partition: int, offset: int) -> bytes:
+    """An element of a Kafka source's state."""
+    content = text(topic) + struct.pack(">iqq", partition, offset, -(2**63))
+    return struct.pack(">ii", 0, len(content)) + content
+
+
+def transaction(producer: int, epoch: int, name: str = "out-0-1") -> bytes:
+    """A transaction of a Kafka sink."""
+    return struct.pack(">hq", epoch, producer) + text(name)
+
+
+def committer(checkpoint: int, *committables: bytes) -> bytes:
+    """An element of a committer's state: what one subtask prepared."""
+    requests = [_sized(1, one) + bytes(8) for one in committables]
+    subtask = bytes(4) + _list(0, requests) + bytes(8)
+    content = struct.pack(">qi", checkpoint, 1) + _list(2, [subtask])
+    return _sized(2, bytes.fromhex("b91f252c") + _list(1, [content]))
+
+
+def state(elements: Mapping[str, Sequence[bytes]]) -> tuple[bytes, bytes]:
+    """What the metadata says of the states of a subtask, and their content."""
+    said, content = struct.pack(">bi", 4, len(elements)), b""
+    for name, parts in elements.items():
+        said += text(name) + struct.pack(">bi", 0, len(parts))
+        for part in parts:
+            said += struct.pack(">q", len(content))
+            content += struct.pack(">i", len(part)) + part
+    return said, content
+
+
+def metadata(
+    number: int,
+    states: States,
+    *,
+    version: int = 6,
+    rest: bytes = _NO_KEYED_NO_CHANNELS,
+    file: str | None = None,
+    below: str | None = None,
+) -> bytes:
+    """A file of metadata; `rest` is what each subtask has besides.
+
+    `file` has the states' content, where it is named as in a checkpoint, `below` where it is as in a savepoint.
+    """
+    found = bytes.fromhex("4960672d") + struct.pack(">iqii", version, number, 0, len(states))
+    for (name, uid), elements in states.items():
+        said, content = state(elements)
+        stream = b"\1" + text("handle") + struct.pack(">i", len(content)) + content
+        if file is not None:
+            stream = b"\2" + struct.pack(">q", len(content)) + text(f"file:/data/chk-{number}/{file}")
+        if below is not None:
+            stream = b"\6" + text(below) + struct.pack(">q", len(content))
+        found += text(name) + text(uid) + bytes(16) + struct.pack(">iibi", 1, 128, 0, 1)
+        found += struct.pack(">ii", 0, 1) + said + stream + bytes(4) + rest
+    return found + _PROPERTIES
+
+
+def write_checkpoint(
+    folder: Path, number: int, offsets: Mapping[int, int], at: datetime, *prepared: bytes, job: str = JOB
+) -> Path:
+    """Write a checkpoint of the topic orders, complete at that time; return its metadata."""
+    states = {
+        SOURCE: {"SourceReaderState": [split("orders", place, offset) for place, offset in offsets.items()]},
+        SINK: {"streaming_committer_raw_states": [committer(number, *prepared)]},
+    }
+    return written(folder / job / f"chk-{number}" / "_metadata", metadata(number, states), at)
+
+
+def written(path: Path, content: bytes, at: datetime) -> Path:
+    """Write a file as of that time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (at.timestamp(), at.timestamp()))
+    return path
+
+
+def _sized(version: int, content: bytes) -> bytes:
+    return struct.pack(">ii", version, len(content)) + content
+
+
+def _list(version: int, parts: Sequence[bytes]) -> bytes:
+    packed = b"".join(struct.pack(">i", len(part)) + part for part in parts)
+    return struct.pack(">ii", version, len(parts)) + packed

@@ -1,0 +1,291 @@
+"""A Flink job's checkpoints as the ledger `committed`: positions, times, and what keeps it from covering."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.flink import JOB, SOURCE, metadata, split, write_checkpoint, written
+
+from tieout.contracts import FlinkCheckpointsSource
+from tieout.engine.evidence import Evidence
+from tieout.engine.sources.flink_checkpoints import read
+from tieout.engine.sources.source import Request
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+_BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
+_ANOTHER = "2779d52d9d6e7b53a617d107b47656c8"
+
+
+def _at(checkpoint: int) -> datetime:
+    return _BEGAN + timedelta(minutes=checkpoint)
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> Path:
+    """Three checkpoints of one job; partition 1 is begun with the second."""
+    folder = tmp_path / "checkpoints"
+    for number, offsets in enumerate(({0: 5, 1: -2}, {0: 9, 1: 2}, {0: 12, 1: 4}), start=1):
+        write_checkpoint(folder, number, offsets, _at(number))
+    return folder
+
+
+def _evidence(spark: SparkSession, checkpoints: Path, ledger: str = "committed", **source: Any) -> Evidence:
+    known = {"kind": "flink_checkpoints", "path": checkpoints.name, "taken_at": "now"}
+    return evidence_of(spark, checkpoints.parent, ledger, source={**known, **source})
+
+
+def test_each_complete_checkpoint_has_a_row_for_each_partition(
+    spark: SparkSession, checkpoints: Path
+) -> None:
+    """Where the source goes on, with the job and the checkpoint; a partition that is not begun has none."""
+    rows = read(
+        FlinkCheckpointsSource(path="checkpoints", taken_at="now"),
+        Request(spark, Ledger.COMMITTED, checkpoints.parent, NOW, group="loader"),
+    ).rows
+    assert rows is not None
+
+    columns = ("consumer_group", "topic", "partition", "first_offset", "committed_offset", "metadata")
+    told = [f'{{"job": "{JOB}", "checkpoint": {number}}}' for number in (1, 2, 3)]
+    assert [
+        tuple(row[name] for name in columns)
+        for row in rows.orderBy("partition", "committed_offset").collect()
+    ] == [
+        ("loader", "orders", 0, None, 5, told[0]),
+        ("loader", "orders", 0, None, 9, told[1]),
+        ("loader", "orders", 0, None, 12, told[2]),
+        ("loader", "orders", 1, None, 2, told[1]),
+        ("loader", "orders", 1, None, 4, told[2]),
+    ]
+
+
+def test_the_checkpoints_of_a_running_job_cover_until_they_are_read(
+    spark: SparkSession, checkpoints: Path
+) -> None:
+    """Each position has the time of its checkpoint's file."""
+    found = _evidence(spark, checkpoints)
+
+    assert {row[0].astimezone(UTC) for row in rows_of(found, "committed_at")} == {_at(1), _at(2), _at(3)}
+    assert found.coverage.complete_until == NOW
+    assert found.coverage.covers_from is None
+    assert found.coverage.is_sound
+    assert f"job {JOB}: checkpoint 1 to 3" in found.coverage.notes
+    assert len(found.coverage.digests) == 3
+
+
+def test_a_copy_has_no_times(spark: SparkSession, checkpoints: Path) -> None:
+    """Neither one that says when it was taken, nor one that claims to be the original with times out of order."""
+    named = _evidence(spark, checkpoints, taken_at="2026-11-20T11:00:00Z")
+    os.utime(checkpoints / JOB / "chk-1" / "_metadata", (NOW.timestamp(), NOW.timestamp()))
+    claimed = _evidence(spark, checkpoints)
+
+    for found in (named, claimed):
+        assert {row[0] for row in rows_of(found, "committed_at")} == {None}
+    assert any("its time is that of a copy" in note for note in claimed.coverage.notes)
+    assert _evidence(spark, checkpoints, taken_at=None).coverage.complete_until is None
+
+
+def test_checkpoints_that_are_not_retained_are_not_covered(spark: SparkSession, checkpoints: Path) -> None:
+    """A job's first checkpoint is number 1, or follows the one that it was restored from."""
+    write_checkpoint(checkpoints, 3, {0: 12}, _at(4), job=_ANOTHER)
+    restored = _evidence(spark, checkpoints)
+    assert restored.coverage.covers_from is None
+
+    shutil.rmtree(checkpoints / JOB / "chk-2")
+    between = _evidence(spark, checkpoints)
+    shutil.rmtree(checkpoints / JOB)
+    alone = _evidence(spark, checkpoints)
+
+    for found in (between, alone):
+        assert found.coverage.covers_from == _at(4)
+        assert any("num-retained" in note for note in found.coverage.notes)
+    copied = _evidence(spark, checkpoints, taken_at="2026-11-20T11:00:00Z")
+    assert copied.coverage.covers_from == datetime(2026, 11, 20, 11, tzinfo=UTC)
+
+
+def test_a_job_that_began_anew_is_covered_from_its_beginning(spark: SparkSession, checkpoints: Path) -> None:
+    """It counts from 1 again; its positions follow those of the job before."""
+    write_checkpoint(checkpoints, 1, {0: 3}, _at(4), job=_ANOTHER)
+
+    found = _evidence(spark, checkpoints)
+
+    assert found.coverage.covers_from is None
+    assert rows_of(found, "partition", "committed_offset").count((0, 3)) == 1
+
+
+def test_a_savepoint_is_a_position_as_well(spark: SparkSession, checkpoints: Path) -> None:
+    """Whichever folder it is in; it counts as one of the job's checkpoints."""
+    content = metadata(4, {SOURCE: {"SourceReaderState": [split("orders", 0, 20)]}})
+    written(checkpoints / "savepoints" / "savepoint-1b6992-0a1b" / "_metadata", content, _at(4))
+    write_checkpoint(checkpoints, 5, {0: 21}, _at(5), job=_ANOTHER)
+
+    found = _evidence(spark, checkpoints)
+
+    assert found.coverage.covers_from is None
+    told = '{"savepoint": "savepoint-1b6992-0a1b", "checkpoint": 4}'
+    assert (20, told) in rows_of(found, "committed_offset", "metadata")
+
+
+def test_a_checkpoint_without_metadata_counts_for_nothing(spark: SparkSession, checkpoints: Path) -> None:
+    """It is not complete, or never was."""
+    (checkpoints / JOB / "chk-4").mkdir()
+    (checkpoints / JOB / "shared").mkdir()
+    (checkpoints / JOB / "taskowned").mkdir()
+
+    found = _evidence(spark, checkpoints)
+
+    assert found.coverage.is_sound
+    assert len(rows_of(found, "committed_offset")) == 5
+    assert f"checkpoints/{JOB}/chk-4: has no _metadata, so it is not complete" in found.coverage.notes
+
+
+def test_a_folder_that_is_not_looked_into_is_named(spark: SparkSession, checkpoints: Path) -> None:
+    """A link to one is not followed: what it leads to may hold a newer checkpoint."""
+    write_checkpoint(checkpoints.parent / "elsewhere", 4, {0: 20}, _at(4))
+    (checkpoints / "linked").symlink_to(checkpoints.parent / "elsewhere")
+
+    found = _evidence(spark, checkpoints)
+
+    assert not found.coverage.is_sound
+    assert any(note.startswith("checkpoints/linked: a link to a folder") for note in found.coverage.notes)
+
+
+def test_a_state_in_a_file_beside_the_metadata_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """As Flink wrote it; without the file the checkpoint cannot be read."""
+    recorded = Path(__file__).resolve().parents[2] / "flink_files" / "files"
+    shutil.copytree(recorded, tmp_path / "checkpoints")
+
+    found = _evidence(spark, tmp_path / "checkpoints")
+    assert rows_of(found, "topic", "committed_offset") == [("fx-files-in", 20)]
+    assert len(found.coverage.digests) == 2
+
+    (metadata_file,) = (tmp_path / "checkpoints").rglob("_metadata")
+    for path in metadata_file.parent.iterdir():
+        if path.name != "_metadata":
+            path.unlink()
+    lacking = _evidence(spark, tmp_path / "checkpoints")
+    assert not lacking.coverage.is_sound
+    assert any("cannot be read: No such file" in note for note in lacking.coverage.notes)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _another_version(path: Path) -> None:
+    path.write_bytes(metadata(2, {}, version=5))
+
+
+def _without_source(path: Path) -> None:
+    path.write_bytes(metadata(2, {}))
+
+
+def _another_number(path: Path) -> None:
+    path.write_bytes(metadata(3, {SOURCE: {"SourceReaderState": [split("orders", 0, 9)]}}))
+
+
+def _twice(path: Path) -> None:
+    path.write_bytes(metadata(2, {SOURCE: {"SourceReaderState": [split("orders", 0, 9)] * 2}}))
+
+
+def _unaligned(path: Path) -> None:
+    channels = bytes(2) + b"\0\0\0\1" + bytes(4)
+    path.write_bytes(metadata(2, {SOURCE: {"SourceReaderState": [split("orders", 0, 9)]}}, rest=channels))
+
+
+def _link_out(path: Path) -> None:
+    elsewhere = path.parents[3] / "elsewhere"
+    shutil.move(path, elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def _file_out(path: Path) -> None:
+    (path.parents[3] / "elsewhere").write_bytes(bytes(64))
+    states = {SOURCE: {"SourceReaderState": [split("orders", 0, 9)]}}
+    path.write_bytes(metadata(2, states, below="../../../elsewhere"))
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_cut, "properties are not whole"),
+        (_another_version, "found version 5"),
+        (_without_source, "found none that keeps positions"),
+        (_another_number, "expected checkpoint 2, found 3"),
+        (_twice, "orders-0 twice"),
+        (_unaligned, "unaligned"),
+        (_link_out, "a link out of the folder"),
+        (_file_out, "a link out of the folder"),
+        (_pipe, "a named pipe"),
+        (_folder, "a folder"),
+    ],
+)
+def test_a_damaged_checkpoint_does_not_cover_and_is_named(
+    spark: SparkSession, checkpoints: Path, damage: Callable[[Path], None], reason: str
+) -> None:
+    """What is wrong with it stands beside its name, and the other checkpoints are read."""
+    path = checkpoints / JOB / "chk-2" / "_metadata"
+    damage(path)
+
+    found = _evidence(spark, checkpoints)
+
+    assert not found.coverage.is_sound
+    told = [note for note in found.coverage.notes if f"checkpoints/{JOB}/chk-2" in note]
+    assert any(reason in note for note in told), found.coverage.notes
+    assert {row[0] for row in rows_of(found, "committed_offset")} == {5, 12, 4}
+
+
+def test_of_several_sources_the_contract_names_one(spark: SparkSession, checkpoints: Path) -> None:
+    """By its uid or its name, also without what Flink puts before it."""
+    other = ("Source: refunds", "")
+    states = {
+        SOURCE: {"SourceReaderState": [split("orders", 0, 20)]},
+        other: {"SourceReaderState": [split("refunds", 0, 7)]},
+        ("Source: files", "files"): {"SourceReaderState": [b"\0\0\0\1\0\0\0\2/x"]},
+    }
+    shutil.rmtree(checkpoints / JOB)
+    written(checkpoints / JOB / "chk-1" / "_metadata", metadata(1, states), _at(1))
+
+    with pytest.raises(SourceError, match="as Source: refunds, input read Kafka"):
+        _evidence(spark, checkpoints)
+    assert rows_of(_evidence(spark, checkpoints, source="input"), "committed_offset") == [(20,)]
+    assert rows_of(_evidence(spark, checkpoints, source="refunds"), "committed_offset") == [(7,)]
+    assert not _evidence(spark, checkpoints, source="files").coverage.is_sound
+    assert not _evidence(spark, checkpoints, source="elsewhere").coverage.is_sound
+
+
+@pytest.mark.parametrize("made", ["", "checkpoints", f"checkpoints/{JOB}/chk-1"])
+def test_no_checkpoint_is_no_evidence(spark: SparkSession, tmp_path: Path, made: str) -> None:
+    """Neither is an incomplete one."""
+    (tmp_path / made).mkdir(parents=True, exist_ok=True)
+
+    found = _evidence(spark, tmp_path / "checkpoints")
+
+    assert not found.coverage.is_sound
+    assert found.coverage.notes[0] == "checkpoints: no checkpoint of a Flink job, a folder with _metadata"
+
+
+def test_another_ledger_and_another_file_system_are_refused(spark: SparkSession, checkpoints: Path) -> None:
+    """A checkpoint holds positions, and is read from this machine."""
+    with pytest.raises(SourceError, match="is evidence for committed"):
+        _evidence(spark, checkpoints, ledger="delivered")
+    with pytest.raises(SourceError, match="s3a://bucket/checkpoints; copy it here"):
+        _evidence(spark, checkpoints, path="s3a://bucket/checkpoints")

@@ -1,0 +1,144 @@
+"""What a Flink job's checkpoints count as written, as the ledger `staged`: committed, aborted and open."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import evidence_of, rows_of
+from tests.engine.sources.flink import JOB, SINK, committer, metadata, transaction, write_checkpoint, written
+from tests.kafka_batches import batch, marker, record
+
+from tieout.engine.evidence import Evidence
+from tieout.errors import SourceError
+
+_AT = datetime(2026, 11, 20, 10, tzinfo=UTC)
+_TRANSACTIONAL = 0x10
+_ABORT, _COMMIT = 0, 1
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    """Three checkpoints with a transaction each: committed, aborted and open; one more was never prepared."""
+    log = b""
+    for place, (producer, kind) in enumerate(((11, _COMMIT), (12, _ABORT), (13, None), (14, _ABORT))):
+        values = [record(b'{"id":"m%d"}' % (2 * place + n), delta=n) for n in range(2)]
+        log += batch(values, base_offset=3 * place, attributes=_TRANSACTIONAL, producer=producer)
+        if kind is not None:
+            log += marker(kind, base_offset=3 * place + 2, producer=producer)
+    written(tmp_path / "log" / "out-0" / ("0" * 20 + ".log"), log, _AT)
+    for number, producer in enumerate((11, 12, 13), start=1):
+        write_checkpoint(tmp_path / "checkpoints", number, {0: number}, _AT, transaction(producer, 0))
+    return tmp_path
+
+
+def _evidence(spark: SparkSession, folder: Path, ledger: str = "staged", **source: Any) -> Evidence:
+    known = {
+        "kind": "flink_prepared",
+        "path": "checkpoints",
+        "segments": "log",
+        "topic": "out",
+        "taken_at": "now",
+    }
+    columns = {"message_id": "get_json_object(string(value), '$.id')"}
+    return evidence_of(spark, folder, ledger, source={**known, **source}, columns=columns)
+
+
+def test_a_prepared_record_says_in_which_checkpoint_and_what_became_of_it(
+    spark: SparkSession, prepared: Path
+) -> None:
+    """Those of other transactions are not among them; a note counts the transactions."""
+    found = _evidence(spark, prepared)
+
+    assert rows_of(found, "message_id", "transaction_state", "reason") == [
+        ("m0", "committed", "prepared in checkpoint 1, committed"),
+        ("m1", "committed", "prepared in checkpoint 1, committed"),
+        ("m2", "aborted", "prepared in checkpoint 2, aborted"),
+        ("m3", "aborted", "prepared in checkpoint 2, aborted"),
+        ("m4", "open", "prepared in checkpoint 3, open"),
+        ("m5", "open", "prepared in checkpoint 3, open"),
+    ]
+    assert found.coverage.is_sound
+    assert found.coverage.notes[0] == (
+        "3 transactions were prepared: 1 aborted with 2 records, 1 committed with 2 records, 1 open with 2 records"
+    )
+
+
+def test_a_transaction_without_a_record_is_told(spark: SparkSession, prepared: Path) -> None:
+    """The sink had nothing to write, or writes another topic as well; its epoch is another's."""
+    write_checkpoint(prepared / "checkpoints", 4, {0: 4}, _AT, transaction(11, 1), transaction(99, 0))
+
+    found = _evidence(spark, prepared)
+
+    assert found.coverage.notes[0].endswith("2 without a record in the topic")
+    assert len(rows_of(found, "message_id")) == 6
+
+
+def test_of_an_epoch_with_two_transactions_it_is_not_known_which_was_prepared(
+    spark: SparkSession, prepared: Path
+) -> None:
+    """Before Kafka 4 a producer keeps its epoch: its reason does not begin as that of a prepared one."""
+    file = prepared / "log" / "out-0" / ("0" * 20 + ".log")
+    more = batch([record(b'{"id":"m8"}')], base_offset=12, attributes=_TRANSACTIONAL, producer=12)
+    file.write_bytes(file.read_bytes() + more + marker(_COMMIT, base_offset=13, producer=12))
+
+    reasons = dict(rows_of(_evidence(spark, prepared), "message_id", "reason"))
+
+    assert reasons["m2"] == "one of the epoch's transactions was prepared in checkpoint 2, aborted"
+    assert reasons["m0"] == "prepared in checkpoint 1, committed"
+
+
+def test_another_kind_of_sink_is_passed_over_unless_it_is_named(spark: SparkSession, prepared: Path) -> None:
+    """A job may write files beside its topic."""
+    states = {
+        SINK: {"streaming_committer_raw_states": [committer(4, transaction(14, 0))]},
+        ("files: Committer", "Sink Committer: files"): {
+            "streaming_committer_raw_states": [committer(4, b"part-0")]
+        },
+    }
+    written(prepared / "checkpoints" / JOB / "chk-4" / "_metadata", metadata(4, states), _AT)
+
+    found = _evidence(spark, prepared)
+    assert found.coverage.is_sound
+    assert any(note.startswith("files: Committer prepares something else") for note in found.coverage.notes)
+    for name in ("output", "Sink Committer: output", "output: Committer"):
+        assert len(rows_of(_evidence(spark, prepared, sink=name), "message_id")) == 8
+    named = _evidence(spark, prepared, sink="files")
+    assert not named.coverage.is_sound
+    assert any("another sink's state" in note for note in named.coverage.notes)
+
+
+def test_what_cannot_be_read_is_named_and_not_covered(spark: SparkSession, prepared: Path) -> None:
+    """A checkpoint that is cut off, a torn log, a sink that no checkpoint has."""
+    path = prepared / "checkpoints" / JOB / "chk-2" / "_metadata"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    cut = _evidence(spark, prepared)
+    path.write_bytes(content)
+
+    assert not cut.coverage.is_sound
+    assert any(f"{JOB}/chk-2/_metadata: cut off" in note for note in cut.coverage.notes)
+    assert not _evidence(spark, prepared, sink="elsewhere").coverage.is_sound
+    assert not _evidence(spark, prepared, topic="elsewhere").coverage.is_sound
+    assert not _evidence(spark, prepared, path="elsewhere").coverage.is_sound
+
+    log = prepared / "log" / "out-0" / ("0" * 20 + ".log")
+    log.write_bytes(log.read_bytes()[:-5])
+    torn = _evidence(spark, prepared)
+    assert torn.coverage.unparsed == 1
+
+
+def test_checkpoints_that_are_not_retained_are_not_covered(spark: SparkSession, prepared: Path) -> None:
+    """What they prepared is not known."""
+    (prepared / "checkpoints" / JOB / "chk-1" / "_metadata").unlink()
+
+    assert _evidence(spark, prepared).coverage.covers_from == _AT
+
+
+def test_another_ledger_is_refused(spark: SparkSession, prepared: Path) -> None:
+    """What was prepared is no output."""
+    with pytest.raises(SourceError, match="is evidence for staged only"):
+        _evidence(spark, prepared, ledger="delivered")
