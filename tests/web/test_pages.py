@@ -167,11 +167,12 @@ def test_a_run_s_data_docs_load_nothing_from_elsewhere(
     site.mkdir(parents=True)
     (site / "window.html").write_text(
         '<html><head><link rel="stylesheet" href="https://cdn.example/a.css"><script src="https://cdn.example/a.js">'
-        '</script></head><body><img src="https://s3.example/logo?dataContextId=1"><td>lost: 3</td></body></html>'
+        '</script></head><body><img src="https://s3.example/logo?dataContextId=1"><a href="../index.html">Home</a>'
+        '<td><i class="fas fa-times text-danger" ></i> lost: 3</td><footer>Subscribe</footer></body></html>'
     )
     found = reader.get(address)
 
-    assert "lost: 3" in found.text
+    assert "Home<td>fail lost: 3</td></body>" in found.text
     assert "example" not in found.text
     assert "script" not in found.text
     assert "tieout.css" in found.text

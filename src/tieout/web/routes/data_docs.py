@@ -24,6 +24,13 @@ _LOADED: Final = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
+_LEFT_OUT: Final = re.compile(r"<footer\b.*?</footer>", re.DOTALL | re.IGNORECASE)
+_LINKS: Final = re.compile(r"""<a\b[^>]*href=["'](?!#)[^>]*>(?P<text>.*?)</a>""", re.DOTALL | re.IGNORECASE)
+"""Links into the site, whose other pages are not served, and out of it."""
+_SIGNS: Final = re.compile(r"<i\b[^>]*\bfa-(?P<sign>check-circle|times|exclamation-triangle)\b[^>]*>\s*</i>")
+_WORDS: Final = {"check-circle": "pass", "times": "fail", "exclamation-triangle": "error"}
+"""What the pictures of a font that is not loaded stand for."""
+
 router = APIRouter()
 
 
@@ -42,5 +49,12 @@ def data_docs(visit: VisitDep, run_id: RunId) -> HTMLResponse:
             f"There are no Data Docs of this run: {settings.DATA_DOCS}=1 has them built when a window is checked.",
         )
     style = visit.links.page("static", version=asset_version(), name="tieout.css")
-    text = _LOADED.sub("", page.read_text(encoding="utf-8"))
+    text = _readable(page.read_text(encoding="utf-8"))
     return HTMLResponse(text.replace("</head>", f'<link rel="stylesheet" href="{style}"></head>', 1))
+
+
+def _readable(text: str) -> str:
+    """Return the library's page without what it loads or leads to, its pictures as words."""
+    text = _LEFT_OUT.sub("", _LOADED.sub("", text))
+    text = _LINKS.sub(lambda found: found["text"], text)
+    return _SIGNS.sub(lambda found: _WORDS[found["sign"]], text)
