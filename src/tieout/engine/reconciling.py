@@ -62,6 +62,7 @@ def reconcile(
     Raises:
         UsageError: where the window is not cut as the contract says.
         SourceError: where a ledger's source cannot be read as the contract describes it.
+        JudgingError: where executors lack memory or a package.
     """
     refuse_other_windows(contract, window)
     progress("reading the ledgers")
