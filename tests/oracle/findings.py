@@ -285,9 +285,12 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
     by_content = fates.history.contract.identity is Identity.CONTENT
     for ledger, row in rows:
         at = position(row)
-        candidates = [record for record in message.records if at is None or position(record) == at]
-        if by_content and at is not None:
-            candidates = [fates.history.records[at]] if at in fates.history.records else []
+        candidates = message.records if at is None else []
+        there = fates.history.records.get(at) if at is not None else None
+        if there is not None and (
+            by_content or not contradict(there.get("message_id"), row.get("message_id"))
+        ):
+            candidates = [there]  # whoever sent what lies there: the row says that it came from it
         if at is None and not _is_from_the_log(fates, message):
             candidates = []  # nobody knows from which of its positions the row came
         is_open = any(_was_open(fates, record, row.get("processed_at")) for record in candidates)

@@ -26,9 +26,15 @@ by_effect AS (
     FROM sent
 )
 SELECT *, row_number() OVER (PARTITION BY key_number ORDER BY first_offset, by_effect) AS by_offset,
-    lag(by_effect) OVER in_log AS below, lag(first_offset) OVER in_log < first_offset AS has_below
+    lag(by_effect) OVER in_log AS below, lag(first_offset) OVER in_log < first_offset AS has_below,
+    -- Whether an effect in another partition may be of the same moment: of one instant, or by two consumers' clocks.
+    min(place) OVER at_once <> max(place) OVER at_once OR (min(place) OVER nearby <> max(place) OVER nearby
+        AND min(coalesce(consumer_id, '')) OVER nearby <> max(coalesce(consumer_id, '')) OVER nearby) AS is_met_elsewhere
 FROM by_effect
-WINDOW in_log AS (PARTITION BY key_number, place ORDER BY first_offset, message_id NULLS FIRST, by_effect);
+WINDOW in_log AS (PARTITION BY key_number, place ORDER BY first_offset, message_id NULLS FIRST, by_effect),
+    at_once AS (PARTITION BY key_number, at_time),
+    nearby AS (PARTITION BY key_number ORDER BY at_time
+        RANGE BETWEEN getvariable('clock_skew') PRECEDING AND getvariable('clock_skew') FOLLOWING);
 
 -- Messages as turns in lines of time or number, of milliseconds or sequences. A turn looks back (`by_effect`), or is
 -- looked at: then `mark` is its rank with what sets it apart, packed. The five looks are those of 46.

@@ -2,11 +2,11 @@
 -- does covers a range. Of the first kind only those count that moved the group beyond all earlier ones.
 -- Needs: asked_positions, held_commits. Source: taxonomy.md 3 (COMMIT_AHEAD) and 8, 7; interpretations.md, 141 to 145.
 CREATE TABLE advances AS
-SELECT topic, "partition", committed_offset, committed_at
+SELECT topic, "partition", committed_offset, committed_at, taken_at
 FROM (
-    SELECT topic, "partition", committed_offset, committed_at,
+    SELECT topic, "partition", committed_offset, committed_at, taken_at,
         max(committed_offset) OVER (
-            PARTITION BY topic, "partition" ORDER BY committed_at NULLS LAST, committed_offset
+            PARTITION BY topic, "partition" ORDER BY committed_at NULLS LAST, taken_at NULLS LAST, committed_offset
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest
     FROM held_commits
     WHERE first_offset IS NULL
@@ -16,24 +16,25 @@ WHERE highest IS NULL OR committed_offset > highest;
 -- A range is next where it begins where the ranges before it end. It has a level, the least power of two that is as
 -- long as it is, and lies in one or two cells of that level: positions find the ranges that may hold them by equality.
 CREATE TABLE range_cells AS
-SELECT topic, "partition", first_offset, committed_offset, committed_at, is_next, level,
+SELECT topic, "partition", first_offset, committed_offset, committed_at, taken_at, is_next, level,
     unnest(list_distinct([first_offset >> level, (committed_offset - 1) >> level])) AS cell
 FROM (
     SELECT *,
         coalesce(before = first_offset, true) AS is_next,
         length(bin(committed_offset - first_offset - 1))::INTEGER AS level
     FROM (
-        SELECT topic, "partition", first_offset, committed_offset, committed_at,
+        SELECT topic, "partition", first_offset, committed_offset, committed_at, taken_at,
             max(committed_offset) OVER (
                 PARTITION BY topic, "partition"
                 ORDER BY first_offset, committed_offset, committed_at NULLS FIRST, metadata NULLS FIRST,
                     generation NULLS FIRST, leader_epoch NULLS FIRST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
         FROM (
-            SELECT DISTINCT topic, "partition", first_offset, committed_offset, committed_at, generation, leader_epoch,
-                metadata
+            SELECT topic, "partition", first_offset, committed_offset, committed_at, generation, leader_epoch, metadata,
+                min(taken_at) AS taken_at
             FROM held_commits
             WHERE first_offset < committed_offset AND topic IS NOT NULL AND "partition" IS NOT NULL
+            GROUP BY ALL
         )
     )
 );
@@ -43,8 +44,8 @@ SELECT topic, "partition", "offset", first.*
 FROM (
     SELECT p.topic, p."partition", p."offset",
         arg_min(
-            {'committed_at': r.committed_at, 'committed_offset': r.committed_offset, 'first_offset': r.first_offset,
-                'is_next': r.is_next},
+            {'committed_at': r.committed_at, 'taken_at': r.taken_at, 'committed_offset': r.committed_offset,
+                'first_offset': r.first_offset, 'is_next': r.is_next},
             create_sort_key(r.committed_at, 'ASC NULLS LAST', r.committed_offset, 'ASC NULLS FIRST',
                 r.first_offset, 'ASC NULLS FIRST', r.is_next, 'ASC NULLS FIRST')) AS first
     FROM (
@@ -63,12 +64,14 @@ FROM (
 CREATE TABLE position_covers AS
 SELECT p.message_key, p.topic, p."partition", p."offset",
     CASE WHEN is_range THEN r.committed_at ELSE p.committed_at END AS committed_at,
+    CASE WHEN is_range THEN r.taken_at ELSE p.taken_at END AS taken_at,
     CASE WHEN is_range THEN r.committed_offset ELSE p.committed_offset END AS committed_offset,
     CASE WHEN is_range THEN r.first_offset END AS first_offset,
     CASE WHEN is_range THEN r.is_next END AS is_next,
     p.is_visible
 FROM (
-    SELECT a.message_key, a.topic, a."partition", a."offset", a.is_visible, c.committed_at, c.committed_offset
+    SELECT a.message_key, a.topic, a."partition", a."offset", a.is_visible, c.committed_at, c.taken_at,
+        c.committed_offset
     FROM asked_positions AS a
     ASOF LEFT JOIN advances AS c
         ON a.topic IS NOT DISTINCT FROM c.topic AND a."partition" IS NOT DISTINCT FROM c."partition"

@@ -46,7 +46,8 @@ FROM (
             coalesce(s.was_committed_first, false) AS was_committed_first,
             coalesce(s.may_have_passed_first, false) AS may_have_passed_first,
             CASE WHEN getvariable('is_queue') AND c.committed_offset IS NOT NULL THEN
-                coalesce(c.committed_at, getvariable('coverage')['committed'].complete_until) END AS acknowledged_at,
+                coalesce(c.committed_at, c.taken_at, getvariable('coverage')['committed'].complete_until) END
+                AS acknowledged_at,
             CASE WHEN p.is_visible AND c.committed_offset IS NOT NULL THEN {
                 'committed_at': c.committed_at, 'committed_offset': c.committed_offset, 'topic': p.topic,
                 'partition': p."partition", 'offset': p."offset", 'first_offset': c.first_offset,
