@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. The rest is for working on Tieout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo up down fire jars engines test snapshots fuzz check types audit requirements requirements-airflow record faults systems score bench pages install install-dev
+.PHONY: help demo up down fire jars engines test snapshots mutate fuzz check types audit requirements requirements-airflow record faults systems score bench pages install install-dev
 
 # An image that sets this would have Airflow, Great Expectations and PySpark compiled anew by each of hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -70,6 +70,9 @@ test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars engines) ## Run the
 
 snapshots: install-dev ## Hold the engine against what it said of every history (SNAPSHOTS_ARGS=--golden: of a part; --write)
 	@$(BIN)/python -m tests.snapshots $(SNAPSHOTS_ARGS)
+
+mutate: install-dev ## Break each file of the rules, and see that histories notice (ten minutes; MUTATE_ARGS=--all: every place, a night)
+	@$(BIN)/python -m tests.mutations $(MUTATE_ARGS)
 
 fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on purpose (FUZZ_CASES=1000: half an hour)
 	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/engine/test_fuzz.py tests/engine/test_deleted_files.py $(PYTEST_ARGS)

@@ -10,19 +10,18 @@ import os
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.comparing import differences
 from tests.engine.histories import GRACE_END, TOPIC, WINDOW
 from tests.engine.judging import engine_statements
-from tests.oracle import OracleCoverage, judge_history
-from tests.oracle.balance import MESSAGE_COUNTS, ROW_COUNTS
+from tests.judging.expected import by_partition, expected_of
+from tests.oracle import OracleCoverage
 from tests.oracle.random_histories import RandomHistory, Setting, families, history_in
 
 from tieout.engine import scope
-from tieout.model import BreakClass, Identity, Ledger, OffsetRange
+from tieout.model import Ledger, OffsetRange
 
 SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
 FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "6"))
@@ -30,69 +29,6 @@ SIZE = 60
 WILD_FAMILIES, WILD_SIZE = 2, 40
 RANGES = (OffsetRange(TOPIC, 0, 1, 5), OffsetRange(TOPIC, 1, 0, 3))
 BY_OFFSETS = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED)
-OF_NO_MESSAGE = frozenset(
-    {
-        BreakClass.TORN_TRANSACTION,
-        BreakClass.LOG_IDENTITY_CONFLICT,
-        BreakClass.COMMIT_AHEAD,
-        BreakClass.COMMIT_REGRESSION,
-        BreakClass.COMMIT_OUT_OF_RANGE,
-        BreakClass.COMMIT_STALE,
-        BreakClass.COMMIT_GAP,
-        BreakClass.POSITION_DISAGREEMENT,
-        BreakClass.SKIPPED,
-    }
-)
-"""Classes whose breaks name a message only by the way."""
-
-
-def expected_of(history: RandomHistory) -> dict[str, Any]:
-    """Return the oracle's statement in the words of a golden history's `expect`."""
-    statement = judge_history(
-        history.contract, history.window, history.rows, history.coverage, history.present
-    )
-    totals: dict[str, int] = {}
-    offsets: dict[str, int] = {}
-    for numbers in statement["partitions"]:
-        for name, value in numbers.items():
-            if name not in ("topic", "partition", "offsets"):
-                totals[name] = totals.get(name, 0) + value
-        for name, value in (numbers["offsets"] or {}).items():
-            offsets[name] = offsets.get(name, 0) + value
-    has_ids = history.contract.identity is Identity.MESSAGE_ID
-    # What says most is looked for first, or a break without an id would be taken for another's.
-    breaks = sorted((_expected_break(row, has_ids) for row in statement["breaks"]), key=len, reverse=True)
-    return {
-        "verdict": statement["verdict"],
-        "classes": statement["classes"],
-        "flags": statement["flags"],
-        "totals": totals,
-        "offsets": offsets,
-        "partitions": _by_partition(statement),
-        "breaks": breaks,
-        "not_judged": [],
-    }
-
-
-def _by_partition(statement: dict[str, Any]) -> dict[Any, dict[str, int]]:
-    """Return what each partition counts of attempts and messages, without zeros."""
-    counted = {
-        (row["topic"], row["partition"]): {
-            name: row[name] for name in (*ROW_COUNTS, *MESSAGE_COUNTS) if row[name]
-        }
-        for row in statement["partitions"]
-    }
-    return {place: numbers for place, numbers in counted.items() if numbers}
-
-
-def _expected_break(row: dict[str, Any], has_ids: bool) -> dict[str, Any]:
-    """Return what is compared of a break; one of a position, commit or transaction belongs to no one message."""
-    # Where a row shows no id, the engine may know it from the record at its position.
-    is_named = has_ids and row["class"] not in OF_NO_MESSAGE and row["message_id"] is not None
-    named = {"id": row["message_id"]} if is_named else {}
-    # Whether a log that lacks an effect's record would have shown it, the two tell differently at the log's edges.
-    placed = {} if row["class"] == BreakClass.PHANTOM_UNKNOWN else {"locus": row["locus"]}
-    return {**named, **placed, "class": row["class"], "flags": row["flags"]}
 
 
 @pytest.mark.timeout(1200)
@@ -169,8 +105,8 @@ def _agrees(spark: SparkSession, histories: list[RandomHistory]) -> None:
     for history, statement in zip(histories, found, strict=True):
         expected = expected_of(history)
         told = differences(expected, statement, statement["breaks"])
-        if expected["partitions"] != _by_partition(statement):
-            told.append(f"partitions: expected {expected['partitions']}, found {_by_partition(statement)}")
+        if expected["partitions"] != by_partition(statement):
+            told.append(f"partitions: expected {expected['partitions']}, found {by_partition(statement)}")
         if told:
             wrong[history.name] = told
     assert wrong == {}, f"{len(wrong)} of {len(histories)} histories differ"

@@ -26,7 +26,7 @@ from tests.engine.marking import (
 )
 
 from tieout.engine.evidence import Evidence
-from tieout.engine.judging.bucket import Limits, appended, connected, prepared, program, run
+from tieout.engine.judging.bucket import Limits, Program, appended, connected, prepared, program, run
 from tieout.engine.judging.terms import naive, terms_of
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.reconciling import assembled
@@ -52,18 +52,20 @@ _OF_ALL: Final = frozenset({"latency", "incidents", "breaks_total", "breaks_trun
 LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
 
 
-def kernel_statement(history: History, limits: Limits = LIMITS) -> dict[str, Any]:
+def kernel_statement(history: History, limits: Limits = LIMITS, steps: Program = PROGRAM) -> dict[str, Any]:
     """Return the statement of one history, with its `breaks` as they stand in `breaks.jsonl`."""
     scope = scope_of(history, history.rows, history.present)
-    tables, breaks = judged(scope, history.rows, limits)
+    tables, breaks = judged(scope, history.rows, limits, steps)
     return _statement(scope, tables, breaks)
 
 
-def kernel_statements(histories: Sequence[History], limits: Limits = LIMITS) -> list[dict[str, Any]]:
+def kernel_statements(
+    histories: Sequence[History], limits: Limits = LIMITS, steps: Program = PROGRAM
+) -> list[dict[str, Any]]:
     """Return the statement of each history; those that share all but their rows are judged in one bucket."""
     found: dict[int, dict[str, Any]] = {}
     for batch in batches(histories):
-        found.update(zip(batch.places, _together(batch.histories, limits), strict=True))
+        found.update(zip(batch.places, _together(batch.histories, limits, steps), strict=True))
     return [found[place] for place in range(len(histories))]
 
 
@@ -78,14 +80,17 @@ def is_of_one_topic_each(history: History) -> bool:
 
 
 def judged(
-    scope: Scope, rows: Mapping[Ledger, Iterable[Mapping[str, Any]]], limits: Limits = LIMITS
+    scope: Scope,
+    rows: Mapping[Ledger, Iterable[Mapping[str, Any]]],
+    limits: Limits = LIMITS,
+    steps: Program = PROGRAM,
 ) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
     """Return the small tables that the rounds hand out, and the breaks."""
     with connected(limits) as connection:
         prepared(connection, terms_of(scope))
         for ledger, found in rows.items():
             appended(connection, f"evidence_{ledger.value}", arrow_of(ledger, found))
-        run(connection, PROGRAM)
+        run(connection, steps)
         tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
         breaks = connection.table("breaks").to_arrow_table().to_pylist()
     return tables, breaks
@@ -117,11 +122,11 @@ def arrow_of(ledger: Ledger, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(plain, schema=pa.schema(fields))
 
 
-def _together(histories: Sequence[History], limits: Limits) -> list[dict[str, Any]]:
+def _together(histories: Sequence[History], limits: Limits, steps: Program) -> list[dict[str, Any]]:
     first, (marked, present) = histories[0], rows_together(histories)
     scope = scope_of(first, marked, present)
     scope = replace(scope, window=marked_window(first.window, len(histories)))
-    tables, breaks = judged(scope, marked, limits)
+    tables, breaks = judged(scope, marked, limits, steps)
     return told_apart_again(scope, histories, tables, breaks, [None] * len(histories))
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.agreement.test_random_histories import _by_partition, expected_of
-from tests.engine.comparing import differences
+from tests.judging.expected import expected_of, unlike
 from tests.judging.kernel import kernel_statement, kernel_statements
-from tests.oracle.random_histories import RandomHistory, families
+from tests.oracle.random_histories import families
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "j")
 FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "40"))
@@ -28,19 +27,11 @@ def test_the_rounds_agree_with_the_oracle(number: int) -> None:
 
     wrong = {}
     for history, statement in zip(histories, together, strict=True):
-        if _unlike(history, statement):  # in a bucket with others a name may come before another one's
-            told = _unlike(history, kernel_statement(history))
+        expected = expected_of(history)
+        if unlike(expected, statement):  # in a bucket with others a name may come before another one's
+            told = unlike(expected, kernel_statement(history))
             if told:
                 wrong[history.name] = told
     ours = {name for name in OPEN if name.startswith(f"{SEED}/{number}/")}
     assert {name: told for name, told in wrong.items() if name not in ours} == {}
     assert ours <= set(wrong), "decided: take it out of OPEN"
-
-
-def _unlike(history: RandomHistory, statement: dict[str, object]) -> list[str]:
-    """Return in which ways the statement is not the oracle's."""
-    expected = expected_of(history)
-    told = differences(expected, statement, statement["breaks"])  # type: ignore[arg-type]
-    if expected["partitions"] != _by_partition(statement):
-        told.append(f"partitions: expected {expected['partitions']}, found {_by_partition(statement)}")
-    return told
