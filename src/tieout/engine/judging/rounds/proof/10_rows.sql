@@ -16,13 +16,19 @@ SELECT message_key, topic, "partition", "offset", record_timestamp AS seen_at, s
 ) AS proof
 FROM records;
 
+-- By content, what was read where nobody sent also proves what breaks for its payload; its position has it already.
 CREATE VIEW proof_read AS
-SELECT message_key, topic, "partition", "offset", processed_at AS seen_at, struct_pack(
+SELECT message_key, topic, "partition", CASE WHEN is_placed THEN "offset" END AS "offset", processed_at AS seen_at,
+    struct_pack(
     message_id, producer_session, topic, topic_id, "partition", "offset", leader_epoch, effect_key,
     consumer_group, consumer_id, generation, delivery_sequence, processed_at, key_hash, payload_hash,
     header_hash, record_timestamp, content, outcome, transaction_id, transaction_state, poll_id, isolation
 ) AS proof
-FROM reads;
+FROM (
+    SELECT *, true AS is_placed FROM reads
+    UNION ALL BY NAME
+    SELECT *, false AS is_placed FROM unsent_reads WHERE getvariable('effect_ledger') <> 'read'
+);
 
 CREATE VIEW proof_delivered AS
 SELECT message_key, topic, "partition", "offset", processed_at AS seen_at, struct_pack(
