@@ -31,6 +31,7 @@ PAGES = {
     "breaks": f"{HIDDEN}/breaks",
     "trace": "/pipelines/secret_pipeline/trace?value=m-1",
     "breaks_csv": f"{HIDDEN}/breaks.csv",
+    "data_docs": f"{HIDDEN}/data-docs",
 }
 """One address of each route, about a pipeline that most may not read."""
 
