@@ -3,6 +3,7 @@ import java.time.Instant;
 import java.util.Arrays;
 import java.util.Properties;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.functions.MapFunction;
 import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.functions.RichMapFunction;
 import org.apache.flink.api.common.serialization.SimpleStringEncoder;
@@ -36,10 +37,13 @@ final class Job {
                         .setDeserializer(new Message.Reading())
                         .build();
         DataStream<Message> read =
-                environment.fromSource(source, WatermarkStrategy.noWatermarks(), "input").uid("input");
+                environment
+                        .fromSource(source, WatermarkStrategy.noWatermarks(), "input")
+                        .uid("input")
+                        .map(new Pausing(Long.parseLong(settings.getProperty("pause.ms"))));
         DataStream<Message> messages =
                 read.keyBy(message -> Arrays.hashCode(message.value))
-                        .map(new Signing(Long.parseLong(settings.getProperty("pause.ms"))))
+                        .map(new Signing())
                         .uid("signing");
         if (settings.containsKey("output")) {
             messages.sinkTo(topic(settings)).name("output").uid("output");
@@ -76,15 +80,25 @@ final class Job {
                 .build();
     }
 
-    /** Writes the job's id, that of one life of the application, into each message, takes its time, and counts them. */
-    private static final class Signing extends RichMapFunction<Message, Message> {
+    /** Takes its time over each message, before the source hands out the next one. */
+    private static final class Pausing implements MapFunction<Message, Message> {
         private final long pause;
-        private String job;
-        private transient ValueState<Long> count;
 
-        Signing(long pause) {
+        Pausing(long pause) {
             this.pause = pause;
         }
+
+        @Override
+        public Message map(Message message) throws InterruptedException {
+            Thread.sleep(pause);
+            return message;
+        }
+    }
+
+    /** Writes the job's id, that of one life of the application, into each message, and counts them. */
+    private static final class Signing extends RichMapFunction<Message, Message> {
+        private String job;
+        private transient ValueState<Long> count;
 
         @Override
         public void open(OpenContext context) {
@@ -94,7 +108,6 @@ final class Job {
 
         @Override
         public Message map(Message message) throws Exception {
-            Thread.sleep(pause);
             count.update(count.value() == null ? 1 : count.value() + 1);
             return new Message(message.key, message.value, job);
         }
