@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from tieout.engine.joining import same, small_side
-from tieout.engine.keys import POSITION
+from tieout.engine.joining import at_positions
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
 from tieout.model import Ledger
@@ -62,8 +60,4 @@ class Clean:
 
     def at(self, positions: DataFrame) -> dict[Ledger, DataFrame]:
         """Return the rows of each ledger at some positions, computed."""
-        wanted = small_side(positions.select(*[F.col(name).alias(f"w_{name}") for name in POSITION]))
-        return {
-            ledger: self.computed(rows.join(wanted, same(POSITION, "w_"), how="left_semi"))
-            for ledger, rows in self.rows.items()
-        }
+        return {ledger: self.computed(at_positions(rows, positions)) for ledger, rows in self.rows.items()}

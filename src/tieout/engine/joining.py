@@ -10,6 +10,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from tieout.engine.keys import POSITION
+
 FEW_ROWS: Final = 100_000
 """So many rows of ten columns take about 20 MB, which every executor can hold."""
 
@@ -28,3 +30,9 @@ def small_side(rows: DataFrame) -> DataFrame:
     Spark knows no size of what was materialised, and would shuffle and sort the other side, however wide it is.
     """
     return F.broadcast(rows) if rows.count() <= FEW_ROWS else rows
+
+
+def at_positions(rows: DataFrame, positions: DataFrame) -> DataFrame:
+    """Return the rows at some positions, which were materialised."""
+    wanted = small_side(positions.select(*[F.col(name).alias(f"at_{name}") for name in POSITION]))
+    return rows.join(wanted, same(POSITION, "at_"), how="left_semi")

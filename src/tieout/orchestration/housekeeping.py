@@ -41,16 +41,9 @@ What to do about one: `docs/reference/gap-audit.md`.
 
 def upkeep_dag(folders: Sequence[Path]) -> DAG:
     """Return the DAG that every five minutes sends waiting alerts and has PENDING windows judged again."""
-    with DAG(
-        UPKEEP,
-        description="Alerts that wait, windows that were PENDING.",
-        doc_md=_UPKEEP_DOC,
-        schedule=timedelta(minutes=5),
-        start_date=LONG_AGO,
-        catchup=False,
-        max_active_runs=1,
-        tags={"tieout"},
-        default_args={"owner": "tieout", "execution_timeout": timedelta(minutes=10)},
+    description = "Alerts that wait, windows that were PENDING."
+    with _dag(
+        UPKEEP, description, _UPKEEP_DOC, every=timedelta(minutes=5), at_most=timedelta(minutes=10)
     ) as dag:
         DeliverOperator(task_id="deliver", retries=1, retry_delay=timedelta(seconds=30))
         pending = PendingOperator(task_id="pending", folders=folders)
@@ -61,16 +54,9 @@ def upkeep_dag(folders: Sequence[Path]) -> DAG:
 
 def gap_audit_dag(folders: Sequence[Path]) -> DAG:
     """Return the DAG that every hour looks for windows that should have been judged and were not."""
-    with DAG(
-        GAP_AUDIT,
-        description="Windows that should have been judged and were not.",
-        doc_md=_GAP_AUDIT_DOC,
-        schedule=timedelta(hours=1),
-        start_date=LONG_AGO,
-        catchup=False,
-        max_active_runs=1,
-        tags={"tieout"},
-        default_args={"owner": "tieout", "execution_timeout": timedelta(minutes=30)},
+    description = "Windows that should have been judged and were not."
+    with _dag(
+        GAP_AUDIT, description, _GAP_AUDIT_DOC, every=timedelta(hours=1), at_most=timedelta(minutes=30)
     ) as dag:
         chain(
             GapAuditOperator(task_id="audit", folders=folders, retries=2, retry_delay=timedelta(seconds=30)),
@@ -78,3 +64,18 @@ def gap_audit_dag(folders: Sequence[Path]) -> DAG:
             GapReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE),
         )
     return dag
+
+
+def _dag(name: str, description: str, doc: str, *, every: timedelta, at_most: timedelta) -> DAG:
+    """Return a DAG without tasks that runs by itself, once at a time, each of its tasks for so long at most."""
+    return DAG(
+        name,
+        description=description,
+        doc_md=doc,
+        schedule=every,
+        start_date=LONG_AGO,
+        catchup=False,
+        max_active_runs=1,
+        tags={"tieout"},
+        default_args={"owner": "tieout", "execution_timeout": at_most},
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,6 +50,8 @@ from tieout.errors import JudgingError
 from tieout.model import POSITION_LEDGERS
 
 _ROWS_PER_BATCH: Final = 10_000
+_ONE_MACHINE: Final = re.compile(r"local(\[(?P<cores>\*|\d+)(,\d+)?\])?")
+"""Masters whose tasks all run in the driver. Source: "Master URLs" of Spark's guide."""
 _POSITIONS: Final = "array<struct<topic:string,partition:int,offset:bigint>>"
 _OF_BREAK: Final = {
     **dict.fromkeys(("break_id", "class"), "string"),
@@ -149,11 +152,10 @@ def _explained(error: Exception, scope: Scope) -> JudgingError | None:
 
 def _cores(spark: SparkSession) -> int:
     """Return how many threads a task may use: its cores, on one machine alone all of them, for it is alone there."""
-    master = spark.conf.get("spark.master", None) or ""
-    if not master.startswith("local"):
+    here = _ONE_MACHINE.fullmatch(spark.conf.get("spark.master", None) or "")
+    if here is None:
         return int(spark.conf.get("spark.task.cpus", None) or 1)
-    told = master.removeprefix("local").strip("[]").partition(",")[0]
-    return os.cpu_count() or 1 if told == "*" else int(told or 1)
+    return os.cpu_count() or 1 if here["cores"] == "*" else int(here["cores"] or 1)
 
 
 def _given(scope: Scope) -> dict[str, DataFrame]:

@@ -27,7 +27,7 @@ from tieout.engine.session import settings_of
 from tieout.model import Identity, Ledger
 
 
-def sums_of(compared: Compared, rest: Rest) -> Sums:
+def _sums(compared: Compared, rest: Rest) -> Sums:
     """Return what the messages that are not left to the rules add up to."""
     looked = None if rest.look is None else materialised(_looked(rest.look.marks, rest, compared.widths))
     return Sums(
@@ -37,19 +37,20 @@ def sums_of(compared: Compared, rest: Rest) -> Sums:
     )
 
 
-def clean_of(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | None) -> Clean:
-    """Return the messages of the scope that are not left to the rules, with all that rules may ask of them.
+def clean_of(
+    scope: Scope, compared: Compared, rest: Rest, left: Mapping[Ledger, DataFrame], bounds: DataFrame | None
+) -> Clean:
+    """Return the messages of the scope that are not `left` to the rules, with all that rules may ask of them.
 
     `bounds` are the log's, None where none is declared.
     """
     rows = {ledger: outside(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
-    left = rest.rows or {}
     furthest = compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
     told = {
         "clean_progress": progress_of(scope, furthest, rows[Ledger.DELIVERED]),
         "clean_contents": _contents(scope, left, rows[Ledger.PRODUCED]),
     }
-    return clean_with(scope, sums_of(compared, rest), rows, left, bounds, told)
+    return clean_with(scope, _sums(compared, rest), rows, left, bounds, told)
 
 
 def clean_with(
@@ -66,9 +67,8 @@ def clean_with(
     if bounds is not None:
         rows = {**rows, Ledger.LOG: as_records(rows[Ledger.LOG])}
         known["clean_positions"] = materialised(_positions_in(scope, rows[Ledger.LOG], bounds))
-    if left:
-        orders = orders_of(scope, rows, left, placed)
-        known |= {name: materialised(found) for name, found in orders.items()}
+    orders = orders_of(scope, rows, left, placed)
+    known |= {name: materialised(found) for name, found in orders.items()}
     return Clean(sums, rows, known, settings_of(scope.rows(Ledger.PRODUCED).sparkSession), placed)
 
 
@@ -221,7 +221,7 @@ def _contents(scope: Scope, left: Mapping[Ledger, DataFrame], sent: DataFrame) -
     """
     by_position = scope.contract.identity is Identity.POSITION
     may_be_nameless = by_position or scope.evidence[Ledger.DELIVERED].may_lack_id
-    if not left or not may_be_nameless:
+    if not may_be_nameless:
         return None
     effects = left[Ledger.DELIVERED]
     nameless = effects if by_position else effects.filter(F.col("message_id").isNull())

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from tieout.engine.joining import same, small_side
+from tieout.engine.joining import at_positions, same, small_side
 from tieout.engine.keys import PLACE, POSITION, SESSION
 from tieout.engine.materialising import materialised
 from tieout.engine.prematch.looking import ours
@@ -42,22 +42,26 @@ def orders_of(
         left: The rows that are left to the rules.
         placed: The clean rows of the output with the positions they were sent to, where the output shows none.
     """
+    shows_sequences = scope.has(Ledger.PRODUCED, "sequence", *POSITION)
+    shows_keys = scope.has(Ledger.PRODUCED, "key_hash", *POSITION)
+    shows_turns = _shows_turns(scope)
+    if not (shows_sequences or shows_keys or shows_turns):
+        return {}
     points = _points(scope, left)
     found = {}
     uncertain = _uncertain_places(scope, points)
-    if scope.has(Ledger.PRODUCED, "sequence", *POSITION):
+    if shows_sequences:
         order = Order((*SESSION, *PLACE), "sequence")
         sent = _doubted(ours(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain)
         if sent is not None:
             found["clean_sends"] = _sends(scope, sent, points, clean.get(Ledger.LOG))
-    shows_keys = scope.has(Ledger.PRODUCED, "key_hash", *POSITION)
     arrived = placed if shows_keys else None
-    if placed is None and (_shows_turns(scope) or shows_keys):
+    if placed is None and (shows_turns or shows_keys):
         orders = _orders_of_output(scope)
         arrived = _doubted(ours(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain)
     if arrived is None:
         return found
-    if _shows_turns(scope):
+    if shows_turns:
         by = [*_READER, "key_hash"] if scope.contract.ordering == "key" else [*_READER]
         found["clean_handed"] = _next_to(arrived, points, by, ["offset"], _HANDED)
     if shows_keys:
@@ -85,13 +89,8 @@ def _sends(scope: Scope, sent: DataFrame, points: DataFrame, log: DataFrame | No
         return found
     found = materialised(found)
     names = {name: f"w_{name}" for name in POSITION}
-    writers = log.select(*POSITION, "broker_producer_id").withColumnsRenamed(names)
-    near = writers.join(
-        small_side(found.select(*[F.col(name).alias(f"f_{name}") for name in POSITION])),
-        reduce(Column.__and__, [F.col(f"w_{name}").eqNullSafe(F.col(f"f_{name}")) for name in POSITION]),
-        how="left_semi",
-    )
-    return found.join(near, same(POSITION, "w_"), how="left").drop(*names.values())
+    writers = at_positions(log.select(*POSITION, "broker_producer_id"), found).withColumnsRenamed(names)
+    return found.join(writers, same(POSITION, "w_"), how="left").drop(*names.values())
 
 
 def _orders_of_output(scope: Scope) -> list[Order]:

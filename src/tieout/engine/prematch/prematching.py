@@ -9,7 +9,6 @@ positions is held against its sends id by id instead, as `by_id` has it. Docs: d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -212,7 +211,7 @@ def left_over(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | 
     spark = scope.rows(Ledger.PRODUCED).sparkSession
     empty = {ledger: no_rows(spark, SCHEMAS[ledger]) for ledger in compared_ledgers(scope)}
     rows = dict(rest.rows or empty)
-    clean = clean_of(scope, compared, replace(rest, rows=rows), bounds)
+    clean = clean_of(scope, compared, rest, rows, bounds)
     if Ledger.LOG in rows:
         rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
     return scope.left_with(rows, clean)

@@ -28,7 +28,7 @@ from tieout.engine.session import set_to
 from tieout.model import Identity, Ledger
 
 MOST: Final = 1 / 3
-"""Where a larger share of the messages is left, all are matched: to take the others out costs more than it saves."""
+"""Where a larger share of the messages is left, all are judged: to take the others out costs more than it saves."""
 SHARE: Final = 250_000
 """So many hashes, a few megabytes, are searched at a time for such as stand twice."""
 _FEWEST_SHARES: Final = 16

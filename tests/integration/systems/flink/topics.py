@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any, Final
 
 from scripts.record.processes import RecordingError
@@ -21,7 +22,7 @@ from tests.integration.systems.flink.job import (
 )
 from tests.integration.systems.scene import Case, Expected, Stage
 
-_FIRST, _MORE = 20, 10
+FIRST, MORE = 20, 10
 _SHORT_MS, _LONG_MS, _STOPPED = 15_000, 900_000, 18.0
 """The two timeouts of transactions, and for how many seconds the job stands still between preparing and committing."""
 _TRIES: Final = 5
@@ -62,7 +63,7 @@ def killed_at_least_once(stage: Stage) -> list[Case]:
     """What was written since the checkpoint is written again."""
     source, output, again = _killed(stage, "AT_LEAST_ONCE")
     breaks = breaks_of(again, *TWICE, "process before commit")
-    classes = {"DELIVERED": _FIRST, "OUTPUT_DUPLICATE": len(again)}
+    classes = {"DELIVERED": FIRST, "OUTPUT_DUPLICATE": len(again)}
     settings = {"sink.delivery-guarantee": "at-least-once"}
     return [
         case_of(
@@ -82,7 +83,7 @@ def killed_at_least_once(stage: Stage) -> list[Case]:
 def killed_exactly_once(stage: Stage) -> list[Case]:
     """What was written since the checkpoint is aborted, and written again."""
     source, output, _ = _killed(stage, "EXACTLY_ONCE")
-    expected = Expected("KEPT", {"DELIVERED": _FIRST + _MORE})
+    expected = Expected("KEPT", {"DELIVERED": FIRST + MORE})
     settings = _exactly_once(stage, _LONG_MS)
     return [case_of(stage, _KILLED, "exactly-once", source, output, expected, settings=settings)]
 
@@ -113,13 +114,13 @@ def _stopped(stage: Stage, timeout_ms: int) -> tuple[Scene, Scene, list[Place]]:
     job = start(
         stage, source, output=output.name, guarantee="EXACTLY_ONCE", transaction_timeout_ms=timeout_ms
     )
-    send(source, sender, _FIRST)
-    await_records(output, _FIRST)
+    send(source, sender, FIRST)
+    await_records(output, FIRST)
     job.checkpoint()
     struck: list[Place] = []
     for _ in range(_TRIES):
-        await_committed(output, len(source.records()))
-        written = send(source, sender, _MORE)
+        await_committed(output, FIRST + MORE)
+        written = send(source, sender, MORE)
         await_records(output, len(source.records()))
         job.pause_at_checkpoint()
         time.sleep(_STOPPED)
@@ -130,8 +131,8 @@ def _stopped(stage: Stage, timeout_ms: int) -> tuple[Scene, Scene, list[Place]]:
     if not struck:
         raise RecordingError(f"{stage.name}: each transaction was committed before the job stood still")
     job.await_end("checkpoint")
-    lost = _MORE if timeout_ms == _SHORT_MS else 0
-    send(source, sender, _MORE)
+    lost = MORE if timeout_ms == _SHORT_MS else 0
+    send(source, sender, MORE)
     await_records(output, len(source.records()))
     source.end()
     job.checkpoint()
@@ -147,22 +148,27 @@ def _killed(stage: Stage, guarantee: str) -> tuple[Scene, Scene, list[Place]]:
     source, output = stage.topic("in"), stage.topic("out", message_timestamp_type="LogAppendTime")
     sender = source.sender()
     job = start(stage, source, output=output.name, guarantee=guarantee)
-    send(source, sender, _FIRST)
-    await_records(output, _FIRST)
+    send(source, sender, FIRST)
+    await_records(output, FIRST)
     checkpoint = job.checkpoint()
-    ahead = send(source, sender, _MORE)
+    ahead = send(source, sender, MORE)
     source.end()
-    await_records(output, _FIRST + _MORE)
+    await_records(output, FIRST + MORE)
     job.kill()
     sender.kill()
+    succeed(stage, source, checkpoint, output, guarantee)
+    return source, output, ahead
+
+
+def succeed(stage: Stage, source: Scene, checkpoint: Path, output: Scene, guarantee: str) -> None:
+    """Let another job go on from the checkpoint, behind which MORE records were written, until all is committed."""
     successor = start(stage, source, checkpoint, output=output.name, guarantee=guarantee)
-    await_records(output, _FIRST + 2 * _MORE)
+    await_records(output, FIRST + 2 * MORE)
     successor.checkpoint()
     if guarantee == "EXACTLY_ONCE":
-        await_committed(output, _FIRST + _MORE)
+        await_committed(output, FIRST + MORE)
     await_group(stage, source)
     successor.cancel()
-    return source, output, ahead
 
 
 def await_committed(output: Scene, count: int) -> None:
