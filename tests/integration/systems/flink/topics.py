@@ -119,7 +119,7 @@ def _stopped(stage: Stage, timeout_ms: int) -> tuple[Scene, Scene, list[Place]]:
     job.checkpoint()
     struck: list[Place] = []
     for _ in range(_TRIES):
-        await_committed(output, FIRST + MORE)
+        await_committed(output, len(source.records()))
         written = send(source, sender, MORE)
         await_records(output, len(source.records()))
         job.pause_at_checkpoint()
