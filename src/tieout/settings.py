@@ -25,6 +25,7 @@ HANDOVER_PATH = "TIEOUT_HANDOVER_PATH"
 SPARK_VARIABLES = "TIEOUT_SPARK_VARIABLES"
 DRIVER_MEMORY = "SPARK_DRIVER_MEMORY"
 SPARK_LOCAL_DIRS = "SPARK_LOCAL_DIRS"
+CACHES = "XDG_CACHE_HOME"
 SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 SPARK_SECRET = "_SPARK_AUTH_SECRET"  # noqa: S105 - a variable's name
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
@@ -219,6 +220,18 @@ def spark_secret() -> str | None:
 def spark_local_folders() -> str:
     """Return where a Spark on this machine keeps what does not fit into memory: one folder or several, with commas."""
     return os.environ.get(SPARK_LOCAL_DIRS) or tempfile.gettempdir()
+
+
+def cache_folder() -> Path:
+    """Return this user's folder for what can be made again, as the XDG Base Directory Specification has it."""
+    return Path(os.environ.get(CACHES) or Path.home() / ".cache") / "tieout"
+
+
+def spark_class_path() -> tuple[Path, ...]:
+    """Return what the environment adds to the class path of Spark's Java: folders of configuration, and jars."""
+    named = (os.environ.get(name) for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
+    more = (os.environ.get("SPARK_DIST_CLASSPATH") or "").split(os.pathsep)
+    return tuple(Path(one) for one in (*named, *more) if one)
 
 
 def submit_options(more: str) -> str:

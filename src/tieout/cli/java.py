@@ -26,8 +26,8 @@ class JavaError(TieoutError):
     """Java is missing or too old for Spark."""
 
 
-def require_java() -> None:
-    """Return where the Java that Spark would start is new enough.
+def require_java() -> str:
+    """Return what the Java that Spark would start tells of its version.
 
     Raises:
         JavaError: where there is none, it does not start, or it is too old; says what to install.
@@ -43,6 +43,7 @@ def require_java() -> None:
     if version is None or version < OLDEST_JAVA:
         found = "one that does not tell its version" if version is None else f"Java {version}"
         raise JavaError(f"expected Java {OLDEST_JAVA} or newer, found {found} at {java}; {_ADVICE}")
+    return told.stderr + told.stdout
 
 
 @contextmanager

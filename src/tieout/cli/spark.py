@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tieout import settings
 from tieout.cli.engine import Order, Progress, RenderHtml
 from tieout.cli.java import java_messages_kept, require_java
+from tieout.cli.java_classes import ClassArchive
 from tieout.contracts import Contract
 from tieout.engine.reconciling import reconcile
 from tieout.engine.session import local_session
@@ -60,22 +61,29 @@ class SparkEngine:
 
 @contextmanager
 def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
-    require_java()
+    archive = ClassArchive.of(require_java())
     progress("starting Spark")
     memory = {settings.DRIVER_MEMORY: settings.driver_memory()}
     with java_messages_kept() as messages:
-        with settings.defined(memory):
-            spark = local_session(
+
+        def started(java_options: str) -> SparkSession:
+            return local_session(
                 "tieout",
                 settings.jars(contract.connectors),
                 is_small=is_small(contract),
                 java_messages=messages,
+                java_options=java_options,
             )
+
+        with settings.defined(memory):
+            spark, draft = archive.started(started)
         _heed_interrupts()
         try:
             yield spark
         finally:
             spark.stop()
+        if draft is not None:
+            archive.finish(draft, progress)
 
 
 def _heed_interrupts() -> None:

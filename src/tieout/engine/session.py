@@ -109,13 +109,16 @@ def local_session(
     *,
     is_small: bool = False,
     java_messages: IO[bytes] | None = None,
+    java_options: str = "",
 ) -> SparkSession:
     """Return a Spark session on this machine's loopback with the settings that the engine relies on, and more jars.
 
     `is_small` starts Java for little evidence: it is ready sooner, and slower with much. Results do not depend on it.
-    `java_messages` is a file that takes what Java and its tools print, instead of standard error.
+    `java_messages` is a file that takes what Java and its tools print, instead of standard error; `java_options` are
+    more options for Java.
     """
-    java = {"spark.driver.extraJavaOptions": _QUICK_JAVA if is_small else _JAVA}
+    chosen = _QUICK_JAVA if is_small else _JAVA
+    java = {"spark.driver.extraJavaOptions": f"{chosen} {java_options}".strip()}
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
     tables = {**needed, **_DELTA_LOCAL} if needed else {}
