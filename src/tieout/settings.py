@@ -47,7 +47,8 @@ _CONTAINER_LIMITS: Final = (
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
 """Where Linux says how much memory a container may take: control groups, version 2 ("max" is no limit) and 1."""
-_LEAST_HEAP: Final = 1 << 30
+_LEAST: Final = 1 << 30
+_OF_EXECUTOR: Final = 2 << 30
 _NESTED_SCHEME: Final = re.compile(r"(?P<type>[A-Za-z][A-Za-z0-9+._-]*)://[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -143,13 +144,15 @@ def unpacking() -> Unpacking:
     )
 
 
-def bucket_memory() -> int:
+def bucket_memory(*, is_here: bool) -> int:
     """Return how many bytes of memory a task that judges may take, docs/reference/environment.md.
+
+    Where nobody says it, a task on this machine may take as much as the heap of Spark beside it.
 
     Raises:
         UsageError: where the variable is no whole number of megabytes.
     """
-    return _megabytes(BUCKET_MB, 2 << 30)
+    return _megabytes(BUCKET_MB, _quarter() if is_here else _OF_EXECUTOR)
 
 
 def spill_folder() -> str:
@@ -209,7 +212,7 @@ def driver_memory() -> str:
 
     Where nobody says it is a quarter of the memory, as Java by itself would take; Spark would give it 1 GiB.
     """
-    return os.environ.get(DRIVER_MEMORY) or f"{max(_memory() // 4, _LEAST_HEAP) >> 20}m"
+    return os.environ.get(DRIVER_MEMORY) or f"{_quarter() >> 20}m"
 
 
 def spark_secret() -> str | None:
@@ -255,6 +258,10 @@ def defined(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _quarter() -> int:
+    return max(_memory() // 4, _LEAST)
 
 
 def _memory() -> int:

@@ -97,7 +97,7 @@ VARIABLES: Final = (
     ),
     Variable(
         settings.BUCKET_MB,
-        "2048",
+        "a quarter of the machine's or container's memory where Spark works on this machine, else 2048",
         "megabytes that the task which judges a window with SQL may take before it spills into `SPARK_LOCAL_DIRS`",
     ),
     Variable(

@@ -55,7 +55,7 @@ def test_too_little_memory_is_an_error_that_says_what_to_raise(
 ) -> None:
     """Instead of a stack of Python's and Java's."""
     case = _delivered_case()
-    monkeypatch.setattr("tieout.settings.bucket_memory", lambda: 1 << 20)
+    monkeypatch.setattr("tieout.settings.bucket_memory", lambda **_: 1 << 20)
 
     with pytest.raises(JudgingError, match="raise TIEOUT_BUCKET_MB"):
         judged_by(scope_of(spark, case, case.rows, case.present))

@@ -52,8 +52,22 @@ def _kept(rows: DataFrame) -> DataFrame:
     return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
 
+def nulls_in(rows: DataFrame) -> frozenset[str]:
+    """Return the columns of which Spark's optimiser knows that they are null in all rows."""
+    return frozenset(name for name, value in _literals(rows) if value.value() is None)
+
+
 def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:
-    """Yield each column of which Spark's optimiser knows that all rows have one value, with that value.
+    """Yield each column of which Spark's optimiser knows that all rows have one value, with that value."""
+    types = {field.name: field.dataType for field in rows.schema}
+    for name, literal in _literals(rows):
+        value = _value_of(literal)
+        if value is not None:
+            yield name, value.cast(types[name])
+
+
+def _literals(rows: DataFrame) -> Iterator[tuple[str, Any]]:
+    """Yield each column that has one value in all rows, as the optimiser's `Literal`.
 
     Through Spark Connect nobody is told. Docs: Catalyst's `LogicalPlan`, `Project`, `Alias` and `Literal`.
     """
@@ -70,11 +84,9 @@ def _constants(rows: DataFrame) -> Iterator[tuple[str, Column]]:
                 if column.nodeName() == "Alias" and column.child().nodeName() == "Literal"
             }
         step = step.child()
-    types = {field.name: field.dataType for field in rows.schema}
     for column in _each(top.output()):
-        value = _value_of(literals[column.exprId().id()]) if column.exprId().id() in literals else None
-        if value is not None:
-            yield column.name(), value.cast(types[column.name()])
+        if column.exprId().id() in literals:
+            yield column.name(), literals[column.exprId().id()]
 
 
 def _each(found: Any) -> Iterator[Any]:

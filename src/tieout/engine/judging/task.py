@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial, reduce
@@ -41,6 +41,7 @@ from tieout.engine.judging.bucket import (
 )
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.terms import Terms, terms_of
+from tieout.engine.materialising import nulls_in
 from tieout.engine.prematch.clean_facts import furthest_before_stamp
 from tieout.engine.scope import Scope
 from tieout.engine.sources.source import is_of_spark
@@ -50,6 +51,8 @@ from tieout.errors import JudgingError
 from tieout.model import POSITION_LEDGERS
 
 _ROWS_PER_BATCH: Final = 10_000
+_BYTES_AT_ONCE: Final = 64 << 20
+"""Of Arrow's memory, which no limit of DuckDB's counts."""
 _ONE_MACHINE: Final = re.compile(r"local(\[(?P<cores>\*|\d+)(,\d+)?\])?")
 """Masters whose tasks all run in the driver. Source: "Master URLs" of Spark's guide."""
 _POSITIONS: Final = "array<struct<topic:string,partition:int,offset:bigint>>"
@@ -110,17 +113,17 @@ def _judged_once(
         steps=program((*handed, "breaks"), ROUNDS if asked is None else (*ROUNDS, "trace")),
         handed=handed,
         deleted=deleted,
-        limits=Limits(memory_bytes=settings.bucket_memory(), threads=_cores(spark)),
+        limits=_limits(spark),
         schema=to_arrow_schema(schema),
     )
-    rows = _together(given)
+    rows = _together(given, is_large=scope.is_large)
     rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
     kept = rows.mapInArrow(judge, schema).persist(StorageLevel.DISK_ONLY)
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
     try:
         told = kept.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
     except Exception as error:
-        explained = _explained(error, scope) if is_of_spark(error) else None
+        explained = _explained(error, scope, _limits(spark)) if is_of_spark(error) else None
         if explained is None:
             raise
         raise explained from error
@@ -132,7 +135,7 @@ def _judged_once(
     return tables, breaks.withColumn("evidence", F.struct(*evidence))
 
 
-def _explained(error: Exception, scope: Scope) -> JudgingError | None:
+def _explained(error: Exception, scope: Scope, limits: Limits) -> JudgingError | None:
     """Return what to do about a task that failed for want of memory or of a package, None where it failed otherwise."""
     text = str(error)
     if "No module named 'duckdb'" in text or "No module named 'tieout'" in text:
@@ -141,7 +144,7 @@ def _explained(error: Exception, scope: Scope) -> JudgingError | None:
             "beside Spark's workers, found none; install them there, or send them along: docs/how-to/deploy.md"
         )
     if "OutOfMemoryException" in text:
-        limit = f"{settings.BUCKET_MB} = {settings.bucket_memory() >> 20}"
+        limit = f"{settings.BUCKET_MB} = {limits.memory_bytes >> 20}"
         return JudgingError(
             f"the task that judges {scope.row_count} rows ran out of memory: expected {limit} megabytes to be enough, "
             f"and room to spill in {settings.spill_folder()}; raise {settings.BUCKET_MB}, with the executors' memory "
@@ -150,12 +153,14 @@ def _explained(error: Exception, scope: Scope) -> JudgingError | None:
     return None
 
 
-def _cores(spark: SparkSession) -> int:
-    """Return how many threads a task may use: its cores, on one machine alone all of them, for it is alone there."""
+def _limits(spark: SparkSession) -> Limits:
+    """Return what a task may take: its cores, and on one machine all of them, for there it is alone."""
     here = _ONE_MACHINE.fullmatch(spark.conf.get("spark.master", None) or "")
+    memory = settings.bucket_memory(is_here=here is not None)
     if here is None:
-        return int(spark.conf.get("spark.task.cpus", None) or 1)
-    return os.cpu_count() or 1 if here["cores"] == "*" else int(here["cores"] or 1)
+        return Limits(memory, int(spark.conf.get("spark.task.cpus", None) or 1))
+    cores = os.cpu_count() or 1 if here["cores"] == "*" else int(here["cores"] or 1)
+    return Limits(memory, cores)
 
 
 def _given(scope: Scope) -> dict[str, DataFrame]:
@@ -164,22 +169,28 @@ def _given(scope: Scope) -> dict[str, DataFrame]:
     return ledgers if scope.clean is None else {**ledgers, **scope.clean.tables()}
 
 
-def _together(given: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the rows of all tables as one frame, in which `rows_of` names the table."""
+def _together(given: Mapping[str, DataFrame], *, is_large: bool) -> DataFrame:
+    """Return the rows of all tables as one frame, in which `rows_of` names the table.
+
+    Of many rows the columns that nobody has stay behind: three of four, each of which costs as much as the others.
+    """
     every = [
-        rows.select(F.lit(table).alias("rows_of"), *_readable(table, rows)) for table, rows in given.items()
+        rows.select(
+            F.lit(table).alias("rows_of"), *_readable(table, rows, nulls_in(rows) if is_large else ())
+        )
+        for table, rows in given.items()
     ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
 
 
-def _readable(table: str, rows: DataFrame) -> list[Column]:
+def _readable(table: str, rows: DataFrame, left_out: Collection[str]) -> list[Column]:
     """Return a table's columns with texts that DuckDB takes: of what is no UTF-8 its bytes, in hexadecimal.
 
     Spark's texts may hold any bytes, as those of a Parquet file do; DuckDB refuses every row beside such a one.
     """
     columns = []
     for name, kind in TABLES[table].items():
-        if name not in rows.columns:
+        if name not in rows.columns or name in left_out:
             continue
         column = F.col(name)
         if kind == "VARCHAR":
@@ -203,14 +214,25 @@ def _judged(
     try:
         with connected(replace(limits, spill=spill)) as connection:
             prepared(connection, terms, deleted)
-            for batch in batches:
-                rows = pa.Table.from_batches([batch])
+            for rows in _gathered(batches):
                 for table in pc.unique(rows["rows_of"]).to_pylist():
                     appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
             run(connection, steps)
             yield from _tables_of(connection, handed, schema)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield batches together: to append few rows to a table costs DuckDB as much as to append very many."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.nbytes for one in held) >= _BYTES_AT_ONCE:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def _tables_of(

@@ -14,7 +14,7 @@ from typing import Any, Final
 from tieout.engine.evidence import NOTHING_SUSPECTED
 from tieout.engine.scope import Scope
 from tieout.engine.statement.counts import Numbers, partition_rows
-from tieout.engine.statement.forms import HASHES, Forms, Spelled, clean_forms, forms_in
+from tieout.engine.statement.forms import HASHES, Forms, Spelled, clean_forms, forms_in, reshaped
 from tieout.engine.statement.meetings import with_hashes_met
 from tieout.engine.statement.needs import standing_is_told
 from tieout.engine.statement.ranges import lacking_of_ranges
@@ -92,24 +92,34 @@ def _counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], di
     return dict(sorted(classes.items())), dict(sorted(flags.items())), dict(sorted(unconfirmed.items()))
 
 
-def _spelled(scope: Scope, rows: Iterable[Row], forms: Iterable[Row]) -> list[Spelled]:
-    """Return how the ledgers write the hashes of classes that are found in some row, clean rows among them."""
+def _spelled(scope: Scope, rows: Sequence[Row], forms: Iterable[Row]) -> list[Spelled]:
+    """Return how the ledgers write the hashes of classes that are found in some row.
+
+    A clean message has one hash in all ledgers, so it can make two forms one, and never one form two: clean rows, which
+    take a pass over all messages, are asked only where the others show two.
+    """
     told = {(row["name"], Ledger(row["ledger"]), row["topic"]): forms_in(row) for row in forms}
-    found = []
+    topics, found = [row["topic"] for row in rows], []
     for name in HASHES:
         if not any(row[name] for row in rows):
             continue
-        by_ledger: dict[Ledger, dict[str | None, Forms]] = {}
-        for ledger in _HASHED:
-            if not scope.has(ledger, HASHES[name]):
-                continue
-            of_ledger = {
-                topic: one for (of, where, topic), one in told.items() if (of, where) == (name, ledger)
-            }
-            for topic, one in clean_forms(scope, ledger, HASHES[name]).items():
-                of_ledger[topic] = one.joined(of_ledger[topic]) if topic in of_ledger else one
-            by_ledger[ledger] = of_ledger
-        found.append(Spelled(name, by_ledger))
+        shown = [ledger for ledger in _HASHED if scope.has(ledger, HASHES[name])]
+        by_ledger = {
+            ledger: {topic: one for (of, where, topic), one in told.items() if (of, where) == (name, ledger)}
+            for ledger in shown
+        }
+        spelled = Spelled(name, by_ledger)
+        if reshaped(spelled, topics):
+            spelled = Spelled(name, {ledger: _with_clean(scope, spelled, ledger) for ledger in shown})
+        found.append(spelled)
+    return found
+
+
+def _with_clean(scope: Scope, spelled: Spelled, ledger: Ledger) -> dict[str | None, Forms]:
+    """Return the forms of a ledger's hashes, those of clean rows among them."""
+    found = dict(spelled.forms[ledger])
+    for topic, one in clean_forms(scope, ledger, HASHES[spelled.name]).items():
+        found[topic] = one.joined(found[topic]) if topic in found else one
     return found
 
 
