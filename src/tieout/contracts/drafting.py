@@ -74,7 +74,7 @@ def draft(
     for ledger, found in samples.items():
         known = {*guesses[ledger], *OPTIONAL, *found.gives}
         missing = [one for one in wanted_columns(ledger) if one not in known]
-        lines += _ledger_lines(ledger, found, guesses[ledger], missing)
+        lines += _ledger_lines(ledger, found, name, guesses[ledger], missing)
         questions += [
             f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)
         ]
@@ -123,11 +123,11 @@ def _group(
 
 
 def _ledger_lines(
-    ledger: Ledger, found: LedgerSample, guesses: Mapping[str, Guess], missing: Sequence[str]
+    ledger: Ledger, found: LedgerSample, group: str, guesses: Mapping[str, Guess], missing: Sequence[str]
 ) -> list[str]:
     lines = [f"  {ledger}:", f"    # {found.rows} rows were looked at. {_source_comment(found)}".rstrip()]
     lines += [f"    # {_comment(told)}" for told in found.warnings]
-    lines += [f"    source: {_source(found)}", "    columns:" if guesses else "    columns: {}"]
+    lines += [f"    source: {_source(found, group)}", "    columns:" if guesses else "    columns: {}"]
     if found.gives:
         lines.append(f"      # the reader gives {', '.join(found.gives)}")
     for name, guess in guesses.items():
@@ -209,10 +209,10 @@ def _source_comment(found: LedgerSample) -> str:
     return comments.get(found.form, "")
 
 
-def _source(found: LedgerSample) -> str:
+def _source(found: LedgerSample, group: str) -> str:
     name, _, table = found.path.partition(":")
     if found.kind not in _CLAIM_NOTHING:
-        return _source_of_system(found)
+        return _source_of_system(found, group)
     if found.form == "kafka":
         return f"{{kind: kafka, connection: {name}, topic: {json.dumps(table, ensure_ascii=False)}}}"
     if found.form == "jdbc":
@@ -223,10 +223,12 @@ def _source(found: LedgerSample) -> str:
     )
 
 
-def _source_of_system(found: LedgerSample) -> str:
+def _source_of_system(found: LedgerSample, group: str) -> str:
     """Return a source of a kind with options of its own."""
     name, _, topic = found.path.partition(":")
     place = {"connection": name, "topic": topic} if found.form == "kafka" else {"path": found.path}
+    if found.kind == "kafka_offsets":
+        place = {"connection": name, "group": group}
     form = {"format": found.form} if found.form in _ROW_FORMATS else {}
     options = {} if found.separator == "," else {"options": {"sep": found.separator}}
     named = {**place, **dict(found.options), **options}

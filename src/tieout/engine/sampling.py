@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from tieout.contracts import FilesSource, KafkaSource
+from tieout.contracts import OFFSETS_TOPIC, FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.encodings import opened
 from tieout.engine.system_samples import (
@@ -27,6 +27,7 @@ from tieout.engine.system_samples import (
     flink_sample,
     of_named_files,
     of_sink,
+    positions_of_groups,
     positions_of_names,
     positions_sample,
     range_files,
@@ -263,6 +264,8 @@ def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:
             f"{place} {text}: expected kafka:CONNECTION:TOPIC, such as kafka:kafka_default:orders"
         )
     records = newest_records(KafkaSource(connection=name, topic=topic), place, ledger, ROWS)
+    if ledger in POSITION_LEDGERS and topic == OFFSETS_TOPIC:
+        return positions_of_groups(f"{name}:{topic}", len(records))
     if ledger in POSITION_LEDGERS:
         return positions_sample(f"{name}:{topic}", place, records, form="kafka")
     values = [None if value is None else value.decode(errors="replace") for _, value in records]

@@ -145,6 +145,11 @@ def positions_sample(text: str, place: str, entries: Iterable[_Key], *, form: st
     return _positions("connect_offsets", text, len(found), tuple(options), form, warnings)
 
 
+def positions_of_groups(text: str, records: int) -> LedgerSample:
+    """Return the sample of a cluster's topic of all groups' positions, of which the reader picks those of one."""
+    return _positions("kafka_offsets", text, records, (), "kafka")
+
+
 def range_files(folder: Path) -> tuple[Path, ...]:
     """Return the files below a local folder whose names are ranges of offsets, where there are any."""
     pattern = re.compile(RANGE_NAME)

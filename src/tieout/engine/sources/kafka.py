@@ -26,7 +26,7 @@ from pyspark.sql.types import LongType, StringType
 
 from tieout import settings
 from tieout.brokers import client_settings
-from tieout.contracts import KafkaSource
+from tieout.contracts import OFFSETS_TOPIC, KafkaSource
 from tieout.contracts.times import format_time
 from tieout.engine.joining import same
 from tieout.engine.kafka.topics import (
@@ -39,7 +39,7 @@ from tieout.engine.kafka.topics import (
 )
 from tieout.engine.limits import LATEST_MILLIS
 from tieout.engine.materialising import no_rows
-from tieout.engine.session import SMALL_ROWS, local_session
+from tieout.engine.session import SMALL_ROWS, local_session, set_to
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
 from tieout.errors import SourceError
@@ -104,8 +104,9 @@ def newest_records(
             raise SourceError(f"{place}: the cluster of {spec.connection} has no topic {spec.topic}")
         each = limit // len(topic.partitions) + 1
         newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
-        records = cluster.records(replace(topic, partitions=newest), COMMITTED)
-        found = records.select("key", "value").limit(limit).collect()
+        with set_to(spark, INTERNAL_TOPICS if spec.topic == OFFSETS_TOPIC else {}):
+            records = cluster.records(replace(topic, partitions=newest), COMMITTED)
+            found = records.select("key", "value").limit(limit).collect()
         return [(_as_bytes(row["key"]), _as_bytes(row["value"])) for row in found]
     finally:
         spark.stop()
