@@ -285,8 +285,10 @@ def _uncommitted_rows(fates: Fates, message: Message) -> list[tuple[Ledger, date
     by_content = fates.history.contract.identity is Identity.CONTENT
     for ledger, row in rows:
         at = position(row)
-        candidates = message.records if at is None else []
         there = fates.history.records.get(at) if at is not None else None
+        if there is not None and there.get("is_control") and ledger is fates.history.output:
+            at, there = None, None  # nothing is handed out from a marker's position
+        candidates = message.records if at is None else []
         if there is not None and (
             by_content or not contradict(there.get("message_id"), row.get("message_id"))
         ):
@@ -312,7 +314,7 @@ def _is_from_the_log(fates: Fates, message: Message) -> bool:
 def _was_open(fates: Fates, record: Row, when: datetime | None) -> bool:
     """Return whether the record's transaction was demonstrably open at that time."""
     at = position(record)
-    if when is None or at is None:
+    if when is None or at is None or record.get("is_control"):
         return False
     if state_of(record) == "open":
         observed = fates.history.bounds[at[:2]].observed_at

@@ -46,8 +46,8 @@ SELECT
     is_effect AND coalesce(held_state = 'aborted', false) AS is_from_aborted,
     CASE WHEN is_effect AND is_inside THEN opened_at(processed_at, open_until) END AS opened_at_in,
     CASE WHEN is_effect THEN opened_at(processed_at, open_until) END AS opened_at,
-    CASE WHEN is_effect AND is_inside AND "offset" IS NULL THEN processed_at END AS unplaced_at_in,
-    CASE WHEN is_effect AND "offset" IS NULL THEN processed_at END AS unplaced_at,
+    CASE WHEN is_effect AND is_inside AND is_from_nowhere THEN processed_at END AS unplaced_at_in,
+    CASE WHEN is_effect AND is_from_nowhere THEN processed_at END AS unplaced_at,
     (is_effect AND is_first)::BIGINT AS first_rows,
     (is_effect AND is_first AND is_inside)::BIGINT AS first_rows_in,
     effect_round AS effect_rounds,
@@ -77,8 +77,13 @@ FROM (
         coalesce(effect_round = 1, false) AS is_first,
         in_window(processed_at) AS is_inside,
         has_column(getvariable('effect_ledger'), 'consumer_id')
-            OR has_column(getvariable('effect_ledger'), 'generation') AS names_readers
-    FROM effects
+            OR has_column(getvariable('effect_ledger'), 'generation') AS names_readers,
+        "offset" IS NULL OR is_marker AS is_from_nowhere
+    FROM (
+        SELECT e.*, m."offset" IS NOT NULL AS is_marker
+        FROM effects AS e LEFT JOIN marker_positions AS m
+            ON same_partition(e.topic, e."partition", m.topic, m."partition") AND e."offset" = m."offset"
+    )
 );
 
 CREATE TABLE facts_of_several_effects AS
