@@ -155,10 +155,17 @@ def test_what_quiet_messages_show_together(
 
 
 def test_ranges_and_second_positions_are_left_to_the_rules() -> None:
-    """The first level does not know holes and intersections of ranges, nor a second position."""
+    """Prematch knows neither ranges, sets and sparse positions nor a second position."""
     history = _history(_committed(_messages(), 6), {})
     assert is_eligible(history.contract, history.present)
     assert not is_eligible(history.contract, history.present | {C: history.present[C] | {"first_offset"}})
+
+    assert not is_eligible(history.contract, history.present | {C: history.present[C] | {"is_individual"}})
+
+    logged = _history(_logged(), {}, UNSTAMPED)
+    assert is_eligible(logged.contract, logged.present)
+    sparse = logged.present | {L: logged.present[L] | {"is_sparse"}}
+    assert not is_eligible(logged.contract, sparse)
 
     second = _history(_committed(_messages(), 6) | {Ledger.MIRRORED: []}, {})
     assert not is_eligible(second.contract, second.present)

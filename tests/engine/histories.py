@@ -9,9 +9,10 @@ Times are durations after the window's start (`5m`, `-1h30m`, `0s`); the window 
 Positions are `partition/offset` in the topic `orders`. Short names in rows: `id` message_id, `at` the ledger's own
 time, `done` completed_at, `pos` position, `part` partition, `to` intended_partition, `out` outcome, `hash`
 payload_hash, `key` key_hash, `tx` transaction_id, `state` transaction_state, `seq` sequence, `session`
-producer_session, `group` consumer_group, `first` first_offset, `next` committed_offset, `taken` taken_at (when a
-table of positions said so, for rows without a time), `ts` record_timestamp, `control` is_control;
-canonical names are accepted too. A row with an id has the payload hash `h-<id>` unless `hash` says otherwise. What a
+producer_session, `group` consumer_group, `first` first_offset, `next` committed_offset, `one`
+is_individual, `taken` taken_at (when a table of positions said so, for rows without a time), `ts` record_timestamp,
+`control` is_control; canonical names are accepted too.
+A row with an id has the payload hash `h-<id>` unless `hash` says otherwise. What a
 row leaves out is null, but attempts are acked in session s1 of producer p1.
 
 `state` is what the log says of a record's transaction, and what a row of `filtered`, `dead_letters` or `staged` says of
@@ -19,8 +20,9 @@ its own: `none` or left out, `committed`, `aborted` or `open`. Only committed ro
 message aside; `open` also stands for what lies above the last stable offset of the topic that sets aside. In a fan-out
 by key their `effect_key` says which effect they stand for; without it they stand for all of their message.
 
-`bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, observed: 70m}}` states a log partition's bounds; left out:
-from offset 0 to just above the last record, observed at the end of the grace; what a row itself says of them stands.
+`bounds: {0: {start: 2, stable: 9, end: 9, policy: compact, sparse: true, observed: 70m}}` states a log partition's
+bounds; left out: from offset 0 to just above the last record,
+observed at the end of the grace; what a row itself says of them stands.
 `coverage: {delivered: {from: 0s, until: 40m, sound: false, all_producers: false}}`; left out: everything up to the end
 of the grace, all producers named.
 `coverage: {produced: {says: {complete_until: 75m, producers: [p1, p2], sequences: gapless}}}` is a contract's coverage,
@@ -74,6 +76,7 @@ _SHORT: Final = {
     "group": "consumer_group",
     "first": "first_offset",
     "next": "committed_offset",
+    "one": "is_individual",
     "taken": "taken_at",
     "ts": "record_timestamp",
     "control": "is_control",
@@ -275,6 +278,7 @@ def _bounds(rows: list[dict[str, Any]], stated: Mapping[str, Any]) -> dict[str, 
         "end_offset": end,
         "observed_at": time_of(observed) if observed else GRACE_END,
         "cleanup_policy": stated.get("policy", "delete"),
+        **({"is_sparse": True} if stated.get("sparse") else {}),
     }
 
 

@@ -113,7 +113,14 @@ def offset_balance(fates: Fates, place: Place) -> dict[str, int]:
     """Return the partition's offset range and how many of its positions are in each state."""
     start, end = offset_range(fates, place)
     states = Counter(state_at(fates, (*place, offset)) for offset in range(start, end))
-    return {"from": start, "to": end, **{state: states[state] for state in OFFSET_STATES}}
+    sparse = {"is_sparse": True} if _is_sparse(fates, place) else {}
+    return {"from": start, "to": end, **sparse, **{state: states[state] for state in OFFSET_STATES}}
+
+
+def _is_sparse(fates: Fates, place: Place) -> bool:
+    """Return whether positions of the partition are no consecutive numbers, so that a number may be none (E1)."""
+    bounds = fates.history.bounds.get(place)
+    return bounds is not None and bounds.is_sparse
 
 
 def offset_range(fates: Fates, place: Place) -> tuple[int, int]:
@@ -133,8 +140,8 @@ def offset_range(fates: Fates, place: Place) -> tuple[int, int]:
     return start, end
 
 
-def state_at(fates: Fates, at: Position) -> str:
-    """Return the one state of a position, the first that holds."""
+def state_at(fates: Fates, at: Position) -> str | None:
+    """Return the one state of a position, the first that holds; None for a number that is no position."""
     record = fates.history.records.get(at)
     if record is None:
         return _state_of_hole(fates, at)
@@ -155,7 +162,7 @@ def state_at(fates: Fates, at: Position) -> str:
     return fate if fate in DISPOSITIONS else "in_flight"
 
 
-def _state_of_hole(fates: Fates, at: Position) -> str:
+def _state_of_hole(fates: Fates, at: Position) -> str | None:
     asserting = [
         fates.fate(message)
         for message in fates.matched.messages
@@ -166,6 +173,8 @@ def _state_of_hole(fates: Fates, at: Position) -> str:
     bounds = fates.history.bounds.get(at[:2])
     if bounds is None:
         return "unexplained"
+    if bounds.is_sparse:
+        return None
     if at[2] < bounds.start:
         return "expired"
     if "compact" in bounds.policy:

@@ -16,3 +16,8 @@ def covers(row: Row, at: Position, end: int | None = None) -> bool:
     if (row.get("topic"), row.get("partition")) != at[:2] or end is None:
         return False
     return not (is_range(row) and at[2] < row["first_offset"]) and at[2] < end
+
+
+def is_individual(row: Row) -> bool:
+    """Return whether the commit is an acknowledgement of its own, which says nothing of what lies below it."""
+    return bool(row.get("is_individual"))

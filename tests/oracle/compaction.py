@@ -68,16 +68,21 @@ def _was_compacted(fates: Fates, message: Message, at: Position, since: datetime
     since_when = superseding(fates, message, at, since)
     if since_when is None:
         return False
-    return not any(
+    return at[0] in fates.individual_topics or not any(
         where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
         for where, offset, when in fates.progress
     )
 
 
 def may_be_compacted_late(fates: Fates, message: Message) -> bool:
-    """Return whether a poll of unknown outcome may have passed what compaction took, before it could."""
+    """Return whether a poll of unknown outcome may have passed what compaction took, before it could.
+
+    So may any acknowledgement of a topic whose messages are acknowledged one by one.
+    """
     if not is_compacted(fates, message):
         return False
+    if any(at[0] in fates.individual_topics for at in fates.asserted(message) if at not in message.denied):
+        return True
     return any(
         place == at[:2]
         and offset >= at[2]

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from tests.oracle.acknowledging import individual_topics, is_acknowledged, was_passed
 from tests.oracle.aside import set_aside_by
 from tests.oracle.certainty import poll_outcome
 from tests.oracle.compaction import is_compacted, may_be_compacted_late, tombstones_of
@@ -267,8 +268,15 @@ class Fates:
             found[place] = max(offset, found.get(place, -1))
         return found
 
+    @cached_property
+    def individual_topics(self) -> frozenset[str]:
+        """The topics whose messages the group acknowledges one by one."""
+        return individual_topics(self.history)
+
     def committed_past(self, at: Position) -> bool:
         """Return whether a commit of the group covers the position."""
+        if at[0] in self.individual_topics:
+            return is_acknowledged(self, at)
         return any(
             (row.get("topic"), row.get("partition")) == at[:2] and self.held_back(row) > at[2]
             for row in self.history.rows(Ledger.COMMITTED)
@@ -288,7 +296,7 @@ class Fates:
 
     def went_unread(self, at: Position) -> bool:
         """Return whether the position's topic was deleted before the group is known to have come that far (86)."""
-        return self.history.is_gone(at[0]) and self.frontier(at[:2]) < at[2]
+        return self.history.is_gone(at[0]) and not was_passed(self, at)
 
     def is_gone(self, message: Message) -> bool:
         """Return whether every position of the message went with its topic, unread."""
@@ -309,7 +317,7 @@ class Fates:
         positions = self.positions(message)
         if is_queue(self.history.contract):
             return is_acknowledged_in_full(self.history, message, positions, self.log_lacks)
-        passed = all(self.frontier(at[:2]) >= at[2] or self.went_unread(at) for at in positions)
+        passed = all(was_passed(self, at) or self.went_unread(at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
 
     @cached_property

@@ -60,6 +60,8 @@ class Bounds:
     end: int
     observed_at: datetime | None
     policy: str
+    is_sparse: bool
+    is_end_stated: bool
 
 
 @dataclass(frozen=True)
@@ -297,4 +299,6 @@ def _bounds(rows: list[Row]) -> Bounds:
         end=end,
         observed_at=latest.get("observed_at"),
         policy=(latest.get("cleanup_policy") or "").lower(),
+        is_sparse=any(row.get("is_sparse") for row in rows),
+        is_end_stated=latest.get("end_offset") is not None,
     )

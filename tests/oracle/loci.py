@@ -55,7 +55,10 @@ def _of_loss_in_the_log(fates: Fates, message: Message) -> Locus:
     if any(fates.committed_past(at) for at in visible):
         return Locus.CONSUMER
     is_read = any(position(row) is not None or row.get("outcome") in (None, "ok") for row in message.reads)
-    if not is_read and all(fates.frontier(at[:2]) > at[2] for at in visible):
+    was_jumped = all(
+        fates.frontier(at[:2]) > at[2] and at[0] not in fates.individual_topics for at in visible
+    )
+    if not is_read and was_jumped:
         return Locus.BROKER_TO_CONSUMER
     return Locus.UNKNOWN
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from tests.oracle.acknowledging import individual_topics
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import BEGINNING, Place, Row, known
@@ -21,7 +22,8 @@ def disagreements(fates: Fates) -> list[Finding]:
         return []
     rows = {ledger: _by_place(fates, ledger) for ledger in (C, M)}
     found = []
-    for place in sorted({*rows[C], *rows[M]}):
+    sets = individual_topics(fates.history, C) | individual_topics(fates.history, M)
+    for place in sorted(one for one in {*rows[C], *rows[M]} if one[0] not in sets):
         finding = _disagreement(fates, place, rows[C].get(place, []), rows[M].get(place, []))
         found += [] if finding is None else [finding]
     return found

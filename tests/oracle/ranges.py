@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.oracle.commits import covers, is_range
+from tests.oracle.commits import covers, is_individual, is_range
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import NEVER, Place, Position, Row, state_of
@@ -38,7 +38,7 @@ def ranges_of(fates: Fates) -> dict[Place, list[Row]]:
             row.get("committed_offset"),
         ):
             continue
-        if row["first_offset"] >= row["committed_offset"]:
+        if row["first_offset"] >= row["committed_offset"] or is_individual(row):
             continue
         name = tuple(row.get(column) for column in (*_TELLING, "leader_epoch"))
         taken = [one.get("taken_at") for one in (row, found.get(name, {})) if one.get("taken_at") is not None]
@@ -84,6 +84,8 @@ def gaps(fates: Fates) -> list[Finding]:
         return []
     found = []
     for place, rows in ranges_of(fates).items():
+        if place[0] in fates.individual_topics:
+            continue
         for before, row in _neighbours(rows):
             whole = [
                 at
@@ -131,7 +133,7 @@ def _shows(fates: Fates, hole: list[Position]) -> bool:
 
 
 def _may_hold_nothing(fates: Fates, place: Place) -> bool:
-    """Return whether the topic has transactions, which leave markers, or is compacted."""
+    """Return whether the topic has transactions, which leave markers, or is compacted or sparse."""
     history = fates.history
     sent = any(
         row.get("topic") == place[0] and row.get("transaction_id") is not None
@@ -142,7 +144,8 @@ def _may_hold_nothing(fates: Fates, place: Place) -> bool:
         for row in history.rows(Ledger.LOG)
     )
     compacted = any(
-        other[0] == place[0] and "compact" in bounds.policy for other, bounds in history.bounds.items()
+        other[0] == place[0] and ("compact" in bounds.policy or bounds.is_sparse)
+        for other, bounds in history.bounds.items()
     )
     return sent or logged or compacted
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from tests.oracle.commits import covers, is_range
+from tests.oracle.commits import covers, is_individual, is_range
 from tests.oracle.compaction import superseding
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
@@ -180,9 +180,11 @@ def commits_out_of_range(fates: Fates) -> list[Finding]:
         if bounds is None or bounds.observed_at is None:
             continue
         is_seen_after = bounds.observed_at >= (committed or taken)
-        is_above = is_seen_after and row["committed_offset"] > bounds.end
+        is_end_known = bounds.is_end_stated or not bounds.is_sparse
+        is_above = is_seen_after and is_end_known and row["committed_offset"] > bounds.end
         is_start_true = is_seen_after if committed else bounds.observed_at <= taken
         is_below = is_start_true and bounds.is_start_stated and row["committed_offset"] < bounds.start
+        is_below = is_below and place[0] not in fates.individual_topics
         if is_below or is_above:
             time = committed or (window.start if window.start < taken else taken)
             at = (*place, row["committed_offset"])
@@ -194,18 +196,28 @@ def commits_out_of_range(fates: Fates) -> list[Finding]:
 
 
 def _latest_rows(fates: Fates) -> dict[Place, Row]:
-    """Return each partition's latest position, of one instant the highest; undated ones at their table's taking."""
-    found: dict[Place, Row] = {}
+    """Return each partition's latest position, of one instant the highest; undated ones at their table's taking.
+
+    Of acknowledgements one by one all stand: the furthest of them counts, if it is beyond the latest position.
+    """
+    found: dict[tuple[Place, bool], Row] = {}
     for row in fates.history.rows(Ledger.COMMITTED):
         place, time = (row.get("topic"), row.get("partition")), _stands_at(row)
         if None in (*place, row.get("committed_offset"), time):
             continue
-        if place not in found or (time, row["committed_offset"]) > (
-            _stands_at(found[place]),
-            found[place]["committed_offset"],
-        ):
-            found[place] = row
-    return found
+        is_one = is_individual(row) and is_range(row)
+        held = found.get((place, is_one))
+        if held is None or _rank(row, is_one) > _rank(held, is_one):
+            found[place, is_one] = row
+    latest = {place: row for (place, is_one), row in found.items() if not is_one}
+    for (place, is_one), row in found.items():
+        if is_one and (place not in latest or row["committed_offset"] > latest[place]["committed_offset"]):
+            latest[place] = row
+    return latest
+
+
+def _rank(row: Row, is_one: bool) -> tuple[Any, ...]:
+    return (row["committed_offset"] if is_one else 0, _stands_at(row), row["committed_offset"])
 
 
 def _stands_at(row: Row) -> datetime | None:

@@ -181,18 +181,22 @@ class ExpectCountsNotToBeNegative(PartitionRule):
 
 
 class ExpectOffsetsToAddUp(PartitionRule):
-    """Every position of the log's judged range has one state; a partition without a log has none."""
+    """Every position of the log's judged range has one state; a partition without a log has none.
+
+    A sparse partition's positions are not consecutive numbers, so that its range says nothing of how many there are.
+    """
 
     def condition(self) -> str:
         """Return the balance of the range; `offsets` holds its bounds and one count for each state."""
         states = """select sum(value::bigint) from jsonb_each_text(p.offsets)
-                    where key not in ('from', 'to')"""
+                    where key not in ('from', 'to', 'is_sparse')"""
         width = "(p.offsets ->> 'to')::bigint - (p.offsets ->> 'from')::bigint"
-        return f"p.offsets is null or {width} = ({states}) + p.unexplained"
+        is_sparse = "coalesce((p.offsets ->> 'is_sparse')::boolean, false)"
+        return f"p.offsets is null or {is_sparse} or {width} = ({states}) + p.unexplained"
 
     def sentence(self) -> str:
         """Return the condition for people."""
-        return "to - from = all states + unexplained"
+        return "to - from = all states + unexplained, unless sparse"
 
 
 class ExpectNothingUnexplained(PartitionRule):

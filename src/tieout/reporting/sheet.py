@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tieout.model import OFFSET_STATES
+
 ATTEMPTS: Final = ("acked_attempts", "failed_attempts", "unknown_attempts")
 MESSAGES: Final = ("accepted", "unproven", "failed")
 DISPOSITIONS: Final = (
@@ -71,13 +73,19 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]]) -> Line:
 
 
 def _offsets(partitions: Sequence[Mapping[str, Any]]) -> Account:
-    """Return the log's positions by state; a partition without a log has none."""
+    """Return the log's positions by state; a partition without a log has none, a sparse one those that are named."""
     known = [row["offsets"] or {} for row in partitions]
-    aside = ("from", "to", "unexplained")
+    aside = ("from", "to", "is_sparse", "unexplained")
     states = dict.fromkeys(name for found in known for name in found if name not in aside)
-    whole = Line("log offsets", tuple(found.get("to", 0) - found.get("from", 0) for found in known))
+    whole = Line("log offsets", tuple(map(_width, known)))
     terms = [Line(state, tuple(found.get(state, 0) for found in known)) for state in states]
     return Account(whole, (*terms, _line("unexplained", partitions)))
+
+
+def _width(offsets: Mapping[str, Any]) -> int:
+    if offsets.get("is_sparse"):
+        return sum(int(offsets[state]) for state in OFFSET_STATES)
+    return int(offsets.get("to", 0)) - int(offsets.get("from", 0))
 
 
 def place_of(topic: str | None, partition: int | None) -> str:

@@ -63,13 +63,15 @@ class OffsetLine:
 def offset_lines(
     partitions: Iterable[Mapping[str, Any]], incidents: Sequence[LocatedIncident]
 ) -> tuple[OffsetLine, ...]:
-    """Return the lines of the partitions of a statement that have a log and any positions."""
+    """Return the lines of the partitions of a statement that have a log and any positions; of no sparse ones."""
     return tuple(
         _line(
             row, [one for one in incidents if (one.topic, one.partition) == (row["topic"], row["partition"])]
         )
         for row in partitions
-        if row["offsets"] and row["offsets"]["to"] > row["offsets"]["from"]
+        if row["offsets"]
+        and row["offsets"]["to"] > row["offsets"]["from"]
+        and not row["offsets"].get("is_sparse")
     )
 
 

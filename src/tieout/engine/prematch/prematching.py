@@ -65,8 +65,14 @@ def is_eligible_by_id(contract: Contract, present: Mapping[Ledger, frozenset[str
 
 def _is_understood(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:
     is_one_each = contract.multiplicity.kind != "one_to_many" and contract.id_scope == "global"
-    has_ranges = "first_offset" in present.get(Ledger.COMMITTED, ())
-    return is_one_each and not has_ranges and set(contract.ledgers) <= JUDGED and set(SIDES) <= set(present)
+    has_sets = {"first_offset", "is_individual"} & present.get(Ledger.COMMITTED, frozenset())
+    is_sparse = "is_sparse" in present.get(Ledger.LOG, ())
+    return (
+        is_one_each
+        and not (has_sets or is_sparse)
+        and set(contract.ledgers) <= JUDGED
+        and set(SIDES) <= set(present)
+    )
 
 
 def _is_eligible_log(contract: Contract, present: Mapping[Ledger, frozenset[str]]) -> bool:

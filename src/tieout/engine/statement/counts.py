@@ -75,7 +75,8 @@ def partition_rows(
         empty = {"topic": place[0], "partition": place[1], **dict.fromkeys(names, 0)}
         entry = rows.setdefault(place, empty)
         states = {name: row[name] for name in (*OFFSET_STATES, "unexplained")}
-        entry["offsets"] = {"from": row["from"], "to": row["to"], **states}
+        sparse = {"is_sparse": True} if row["is_sparse"] else {}
+        entry["offsets"] = {"from": row["from"], "to": row["to"], **sparse, **states}
         entry["unexplained"] = row["unexplained"]
     for entry in rows.values():
         entry.setdefault("offsets", None)
@@ -113,7 +114,7 @@ def identity_errors(partitions: list[dict[str, Any]]) -> list[str]:
 
 def _offset_errors(row: Mapping[str, Any]) -> list[str]:
     offsets = row["offsets"]
-    if offsets is None:
+    if offsets is None or offsets.get("is_sparse"):
         return []
     width = offsets["to"] - offsets["from"]
     stated = sum(offsets[name] for name in OFFSET_STATES) + row["unexplained"]

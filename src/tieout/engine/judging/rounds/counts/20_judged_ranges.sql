@@ -13,13 +13,13 @@ named AS (SELECT unnest(getvariable('ranges'), recursive := true) WHERE is_decla
 SELECT b.topic, b."partition",
     coalesce(s.first_in, b.log_end) AS "from",
     coalesce(s.first_after, b.log_end) AS "to",
-    b.log_start, b.cleanup_policy, b.lacks_markers
+    b.log_start, b.cleanup_policy, b.lacks_markers, b.is_sparse
 FROM log_bounds AS b
 LEFT JOIN stamped AS s
     ON b.topic IS NOT DISTINCT FROM s.topic AND b."partition" IS NOT DISTINCT FROM s."partition"
 WHERE NOT has_ranges()
 UNION ALL
-SELECT r.topic, r."partition", r."from", r."to", b.log_start, b.cleanup_policy, b.lacks_markers
+SELECT r.topic, r."partition", r."from", r."to", b.log_start, b.cleanup_policy, b.lacks_markers, b.is_sparse
 FROM named AS r
 LEFT JOIN log_bounds AS b ON r.topic = b.topic AND r."partition" = b."partition"
 WHERE has_ranges();

@@ -1,4 +1,5 @@
--- The offset balance: every offset of a judged range in exactly one state, and what nobody accounts for.
+-- The offset balance: every offset of a judged range in exactly one state, and what nobody accounts for. Of a sparse
+-- partition these are the positions that a record or a message names: between them nothing is owed an explanation.
 -- A record counts as its message's disposition where it is the message's first, else as a duplicate; an offset that
 -- the log lacks, as the disposition of who asserts it. Source: taxonomy.md 5, last item, and section 7, traps 1 and 2.
 CREATE TABLE offset_states AS
@@ -80,17 +81,20 @@ WITH stated AS (
 ),
 measured AS (
     SELECT r.*, s.* EXCLUDE (topic, "partition"),
-        greatest(
+        CASE WHEN r.is_sparse THEN 0 ELSE greatest(
             greatest(least(r."to", coalesce(r.log_start, r."from")) - r."from", 0)
-            - coalesce(s.stated_below_start, 0), 0) AS gone,
+            - coalesce(s.stated_below_start, 0), 0) END AS gone,
+        coalesce(r.is_sparse, false) AS is_sparse,
         coalesce(contains(r.cleanup_policy, 'compact'), false) AS is_compacted,
         coalesce(r.lacks_markers, false) AS lacks_any_marker
     FROM judged_ranges AS r
     LEFT JOIN stated AS s
         ON r.topic IS NOT DISTINCT FROM s.topic AND r."partition" IS NOT DISTINCT FROM s."partition"
 ),
-rested AS (SELECT *, "to" - "from" - coalesce(stated, 0) - gone AS rest FROM measured)
-SELECT topic, "partition", "from", "to",
+rested AS (
+    SELECT *, CASE WHEN is_sparse THEN 0 ELSE "to" - "from" - coalesce(stated, 0) - gone END AS rest FROM measured
+)
+SELECT topic, "partition", "from", "to", is_sparse,
     coalesce(delivered, 0) AS delivered,
     coalesce(filtered, 0) AS filtered,
     coalesce(dead_lettered, 0) AS dead_lettered,

@@ -1,21 +1,31 @@
 -- COMMIT_OUT_OF_RANGE: a partition whose latest commit lies outside log bounds that were observed no earlier. A commit
 -- without a time stood when its table was taken, and lay below a start that was observed no later; its break is one of
--- every window that begins before. Needs commits and log_bounds. Source: taxonomy.md 3.
+-- every window that begins before. Of individual acknowledgements all stand: the one that reaches furthest counts, and
+-- what of them lies below the start is gone with it. In a sparse partition only a stated end is a position. Needs commits,
+-- individual_topics and log_bounds. Source: taxonomy.md 3 and 8, item 7.
 INSERT INTO standing_breaks BY NAME
 WITH latest AS (
-    SELECT topic, "partition", coalesce(committed_at, taken_at) AS stood_at, committed_at, committed_offset, leader_epoch
+    SELECT topic, "partition", coalesce(committed_at, taken_at) AS stood_at, committed_at, committed_offset,
+        leader_epoch, is_individual AND first_offset IS NOT NULL AS is_one_of_many
     FROM commits
     WHERE coalesce(committed_at, taken_at) IS NOT NULL
     QUALIFY row_number() OVER (
-        PARTITION BY topic, "partition"
-        ORDER BY stood_at DESC, committed_at DESC NULLS LAST, committed_offset DESC, leader_epoch DESC NULLS LAST
+        PARTITION BY topic, "partition", is_one_of_many
+        ORDER BY CASE WHEN is_one_of_many THEN committed_offset END DESC, stood_at DESC,
+            committed_at DESC NULLS LAST, committed_offset DESC, leader_epoch DESC NULLS LAST
     ) = 1
 ),
+furthest AS (
+    SELECT * FROM latest
+    QUALIFY row_number() OVER (PARTITION BY topic, "partition" ORDER BY committed_offset DESC, is_one_of_many) = 1
+),
 bounded AS (
-    SELECT l.*, b.observed_at, l.committed_offset > b.log_end AS is_above,
-        coalesce(l.committed_offset < b.stated_start, false) AS is_below
-    FROM latest AS l
+    SELECT l.*, b.observed_at,
+        coalesce(l.committed_offset > CASE WHEN b.is_sparse THEN b.stated_end ELSE b.log_end END, false) AS is_above,
+        i.topic IS NULL AND coalesce(l.committed_offset < b.stated_start, false) AS is_below
+    FROM furthest AS l
     JOIN log_bounds AS b ON same_partition(l.topic, l."partition", b.topic, b."partition")
+    LEFT JOIN individual_topics AS i ON l.topic = i.topic
 )
 SELECT 'COMMIT_OUT_OF_RANGE' AS class, 'commit' AS kind, 'offset store' AS locus, topic, "partition",
     committed_offset AS "offset",

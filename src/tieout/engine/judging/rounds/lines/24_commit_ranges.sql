@@ -1,4 +1,4 @@
--- The commits that say where they begin, in the order of their beginnings, each with the one of those before it that
+-- The commits that say where they begin, but for individual ones, in the order of their beginnings, each with the one of those before it that
 -- ends last (`before_*`), of several the latest. Needs commits. Source: taxonomy.md 8, item 7.
 CREATE TABLE commit_ranges AS
 WITH once AS (
@@ -6,6 +6,7 @@ WITH once AS (
         max(taken_at) AS taken_at
     FROM commits
     WHERE topic IS NOT NULL AND "partition" IS NOT NULL AND first_offset < committed_offset
+        AND NOT is_individual
     GROUP BY ALL
 ),
 ranked AS (

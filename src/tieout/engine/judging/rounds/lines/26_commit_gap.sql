@@ -1,6 +1,6 @@
 -- COMMIT_GAP: a hole between two ranges in which something lies that no commit covers. A log that covers the hole shows
 -- what does: visible records. Else it is those, accepted sends and reads, and where none of these is known the whole
--- hole, unless the topic has transactions, which leave markers, or is compacted. Needs range_pairs, records, log_rows,
+-- hole, unless the topic has transactions, which leave markers, is compacted or sparse. Needs range_pairs, records, log_rows,
 -- log_bounds, accepted_sends, placed_reads and set_aside_positions. Source: taxonomy.md 3 and 8, item 7.
 CREATE TABLE commit_holes AS
 WITH reached AS (
@@ -14,12 +14,13 @@ legal AS (
     UNION
     SELECT topic FROM log_rows WHERE is_control OR transaction_state <> 'none'
     UNION
-    SELECT topic FROM log_bounds WHERE contains(cleanup_policy, 'compact')
+    SELECT topic FROM log_bounds WHERE contains(cleanup_policy, 'compact') OR is_sparse
 ),
 holes AS (
     SELECT r.*, greatest(r.before_end, a.reached) AS hole_from, r.first_offset AS hole_to
     FROM range_pairs AS r
     LEFT JOIN reached AS a ON same_partition(r.topic, r."partition", a.topic, a."partition")
+    ANTI JOIN individual_topics AS i ON r.topic = i.topic
     WHERE NOT getvariable('is_queue') AND r.first_offset > r.before_end
 )
 SELECT h.*, l.topic IS NOT NULL AS may_be_empty,

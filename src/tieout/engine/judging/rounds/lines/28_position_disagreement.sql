@@ -1,6 +1,7 @@
 -- POSITION_DISAGREEMENT: of the positions that `committed` and `mirrored` keep of a partition one lies beyond the other:
 -- flagged `ahead` where the mirrored one does, `behind` where it has lain below for longer than messages may take. A
--- ledger without a row there stands at the partition's first position. Needs commits, messages and log_bounds. Source:
+-- ledger without a row there stands at the partition's first position. What is acknowledged one by one is no position:
+-- of such topics nothing is told. Needs commits, messages and log_bounds. Source:
 -- taxonomy.md 3 and 8, item 7.
 CREATE TABLE kept_positions AS
 SELECT 'committed' AS ledger, topic, "partition", committed_offset, committed_at, first_offset, metadata, taken_at
@@ -15,7 +16,10 @@ WHERE topic IS NOT NULL AND "partition" IS NOT NULL AND committed_offset IS NOT 
 INSERT INTO standing_breaks BY NAME
 WITH latest AS (
     SELECT *
-    FROM kept_positions
+    FROM kept_positions AS k
+    ANTI JOIN individual_topics AS i ON k.topic = i.topic
+    ANTI JOIN (FROM evidence_mirrored WHERE is_individual AND is_ours_mirrored(consumer_group)) AS m
+        ON k.topic = m.topic
     QUALIFY row_number() OVER (
         PARTITION BY ledger, topic, "partition"
         ORDER BY coalesce(committed_at, taken_at) DESC NULLS LAST, committed_offset DESC,

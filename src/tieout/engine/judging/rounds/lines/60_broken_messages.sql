@@ -1,6 +1,6 @@
 -- The broken and overdue messages of this window, with what their causes need to know, and the cause that a message's
--- own row proves (`own_cause`). `number` names a break in this round and the next. Needs: messages,
--- fates, position_facts. Source: taxonomy.md 4.
+-- own row proves (`own_cause`). Where the group acknowledges one by one, a commit says nothing of a run. `number` names a
+-- break in this round and the next. Needs: messages, fates, position_facts, individual_topics. Source: taxonomy.md 4.
 CREATE TABLE broken_messages AS
 SELECT
     row_number() OVER () AS number, m.message_key, m.topic, m."partition", m.first_offset,
@@ -14,10 +14,10 @@ SELECT
             THEN list_filter([m.least_asserted], lambda place: place IS NOT NULL)
         WHEN m.least_asserted IS NULL THEN [m.least_effect] END AS positions,
     coalesce(p.is_superseded, false) AS is_superseded,
-    CASE WHEN f.class = 'LOST' THEN p.cover.committed_offset END AS "commit",
-    CASE WHEN f.class = 'LOST' THEN p.cover.committed_at END AS committed_at,
-    CASE WHEN f.class = 'LOST' THEN p.cover.first_offset END AS commit_begins,
-    CASE WHEN f.class = 'LOST' THEN p.cover.is_next END AS is_next,
+    CASE WHEN is_covered THEN p.cover.committed_offset END AS "commit",
+    CASE WHEN is_covered THEN p.cover.committed_at END AS committed_at,
+    CASE WHEN is_covered THEN p.cover.first_offset END AS commit_begins,
+    CASE WHEN is_covered THEN p.cover.is_next END AS is_next,
     CASE
         WHEN is_doubled_in_log(f.class, f.flags) AND m.attempts = 1
             AND m.has_plain_record AND NOT m.has_idempotent_record THEN 'retry without idempotence'
@@ -35,6 +35,8 @@ SELECT
 FROM messages AS m
 JOIN fates AS f ON f.message_key = m.message_key
 LEFT JOIN position_facts AS p ON p.message_key = m.message_key
+LEFT JOIN individual_topics AS i ON m.topic = i.topic,
+LATERAL (SELECT f.class = 'LOST' AND i.topic IS NULL AS is_covered)
 WHERE f.is_judged_here AND is_break(f.class, f.flags);
 
 -- Asserted and effect positions of those that have several, the first twenty in order.

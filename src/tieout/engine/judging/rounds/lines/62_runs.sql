@@ -1,5 +1,6 @@
 -- The runs: their ends, what lies next to them, who read that, and how far the commits had come when their messages
--- were processed again. Needs: line, commits. Source: taxonomy.md 4 (commit before process, process before commit).
+-- were processed again, if it does not acknowledge one by one. Needs: line, commits, individual_topics. Source:
+-- taxonomy.md 4 (commit before process, process before commit).
 CREATE TABLE broken_in_run AS
 SELECT
     number, place, kind, incident_kind, "commit", first_offset AS "offset", last_effect_at, rank,
@@ -32,6 +33,7 @@ WITH found AS (
         max(max(c.committed_offset)) OVER (PARTITION BY p.place ORDER BY c.committed_at) AS reached_offset
     FROM commits AS c
     JOIN broken_places AS p ON p.topic IS NOT DISTINCT FROM c.topic AND p."partition" IS NOT DISTINCT FROM c."partition"
+    ANTI JOIN individual_topics AS i ON c.topic = i.topic
     WHERE c.committed_at IS NOT NULL
     GROUP BY p.place, c.committed_at
 )

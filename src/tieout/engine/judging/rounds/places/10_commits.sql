@@ -3,9 +3,13 @@
 -- Needs: committed, log_rows, log_bounds. Source: taxonomy.md 2 (frontier); KIP-320.
 CREATE TABLE commits AS
 SELECT DISTINCT topic, "partition", first_offset, committed_offset, committed_at, taken_at, generation, leader_epoch,
-    consumer_group, metadata
+    consumer_group, metadata, coalesce(is_individual, false) AS is_individual
 FROM evidence_committed
 WHERE is_ours(consumer_group) AND committed_offset IS NOT NULL;
+
+-- The topics whose messages the group acknowledges one by one: it passed what a row covers, and nothing else.
+CREATE TABLE individual_topics AS
+SELECT DISTINCT topic FROM commits WHERE is_individual AND topic IS NOT NULL;
 
 -- Where each leader's records begin; empty where the log shows the first one's alone.
 CREATE TABLE leader_epochs AS

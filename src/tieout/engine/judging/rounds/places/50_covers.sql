@@ -13,25 +13,25 @@ FROM (
 )
 WHERE highest IS NULL OR committed_offset > highest;
 
--- A range is next where it begins where the ranges before it end. It has a level, the least power of two that is as
+-- A range is next where it begins where the ranges before it end; an individual acknowledgement is next to none. It has a level, the least power of two that is as
 -- long as it is, and lies in one or two cells of that level: positions find the ranges that may hold them by equality.
 CREATE TABLE range_cells AS
 SELECT topic, "partition", first_offset, committed_offset, committed_at, taken_at, is_next, level,
     unnest(list_distinct([first_offset >> level, (committed_offset - 1) >> level])) AS cell
 FROM (
     SELECT *,
-        coalesce(before = first_offset, true) AS is_next,
+        NOT is_individual AND coalesce(before = first_offset, true) AS is_next,
         length(bin(committed_offset - first_offset - 1))::INTEGER AS level
     FROM (
-        SELECT topic, "partition", first_offset, committed_offset, committed_at, taken_at,
+        SELECT topic, "partition", first_offset, committed_offset, committed_at, taken_at, is_individual,
             max(committed_offset) OVER (
-                PARTITION BY topic, "partition"
+                PARTITION BY topic, "partition", is_individual
                 ORDER BY first_offset, committed_offset, committed_at NULLS FIRST, metadata NULLS FIRST,
                     generation NULLS FIRST, leader_epoch NULLS FIRST
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
         FROM (
             SELECT topic, "partition", first_offset, committed_offset, committed_at, generation, leader_epoch, metadata,
-                min(taken_at) AS taken_at
+                is_individual, min(taken_at) AS taken_at
             FROM held_commits
             WHERE first_offset < committed_offset AND topic IS NOT NULL AND "partition" IS NOT NULL
             GROUP BY ALL

@@ -1,4 +1,5 @@
--- The asked positions that compaction took, since when, and whether the group had passed them by then.
+-- The asked positions that compaction took, since when, and whether the group had passed them by then. Where it
+-- acknowledges one by one, nobody can tell.
 -- Needs: asked_positions, superseding, progress, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
 CREATE TABLE log_positions AS
 SELECT p.message_key, p.topic, p."partition", p."offset", p.key_hash, p.held_count,
@@ -44,10 +45,11 @@ WINDOW beyond AS (
 
 CREATE TABLE compacted_positions AS
 SELECT s.message_key, s.topic, s."partition", s."offset",
-    NOT coalesce(p.passed_at <= s.superseded_at, false) AS is_compacted,
+    i.topic IS NOT NULL OR NOT coalesce(p.passed_at <= s.superseded_at, false) AS is_compacted,
     coalesce(p.committed_at <= s.superseded_at AND s.superseded_at < never(), false) AS was_committed_first,
-    coalesce(p.doubted_at <= s.superseded_at, false) AS may_have_passed_first
+    i.topic IS NOT NULL OR coalesce(p.doubted_at <= s.superseded_at, false) AS may_have_passed_first
 FROM superseded_positions AS s
+LEFT JOIN individual_topics AS i ON s.topic = i.topic
 ASOF LEFT JOIN passings AS p
     ON s.topic IS NOT DISTINCT FROM p.topic AND s."partition" IS NOT DISTINCT FROM p."partition"
     AND s."offset" <= p."offset";

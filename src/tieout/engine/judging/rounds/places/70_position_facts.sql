@@ -1,7 +1,15 @@
 -- What is known of all the own positions of a message together: whether the group passed them, commits cover them, the
 -- log expired, covers or compacted them, and the first commit that covers one. Only of messages that lack an effect.
--- Positions that the log shows to be another's are covered, or not, as its own are.
--- Needs: the tables above, consumer_positions, deleted_topics. Source: taxonomy.md 2 (due) and 3.
+-- Positions that the log shows to be another's are covered, or not, as its own are. Where the group acknowledges one by
+-- one, a position is passed by a commit that covers it, or by what was read or done of itself, and nothing is jumped.
+-- Needs: the tables above, consumer_positions, deleted_topics. Source: taxonomy.md 2 (due), 3 and 8, item 7.
+CREATE TABLE seen_positions AS
+SELECT DISTINCT p.topic, p."partition", p."offset"
+FROM progress AS p
+SEMI JOIN individual_topics AS i ON p.topic = i.topic
+SEMI JOIN asked_positions AS a ON same_position(p.topic, p."partition", p."offset", a.topic, a."partition", a."offset")
+WHERE p."by" IN ('effect', 'read') AND NOT getvariable('is_queue');
+
 CREATE TABLE denied_facts AS
 SELECT message_key, bool_and(NOT is_uncovered) AS is_covered_by_log
 FROM message_positions
@@ -12,9 +20,9 @@ CREATE TABLE position_facts AS
 SELECT
     message_key,
     bool_and(is_passed OR went_unread) AS is_passed,
-    bool_and("offset" < passed) FILTER (WHERE is_visible) AS was_jumped,
+    bool_and("offset" < passed AND NOT is_individual) FILTER (WHERE is_visible) AS was_jumped,
     bool_and(went_unread) AS went_unread,
-    bool_or(coalesce("offset" < committed, false)) AS is_committed,
+    bool_or(CASE WHEN is_individual THEN has_cover ELSE coalesce("offset" < committed, false) END) AS is_committed,
     bool_and(is_expired) AS is_expired,
     bool_and(is_covered OR went_unread) AS is_covered_by_log,
     bool_and(is_superseded) AS is_superseded,
@@ -36,7 +44,9 @@ FROM (
             p.is_visible,
             f.passed,
             f.committed,
-            CASE WHEN getvariable('is_queue') THEN c.committed_offset IS NOT NULL
+            i.topic IS NOT NULL AS is_individual,
+            c.committed_offset IS NOT NULL AS has_cover,
+            CASE WHEN getvariable('is_queue') OR i.topic IS NOT NULL THEN has_cover OR e."offset" IS NOT NULL
                 ELSE coalesce(p."offset" <= f.passed, false) END AS is_passed,
             d.topic IS NOT NULL AS is_deleted,
             coalesce(l.is_expired, false) AS is_expired,
@@ -68,6 +78,9 @@ FROM (
             FROM consumer_positions
         ) AS f ON same_partition(p.topic, p."partition", f.topic, f."partition")
         LEFT JOIN deleted_topics AS d ON p.topic = d.topic
+        LEFT JOIN individual_topics AS i ON p.topic = i.topic
+        LEFT JOIN seen_positions AS e
+            ON same_position(p.topic, p."partition", p."offset", e.topic, e."partition", e."offset")
     )
 )
 GROUP BY message_key;

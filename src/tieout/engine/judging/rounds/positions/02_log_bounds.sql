@@ -1,5 +1,6 @@
 -- Each partition's bounds: a covering log holds what lies in [log_start, log_end). The latest statement of each bound
--- counts, and the rows where none states it; only `stated_start` says that what lies below was there once.
+-- counts, and the rows where none states it; only `stated_start` says that what lies below was there once. In a sparse
+-- partition positions are not consecutive numbers: the one after a record's is no position, and `stated_end` alone is one.
 -- Needs: evidence_log. Source: taxonomy.md 1 (Visible) and 7, trap 1.
 CREATE TABLE log_bounds AS
 WITH stated AS (
@@ -8,6 +9,7 @@ WITH stated AS (
         latest_statement(observed_at, last_stable_offset) AS stable,
         latest_statement(observed_at, end_offset) AS log_end,
         lower(latest_statement(observed_at, cleanup_policy)) AS cleanup_policy,
+        coalesce(bool_or(is_sparse), false) AS is_sparse,
         coalesce(max(leader_epoch) > 0, false) AS has_epochs,
         min("offset") AS lowest_offset, max("offset") AS last_offset,
         min("offset") FILTER (lower(transaction_state) = 'open') AS lowest_open,
@@ -17,9 +19,10 @@ WITH stated AS (
 SELECT topic, "partition",
     coalesce(log_start, lowest_offset) AS log_start,
     stated.log_start AS stated_start,
+    stated.log_end AS stated_end,
     coalesce(stated.log_end, last_offset + 1, greatest(stated.log_start, stable)) AS log_end,
     coalesce(stable, lowest_open) AS first_unstable,
-    last_offset, observed_at, cleanup_policy, has_epochs,
+    last_offset, observed_at, cleanup_policy, is_sparse, has_epochs,
     -- The topic has transactions, and nobody read its control records.
     bool_or(has_states) OVER (PARTITION BY topic) AND NOT bool_or(has_markers) OVER (PARTITION BY topic)
         AS lacks_markers

@@ -1,0 +1,48 @@
+"""Acknowledgements one by one: a set, and nothing below one of them was passed for it (taxonomy section 8, 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.oracle.commits import covers, is_individual
+from tests.oracle.history import History, Position, Row
+
+from tieout.model import Ledger
+
+if TYPE_CHECKING:
+    from tests.oracle.fates import Fates
+
+
+def individual_topics(history: History, ledger: Ledger = Ledger.COMMITTED) -> frozenset[str]:
+    """Return the topics of which the ledger shows an acknowledgement one by one: it is so in all their partitions."""
+    return frozenset(
+        row["topic"]
+        for row in history.rows(ledger)
+        if is_individual(row) and None not in (row.get("topic"), row.get("committed_offset"))
+    )
+
+
+def was_passed(fates: Fates, at: Position) -> bool:
+    """Return whether the group is known to have gone past the position; one by one, to have been at it."""
+    if at[0] not in fates.individual_topics:
+        return fates.frontier(at[:2]) >= at[2]
+    return is_acknowledged(fates, at) or at in _seen(fates)
+
+
+def is_acknowledged(fates: Fates, at: Position) -> bool:
+    """Return whether a row of `committed` covers the position."""
+    return any(
+        covers(row, at, fates.held_back(row))
+        for row in fates.history.rows(Ledger.COMMITTED)
+        if None not in (row.get("committed_offset"), row.get("partition"))
+    )
+
+
+def _seen(fates: Fates) -> set[Position]:
+    """Return the positions of effects and of polls that succeeded, which in a queue pass nothing."""
+    commits = [row for row in fates.history.rows(Ledger.COMMITTED) if _is_placed(row)]
+    return {(*place, offset) for place, offset, _ in fates.progress[len(commits) :]}
+
+
+def _is_placed(row: Row) -> bool:
+    return row.get("committed_offset") is not None and row.get("partition") is not None
