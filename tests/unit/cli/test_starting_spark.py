@@ -53,6 +53,7 @@ def test_java_is_started_for_as_much_as_there_is(
         os.truncate(tmp_path / place, size)
     (tmp_path / "orders.yml").write_text(CONTRACT.format(delivered=delivered), encoding="utf-8")
 
+    monkeypatch.setattr("tieout.settings.cache_folder", lambda: tmp_path / "cache")
     started: list[Any] = []
 
     def session(*_: Any, **said: Any) -> SimpleNamespace:
