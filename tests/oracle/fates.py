@@ -27,7 +27,7 @@ from tests.oracle.history import (
 from tests.oracle.matching import Matched, turn
 from tests.oracle.messages import Attempt, Message, Unmatched
 from tests.oracle.pairing import in_time, payload_of
-from tests.oracle.queues import due_at, is_queue
+from tests.oracle.queues import due_at, is_missing_by_id, is_queue
 from tests.oracle.queues import is_settled as is_acknowledged_in_full
 
 from tieout.model import Identity, Ledger
@@ -316,6 +316,10 @@ class Fates:
         """Return whether the group has been at every position of the message, or there is none to be at."""
         positions = self.positions(message)
         if is_queue(self.history.contract):
+            if self.is_unplaced(message) and self.history.has(Ledger.COMMITTED):
+                deadline = self.deadline(message)
+                patience = self.history.contract.max_latency + self.history.skew
+                return is_missing_by_id(self.history, message, deadline and deadline - patience)
             return is_acknowledged_in_full(self.history, message, positions, self.log_lacks)
         passed = all(was_passed(self, at) or self.went_unread(at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)

@@ -10,7 +10,7 @@ from tests.oracle.history import History, Position, Row
 from tests.oracle.messages import Message
 
 from tieout.contracts import Contract
-from tieout.model import Ledger
+from tieout.model import Identity, Ledger
 
 
 def is_queue(contract: Contract) -> bool:
@@ -32,6 +32,20 @@ def is_settled(
     commits = history.rows(Ledger.COMMITTED)
     is_covered = all(any(is_acknowledged(commit, at) for commit in commits) for at in positions)
     return (bool(positions) and is_covered) or log_lacks(message)
+
+
+def is_missing_by_id(history: History, message: Message, done_at: datetime | None) -> bool:
+    """Return whether a log that names each record, and covers the send, has none of a message without a position."""
+    began, log = message.began_at, Ledger.LOG
+    if history.contract.identity is not Identity.MESSAGE_ID or not history.has_column(log, "message_id"):
+        return False
+    if message.message_id is None or message.reads or message.records or began is None or done_at is None:
+        return False
+    topics = {place[0] for place in history.bounds}
+    records = [row for at, row in history.records.items() if at[0] == message.earliest.row.get("topic")]
+    is_named = all(row.get("message_id") is not None for row in records if not row.get("is_control"))
+    is_shown = message.earliest.row.get("topic") in topics and is_named
+    return is_shown and history.covers(log, began - history.skew, done_at + history.skew)
 
 
 def due_at(

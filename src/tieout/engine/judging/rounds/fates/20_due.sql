@@ -32,6 +32,11 @@ SELECT
     is_declared('log') AND m.visible_count = 0 AND m.written = 0 AND m.open = 0 AND m.asserted_count > 0
         AND CASE WHEN m.own_count > 0 THEN coalesce(p.is_covered_by_log, false) ELSE true END
         AND coalesce(n.is_covered_by_log, m.own_count > 0) AS is_missing_in_log,
+    -- A log that names each record, and covers the send, has none of the message, whose position nobody knows.
+    is_unplaced AND m.reads = 0 AND is_by_id() AND is_declared('log') AND has_column('log', 'message_id')
+        AND m.message_id IS NOT NULL AND g.topic IS NOT NULL AND NOT g.has_nameless
+        AND covered_between('log', m.first_attempt."at" - getvariable('clock_skew'),
+            m.done_at + getvariable('clock_skew')) AS is_missing_by_id,
     m.first_attempt."at" - getvariable('clock_skew') AS began_at,
     covered_between('produced', m.first_attempt."at", m.first_attempt."at") AS is_send_covered,
     -- A record that a member of a share group was given is locked for it, and may be given to another one later.
@@ -43,7 +48,8 @@ SELECT
     NOT is_send_covered OR NOT is_accounted_since(least(due_at, getvariable('horizon')), began_at) AS lacks_evidence,
     -- Nothing can still be on its way. In a queue that takes an acknowledgement of each, or a log that lacks it.
     CASE WHEN getvariable('is_queue')
-        THEN is_declared('committed') AND ((m.own_count > 0 AND coalesce(p.is_passed, false)) OR is_missing_in_log)
+        THEN is_declared('committed') AND ((m.own_count > 0 AND coalesce(p.is_passed, false)) OR is_missing_in_log
+            OR is_missing_by_id)
         ELSE m.own_count = 0 OR coalesce(p.is_passed, false) OR coalesce(p.is_expired, false) OR is_missing_in_log
     END AS is_nowhere_left
 FROM messages AS m
@@ -57,4 +63,9 @@ LEFT JOIN (SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHE
 LEFT JOIN (
     SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous_key(message_key) AND written > 0
 ) AS l ON l.message_id = m.message_id
+LEFT JOIN (
+    SELECT b.topic, coalesce(bool_or(r.message_id IS NULL) FILTER (r."offset" IS NOT NULL), false) AS has_nameless
+    FROM log_bounds AS b LEFT JOIN records AS r ON b.topic = r.topic
+    GROUP BY b.topic
+) AS g ON g.topic = m.topic
 LEFT JOIN begun_orphans AS b ON b.message_key = m.message_key;
