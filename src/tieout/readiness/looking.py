@@ -12,6 +12,7 @@ from tieout.contracts.times import format_time, parse_time
 from tieout.encodings import opened
 from tieout.model import Ledger, Window
 from tieout.readiness.files import missing_input
+from tieout.readiness.pulsar import pulsar_lag
 from tieout.readiness.tables import table_lag
 from tieout.readiness.topics import topic_lag
 
@@ -38,6 +39,7 @@ def _reasons(spec: LedgerSpec, base_dir: Path, ledger: Ledger, needed: datetime)
     yield from missing_input(spec.source, base_dir)
     yield from table_lag(spec, coverage, f"ledgers.{ledger}.source", needed)
     yield from topic_lag(spec, ledger, needed)
+    yield from pulsar_lag(spec, ledger)
 
 
 def _watermark_lag(path: Path, name: str, needed: datetime) -> Iterator[str]:

@@ -22,6 +22,7 @@ from tieout.contracts.sources.kafka import (
     KafkaSource,
     cluster_topic,
 )
+from tieout.contracts.sources.pulsar import PulsarCursorSource, PulsarSource
 from tieout.contracts.sources.spark import SparkCheckpointSource, SparkFilesSource
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
@@ -40,7 +41,9 @@ Source = Annotated[
     | ConnectFilesSource
     | ConnectOffsetsSource
     | FlinkCheckpointsSource
-    | FlinkPreparedSource,
+    | FlinkPreparedSource
+    | PulsarSource
+    | PulsarCursorSource,
     Field(discriminator="kind"),
 ]
 
@@ -57,6 +60,8 @@ __all__ = [
     "KafkaOffsetsSource",
     "KafkaSegmentsSource",
     "KafkaSource",
+    "PulsarCursorSource",
+    "PulsarSource",
     "Source",
     "SparkCheckpointSource",
     "SparkFilesSource",

@@ -1,0 +1,240 @@
+"""The reader of the kind `pulsar`: a topic's entries as a broker hands them out, up to the last that was confirmed.
+
+What became of a transaction is told by its marker, an entry behind its data. The broker says it with each entry as
+well, but not while it loads a topic: until then it holds back all entries, as it does those behind an open transaction.
+Beyond the last confirmed entry it never answers, so nothing is asked there.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tieout.contracts import PulsarSource
+from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
+from tieout.engine.sources.positions import shortened
+from tieout.engine.sources.pulsar_rows import Spool
+from tieout.engine.sources.pulsar_topics import Partition, Statistics, absent, partitions_of, statistics_of
+from tieout.engine.sources.source import FAULT, FILE, TEXT, Reading, Request
+from tieout.engine.systems.json_texts import FormatError
+from tieout.engine.systems.pulsar_entries import ABORTED, COMMITTED, Entry, TransactionId, entry_in
+from tieout.engine.systems.pulsar_positions import Place, packed
+from tieout.pulsar import MISSING, Administration, AnswerError, Answers, opened_answers
+
+_STATES: Final = {COMMITTED: "committed", ABORTED: "aborted"}
+_PATIENCE: Final = 15.0
+"""Seconds within which a broker has loaded a topic's transactions."""
+_PAUSE: Final = 0.25
+_BOUNDS: Final = (
+    "of_partition INT, log_start_offset BIGINT, last_stable_offset BIGINT, end_offset BIGINT, "
+    "observed_at TIMESTAMP"
+)
+_OF_TRANSACTIONS: Final = "in_partition INT, of_transaction STRING, known_state STRING"
+
+
+@dataclass
+class _Transaction:
+    """What the entries show of a transaction: where it begins, its marker, and what the broker said last."""
+
+    first: Place
+    state: str = "open"
+    is_decided: bool = False
+
+
+@dataclass
+class _Log:
+    """One partition's entries as far as they were read."""
+
+    statistics: Statistics
+    transactions: dict[TransactionId, _Transaction] = field(default_factory=dict)
+    held_back: Place | None = None
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def see(self, place: Place, entry: Entry) -> None:
+        """Take in what an entry says of transactions."""
+        if entry.is_held_back and self.held_back is None:
+            self.held_back = place
+        if entry.transaction is None:
+            return
+        known = self.transactions.setdefault(entry.transaction, _Transaction(place))
+        if entry.marker in _STATES:
+            known.state, known.is_decided = _STATES[entry.marker], True
+        elif not known.is_decided:
+            known.state = "aborted" if entry.is_aborted else "open" if entry.is_held_back else "committed"
+
+    @property
+    def first_open(self) -> Place | None:
+        """The first entry of a transaction that is open, None where none is."""
+        return min((one.first for one in self.transactions.values() if one.state == "open"), default=None)
+
+    @property
+    def stable(self) -> int:
+        """The position up to which a reader of committed messages is handed all of them."""
+        held = [place for place in (self.first_open, self.held_back) if place is not None]
+        return packed(*min(held)) if held else self.statistics.ledgers.end
+
+
+def read(spec: PulsarSource, request: Request) -> Reading:
+    """Return the topic's messages and markers with the states of their transactions, as the ledger takes them.
+
+    Raises:
+        ConnectionNotFoundError: where the connection is not defined.
+        SourceError: for a ledger that a topic cannot be, and where the broker does not answer.
+    """
+    refuse_other_ledgers(request, spec.kind)
+    answers = opened_answers(spec, request.base_dir, request.place)
+    try:
+        return for_ledger(_reading(answers, spec, request), request.ledger)
+    finally:
+        answers.close()
+
+
+def _reading(answers: Answers, spec: PulsarSource, request: Request) -> Reading:
+    try:
+        partitions = partitions_of(answers, spec)
+    except FormatError as error:
+        return Reading(None, is_present=True, read_at=request.now, unparsed_inputs=1, notes=(str(error),))
+    if not partitions:
+        return Reading(None, is_present=False, read_at=request.now, notes=tuple(absent(spec)))
+    logs: list[_Log] = []
+    faults: list[str] = []
+    with Spool(spec.topic) as spool:
+        for partition in partitions:
+            try:
+                logs.append(_log(answers, partition, spool))
+            except FormatError as error:
+                faults.append(str(error))
+    taken_at = request.now if spec.connection is not None else spec.taken_time(request.now)
+    faults += [fault for log in logs for fault in log.faults]
+    return Reading(
+        rows=_with_facts(spool.rows(request.spark), logs, spec, request),
+        is_present=True,
+        read_at=request.now if taken_at is None else taken_at,
+        size=spool.size,
+        digests=(f"{spool.digest}  {spec.topic}",),
+        unparsed_inputs=len(faults),
+        notes=(*shortened(tuple(faults)), *shortened(tuple(note for log in logs for note in log.notes))),
+        complete_until=taken_at,
+    )
+
+
+def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
+    """Hand the partition's entries to the spool, and return what is known of all of them.
+
+    Raises:
+        FormatError: where its statistics cannot be read.
+    """
+    found = statistics_of(answers, partition)
+    if found is None:
+        raise FormatError(f"{partition.path}: the broker says nothing of it")
+    log = _Log(found)
+    count = 0
+    missing: list[Place] = []
+    for place in found.ledgers.entries:
+        path = f"{partition.path}/ledger/{place[0]}/entry/{place[1]}"
+        count += 1
+        try:
+            answer = answers.get(path)
+            if answer.status == MISSING:
+                missing.append(place)
+                continue
+            entry = entry_in(answer)
+            spool.add(partition.number, place, entry, answer)
+            log.see(place, entry)
+        except (AnswerError, FormatError) as error:
+            spool.add_fault(partition.number, f"entry {place[0]}:{place[1]}: {error}")
+    if missing:
+        _account_for(missing, log, answers)
+    if count == 0:
+        spool.add_bounds(partition.number)
+    _await_recovery(log, answers)
+    return log
+
+
+def _account_for(missing: list[Place], log: _Log, answers: Answers) -> None:
+    """Note what entries that were there are not there any more: those of ledgers that were deleted meanwhile are legal.
+
+    Raises:
+        FormatError: where the partition's statistics cannot be read again.
+    """
+    again = statistics_of(answers, log.statistics.partition)
+    if again is None:
+        raise FormatError(f"{log.statistics.partition.path}: the topic was deleted while it was read")
+    first = again.ledgers.counts[0][0]
+    gone = [place for place in missing if place[0] >= first]
+    if len(gone) < len(missing):
+        log.statistics = again
+        log.notes.append(
+            f"{again.partition.path}: ledgers before {first} were deleted while the topic was read"
+        )
+    log.faults += [f"{again.partition.path}: no entry {ledger}:{entry}" for ledger, entry in gone]
+
+
+def _await_recovery(log: _Log, answers: Answers) -> None:
+    """Wait until the broker holds back nothing but what lies behind an open transaction; a copy stays as it is."""
+    first_open = log.first_open
+    held = log.held_back
+    if held is None or (first_open is not None and first_open <= held):
+        log.held_back = first_open
+        return
+    path = f"{log.statistics.partition.path}/ledger/{held[0]}/entry/{held[1]}"
+    until = time.monotonic() + (_PATIENCE if isinstance(answers, Administration) else 0)
+    while time.monotonic() < until:
+        if not entry_in(answers.get(path)).is_held_back:
+            log.held_back = first_open
+            return
+        time.sleep(_PAUSE)
+    log.notes.append(
+        f"{log.statistics.partition.path}: the broker holds back entries from {held[0]}:{held[1]} on, which is the "
+        "first of no open transaction: it had not loaded the topic's transactions yet; read it again"
+    )
+
+
+def _with_facts(rows: DataFrame, logs: list[_Log], spec: PulsarSource, request: Request) -> DataFrame:
+    """Return the rows with their partitions' bounds and the states of their transactions.
+
+    | topic  | partition | offset      | position | transaction_state | end_offset  | is_sparse | … |
+    |--------|-----------|-------------|----------|-------------------|-------------|-----------|---|
+    | orders | 0         | 21474836480 | 5:0:0    | committed         | 21474840576 | true      | … |
+    """
+    bounds = request.spark.createDataFrame([_bounds(log, spec, request) for log in logs], _BOUNDS)
+    states = [
+        (log.statistics.partition.number, _shown(transaction), one.state)
+        for log in logs
+        for transaction, one in log.transactions.items()
+    ]
+    known = rows.join(F.broadcast(bounds), F.col("partition") == F.col("of_partition"), how="left")
+    state = F.when(F.col(FAULT).isNull() & F.col("offset").isNotNull(), F.lit("none"))
+    if states:
+        found = request.spark.createDataFrame(states, _OF_TRANSACTIONS)
+        is_same = (F.col("partition") == F.col("in_partition")) & (
+            F.col("transaction_id") == F.col("of_transaction")
+        )
+        known = known.join(F.broadcast(found), is_same, how="left")
+        state = F.coalesce("known_state", state)
+    return known.withColumns(
+        {
+            "transaction_state": state,
+            "timestamp_type": F.lit("CreateTime"),
+            "cleanup_policy": F.lit("delete"),
+            "is_sparse": F.lit(True),
+            FILE: F.lit(None).cast("string"),
+            TEXT: F.lit(None).cast("string"),
+        }
+    ).drop("of_partition", "in_partition", "of_transaction", "known_state")
+
+
+def _bounds(log: _Log, spec: PulsarSource, request: Request) -> tuple[int, int, int, int, datetime | None]:
+    ledgers = log.statistics.ledgers
+    asked_at = log.statistics.asked_at if spec.connection is not None else spec.taken_time(request.now)
+    return log.statistics.partition.number, ledgers.first, log.stable, ledgers.end, asked_at
+
+
+def _shown(transaction: TransactionId) -> str:
+    return f"({transaction[0]},{transaction[1]})"

@@ -1,0 +1,192 @@
+"""Pulsar's positions, ledger, entry and place in a batch, as one number each that keeps their order.
+
+Ids of ledgers rise within a topic, with gaps, so the numbers are sparse: none of those between two is owed.
+
+Source: `PositionImpl` and `ManagedLedgerInternalStats` of apache/pulsar, branch 3.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tieout.engine.limits import LARGEST_INT, number_in
+from tieout.engine.systems.json_texts import FormatError, json_object
+
+ENTRY_BITS, BATCH_BITS = 20, 12
+_LEDGER_SHIFT: Final = ENTRY_BITS + BATCH_BITS
+_MOST_ENTRIES: Final = 1 << ENTRY_BITS
+_MOST_IN_BATCH: Final = 1 << BATCH_BITS
+_MOST_LEDGERS: Final = 1 << 31
+_RANGE: Final = re.compile(r"([(\[])(\d{1,19}):(-?\d{1,19})\.\.(\d{1,19}):(-?\d{1,19})([)\]])")
+_NOWHERE: Final = -1
+"""The entry before a ledger's first."""
+
+Place = tuple[int, int]
+"""A ledger, and an entry in it."""
+
+
+def packed(ledger: int, entry: int, batch: int = 0) -> int:
+    """Return the position as one number.
+
+    >>> packed(5, 7, 4)
+    21474865156
+
+    Raises:
+        FormatError: where a part is beyond its bits, 31, 20 and 12.
+    """
+    if not (0 <= ledger < _MOST_LEDGERS and 0 <= entry < _MOST_ENTRIES and 0 <= batch < _MOST_IN_BATCH):
+        raise FormatError(
+            f"position {ledger}:{entry}:{batch}: expected a ledger below {_MOST_LEDGERS}, an entry below "
+            f"{_MOST_ENTRIES} and a place in its batch below {_MOST_IN_BATCH}"
+        )
+    return (ledger << _LEDGER_SHIFT) + (entry << BATCH_BITS) + batch
+
+
+def shown_position(number: int) -> str:
+    """Return the position as Pulsar writes it.
+
+    >>> shown_position(packed(5, 7, 4))
+    '5:7:4'
+    """
+    entry = (number >> BATCH_BITS) % _MOST_ENTRIES
+    return f"{number >> _LEDGER_SHIFT}:{entry}:{number % _MOST_IN_BATCH}"
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """What a subscription has acknowledged: all up to `mark_delete`, and `ranges` of entries, `(first, last]`."""
+
+    mark_delete: Place
+    ranges: tuple[tuple[Place, Place], ...]
+
+
+@dataclass(frozen=True)
+class Ledgers:
+    """A topic's ledgers in order, each with how many entries it has, and the last entry that was confirmed."""
+
+    counts: tuple[Place, ...]
+    last: Place
+
+    @property
+    def first(self) -> int:
+        """The position of the first entry that is kept."""
+        return packed(self.counts[0][0], 0)
+
+    @property
+    def end(self) -> int:
+        """The position that the next entry may get, at the least."""
+        return self.after(self.last)
+
+    @property
+    def entries(self) -> Iterator[Place]:
+        """Every entry up to the last confirmed one."""
+        for ledger, count in self.counts:
+            yield from ((ledger, entry) for entry in range(count))
+
+    def after(self, place: Place) -> int:
+        """Return the first position behind an entry: in the next ledger where its own has no more, or is gone.
+
+        >>> ledgers = Ledgers(((5, 3), (9, 0)), (5, 2))
+        >>> [shown_position(ledgers.after(place)) for place in ((3, 8), (5, 1), (5, 2), (9, -1))]
+        ['5:0:0', '5:2:0', '9:0:0', '9:0:0']
+
+        Raises:
+            FormatError: where the position is beyond its bits.
+        """
+        ledger, entry = place[0], place[1] + 1
+        last = self.counts[-1][0]
+        if ledger >= last or entry < dict(self.counts).get(ledger, 0):
+            return packed(ledger, entry)
+        return packed(next(number for number, _ in self.counts if number > ledger), 0)
+
+
+def ledgers_in(stats: dict[str, object]) -> Ledgers:
+    """Return the ledgers that a topic's internal statistics name; of the one that is written to they count no entry.
+
+    Raises:
+        FormatError: where they name none, or not as Pulsar does.
+    """
+    last = _place(stats.get("lastConfirmedEntry"), "lastConfirmedEntry")
+    found = stats.get("ledgers")
+    if not isinstance(found, list) or not found:
+        raise FormatError("expected ledgers in the topic's internal statistics, found none")
+    counts: list[Place] = []
+    for one in found:
+        ledger, count = (_number(one, name) for name in ("ledgerId", "entries"))
+        if counts and ledger <= counts[-1][0]:
+            raise FormatError(f"expected rising ids of ledgers, found {ledger} behind {counts[-1][0]}")
+        counts.append((ledger, 0 if ledger > last[0] else last[1] + 1 if ledger == last[0] else count))
+    return Ledgers(tuple(counts), last)
+
+
+def stats_in(body: bytes) -> dict[str, object]:
+    """Return a topic's internal statistics.
+
+    Raises:
+        FormatError: where the body holds no JSON object.
+    """
+    try:
+        return json_object(body.decode())
+    except UnicodeDecodeError:
+        raise FormatError("expected JSON, found no text") from None
+
+
+def cursors_in(stats: dict[str, object]) -> dict[str, object]:
+    """Return the cursors of a topic's internal statistics by the names of subscriptions.
+
+    Raises:
+        FormatError: where there are none in the statistics.
+    """
+    found = stats.get("cursors")
+    if not isinstance(found, dict):
+        raise FormatError("expected cursors in the topic's internal statistics, found none")
+    return found
+
+
+def cursor_in(told: object) -> Cursor:
+    """Return what the statistics tell of one cursor.
+
+    >>> cursor_in({"markDeletePosition": "5:1", "individuallyDeletedMessages": "[(5:2..5:4]]"}).ranges
+    (((5, 2), (5, 4)),)
+
+    Raises:
+        FormatError: where a field is missing, or is not as Pulsar writes it.
+    """
+    if not isinstance(told, dict):
+        raise FormatError("expected a cursor's fields, found none")
+    mark_delete = _place(told.get("markDeletePosition"), "markDeletePosition")
+    text = told.get("individuallyDeletedMessages")
+    if not isinstance(text, str):
+        raise FormatError("expected individuallyDeletedMessages of a cursor, found none")
+    ranges: list[tuple[Place, Place]] = []
+    for low, *parts, high in _RANGE.findall(text):
+        first, last = (int(parts[0]), int(parts[1])), (int(parts[2]), int(parts[3]))
+        ranges.append(
+            (
+                first if low == "(" else (first[0], first[1] - 1),
+                last if high == "]" else (last[0], last[1] - 1),
+            )
+        )
+    if _RANGE.sub("", text).strip("[],; \t") or any(last < first for first, last in ranges):
+        raise FormatError(
+            "individuallyDeletedMessages: expected ranges (ledger:entry..ledger:entry], found another"
+        )
+    return Cursor(mark_delete, tuple(ranges))
+
+
+def _place(told: object, name: str) -> Place:
+    ledger, parts, entry = told.partition(":") if isinstance(told, str) else ("", "", "")
+    numbers = (number_in(ledger, LARGEST_INT), number_in(entry, LARGEST_INT))
+    if not parts or numbers[0] is None or numbers[1] is None or numbers[0] < 0 or numbers[1] < _NOWHERE:
+        raise FormatError(f"{name}: expected ledger:entry, found none")
+    return numbers[0], numbers[1]
+
+
+def _number(told: object, name: str) -> int:
+    found = told.get(name) if isinstance(told, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < _MOST_LEDGERS:
+        raise FormatError(f"ledgers: expected a number {name} from 0 on, found none")
+    return found

@@ -1,0 +1,10 @@
+"""What Pulsar's brokers say of a topic through their administration REST interface, or said when it was copied."""
+
+from __future__ import annotations
+
+from tieout.pulsar.answers import MISSING, Answer, AnswerError, Answers
+from tieout.pulsar.asking import Administration
+from tieout.pulsar.copies import Copied
+from tieout.pulsar.opening import opened_answers
+
+__all__ = ["MISSING", "Administration", "Answer", "AnswerError", "Answers", "Copied", "opened_answers"]

@@ -1,0 +1,70 @@
+"""Answers that were kept: files below a folder, each with the head of its answer, as `curl --include` writes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tieout.errors import SourceError
+from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError
+from tieout.pulsar.asking import LARGEST
+from tieout.regular_files import opened_file
+
+_LENGTH: Final = "content-length"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A folder of answers; `at` is where a contract names it, for errors."""
+
+    folder: Path
+    at: str
+
+    def get(self, path: str) -> Answer:
+        """Return the answer that was kept; one that was not is as if the broker had not known it.
+
+        Raises:
+            AnswerError: for a file that holds none, and for one that was cut off.
+            SourceError: where a file cannot be read.
+        """
+        if ".." in path.split("/"):
+            return Answer(MISSING, (), b"")
+        try:
+            with opened_file(self.folder / path) as file:
+                content = file.read(LARGEST + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return Answer(MISSING, (), b"")
+        except OSError as error:
+            raise SourceError(f"{self.at}: {path} cannot be read: {error.strerror}") from None
+        return _answer(content)
+
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+
+def _answer(content: bytes) -> Answer:
+    r"""Return the answer that a file holds.
+
+    >>> _answer(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n{}")
+    Answer(status=200, headers=(('A', 'b'),), body=b'{}')
+
+    Raises:
+        AnswerError: where it holds none, or a part of one.
+    """
+    head, end, body = content.partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    first = lines[0].split(" ", 2)
+    if not end or not first[0].startswith("HTTP/") or len(first) < len(("version", "status")):
+        raise AnswerError(
+            "expected an answer with its head, as curl --include writes it, found none: cut off?"
+        )
+    if not first[1].isdecimal() or int(first[1]) not in (OK, MISSING):
+        raise AnswerError(f"expected an answer of status {OK}, found {first[1][:3]!r}; copy it again")
+    headers = tuple(
+        (name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in lines[1:])
+    )
+    length = next((value for name, value in headers if name.lower() == _LENGTH), None)
+    if length is not None and length.isdecimal() and int(length) != len(body):
+        raise AnswerError(f"expected a body of {length} bytes, found {len(body)}: cut off or changed")
+    return Answer(int(first[1]), headers, body)

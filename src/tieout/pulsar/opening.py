@@ -1,0 +1,23 @@
+"""Where the answers come from that a contract's source names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tieout.contracts import PulsarCursorSource, PulsarSource
+from tieout.pulsar.asking import Administration
+from tieout.pulsar.copies import Copied
+
+
+def opened_answers(
+    spec: PulsarSource | PulsarCursorSource, base_dir: Path, place: str
+) -> Administration | Copied:
+    """Return the answers that the source names; nothing is asked yet.
+
+    Raises:
+        ConnectionNotFoundError: where the connection is not defined.
+        SourceError: where it is none to a web service.
+    """
+    if spec.connection is not None:
+        return Administration.of(spec.connection, place)
+    return Copied(base_dir.absolute() / (spec.path or ""), f"{place}.path")
