@@ -120,7 +120,8 @@ def _init(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             f"--{ledger.value.replace('_', '-')}",
             metavar="SOURCE",
-            help=f"{LEDGERS[ledger]}: file, folder, pattern, jdbc:CONNECTION:TABLE or kafka:CONNECTION:TOPIC",
+            help=f"{LEDGERS[ledger]}: file, folder, pattern, jdbc:CONNECTION:TABLE, kafka:CONNECTION:TOPIC or "
+            "pulsar:CONNECTION:TOPIC",
         )
     command.add_argument(
         "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"

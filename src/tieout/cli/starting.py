@@ -30,7 +30,8 @@ def drafted(
         pipeline: Its name.
         guarantee: What is promised.
         group: The group, or None where the evidence may name it.
-        sources: Per ledger a file, folder, pattern, `jdbc:CONNECTION:TABLE` or `kafka:CONNECTION:TOPIC`.
+        sources: Per ledger a file, folder, pattern, `jdbc:CONNECTION:TABLE`, `kafka:CONNECTION:TOPIC` or
+            `pulsar:CONNECTION:TOPIC`.
         folder: Where the contract will lie; relative paths are told from there.
 
     Raises:

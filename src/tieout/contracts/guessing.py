@@ -115,7 +115,9 @@ class ColumnSample:
 
 @dataclass(frozen=True)
 class LedgerSample:
-    """Some rows of a source: its `form` (a file format, `jdbc` or `kafka`), where it is, and its columns.
+    """Some rows of a source: its `form`, where it is, and its columns.
+
+    The form is a file's, `jdbc`, or `kafka` for any topic behind a connection, Pulsar's too.
 
     `separator` is what parts the columns of CSV; `warnings` say what the reader will not take. `kind` is that of the
     source, `options` are its further ones, and `gives` the canonical columns that its reader gives by itself.

@@ -22,6 +22,7 @@ from tieout.contracts import OFFSETS_TOPIC, FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.encodings import opened
 from tieout.engine.system_samples import (
+    POSITION_COLUMNS,
     checkpoint_sample,
     flink_metadata,
     flink_sample,
@@ -52,6 +53,7 @@ _LINE_BREAKS: Final = (
 )
 _TABLE: Final = "jdbc:"
 TOPIC: Final = "kafka:"
+PULSAR: Final = "pulsar:"
 
 Row = Mapping[str, Any]
 
@@ -72,7 +74,8 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
     """Return some rows of what the text names: a file, folder, pattern, or one of the forms below.
 
     A folder may be a Delta or Iceberg table. `jdbc:CONNECTION:TABLE` is a table, `kafka:CONNECTION:TOPIC` a topic,
-    of which the newest records are looked at.
+    of which the newest records are looked at; `pulsar:CONNECTION:TOPIC` is one of Pulsar, and with `:SUBSCRIPTION`
+    behind it a subscription's positions.
 
     Args:
         text: Where the rows are.
@@ -87,6 +90,8 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
         return _topic(text, place, ledger)
     if text.startswith(_TABLE):
         return _table(text, place)
+    if text.startswith(PULSAR):
+        return _pulsar(text, place, ledger)
     kind = system_of(Path(text), ledger)
     if kind is not None:
         return _of_system(kind, text, place, ledger)
@@ -96,7 +101,8 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
 
 def needs_spark(text: str) -> bool:
     """Return whether Spark is started to look at what the text names."""
-    return text.startswith(TOPIC) or (not text.startswith(_TABLE) and table_format(Path(text)) is not None)
+    is_asked = text.startswith((_TABLE, PULSAR))
+    return text.startswith(TOPIC) or (not is_asked and table_format(Path(text)) is not None)
 
 
 def _files(text: str, place: str) -> LedgerSample:
@@ -274,6 +280,24 @@ def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:
     ]
     columns = (*fields, *_OF_RECORDS[ledger is Ledger.LOG])
     return LedgerSample("kafka", f"{name}:{topic}", columns, len(values), kind="kafka")
+
+
+def _pulsar(text: str, place: str, ledger: Ledger) -> LedgerSample:
+    from tieout.engine.pulsar_samples import named_cursor, newest_messages  # noqa: PLC0415 - loads PySpark
+
+    if ledger in POSITION_LEDGERS:
+        cursor = named_cursor(text, place)
+        options = (("subscription", cursor.subscription),)
+        path = f"{cursor.connection}:{cursor.topic}"
+        return LedgerSample("kafka", path, (), 1, ",", (), "pulsar_cursor", options, POSITION_COLUMNS)
+    spec, messages = newest_messages(text, place, ROWS)
+    values = [None if one.value is None else one.value.decode(errors="replace") for one in messages]
+    fields = [
+        replace(column, kind="text", expression=_field(column.name)) for column in _columns(_objects(values))
+    ]
+    known = [column for column in _OF_RECORDS[ledger is Ledger.LOG] if column.name != "headers"]
+    columns = (*fields, *known)
+    return LedgerSample("kafka", f"{spec.connection}:{spec.topic}", columns, len(values), kind="pulsar")
 
 
 def _objects(values: Iterable[str | None]) -> Iterator[Row]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tieout.pulsar.answers import MISSING, Answer, AnswerError, Answers
+from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError, Answers
 from tieout.pulsar.asking import Administration
 from tieout.pulsar.copies import Copied
 from tieout.pulsar.opening import opened_answers
 
-__all__ = ["MISSING", "Administration", "Answer", "AnswerError", "Answers", "Copied", "opened_answers"]
+__all__ = ["MISSING", "OK", "Administration", "Answer", "AnswerError", "Answers", "Copied", "opened_answers"]
