@@ -18,8 +18,8 @@ def test_a_topic_and_a_subscription_become_sources(tmp_path: Path, monkeypatch: 
     """Columns are the fields of the values' JSON; Spark is not needed, and nothing is left to say of coverage."""
     (tmp_path / "out.jsonl").write_text('{"order_id": "m-1", "processed_at": "2026-11-26T21:21:13Z"}\n')
     sources = {
-        Ledger.PRODUCED: "pulsar:pulsar:orders",
-        Ledger.LOG: "pulsar:pulsar:persistent://public/default/orders",
+        Ledger.PRODUCED: "pulsar:pulsar:parts",
+        Ledger.LOG: "pulsar:pulsar:persistent://public/default/parts",
         Ledger.DELIVERED: str(tmp_path / "out.jsonl"),
         Ledger.COMMITTED: "pulsar:pulsar:persistent://public/default/orders:loader",
     }
@@ -31,7 +31,7 @@ def test_a_topic_and_a_subscription_become_sources(tmp_path: Path, monkeypatch: 
     ledgers = load_contract(tmp_path / "orders.yml").ledgers
 
     assert asked
-    assert ledgers[Ledger.PRODUCED].source == PulsarSource(connection="pulsar", topic="orders")
+    assert ledgers[Ledger.PRODUCED].source == PulsarSource(connection="pulsar", topic="parts")
     assert ledgers[Ledger.LOG].columns["message_id"] == "get_json_object(string(value), '$.order_id')"
     name = "persistent://public/default/orders"
     assert ledgers[Ledger.COMMITTED].source == PulsarCursorSource(
