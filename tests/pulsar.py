@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ Behaviour = Callable[[BaseHTTPRequestHandler, str], bool]
 
 @contextmanager
 def served(
-    behaviour: Behaviour = lambda *_: False, folder: Path = ANSWERS
+    behaviour: Behaviour = lambda *_: False, folder: Path = ANSWERS, tls: ssl.SSLContext | None = None
 ) -> Iterator[tuple[str, list[str]]]:
     """Serve the answers in a folder; give the address, and the paths that were asked so far."""
     asked: list[str] = []
@@ -50,10 +51,12 @@ def served(
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http{'' if tls is None else 's'}://127.0.0.1:{server.server_port}", asked
     finally:
         server.shutdown()
         server.server_close()

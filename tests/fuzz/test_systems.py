@@ -13,6 +13,7 @@ import pytest
 from tests.engine.sources.flink import SINK, SOURCE, committer, metadata, split, transaction
 from tests.engine.sources.maps import serialised_map
 from tests.fuzz.changing import CASES, EXTREMES, SECONDS, changed_bytes
+from tests.pulsar import ANSWERS, ORDERS, STATISTICS
 
 from tieout.contracts.sources.connect import RANGE_NAME
 from tieout.engine.sources.small_files import small_file
@@ -26,6 +27,15 @@ from tieout.engine.systems.flink_states import (
 )
 from tieout.engine.systems.java_maps import byte_map
 from tieout.engine.systems.json_texts import FormatError
+from tieout.engine.systems.pulsar_entries import entry_in
+from tieout.engine.systems.pulsar_positions import (
+    cursor_in,
+    cursors_in,
+    ledgers_in,
+    packed,
+    shown_position,
+    stats_in,
+)
 from tieout.engine.systems.range_names import divided, range_name
 from tieout.engine.systems.spark_checkpoint import (
     PlannedBatch,
@@ -42,6 +52,7 @@ from tieout.engine.systems.spark_manifest import (
     origin_of,
     output_of,
 )
+from tieout.pulsar import Answer, AnswerError, Copied
 
 _OFFSETS = b'v1\n{"batchTimestampMs":1795000000000,"conf":{}}\n{"orders":{"0":5,"1":9}}\n{"logOffset":2}\n-'
 _COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
@@ -53,6 +64,13 @@ _NAME = b"orders+0+0000000005+0000000009.json"
 _COMMITTER = committer(3, transaction(11, 0), transaction(12, 1))
 _METADATA = metadata(
     3, {SOURCE: {SOURCE_STATE: [split("orders", 0, 20)]}, SINK: {COMMITTER_STATE: [_COMMITTER]}}
+)
+_ANSWERS = tuple(
+    (ANSWERS / path).read_bytes()
+    for path in (
+        STATISTICS,
+        *(f"{ORDERS}/ledger/{place}" for place in ("5/entry/0", "5/entry/7", "15/entry/2")),
+    )
 )
 _WORDS = (
     b"[" * 9000,
@@ -142,6 +160,32 @@ def _read_committer(chance: random.Random, _: Path) -> None:
     prepared_transactions(changed_bytes(_COMMITTER, chance))
 
 
+def _read_answer(chance: random.Random, folder: Path) -> None:
+    """Of a topic's statistics, and of an entry with one message, with five, or with a marker."""
+    place = chance.randrange(len(_ANSWERS))
+    (folder / "answer").write_bytes(_changed(_ANSWERS[place], chance))
+    try:
+        answer = Copied(folder, "").get("answer")
+    except AnswerError as error:
+        raise FormatError(str(error)) from None
+    (_read_entry if place else _read_statistics)(answer)
+
+
+def _read_entry(answer: Answer) -> None:
+    for message in entry_in(answer).messages:
+        packed(5, 7, message.batch)
+
+
+def _read_statistics(answer: Answer) -> None:
+    stats = stats_in(answer.body)
+    ledgers = ledgers_in(stats)
+    assert ledgers.first <= ledgers.end
+    for cursor in map(cursor_in, cursors_in(stats).values()):
+        shown_position(ledgers.after(cursor.mark_delete))
+        for first, last in cursor.ranges:
+            assert ledgers.after(first) <= ledgers.after(last)
+
+
 def _read_names(chance: random.Random, _: Path) -> None:
     pattern = re.compile(RANGE_NAME)
     name = _changed(_NAME, chance).decode("utf-8", "replace")
@@ -161,6 +205,7 @@ def _read_names(chance: random.Random, _: Path) -> None:
         _read_metadata,
         _read_committer,
         _read_names,
+        _read_answer,
     ],
 )
 def test_a_parser_takes_anything(parser: Callable[[random.Random, Path], None], tmp_path: Path) -> None:

@@ -75,6 +75,10 @@ def test_a_cursor_says_up_to_where_and_which_entries_beyond() -> None:
         ({"lastConfirmedEntry": "5:1", "ledgers": [{"ledgerId": "5", "entries": 1}]}, "ledgerId"),
         ({"lastConfirmedEntry": "5:1", "ledgers": [{"ledgerId": 5, "entries": True}]}, "entries"),
         ({"lastConfirmedEntry": "5:1", "ledgers": [{"ledgerId": 5, "entries": 1}] * 2}, "rising ids"),
+        (
+            {"lastConfirmedEntry": "5:1048575", "ledgers": [{"ledgerId": 5, "entries": 0}]},
+            "expected fewer than",
+        ),
         ({"lastConfirmedEntry": "5:x", "ledgers": [{"ledgerId": 5, "entries": 1}]}, "lastConfirmedEntry"),
     ],
 )

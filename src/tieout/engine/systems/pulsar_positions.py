@@ -115,10 +115,13 @@ def ledgers_in(stats: dict[str, object]) -> Ledgers:
         raise FormatError("expected ledgers in the topic's internal statistics, found none")
     counts: list[Place] = []
     for one in found:
-        ledger, count = (_number(one, name) for name in ("ledgerId", "entries"))
+        ledger, told = (_number(one, name) for name in ("ledgerId", "entries"))
         if counts and ledger <= counts[-1][0]:
             raise FormatError(f"expected rising ids of ledgers, found {ledger} behind {counts[-1][0]}")
-        counts.append((ledger, 0 if ledger > last[0] else last[1] + 1 if ledger == last[0] else count))
+        count = 0 if ledger > last[0] else last[1] + 1 if ledger == last[0] else told
+        if count >= _MOST_ENTRIES:
+            raise FormatError(f"ledger {ledger}: expected fewer than {_MOST_ENTRIES} entries, found {count}")
+        counts.append((ledger, count))
     return Ledgers(tuple(counts), last)
 
 
