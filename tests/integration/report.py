@@ -46,7 +46,8 @@ def line_of(
         case["guarantee"],
         _told(case["verdict"], case["classes"], case["breaks"]),
         _told(statement["verdict"], statement["classes"], breaks),
-        sum(span["to"] - span["from"] for span in spans),
+        sum(count for span in spans for name, count in span.items() if name not in ("from", "to"))
+        + sum(part["unexplained"] for part in parts),
         sum(part["unexplained"] for part in parts),
         case["seconds"],
         seconds,

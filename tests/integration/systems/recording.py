@@ -62,6 +62,12 @@ RECORDINGS: Final = {
     "flink": Recording(
         "flink-expired", {"contract.yml": 0}, ("in", "out"), ("checkpoints",), is_undated=True
     ),
+    "pulsar": Recording(
+        "pulsar-sent-again",
+        {"contract.yml": 0, "contract_at_least_once.yml": 1},
+        topics=(),
+        folders=("evidence/produced", "evidence/copy-1"),
+    ),
     "kafka_connect": Recording("connect-ranges-group", {"contract.yml": 0}, folders=("files",)),
 }
 
@@ -112,6 +118,20 @@ def _undated(found: dict[str, Any]) -> dict[str, Any]:
 
 def _keep_evidence(recording: Recording, folder: Path, evidence: Path, database: str) -> None:
     """Copy what the engine, the senders and the broker left; what begins with a dot is nothing of theirs."""
+    played = folder / recording.play
+    if recording.topics:
+        _keep_topics(recording, folder, evidence)
+    for name in recording.folders:
+        shutil.copytree(played / name, evidence / Path(name).name, ignore=shutil.ignore_patterns(".*"))
+    schema = recording.play.replace("-", "_")
+    for table in recording.tables:
+        with psycopg2.connect(database) as connection, (evidence / f"{table}.csv").open("w") as file:
+            query = f"copy {schema}.{table} to stdout with (format csv, header)"
+            connection.cursor().copy_expert(query, file)
+
+
+def _keep_topics(recording: Recording, folder: Path, evidence: Path) -> None:
+    """Copy what the broker keeps of the topics, and what was sent to the first of them."""
     played, data = folder / recording.play, folder / "cluster" / "broker-1" / "data"
     topics = [f"{recording.play}-{role}" for role in recording.topics]
     for topic in (*topics, OFFSETS_TOPIC):
@@ -120,13 +140,6 @@ def _keep_evidence(recording: Recording, folder: Path, evidence: Path, database:
                 _copy(place, evidence / "broker" / place.name, _BROKER_FILES)
     _copy(data, evidence / "broker", _BROKER_FILES)
     _copy(played / topics[0] / "produced", evidence / "produced", ("*.jsonl",))
-    for name in recording.folders:
-        shutil.copytree(played / name, evidence / name, ignore=shutil.ignore_patterns(".*"))
-    schema = recording.play.replace("-", "_")
-    for table in recording.tables:
-        with psycopg2.connect(database) as connection, (evidence / f"{table}.csv").open("w") as file:
-            query = f"copy {schema}.{table} to stdout with (format csv, header)"
-            connection.cursor().copy_expert(query, file)
 
 
 def _copy(source: Path, target: Path, patterns: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scripts.record.messages import iso
 from tests.integration.kafka_faults.cluster import Cluster
@@ -48,6 +48,15 @@ class Case:
     rows: Mapping[str, int]
 
 
+class Sent(Protocol):
+    """A topic that messages were sent to: its name, the folder of what its senders wrote down, and the window."""
+
+    name: str
+    folder: Path
+    started_at: str
+    ended_at: str
+
+
 @dataclass
 class Stage:
     """One play: the broker, an engine whose applications are started and killed, and a folder for what they leave.
@@ -84,7 +93,7 @@ class Stage:
         self,
         fault: str,
         configuration: str,
-        source: Scene,
+        source: Sent,
         ledgers: Mapping[str, Any],
         expected: Expected,
         *,

@@ -14,6 +14,7 @@ TITLES: Final = {
     "dstreams": "Spark Streaming, direct",
     "connect": "Kafka Connect",
     "flink": "Flink",
+    "pulsar": "Pulsar",
 }
 """The systems, by what begins the names of their plays."""
 IN_EVERY_RUN: Final = {
@@ -26,6 +27,8 @@ IN_EVERY_RUN: Final = {
     "connect-table-upsert": 1,
     "flink-expired": 1,
     "flink-not-expired": 1,
+    "pulsar-sent-again": 1,
+    "pulsar-deduplicated": 1,
 }
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
@@ -42,6 +45,9 @@ OTHERS: Final = (
     *("flink-at-least-once", "flink-exactly-once", "flink-anew", "flink-restored"),
     *("flink-savepoint-twice", "flink-savepoint-once", "flink-torn-at-least-once", "flink-torn-exactly-once"),
     *("flink-files", "flink-files-older"),
+    *("pulsar-unacknowledged", "pulsar-keyed", "pulsar-batch", "pulsar-batch-index", "pulsar-expired"),
+    *("pulsar-transactions", "pulsar-committed", "pulsar-shared", "pulsar-subscriptions"),
+    *("pulsar-order-shared", "pulsar-order-key-shared"),
 )
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)

@@ -19,6 +19,8 @@ PLAYS = [
     for play in SELECTED
     if (system_of(play) == "connect" and play != "connect-source-truncated")
     or play in ("flink-expired", "flink-not-expired", "flink-at-least-once", "flink-exactly-once")
+    or play in ("pulsar-sent-again", "pulsar-deduplicated", "pulsar-unacknowledged", "pulsar-keyed")
+    or play in ("pulsar-expired", "pulsar-order-shared", "pulsar-order-key-shared")
 ]
 """Those whose applications have settings that a fault can be told from: that of a cut file has none."""
 

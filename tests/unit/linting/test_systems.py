@@ -1,4 +1,4 @@
-"""The setting that caused a fault of Streams, Connect, Spark, DStreams or Flink is a finding; what survives has none.
+"""The setting that caused a fault of Streams, Connect, Spark, Flink or Pulsar is a finding; what survives has none.
 
 Each row is a fault that `tests/integration/systems` plays on the real engine, with the files that the application was
 started with, and beside them those of the configuration that survives it.
@@ -63,6 +63,8 @@ JOB = JOB_START + RETENTION + "RETAIN_ON_CANCELLATION\n"
 EXACT_JOB = JOB + "sink.delivery-guarantee=exactly-once\nsink.transactional-id-prefix=orders\n"
 PATIENT_JOB = EXACT_JOB + "properties.transaction.timeout.ms=900000\n"
 WITH_OUTPUT = {"commits": "with the output"}
+BROKER = "clusterName=main\nbrokerServicePort=6650\nacknowledgmentAtBatchIndexLevelEnabled=true\n"
+DEDUPLICATING = BROKER + "brokerDeduplicationEnabled=true\n"
 
 
 def _worker(worker: str, connector: str, **said: str) -> Parts:
@@ -79,6 +81,11 @@ def _direct(parameters: str, **said: str) -> Parts:
 
 def _job(configuration: str) -> Parts:
     return {"flink": {"client": "flink-2.2", "file": configuration}}
+
+
+def _pulsar(broker: str, **said: str) -> Parts:
+    known = {"client": "pulsar-3.0", "file": broker, "producerName": "web", "sendTimeoutMs": "0"}
+    return {"pulsar": {**known, **said}}
 
 
 def _without(name: str) -> dict[str, str]:
@@ -188,6 +195,24 @@ FAULTS = {
     "flink: started again without a checkpoint": Fault(
         _job(PATIENT_JOB.replace("RETAIN_ON", "DELETE_ON")), _job(PATIENT_JOB),
         rules("flink_retention"),
+    ),
+    "pulsar: a producer's successor sends again": Fault(
+        _pulsar(BROKER, output="keyed by position"),
+        _pulsar(DEDUPLICATING, output="keyed by position"),
+        rules("pulsar_deduplication"),
+    ),
+    "pulsar: killed between output and acknowledgement": Fault(
+        _pulsar(DEDUPLICATING), _pulsar(DEDUPLICATING, output="keyed by id"), rules("pulsar_redelivery")
+    ),
+    "pulsar: a part of a batch acknowledged": Fault(
+        _pulsar(DEDUPLICATING.replace("Enabled=true\nbroker", "Enabled=false\nbroker")),
+        _pulsar(DEDUPLICATING, output="keyed by id"),
+        rules("pulsar_redelivery", "pulsar_batch_acknowledgement"),
+    ),
+    "pulsar: expired": Fault(
+        _pulsar(DEDUPLICATING + "ttlDurationDefaultInSeconds=60\n", output="keyed by id"),
+        _pulsar(DEDUPLICATING, output="keyed by id"),
+        rules("pulsar_ttl"),
     ),
     "spark: halted after the write of a batch": Fault(
         _query(QUERY, sink="foreachBatch"),
