@@ -16,7 +16,9 @@ from typing import Any
 
 from tieout import settings
 from tieout.contracts import Contract
-from tieout.engine.reconciling import reconcile
+from tieout.engine.bundle.making import make_bundle
+from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
+from tieout.engine.reconciling import Reconciliation, reconcile
 from tieout.engine.session import submitted_session
 from tieout.engine.staging import break_lines, write_output
 from tieout.errors import TieoutError
@@ -56,13 +58,17 @@ def main(words: list[str]) -> int:
         published = store.publish(found.statement, lines, plain, origin)
         if not published.is_current:
             _say(f"stored, but not current: {published.reason}")
+
+        # 7. The audit bundle, where the deployment keeps them: no verdict fails for it.
+        if settings.keeps_bundles():
+            _bundle(found, contract, settings.bundle_file(contract.pipeline, window.start, run_id))
     finally:
         spark.stop()
 
-    # 7. A line for the log.
+    # 8. A line for the log.
     _say(f"{found.statement['verdict']}: {'; '.join(found.statement['reasons']) or 'nothing to report'}")
 
-    # 8. The small result for the task that started the job.
+    # 9. The small result for the task that started the job.
     _tell(
         {
             "run_id": run_id,
@@ -89,6 +95,16 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--dag-run-id")
     parser.add_argument("--try-number", type=int)
     return parser.parse_args(words)
+
+
+def _bundle(found: Reconciliation, contract: Contract, file: Path) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        made = make_bundle(found, contract, Wanted(file, DEFAULT_MB, has_contents=True), _say)
+    except (TieoutError, OSError) as error:
+        _say(f"no audit bundle: {error}")
+    else:
+        _say(f"written: {file}, digest {made.digest}")
 
 
 def _counts(statement: dict[str, Any]) -> dict[str, int]:

@@ -46,6 +46,10 @@ class DiskFullError(TieoutError):
     is_temporary = True
 
 
+class BundleError(TieoutError):
+    """An audit bundle cannot be made as asked, or what was given is none."""
+
+
 class JudgingError(TieoutError):
     """Executors cannot judge what they were given: they lack memory, or a package."""
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -30,6 +30,7 @@ SUBMIT_OPTIONS = "SPARK_SUBMIT_OPTS"
 SPARK_SECRET = "_SPARK_AUTH_SECRET"  # noqa: S105 - a variable's name
 PRELOAD_CHECKS = "TIEOUT_PRELOAD_CHECKS"
 DATA_DOCS = "TIEOUT_DATA_DOCS"
+BUNDLES = "TIEOUT_BUNDLES"
 KEEP_SUPERSEDED_DAYS = "TIEOUT_KEEP_SUPERSEDED_DAYS"
 KEEP_BREAKS_DAYS = "TIEOUT_KEEP_BREAKS_DAYS"
 KEEP_STATEMENTS_DAYS = "TIEOUT_KEEP_STATEMENTS_DAYS"
@@ -199,6 +200,16 @@ def writes_data_docs() -> bool:
 def data_docs_folder(pipeline: str) -> Path:
     """Return the folder of a pipeline's Data Docs."""
     return home() / "data_docs" / pipeline
+
+
+def keeps_bundles() -> bool:
+    """Return whether each scheduled run leaves an audit bundle."""
+    return os.environ.get(BUNDLES) == "1"
+
+
+def bundle_file(pipeline: str, start: datetime, run_id: str) -> Path:
+    """Return the audit bundle of a scheduled run, in a folder of its pipeline."""
+    return home() / "bundles" / pipeline / f"{start:%Y-%m-%dT%H%M%SZ}-{run_id}.zip"
 
 
 def result_path() -> Path | None:

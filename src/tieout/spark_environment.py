@@ -18,7 +18,7 @@ FOR_SPARK: Final = (
     "SSL_CERT_*", "JAVA_*", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "PYTHON*", "VIRTUAL_ENV",
     "SPARK_*", "PYSPARK_*", settings.SPARK_SECRET, "HADOOP_*", "YARN_*", "KRB5*", "KUBECONFIG", "KUBERNETES_SERVICE_*",
     settings.HOME, settings.JARS, settings.RESULT_PATH, settings.HANDOVER_PATH,
-    settings.UNPACKED_RECORD_MB, settings.UNPACKED_FILE_MB, "TIEOUT_STACK",
+    settings.UNPACKED_RECORD_MB, settings.UNPACKED_FILE_MB, settings.BUCKET_MB, settings.BUNDLES, "TIEOUT_STACK",
 )  # fmt: skip
 """Patterns of the environment variables of Spark's processes: the system's, Java's, Python's, Spark's, Tieout's."""
 

@@ -53,6 +53,12 @@ VARIABLES: Final = (
         "the window's page leads to it; takes a task about two seconds more",
     ),
     Variable(
+        settings.BUNDLES,
+        "off",
+        "`1`: each scheduled run leaves an audit bundle under `bundles/` of the home, which nobody deletes; where one "
+        "cannot be made, the run's log says why, and the run goes on",
+    ),
+    Variable(
         settings.RESULT_PATH,
         "none",
         "set by the tasks for the Spark job they start: where it leaves its small result",

@@ -66,7 +66,8 @@ def scope_together(spark: SparkSession, histories: Sequence[History]) -> Scope:
 
 def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, Any]]:
     """Return the engine's statement of each history of a scope that holds them together, with its `breaks` as rows."""
-    tables, breaks = judged_by(scope)
+    judged = judged_by(scope)
+    tables, breaks = judged.tables, judged.breaks
     lines = with_clean_proof(scope, breaks).select(F.to_json(F.struct("*")).alias("line")).collect()
     nothing = dict.fromkeys(breaks.columns)
     rows = [nothing | json.loads(row["line"]) for row in lines]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow.parquet as pq
 import pytest
 
 from tieout.reporting.schema import statement_schema, trace_schema
@@ -141,3 +144,67 @@ def test_a_wrong_column_is_exit_code_2_and_leaves_the_output_alone(
     assert "Traceback" not in ended.stderr
     assert [(path.name, path.read_text()) for path in output.iterdir()] == [("statement.json", "earlier")]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_bundle_of_the_run_is_verified_and_a_changed_one_is_not_the_same(
+    example: Path, truth: dict[str, Any], tmp_path: Path
+) -> None:
+    """`reconcile --bundle` keeps what the run judged; `verify` finds its breaks again, and names what was changed."""
+    window = truth["window"]
+    ended = tieout(
+        "reconcile", example / "contract.yml", "--from", window["start"], "--to", window["end"], "--output", "out",
+        "--bundle", "out.zip", "--without-contents", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    assert ended.returncode == 1, ended.stderr
+    digest = ended.stderr.rpartition("digest ")[2].split()[0]
+
+    verified = tieout("verify", "out.zip", "--digest", digest, "--json", cwd=tmp_path)
+    found = json.loads(verified.stdout)
+    assert (verified.returncode, found["differences"]) == (0, []), verified.stderr
+    assert {"name": "break", "compared": 33, "same": 33} in found["compared"]
+    assert found["manifest"]["run_id"] == json.loads(ended.stdout)["run_id"]
+    assert found["manifest"]["rows"]["evidence_produced"] == 2000
+
+    given = {
+        json.loads(line)["payload_hash"]
+        for line in (example / "evidence" / "log.jsonl").read_text().splitlines()
+    }
+    with (
+        zipfile.ZipFile(tmp_path / "out.zip") as packed,
+        zipfile.ZipFile(tmp_path / "changed.zip", "w") as written,
+    ):
+        rows = pq.read_table(io.BytesIO(packed.read("evidence/evidence_log.parquet")))
+        kept = set(rows["payload_hash"].to_pylist())
+        for name in packed.namelist():
+            data = packed.read(name)
+            written.writestr(
+                name, data.replace(b'"LOST": 33', b'"LOST": 32') if name == "statement.json" else data
+            )
+    assert len(kept) == len(given)
+    assert not kept & given
+
+    refused = tieout("verify", "changed.zip", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "differs: statement.json: changed" in refused.stdout
+    assert "differs: class LOST: stated 32, found 33" in refused.stdout
+    assert tieout("verify", "nothing.zip", cwd=tmp_path).returncode == 2
+
+
+def test_a_bundle_that_would_be_too_large_is_not_written(
+    example: Path, truth: dict[str, Any], tmp_path: Path
+) -> None:
+    """Its size is told before anything is written, and the error says what to raise."""
+    window = truth["window"]
+
+    ended = tieout(
+        "bundle", example / "contract.yml", "--from", window["start"], "--to", window["end"], "--output", "out.zip",
+        "--max-mb", "1", cwd=tmp_path,
+    )  # fmt: skip
+
+    assert ended.returncode == 2
+    assert (
+        "tieout: the bundle would hold 6055 rows of evidence in 4 tables, 1.2 megabytes uncompressed"
+        in ended.stderr
+    )
+    assert "raise --max-mb" in ended.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -222,7 +222,16 @@ def test_jars_go_along_for_what_a_contract_reads(monkeypatch: pytest.MonkeyPatch
 def test_spark_gets_what_it_needs_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list says what is let through, so that a new secret is none of it; a deployment may add to it."""
     needed = dict.fromkeys(
-        ("SPARK_LOCAL_DIRS", "LC_ALL", "PYTHONPATH", "_SPARK_AUTH_SECRET", "TIEOUT_UNPACKED_FILE_MB"), "x"
+        (
+            "SPARK_LOCAL_DIRS",
+            "LC_ALL",
+            "PYTHONPATH",
+            "_SPARK_AUTH_SECRET",
+            "TIEOUT_UNPACKED_FILE_MB",
+            "TIEOUT_BUCKET_MB",
+            "TIEOUT_BUNDLES",
+        ),
+        "x",
     )
     secret = dict.fromkeys(
         ("TIEOUT_DATABASE_URL", "AIRFLOW_CONN_A", "AIRFLOW__CORE__FERNET_KEY", "PGPASSWORD"), "x"

@@ -8,12 +8,13 @@ import os
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from tieout.cli.bundle_commands import told_bundled, verify, wanted_of
 from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
 from tieout.cli.completion import bash_completion
 from tieout.cli.engine import Engine, Order, Progress
@@ -66,12 +67,23 @@ def reconcile(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     contract = load_contract(arguments.contract)
     order = _order(contract, arguments)
     output = checked_output(arguments.output)
+    if arguments.bundle is not None:
+        order = replace(order, bundle=wanted_of(arguments, arguments.bundle))
     statement = around.engine().reconcile(order, output, render_html, around.progress)
     _print(STATEMENTS["json" if arguments.json else arguments.format](statement), around.out)
     around.progress(f"written: {output / 'statement.html'}")
     for finding in contradictions(contract, statement):
         around.progress(f"{plain(finding.subject)}: {plain(finding.failure)}")
     return OF_VERDICT[Verdict(statement["verdict"])]
+
+
+def bundle(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Judge one window into a bundle; the verdict is in it, and not in the exit code."""
+    order = _order(load_contract(arguments.contract), arguments)
+    wanted = wanted_of(arguments, arguments.output)
+    found = around.engine().bundle(order, wanted, around.progress)
+    _print(told_bundled(found, wanted, is_json=arguments.json), around.out)
+    return ExitCode.KEPT
 
 
 def watch(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
@@ -214,6 +226,8 @@ SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 }
 COMMANDS: Final[Mapping[str, Command]] = {
     "reconcile": reconcile,
+    "bundle": bundle,
+    "verify": verify,
     "watch": watch,
     "init": init,
     "check": check,

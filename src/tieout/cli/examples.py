@@ -9,6 +9,8 @@ _HOUR: Final = "--from 2026-11-20T10:00:00Z --to 2026-11-20T11:00:00Z"
 
 EXAMPLES: Final[Mapping[str, str]] = {
     "reconcile": f"tieout reconcile orders.yml {_HOUR} --output statement",
+    "bundle": f"tieout bundle orders.yml {_HOUR} --output orders-10h.zip",
+    "verify": "tieout verify orders-10h.zip",
     "watch": "tieout watch orders.yml --output statements",
     "init": "tieout init orders --guarantee at_least_once --produced sent.jsonl --delivered out.csv",
     "check": "tieout check dags/contracts",
@@ -34,6 +36,8 @@ _VERDICTS: Final = "0 kept, 1 broken, 2 usage or environment error, 3 unknown or
 
 EXITS: Final[Mapping[str, str]] = {
     "reconcile": _VERDICTS,
+    "bundle": "0 written, whatever the verdict, 2 usage or environment error",
+    "verify": "0 the same, 1 something differs, 2 it cannot be read",
     "watch": "that of the worst window: 1 broken, 2 one could not be judged, 3 unknown or pending, 0 kept",
     "init": "0 written, 2 usage or environment error",
     "check": "0 valid, 2 anything wrong",

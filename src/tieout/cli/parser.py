@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from tieout import __version__
+from tieout.cli.bundle_commands import BUNDLE_ARGUMENTS, add_bundle_options
 from tieout.cli.examples import epilog_of
 from tieout.cli.setup_arguments import SETUP_ARGUMENTS
 from tieout.cli.store_arguments import STORE_ARGUMENTS
@@ -73,7 +74,20 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
         required=True,
         help="folder for the statement; replaced as a whole",
     )
+    command.add_argument(
+        "--bundle", metavar="FILE.zip", type=Path, help="write the audit bundle of this run to this file, too"
+    )
+    add_bundle_options(command)
     _printed(command, FORMATS, "the statement")
+
+
+def _bundle(command: argparse.ArgumentParser) -> None:
+    _contract_and_window(command)
+    command.add_argument(
+        "--output", metavar="FILE.zip", type=Path, required=True, help="the bundle; replaced as a whole"
+    )
+    add_bundle_options(command)
+    command.add_argument("--json", action="store_true", help="print the summary as JSON instead of text")
 
 
 def _watch(command: argparse.ArgumentParser) -> None:
@@ -283,6 +297,11 @@ def _explained(convert: Callable[[str], Value]) -> Callable[[str], Value]:
 
 _COMMANDS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "reconcile": ("Judge one window of a pipeline and write its statement.", _reconcile),
+    "bundle": (
+        "Judge one window into an audit bundle: evidence, SQL and statement in a zip that DuckDB alone can verify.",
+        _bundle,
+    ),
+    **BUNDLE_ARGUMENTS,
     "watch": ("Judge window after window of a contract's schedule, without Airflow.", _watch),
     "init": ("Write a first contract from a look at files, tables and topics, its guesses explained.", _init),
     "check": ("Check contracts, and the settings they declare, without reading any evidence.", _check),

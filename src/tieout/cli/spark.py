@@ -15,11 +15,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout import settings
-from tieout.cli.engine import Order, Progress, RenderHtml
+from tieout.cli.engine import Bundled, Order, Progress, RenderHtml
 from tieout.cli.java import java_messages_kept, require_java
 from tieout.cli.java_classes import ClassArchive
 from tieout.contracts import Contract
-from tieout.engine.reconciling import reconcile
+from tieout.engine.bundle.making import make_bundle
+from tieout.engine.bundle.packing import Wanted
+from tieout.engine.reconciling import Reconciliation, reconcile
 from tieout.engine.session import local_session
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
@@ -42,14 +44,27 @@ class SparkEngine:
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
     ) -> Mapping[str, Any]:
-        """Write the window's output directory, and return its statement."""
-        with self._session(order.contract, progress) as spark:
-            found = reconcile(
-                spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
-            )
+        """Write the window's output directory, and its bundle if one is asked for; return its statement."""
+        with self._found(order, progress) as found:
             progress(f"writing {output}")
             write_output(found, output, render_html)
+            if order.bundle is not None:
+                made = make_bundle(found, order.contract, order.bundle, progress)
+                progress(f"written: {order.bundle.file}, digest {made.digest}")
             return found.statement
+
+    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
+        """Judge the window into a bundle alone."""
+        with self._found(order, progress) as found:
+            made = make_bundle(found, order.contract, wanted, progress)
+            return Bundled(found.statement, made.digest, made.size)
+
+    @contextmanager
+    def _found(self, order: Order, progress: Progress) -> Iterator[Reconciliation]:
+        with self._session(order.contract, progress) as spark:
+            yield reconcile(
+                spark, order.contract, order.window, run_id=order.run_id, now=order.now, progress=progress
+            )
 
     def follow(
         self, contract: Contract, window: Window | None, asked: Asked, progress: Progress

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.incarnations import told_apart
-from tieout.engine.judging.task import judged_by
+from tieout.engine.judging.task import Given, judged_by
 from tieout.engine.prematch.prematching import prematched
 from tieout.engine.reading import open_ledgers
 from tieout.engine.scope import Scope
@@ -42,10 +42,11 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """What one run found: the statement, ready for JSON, and every break, one row each."""
+    """What one run found: the statement, ready for JSON, and every break, one row each; and what it was found in."""
 
     statement: dict[str, Any]
     breaks: DataFrame
+    given: Given
 
 
 def reconcile(
@@ -80,12 +81,12 @@ def reconciled(
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
     scope = told_apart(scope)
     progress("judging")
-    tables, breaks = judged_by(scope)
-    scope = suspected(scope, tables)
-    numbers = numbers_of(scope, tables)
+    judged = judged_by(scope)
+    scope = suspected(scope, judged.tables)
+    numbers = numbers_of(scope, judged.tables)
     statement = assembled(with_partitions_shown(scope, numbers.partitions), numbers)
-    told = _with_severity(scope, with_clean_proof(scope, breaks)).select(*BREAK_COLUMNS)
-    return Reconciliation(statement | {"run_id": run_id, "generated_at": _iso(now)}, told)
+    told = _with_severity(scope, with_clean_proof(scope, judged.breaks)).select(*BREAK_COLUMNS)
+    return Reconciliation(statement | {"run_id": run_id, "generated_at": _iso(now)}, told, judged.given)
 
 
 def _with_severity(scope: Scope, breaks: DataFrame) -> DataFrame:

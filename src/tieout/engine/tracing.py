@@ -97,7 +97,7 @@ def traced(
         sought, total = _sent_under(scope, asked.digests())
     if is_judged and any(_seen(scope, sought).values()):
         progress("judging")
-        tables = judged_by(scope, asked=_terms_of(asked))[0]
+        tables = judged_by(scope, asked=_terms_of(asked)).tables
         scope = suspected(scope, tables)
         known = [_sought_of(one, asked) for one in tables["traced_messages"]]
         if known:

@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial, reduce
 from pathlib import Path
@@ -82,41 +82,65 @@ def handed_out() -> StructType:
     )
 
 
-def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> tuple[Tables, DataFrame]:
+@dataclass(frozen=True)
+class Given:
+    """What the task that judges is given: the rows of each table, the variables, topics that are gone, and the SQL.
+
+    The breaks and counts are a function of these alone.
+    """
+
+    rows: Mapping[str, DataFrame]
+    terms: Terms
+    deleted: tuple[str, ...]
+    steps: Program
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a task hands out, the small tables and the breaks, and what it was given."""
+
+    tables: Tables
+    breaks: DataFrame
+    given: Given
+
+
+def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
     """Return the small tables and the breaks of a scope's evidence, computed once and kept on disks.
 
     Of the evidence of a break only the ledgers that the contract declares are there. `asked` are the variables of a
     trace: the tables of `TRACED` are then handed out as well.
     """
-    given = _given(scope)
-    tables, breaks = _judged_once(scope, given, asked)
-    # Only where a cause rests on two clocks the clean messages are asked about theirs, which takes a pass over all.
-    apart = furthest_before_stamp(scope) if tables["comparing"] else None
-    if apart is None:
-        return tables, breaks
-    spark = breaks.sparkSession
-    told = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
-    return _judged_once(scope, {**given, "clean_clocks": told}, asked)
-
-
-def _judged_once(
-    scope: Scope, given: Mapping[str, DataFrame], asked: Mapping[str, Any] | None
-) -> tuple[Tables, DataFrame]:
-    """Return the tables and breaks of what is given, judged once."""
-    deleted = () if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect())
     handed = HANDED_OUT if asked is None else (*HANDED_OUT, *TRACED)
+    given = Given(
+        rows=_given(scope),
+        terms=terms_of(scope, asked),
+        deleted=() if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect()),
+        steps=program((*handed, "breaks"), ROUNDS if asked is None else (*ROUNDS, "trace")),
+    )
+    found = _judged_once(scope, given, handed)
+    # Only where a cause rests on two clocks the clean messages are asked about theirs, which takes a pass over all.
+    apart = furthest_before_stamp(scope) if found.tables["comparing"] else None
+    if apart is None:
+        return found
+    spark = found.breaks.sparkSession
+    told = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
+    return _judged_once(scope, replace(given, rows={**given.rows, "clean_clocks": told}), handed)
+
+
+def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
+    """Return what is handed out of what is given, judged once."""
     schema = handed_out()
-    spark = next(iter(given.values())).sparkSession
+    spark = next(iter(given.rows.values())).sparkSession
     judge = partial(
         _judged,
-        terms=terms_of(scope, asked),
-        steps=program((*handed, "breaks"), ROUNDS if asked is None else (*ROUNDS, "trace")),
+        terms=given.terms,
+        steps=given.steps,
         handed=handed,
-        deleted=deleted,
+        deleted=given.deleted,
         limits=_limits(spark),
         schema=to_arrow_schema(schema),
     )
-    rows = _together(given, is_large=scope.is_large)
+    rows = _together(given.rows, is_large=scope.is_large)
     rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
     kept = rows.mapInArrow(judge, schema).persist(StorageLevel.DISK_ONLY)
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
@@ -132,7 +156,7 @@ def _judged_once(
     breaks = kept.filter(F.col("told").isNull()).select(*_OF_BREAK)
     declared = [ledger for ledger in PROVING if ledger in scope.evidence]
     evidence = [F.col(f"evidence.{ledger.value}") for ledger in (*declared, *POSITION_LEDGERS)]
-    return tables, breaks.withColumn("evidence", F.struct(*evidence))
+    return Judged(tables, breaks.withColumn("evidence", F.struct(*evidence)), given)
 
 
 def _explained(error: Exception, scope: Scope, limits: Limits) -> JudgingError | None:
@@ -176,14 +200,14 @@ def _together(given: Mapping[str, DataFrame], *, is_large: bool) -> DataFrame:
     """
     every = [
         rows.select(
-            F.lit(table).alias("rows_of"), *_readable(table, rows, nulls_in(rows) if is_large else ())
+            F.lit(table).alias("rows_of"), *readable(table, rows, nulls_in(rows) if is_large else ())
         )
         for table, rows in given.items()
     ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
 
 
-def _readable(table: str, rows: DataFrame, left_out: Collection[str]) -> list[Column]:
+def readable(table: str, rows: DataFrame, left_out: Collection[str] = ()) -> list[Column]:
     """Return a table's columns with texts that DuckDB takes: of what is no UTF-8 its bytes, in hexadecimal.
 
     Spark's texts may hold any bytes, as those of a Parquet file do; DuckDB refuses every row beside such a one.

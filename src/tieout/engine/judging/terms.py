@@ -53,12 +53,13 @@ class Terms:
     def statements(self) -> list[tuple[str, Any]]:
         """Return a statement with its parameter for each variable."""
         return [
-            (f"SET VARIABLE {name} = CAST(? AS {_type_of(name)})", value)
+            (f"SET VARIABLE {name} = CAST(? AS {type_of(name)})", value)
             for name, value in self.values.items()
         ]
 
 
-def _type_of(name: str) -> str:
+def type_of(name: str) -> str:
+    """Return the type of a variable in DuckDB."""
     return "TIMESTAMP" if name.startswith(("covered_", "accounted_")) else _TYPES.get(name, "VARCHAR")
 
 

@@ -85,19 +85,19 @@ CREATE MACRO shows_content(ledger, name) AS
     has_column(ledger, name) AND NOT list_contains(getvariable('unknown_contents'), ledger || '.' || name);
 CREATE MACRO is_lacking_content(name, value, content) AS value IS NULL
     AND coalesce(starts_with(content, 'lacks:') AND list_contains(string_split(content, ' '), name), false);
-CREATE MACRO null_bit(ledger, name, value, content, outcome, bit) AS CASE
+CREATE MACRO null_bit(ledger, name, value, content, outcome, mark) AS CASE
     WHEN shows_content(ledger, name) AND value IS NULL AND content IS DISTINCT FROM 'unknown'
         AND NOT is_lacking_content(name, value, content)
         AND NOT (ledger = 'produced'
             AND (name = 'record_timestamp' OR coalesce(lower(outcome) IN ('failed', 'unknown'), false)))
-    THEN bit ELSE 0 END;
+    THEN mark ELSE 0 END;
 CREATE MACRO null_contents(ledger, payload_hash, key_hash, header_hash, record_timestamp, content, outcome) AS CAST(
     null_bit(ledger, 'payload_hash', payload_hash, content, outcome, 1)
     + null_bit(ledger, 'key_hash', key_hash, content, outcome, 2)
     + null_bit(ledger, 'header_hash', header_hash, content, outcome, 4)
     + null_bit(ledger, 'record_timestamp', record_timestamp, content, outcome, 8) AS INTEGER);
-CREATE MACRO lacking_bit(ledger, name, value, content, bit) AS
-    CASE WHEN shows_content(ledger, name) AND is_lacking_content(name, value, content) THEN bit ELSE 0 END;
+CREATE MACRO lacking_bit(ledger, name, value, content, mark) AS
+    CASE WHEN shows_content(ledger, name) AND is_lacking_content(name, value, content) THEN mark ELSE 0 END;
 CREATE MACRO lacking_contents(ledger, payload_hash, key_hash, header_hash, record_timestamp, content) AS CAST(
     lacking_bit(ledger, 'payload_hash', payload_hash, content, 1)
     + lacking_bit(ledger, 'key_hash', key_hash, content, 2)
@@ -522,9 +522,9 @@ CREATE MACRO sent_marks(t) AS 1
     + CASE WHEN shares_ids('log') AND may_cover('log', t) THEN 2 ELSE 0 END
     + CASE WHEN shares_ids('delivered') AND may_cover('delivered', t) THEN 16 ELSE 0 END
     + CASE WHEN shares_ids('read') AND may_cover('read', t) THEN 128 ELSE 0 END;
-CREATE MACRO shown_marks(ledger, bit, t) AS CASE
+CREATE MACRO shown_marks(ledger, mark, t) AS CASE
     WHEN NOT shares_ids(ledger) THEN 0
-    WHEN may_cover('produced', t) THEN 3 * bit ELSE bit END;
+    WHEN may_cover('produced', t) THEN 3 * mark ELSE mark END;
 
 -- The least and the greatest of structs, null fields first, of the rows that have one. Their sort keys are compared,
 -- because DuckDB puts null fields last.

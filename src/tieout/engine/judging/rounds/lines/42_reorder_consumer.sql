@@ -33,10 +33,10 @@ FROM (
     FROM handed_in_order
     WINDOW upwards AS (ORDER BY line, "offset", processed_at)
     UNION ALL
-    SELECT line, delivery_sequence < lag(delivery_sequence) OVER upwards AND line = lag(line) OVER upwards
+    SELECT line, delivery_sequence < lag(delivery_sequence) OVER by_number AND line = lag(line) OVER by_number
     FROM handed_in_order
     WHERE delivery_sequence IS NOT NULL
-    WINDOW upwards AS (ORDER BY line, "offset", delivery_sequence)
+    WINDOW by_number AS (ORDER BY line, "offset", delivery_sequence)
 )
 WHERE is_falling;
 

@@ -12,10 +12,10 @@ falling AS (
         FROM lined
         WINDOW upwards AS (ORDER BY line, first_offset, at_time DESC)
         UNION ALL
-        SELECT line, delivery_sequence < lag(delivery_sequence) OVER upwards
-            AND line = lag(line) OVER upwards AND reader = lag(reader) OVER upwards
+        SELECT line, delivery_sequence < lag(delivery_sequence) OVER by_number
+            AND line = lag(line) OVER by_number AND reader = lag(reader) OVER by_number
         FROM (SELECT *, hash(consumer_id) AS reader FROM lined WHERE delivery_sequence IS NOT NULL)
-        WINDOW upwards AS (ORDER BY line, reader, first_offset, delivery_sequence DESC)
+        WINDOW by_number AS (ORDER BY line, reader, first_offset, delivery_sequence DESC)
     )
     WHERE is_falling
 ),

@@ -1,0 +1,143 @@
+"""The commands that make an audit bundle, and verify one. Docs: docs/how-to/keep-an-audit-bundle.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tieout.cli.exit_codes import ExitCode
+from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
+from tieout.errors import UsageError
+from tieout.reporting.alerts import plain
+
+if TYPE_CHECKING:
+    from tieout.cli.commands import Surroundings
+    from tieout.cli.engine import Bundled
+    from tieout.engine.bundle.verifying import Verification
+
+
+def wanted_of(arguments: argparse.Namespace, file: Path) -> Wanted:
+    """Return the bundle that the arguments ask for.
+
+    Raises:
+        UsageError: where its file cannot be written.
+    """
+    file = file.absolute()
+    if file.suffix != ".zip" or file.is_dir():
+        raise UsageError(f"{file}: expected the name of a file that ends in .zip")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{file}: {file.parent} is not a folder that can be written to")
+    return Wanted(file, arguments.max_mb, not arguments.without_contents)
+
+
+def told_bundled(found: Bundled, wanted: Wanted, *, is_json: bool) -> str:
+    """Return what is said of a bundle that was made."""
+    statement = found.statement
+    if is_json:
+        facts = {"file": str(wanted.file), "digest": found.digest, "bytes": found.size}
+        facts |= {name: statement[name] for name in ("pipeline", "window", "run_id", "verdict")}
+        return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+    window = statement["window"]
+    return (
+        f"{wanted.file}: {statement['verdict']} {plain(statement['pipeline'])}, {window['start']} to {window['end']}, "
+        f"{statement['breaks_total']} breaks; {found.size} bytes\n"
+        f"digest: {found.digest}\n"
+    )
+
+
+def verify(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
+    """Say whether a bundle still says what its statement says, or where it differs."""
+    from tieout.engine.bundle.verifying import verify as verified  # noqa: PLC0415 - brings DuckDB
+
+    try:
+        found = verified(arguments.bundle, arguments.max_mb, arguments.digest, around.progress)
+    except OSError as error:
+        raise UsageError(f"{arguments.bundle}: cannot be read: {error.strerror or error}") from error
+    text = _json(found) if arguments.json else "".join(f"{plain(line)}\n" for line in _lines(found))
+    around.out.write(text)
+    return ExitCode.KEPT if found.is_same else ExitCode.BROKEN
+
+
+def _lines(found: Verification) -> Iterator[str]:
+    said = found.manifest
+    yield f"{said.verdict} {said.pipeline}, {said.window.start} to {said.window.end}, run {said.run_id}"
+    yield f"digest: {found.digest}"
+    yield from found.notes
+    for part in found.parts:
+        yield f"{part.name:<10} {part.compared} compared, {part.same} same"
+    yield from (f"differs: {fault}" for fault in found.faults)
+    yield "same" if found.is_same else "DIFFERENT"
+
+
+def _json(found: Verification) -> str:
+    facts = {
+        "is_same": found.is_same,
+        "digest": found.digest,
+        "manifest": found.manifest.model_dump(mode="json"),
+        "compared": [asdict(part) for part in found.parts],
+        "differences": found.faults,
+        "notes": found.notes,
+    }
+    return json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+
+
+def _megabytes(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number of megabytes from 1 on, found {text!r}")
+    return int(text)
+
+
+def _digest(text: str) -> str:
+    if len(text) != _DIGITS or set(text.lower()) - set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError(
+            f"expected the {_DIGITS} hexadecimal digits of a SHA-256, found {text!r}"
+        )
+    return text
+
+
+_DIGITS: Final = 64
+
+
+def add_bundle_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of a bundle that is to be made."""
+    command.add_argument(
+        "--without-contents",
+        action="store_true",
+        help="replace the hashes of keys, payloads and headers in the bundle, so that no content can be guessed",
+    )
+    _add_limit(command, "evidence the bundle may hold")
+
+
+def _add_limit(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument(
+        "--max-mb",
+        metavar="N",
+        type=_megabytes,
+        default=DEFAULT_MB,
+        help=f"megabytes of {what}, uncompressed (default: {DEFAULT_MB})",
+    )
+
+
+def _add_verify(command: argparse.ArgumentParser) -> None:
+    command.add_argument("bundle", metavar="FILE.zip", type=Path, help="the bundle")
+    command.add_argument(
+        "--digest",
+        metavar="SHA256",
+        type=_digest,
+        help="the digest that was printed when the bundle was made",
+    )
+    _add_limit(command, "files the bundle may unpack to")
+    command.add_argument("--json", action="store_true", help="print the result as JSON instead of text")
+
+
+BUNDLE_ARGUMENTS: Final[dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
+    "verify": (
+        "Judge the evidence of an audit bundle again, and say whether its statement is the same.",
+        _add_verify,
+    )
+}

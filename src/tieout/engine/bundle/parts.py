@@ -1,0 +1,150 @@
+"""The files of a bundle, written by Spark: the rows that one task was given to judge, as Parquet, and what was said.
+
+The rows are those that prematch left, with the tables that stand for its clean messages, so that a bundle is about as
+large as what is broken. Of the sources' files the statement has the digests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import duckdb
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, TimestampType
+
+from tieout.contracts import Contract
+from tieout.contracts.columns import CONTENT_COLUMNS
+from tieout.engine.bundle.packing import BREAKS, CONTRACT, EVIDENCE, SCRIPT, STATEMENT, Facts, Wanted
+from tieout.engine.bundle.script import verification
+from tieout.engine.judging.canonical import TABLES
+from tieout.engine.judging.task import readable
+from tieout.engine.judging.terms import Terms
+from tieout.engine.reconciling import Reconciliation
+from tieout.errors import BundleError
+from tieout.model import Identity
+
+MASKED: Final = frozenset({*(name for name in CONTENT_COLUMNS if name.endswith("_hash")), "reason"})
+"""The columns that are made of a message's contents, or may quote them, in every table that has them."""
+_FIXED_BYTES: Final = 8
+
+
+def write_parts(
+    found: Reconciliation, contract: Contract, folder: Path, wanted: Wanted, progress: Callable[[str], None]
+) -> Facts:
+    """Write the parts of a bundle into an empty folder, and return what the manifest says beside their digests.
+
+    How large the evidence is, is told before any of it is written.
+
+    Raises:
+        BundleError: where there is more of it than wanted, or where contents cannot be left out.
+    """
+    mask = None if wanted.has_contents else _masking(contract)
+    rows = {name: _plain(name, rows, mask) for name, rows in found.given.rows.items()}
+    sizes = {name: size for name, size in _sizes(rows).items() if size[0]}
+    _refuse_more(sizes, wanted.most_mb, progress)
+    (folder / EVIDENCE).mkdir()
+    for name in sizes:
+        _written(rows[name], folder / EVIDENCE / f"{name}.parquet")
+    _written(_breaks(found.breaks, has_evidence=wanted.has_contents), folder / BREAKS)
+    terms = found.given.terms if mask is None else _masked_terms(found.given.terms, mask)
+    columns = {name: rows[name].columns for name in sizes}
+    script = verification(columns, terms, found.given.deleted, found.given.steps, duckdb.__version__)
+    (folder / SCRIPT).write_text(script, encoding="utf-8")
+    (folder / CONTRACT).write_text(contract.to_json() + "\n", encoding="utf-8")
+    text = json.dumps(found.statement, ensure_ascii=False, indent=2)
+    (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
+    return Facts(
+        statement=found.statement,
+        rows={name: count for name, (count, _) in sizes.items()},
+        duckdb=duckdb.__version__,
+        has_contents=wanted.has_contents,
+    )
+
+
+def _masking(contract: Contract) -> str:
+    """Return a salt for the hashes of contents, which nobody keeps: equal ones stay equal, and none can be guessed.
+
+    Raises:
+        BundleError: where messages are known by what they hold.
+    """
+    if contract.identity is Identity.CONTENT:
+        raise BundleError(
+            f"--without-contents: {contract.pipeline} identifies messages by their content, so that its break ids are "
+            "made of it; expected identity message_id or position"
+        )
+    return secrets.token_hex(32)
+
+
+def _plain(table: str, rows: DataFrame, mask: str | None) -> DataFrame:
+    """Return a table's rows as the task takes them, times without a zone, and hashes of contents masked if asked."""
+    plain = rows.select(*readable(table, rows))
+    columns: list[Column] = []
+    for field in plain.schema:
+        column = F.col(field.name)
+        if isinstance(field.dataType, TimestampType):
+            column = column.cast("timestamp_ntz")
+        elif mask is not None and field.name in MASKED:
+            column = F.sha2(F.concat(F.lit(mask), column), 256)
+        columns.append(column.alias(field.name))
+    return plain.select(*columns)
+
+
+def _masked_terms(terms: Terms, mask: str) -> Terms:
+    """Return the variables with the hashes of empty contents masked, as rows have them."""
+    known: Mapping[str, str] = terms.values["empty_contents"]
+    masked = {name: hashlib.sha256((mask + text).encode()).hexdigest() for name, text in known.items()}
+    return replace(terms, values={**terms.values, "empty_contents": masked})
+
+
+def _sizes(rows: Mapping[str, DataFrame]) -> dict[str, tuple[int, int]]:
+    """Return per table its number of rows, and the bytes of their values before any compression."""
+    found = {}
+    for name, table in rows.items():
+        size: Column = F.lit(0)
+        for field in table.schema:
+            is_text = isinstance(field.dataType, StringType)
+            text = F.col(field.name) if is_text else F.to_json(F.struct(field.name))
+            is_fixed = TABLES[name][field.name] in _FIXED
+            length = F.lit(_FIXED_BYTES) if is_fixed else F.octet_length(text)
+            size = size + F.when(F.col(field.name).isNull(), 0).otherwise(length)
+        row = table.agg(
+            F.count("*").alias("rows"), F.coalesce(F.sum(size), F.lit(0)).alias("bytes")
+        ).collect()[0]
+        found[name] = (row["rows"], row["bytes"])
+    return found
+
+
+_FIXED: Final = frozenset({"BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP", "DECIMAL(38,0)"})
+
+
+def _refuse_more(sizes: Mapping[str, tuple[int, int]], most_mb: int, progress: Callable[[str], None]) -> None:
+    count, size = (sum(each) for each in zip(*sizes.values(), strict=True)) if sizes else (0, 0)
+    told = f"{count} rows of evidence in {len(sizes)} tables, {size / (1 << 20):.1f} megabytes uncompressed"
+    progress(f"the bundle holds {told}")
+    if size > most_mb << 20:
+        raise BundleError(
+            f"the bundle would hold {told}: expected at most {most_mb} megabytes; raise --max-mb, or bundle a shorter "
+            "window"
+        )
+
+
+def _breaks(breaks: DataFrame, *, has_evidence: bool) -> DataFrame:
+    """Return the breaks as their file in a bundle has them; their rows stand in the evidence as well."""
+    return breaks.drop("kind") if has_evidence else breaks.drop("kind", "evidence")
+
+
+def _written(rows: DataFrame, file: Path) -> None:
+    """Write rows as one Parquet file."""
+    folder = file.with_suffix(".folder")
+    rows.coalesce(1).write.parquet(folder.absolute().as_uri())
+    (part,) = folder.glob("part-*.parquet")
+    part.replace(file)
+    shutil.rmtree(folder)
