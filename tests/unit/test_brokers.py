@@ -98,7 +98,7 @@ def test_certificates_and_keys_are_read_here(monkeypatch: pytest.MonkeyPatch, tm
     [
         pytest.param(
             "postgresql://a",
-            "expected a connection of type kafka or generic, found type postgres",
+            "expected a connection of type tieout_kafka, kafka, generic, found type postgres",
             id="another",
         ),
         pytest.param({"extra": {}}, "expected the brokers' addresses, host:port", id="no address"),

@@ -12,8 +12,11 @@ from tieout.settings import connection
 
 JAAS: Final = "sasl.jaas.config"
 _PORT: Final = 9092
-_TYPES: Final = ("kafka", "generic")
-"""Airflow makes `generic` of every type whose provider is not installed."""
+_TYPES: Final = ("tieout_kafka", "kafka", "generic")
+"""The first is Tieout's own, with a form in Airflow; `kafka` comes with Airflow's Kafka provider, and Airflow makes
+`generic` of every type whose provider is not installed."""
+_NO_ALGORITHM: Final = "ssl.endpoint.identification.algorithm"
+"""The one setting that is meant where it is empty."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,13 @@ def given_settings(name: str, at: str) -> Given:
     found = connection(name)
     if found.conn_type not in _TYPES:
         raise SourceError(
-            f"{at}: expected a connection of type {' or '.join(_TYPES)}, found type {found.conn_type or '(none)'}"
+            f"{at}: expected a connection of type {', '.join(_TYPES)}, found type {found.conn_type or '(none)'}"
         )
-    extra = {key: _text(value) for key, value in found.extra.items()}
+    extra = {
+        key: _text(value)
+        for key, value in found.extra.items()
+        if value is not None and (value != "" or key == _NO_ALGORITHM)
+    }
     return Given(
         at,
         found.host,
