@@ -26,7 +26,7 @@ from tieout.engine.judging.terms import terms_of, type_of
 from tieout.errors import BundleError
 
 MOST_MB = 64
-HISTORIES = 12
+HISTORIES = 9
 
 
 def _told(case: Case) -> frozenset[str]:
@@ -106,11 +106,11 @@ def test_duckdb_alone_says_the_same(lost: Path, tmp_path: Path) -> None:
         "statement.json",
     ],
 )
-def test_a_changed_part_is_named(lost: Path, name: str) -> None:
+def test_a_changed_part_is_named(lost: Path, name: str, tmp_path: Path) -> None:
     """One byte more in any part is a difference that names it."""
     changed = with_changed(lost, name, lambda data: data + b" ")
 
-    found = verify(changed, MOST_MB)
+    found = open_bundle(changed, tmp_path, MOST_MB)
 
     assert [fault for fault in found.faults if fault.startswith(f"{name}: changed")]
 
@@ -126,6 +126,7 @@ def test_a_damaged_part_is_named(lost: Path, tmp_path: Path) -> None:
 
     found = verify(damaged, MOST_MB)
 
+    assert not found.is_same
     assert "evidence/evidence_produced.parquet: damaged in the zip" in found.faults
 
 
@@ -198,7 +199,7 @@ def test_the_sql_of_a_bundle_reads_nothing_but_the_bundle(sql: str, tmp_path: Pa
 
     def with_more(folder: Path) -> None:
         path = folder / "verify.sql"
-        path.write_text(path.read_text() + sql)
+        path.write_text(sql + path.read_text())
 
     bundle_of(CHOSEN[0], tmp_path / "bundle.zip", before_packing=with_more)
 
