@@ -199,9 +199,7 @@ def _together(given: Mapping[str, DataFrame], *, is_large: bool) -> DataFrame:
     Of many rows the columns that nobody has stay behind: three of four, each of which costs as much as the others.
     """
     every = [
-        rows.select(
-            F.lit(table).alias("rows_of"), *readable(table, rows, nulls_in(rows) if is_large else ())
-        )
+        rows.select(F.lit(table).alias("rows_of"), *readable(table, rows, nulls_in(rows) if is_large else ()))
         for table, rows in given.items()
     ]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
