@@ -1,6 +1,6 @@
 """The connection type of a Kafka cluster, so that Airflow has a form for one without its Kafka provider.
 
-Airflow 3.2 and newer take the form from `tieout.airflow_provider`. Airflow 3.1 asks the hook, and has no fields of
+Airflow 3.2 and newer take the form from the provider's metadata. Airflow 3.1 asks the hook, and has no fields of
 its own: the settings are typed into the extra.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow.sdk import BaseHook
 
-from tieout.airflow_provider import KAFKA_FORM
+from tieout.brokers.form import KAFKA_FORM
 
 
 class KafkaClusterHook(BaseHook):  # type: ignore[misc]  # airflow is untyped to us
