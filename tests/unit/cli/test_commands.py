@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from tests.store.examples import incident
 
-from tieout.cli.engine import Engine, Order, Progress, RenderHtml
+from tieout.cli.engine import Bundled, Engine, Order, Progress, RenderHtml
 from tieout.cli.java import JavaError
 from tieout.cli.main import main
 from tieout.cli.output import checked_output
 from tieout.contracts import Contract, load_contract
 from tieout.contracts.schema import json_schema
+from tieout.engine.bundle.packing import Wanted
 from tieout.errors import SourceError, UsageError
 from tieout.model import Ledger, OffsetRange, Window
 from tieout.reporting.schema import statement_schema, trace_schema
@@ -68,6 +69,12 @@ class FakeEngine:
         (output / "statement.html").write_text(render_html(found, []))
         progress("reading the ledgers")
         return found
+
+    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
+        """Return the statement with a digest, and write nothing."""
+        self.asked.append((order, wanted))
+        progress("reading the ledgers")
+        return Bundled(statement(order, self.verdict), "ab" * 32, 4711)
 
     def follow(
         self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
@@ -130,6 +137,48 @@ def test_the_exit_code_is_the_verdict(contract: Path, tmp_path: Path, verdict: s
 
     assert ended.code == code
     assert ended.out.startswith(f"{verdict}  orders\n")
+
+
+def test_a_bundle_is_asked_for_and_its_digest_printed(contract: Path, tmp_path: Path) -> None:
+    """Whatever the verdict, a bundle that was written is exit code 0."""
+    engine, file = FakeEngine("BROKEN"), tmp_path / "orders.zip"
+
+    ended = run(
+        "bundle", contract, *WINDOW, "--output", file, "--max-mb", "7", "--without-contents", engine=engine
+    )
+
+    assert ended.code == 0
+    assert ended.out.splitlines()[-1] == f"digest: {'ab' * 32}"
+    assert [wanted for _, wanted in engine.asked] == [Wanted(file, 7, has_contents=False)]
+
+
+def test_reconcile_makes_a_bundle_of_its_run(contract: Path, tmp_path: Path) -> None:
+    """It is part of the order, so that both are of one run; without the option there is none."""
+    engine, file = FakeEngine(), tmp_path / "orders.zip"
+
+    run("reconcile", contract, *WINDOW, "--output", tmp_path / "a", "--bundle", file, engine=engine)
+    run("reconcile", contract, *WINDOW, "--output", tmp_path / "b", engine=engine)
+
+    assert [order.bundle for order, _ in engine.asked] == [Wanted(file, 1024, has_contents=True), None]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("orders", "expected the name of a file that ends in .zip"),
+        ("no/orders.zip", "is not a folder that can be written"),
+    ],
+)
+def test_a_bundle_that_cannot_be_written_is_refused_before_anything_is_read(
+    contract: Path, tmp_path: Path, name: str, told: str
+) -> None:
+    """Judging takes longer than finding that out."""
+    engine = FakeEngine()
+
+    ended = run("bundle", contract, *WINDOW, "--output", tmp_path / name, engine=engine)
+
+    assert (ended.code, engine.asked) == (2, [])
+    assert told in ended.err
 
 
 def test_what_was_found_is_held_against_the_declared_settings(contract: Path, tmp_path: Path) -> None:

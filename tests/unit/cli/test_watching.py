@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from tieout.cli.engine import Order, Progress, RenderHtml
+from tieout.cli.engine import Bundled, Order, Progress, RenderHtml
 from tieout.cli.exit_codes import ExitCode
 from tieout.cli.main import main
 from tieout.cli.watch_table import shown
 from tieout.cli.watching import Clock, Judged, Watch, worst
 from tieout.contracts import Contract, load_contract
+from tieout.engine.bundle.packing import Wanted
 from tieout.errors import SourceUnreachableError
 from tieout.model import Window
 from tieout.reporting.trace import Asked
@@ -81,6 +82,10 @@ class Desk:
         output.mkdir(parents=True, exist_ok=True)
         (output / "statement.json").write_text(json.dumps(found))
         return found
+
+    def bundle(self, order: Order, wanted: Wanted, progress: Progress) -> Bundled:
+        """Nobody asks for one."""
+        raise NotImplementedError
 
     def follow(
         self, contract: Contract, window: Window | None, asked: Asked, progress: Progress
