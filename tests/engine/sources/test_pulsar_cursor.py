@@ -25,13 +25,16 @@ def _read(spark: SparkSession, ledger: Ledger = Ledger.COMMITTED, **source: str)
 def _rows(reading: Reading) -> list[tuple[object, ...]]:
     assert reading.rows is not None
     columns = ("consumer_group", "topic", "partition", "first_offset", "committed_offset", "is_individual")
-    return [tuple(row[name] for name in (*columns, "committed_at")) for row in reading.rows.collect()]
+    return [
+        tuple(row[name] for name in (*columns, "committed_at", "metadata")) for row in reading.rows.collect()
+    ]
 
 
+_RANGE = '{{"individuallyDeletedMessages": "{}"}}'
 _ACKNOWLEDGED = [
-    ("loader", "orders", 0, None, packed(5, 1), False, None),
-    ("loader", "orders", 0, packed(5, 2), packed(5, 4), True, None),
-    ("loader", "orders", 0, packed(5, 5), packed(5, 6), True, None),
+    ("loader", "orders", 0, None, packed(5, 1), False, None, '{"markDeletePosition": "5:0"}'),
+    ("loader", "orders", 0, packed(5, 2), packed(5, 4), True, None, _RANGE.format("(5:1..5:3]")),
+    ("loader", "orders", 0, packed(5, 5), packed(5, 6), True, None, _RANGE.format("(5:4..5:5]")),
 ]
 
 

@@ -89,13 +89,15 @@ def _rows(found: Statistics, spec: PulsarCursorSource, request: Request, notes: 
         notes.append(f"{found.partition.path}: no subscription {spec.subscription}, found {known}")
         return
     cursor = cursor_in(cursors[spec.subscription])
-    stretches: list[tuple[int | None, int, bool]] = [(None, found.ledgers.after(cursor.mark_delete), False)]
-    stretches += [
-        (found.ledgers.after(first), found.ledgers.after(last), True) for first, last in cursor.ranges
-    ]
-    for place, (first, end, is_individual) in enumerate(stretches):
+    ledgers, (ledger, entry) = found.ledgers, cursor.mark_delete
+    told = json.dumps({"markDeletePosition": f"{ledger}:{entry}"})
+    stretches: list[_Row] = [(None, ledgers.after(cursor.mark_delete), None, told, False)]
+    for first, last in cursor.ranges:
+        told = json.dumps({"individuallyDeletedMessages": f"({first[0]}:{first[1]}..{last[0]}:{last[1]}]"})
+        stretches.append((ledgers.after(first), ledgers.after(last), None, told, True))
+    for place, (*stretch, is_individual) in enumerate(stretches):
         of_partition = (request.group, spec.topic, found.partition.number)
-        yield (*of_partition, first, end, None, None, None, None, 0, place, None, is_individual)
+        yield (*of_partition, *stretch, None, None, 0, place, None, is_individual)
 
 
 def _digest(rows: list[_Row], spec: PulsarCursorSource) -> str:
