@@ -97,3 +97,33 @@ def test_reads_carry_the_assertions_where_they_are_the_effects(contracts: Path, 
     (contracts / "orders.yml").write_text(text.replace("exactly_once", "at_least_once"))
     inputs = told(load_contract(contracts / "orders.yml"), Verdict.KEPT).inputs
     assert ["dataQualityAssertions" in one.inputFacets for one in inputs] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("source", "dataset"),
+    [
+        (
+            "{kind: pulsar, connection: pulsar, topic: orders}",
+            ("pulsar://broker:8080", "persistent://public/default/orders"),
+        ),
+        ("{kind: pulsar, path: answers, topic: orders}", ("file", "answers")),
+    ],
+)
+def test_a_topic_of_pulsar_is_named_by_its_broker_and_a_copy_by_its_folder(
+    contracts: Path,
+    contract: Contract,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    dataset: tuple[str, str],
+) -> None:
+    """A folder is one dataset, whatever its name has for letters."""
+    monkeypatch.setenv("AIRFLOW_CONN_PULSAR", "http://:geheim@broker")
+    kafka = "{kind: kafka, connection: events, topic: orders}"
+    (contracts / "orders.yml").write_text(CONTRACT.replace(kafka, source))
+
+    found = told(load_contract(contracts / "orders.yml"), Verdict.KEPT)
+
+    namespace, name = dataset
+    wanted = name if namespace != "file" else str(contract.base_dir / name)
+    assert (namespace, wanted) in [(one.namespace, one.name) for one in found.inputs]
+    assert len(found.inputs) == 4

@@ -18,10 +18,11 @@ from openlineage.client.facet_v2 import data_quality_assertions_dataset, input_s
 
 from tieout import settings
 from tieout.brokers.given import given_settings
-from tieout.contracts import Contract, JdbcSource, Source, cluster_topic
+from tieout.contracts import Contract, JdbcSource, PulsarCursorSource, PulsarSource, Source, cluster_topic
 from tieout.errors import TieoutError
 from tieout.model import CheckStatus, Severity, Verdict
 from tieout.orchestration.connections import make_known
+from tieout.pulsar import Administration
 
 if TYPE_CHECKING:
     from tieout.orchestration.concluding import Conclusion
@@ -97,7 +98,12 @@ def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
             servers = given_settings(connection, connection).servers()
             yield f"kafka://{servers.split(',', maxsplit=1)[0].strip()}", topic
             return
-    for path in getattr(source, "path", None) or ():
+        if isinstance(source, PulsarSource | PulsarCursorSource) and source.connection is not None:
+            broker = Administration.of(source.connection, source.connection)
+            yield f"pulsar://{broker.host}:{broker.port}", f"persistent://{source.topic_path}"
+            return
+    named = getattr(source, "path", None) or ()
+    for path in (named,) if isinstance(named, str) else named:
         place = urlsplit(path)
         if place.netloc:
             yield f"{place.scheme}://{place.netloc}", place.path.lstrip("/")
