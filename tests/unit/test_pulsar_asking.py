@@ -318,3 +318,18 @@ def test_a_copy_that_holds_no_whole_answer_is_refused(tmp_path: Path, content: b
     with pytest.raises(AnswerError, match=said):
         Copied(tmp_path, "").get("partitions")
     assert Copied(tmp_path, "").get("../partitions").status == 404
+
+
+def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    """One within it is."""
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    (tmp_path / "elsewhere").write_bytes(whole)
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (folder / "first").write_bytes(whole)
+    (folder / "second").symlink_to("first")
+    (folder / "third").symlink_to(tmp_path / "elsewhere")
+
+    assert Copied(folder, "").get("second").body == b"{}"
+    with pytest.raises(AnswerError, match="found a link out of it"):
+        Copied(folder, "").get("third")

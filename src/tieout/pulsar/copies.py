@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,13 +26,16 @@ class Copied:
         """Return the answer that was kept; one that was not is as if the broker had not known it.
 
         Raises:
-            AnswerError: for a file that holds none, and for one that was cut off.
+            AnswerError: for a file that holds none, one that was cut off, and a link out of the folder.
             SourceError: where a file cannot be read.
         """
         if ".." in path.split("/"):
             return Answer(MISSING, (), b"")
+        place = self.folder / path
+        if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(self.folder)):
+            raise AnswerError("expected a file of the folder, found a link out of it; copy what it leads to")
         try:
-            with opened_file(self.folder / path) as file:
+            with opened_file(place) as file:
                 content = file.read(LARGEST + 1)
         except (FileNotFoundError, NotADirectoryError):
             return Answer(MISSING, (), b"")
