@@ -125,8 +125,8 @@ def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
         return f"{coverage.undated} rows without a time"
     if ledger in _DATED and coverage.unset:
         return (
-            f"{coverage.unset} rows with a time before {EARLIEST_PLAUSIBLE.year}: an unset clock's, or seconds since 1970 "
-            "that were read as milliseconds (timestamp_seconds(COLUMN) reads them)"
+            f"{coverage.unset} rows with a time before {EARLIEST_PLAUSIBLE.year}: an unset clock's, or seconds since "
+            "1970 that were read as milliseconds (timestamp_seconds(COLUMN) reads them)"
         )
     if coverage.reversed:
         return f"{coverage.reversed} rows with completed_at before attempted_at"
