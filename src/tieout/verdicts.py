@@ -143,7 +143,7 @@ class _Found:
         is_share_group = any(told.get("is_share_group") for told in self.statement["coverage"].values())
         if is_share_group and not self.contract.is_queue and name in _OF_READERS_IN_ORDER:
             return (
-                "of a share group, whose records are locked and acknowledged one by one (consumption: queue)"
+                "of a share group or a queue, where messages are acknowledged one by one (consumption: queue)"
             )
         return "where the evidence does not cover"
 

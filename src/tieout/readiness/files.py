@@ -18,6 +18,7 @@ from tieout.contracts import (
     JdbcSource,
     KafkaSegmentsSource,
     KafkaSource,
+    KahaDbSource,
     Source,
     SparkCheckpointSource,
     SparkFilesSource,
@@ -44,6 +45,11 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
     if isinstance(source, FlinkCheckpointsSource | FlinkPreparedSource):
         if not _REMOTE.match(source.path) and next((base_dir / source.path).rglob("_metadata"), None) is None:
             yield f"no checkpoint of a Flink job, a folder with _metadata, in {source.path}"
+        return
+    if isinstance(source, KahaDbSource):
+        folders = [base_dir / path for path in source.path if not _REMOTE.match(path)]
+        if not any(next(folder.glob("db-*.log"), None) for folder in folders):
+            yield f"no file of a KahaDB journal, db-1.log, in {', '.join(source.path)}"
         return
     found: list[Path] = []
     for path in _paths(source) or ():

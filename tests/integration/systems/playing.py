@@ -22,7 +22,7 @@ from typing import Any, Final
 from scripts.record.jars import Jars
 from scripts.record.messages import now_text
 from tests.integration.kafka_faults.cluster import Cluster, new_cluster
-from tests.integration.systems import connect, dstreams, flink, pulsar, spark, streams
+from tests.integration.systems import activemq, connect, dstreams, flink, pulsar, spark, streams
 from tests.integration.systems.engine import ROOT, Engine
 from tests.integration.systems.scene import Case, Stage
 from tests.integration.systems.selection import system_of
@@ -36,6 +36,7 @@ SYSTEMS: Final[Mapping[str, Any]] = {
     "dstreams": dstreams,
     "connect": connect,
     "flink": flink,
+    "activemq": activemq,
     "pulsar": pulsar,
 }
 """Each module has `engine`, which compiles into a folder, and `PLAYS`."""

@@ -14,6 +14,7 @@ TITLES: Final = {
     "dstreams": "Spark Streaming, direct",
     "connect": "Kafka Connect",
     "flink": "Flink",
+    "activemq": "ActiveMQ Classic",
     "pulsar": "Pulsar",
 }
 """The systems, by what begins the names of their plays."""
@@ -27,6 +28,8 @@ IN_EVERY_RUN: Final = {
     "connect-table-upsert": 1,
     "flink-expired": 1,
     "flink-not-expired": 1,
+    "activemq-auto": 1,
+    "activemq-client-individual": 1,
     "pulsar-sent-again": 1,
     "pulsar-deduplicated": 1,
 }
@@ -45,6 +48,13 @@ OTHERS: Final = (
     *("flink-at-least-once", "flink-exactly-once", "flink-anew", "flink-restored"),
     *("flink-savepoint-twice", "flink-savepoint-once", "flink-torn-at-least-once", "flink-torn-exactly-once"),
     *("flink-files", "flink-files-older"),
+    *(
+        "activemq-poison",
+        "activemq-expiry",
+        "activemq-not-archived",
+        "activemq-unanswered",
+        "activemq-rolled-back",
+    ),
     *("pulsar-unacknowledged", "pulsar-keyed", "pulsar-batch", "pulsar-batch-index", "pulsar-expired"),
     *("pulsar-transactions", "pulsar-committed", "pulsar-shared", "pulsar-subscriptions"),
     *("pulsar-order-shared", "pulsar-order-key-shared"),

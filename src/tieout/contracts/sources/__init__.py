@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from tieout.contracts.sources.activemq import KahaDbSource
 from tieout.contracts.sources.connect import ConnectFilesSource, ConnectOffsetsSource
 from tieout.contracts.sources.files import FilesSource
 from tieout.contracts.sources.flink import FlinkCheckpointsSource, FlinkPreparedSource
@@ -43,7 +44,8 @@ Source = Annotated[
     | FlinkCheckpointsSource
     | FlinkPreparedSource
     | PulsarSource
-    | PulsarCursorSource,
+    | PulsarCursorSource
+    | KahaDbSource,
     Field(discriminator="kind"),
 ]
 
@@ -60,6 +62,7 @@ __all__ = [
     "KafkaOffsetsSource",
     "KafkaSegmentsSource",
     "KafkaSource",
+    "KahaDbSource",
     "PulsarCursorSource",
     "PulsarSource",
     "Source",

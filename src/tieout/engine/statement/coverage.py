@@ -195,8 +195,8 @@ def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
         limits.append("multiplicity.count: an effect in the place of another of its message is not seen")
     if scope.is_misread_queue:
         limits.append(
-            f"{scope.contract.group} is a share group: its records are locked and acknowledged one by one, so that one "
-            "before others that were processed may still be given to a member. LOST, COMMIT_AHEAD and SKIPPED are "
+            f"{scope.contract.group} is a share group, or takes messages of a queue: they are acknowledged one by one, "
+            "and one before others that were processed may still be given. LOST, COMMIT_AHEAD and SKIPPED are "
             "not confirmed; say `consumption: queue` and `redelivery` in the contract"
         )
     return [*limits, *_unknown_contents(scope), *scope.suspicions.limits]

@@ -1,0 +1,216 @@
+"""The reader of the kind `kahadb`: a queue of ActiveMQ Classic, as its broker's journal has it.
+
+The journal is the broker's log and the queue's acknowledgements in one. What left the queue without a consumer's word
+stands in `filtered` (it had expired) or `dead_letters` (it was moved away as poison); `committed` has all that left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from tieout.contracts import KahaDbSource
+from tieout.engine.limits import is_time
+from tieout.engine.materialising import no_rows
+from tieout.engine.sources.kahadb_folders import Journal, read_journal
+from tieout.engine.sources.positions import shortened
+from tieout.engine.sources.small_files import SmallFile, local_folder
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.engine.systems.kahadb_journal import Entry
+from tieout.engine.systems.kahadb_queue import (
+    EXPIRED,
+    FILE_BITS,
+    MAYBE_EXPIRED,
+    POISON,
+    Arrival,
+    Departure,
+    QueueHistory,
+    reasons_of,
+)
+from tieout.errors import SourceError
+from tieout.model import Ledger
+
+_HIDDEN: Final = f"{FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
+_PLACE: Final = "topic STRING, partition INT"
+_CONTENT: Final = "jms_message_id STRING, properties MAP<STRING, STRING>, value BINARY"
+_LOG: Final = (
+    f"{_PLACE}, offset BIGINT, {_CONTENT}, record_timestamp TIMESTAMP, arrived_at TIMESTAMP, "
+    "transaction_state STRING, is_sparse BOOLEAN, log_start_offset BIGINT, last_stable_offset BIGINT, "
+    f"end_offset BIGINT, observed_at TIMESTAMP, {_HIDDEN}"
+)
+_COMMITTED: Final = (
+    f"consumer_group STRING, {_PLACE}, first_offset BIGINT, committed_offset BIGINT, is_individual BOOLEAN, "
+    f"taken_at TIMESTAMP, metadata STRING, {_HIDDEN}"
+)
+_ASIDE: Final = (
+    f"{_PLACE}, offset BIGINT, {_CONTENT}, at TIMESTAMP, reason STRING, transaction_state STRING, {_HIDDEN}"
+)
+_LEDGERS: Final = (Ledger.LOG, Ledger.COMMITTED, Ledger.DEAD_LETTERS, Ledger.FILTERED)
+_NOT_STORED: Final = (
+    "a broker does not write down what is acknowledged fast enough: set concurrentStoreAndDispatchQueues=false, and "
+    "say concurrent_store_and_dispatch: false here"
+)
+_ONE_BY_ONE: Final = "{} is a queue: its messages are acknowledged one by one (consumption: queue)"
+_Row = tuple[object, ...]
+
+
+def read(spec: KahaDbSource, request: Request) -> Reading:
+    """Return the queue's messages, or those that left it.
+
+    Raises:
+        SourceError: for another ledger than `log`, `committed`, `dead_letters` and `filtered`, and for a path that is
+            not on a file system of this machine.
+    """
+    if request.ledger not in _LEDGERS:
+        raise SourceError(f"{request.place}: {spec.kind} is evidence for {', '.join(_LEDGERS)} only")
+    history = QueueHistory(spec.destination)
+
+    def take(file: SmallFile, number: int, entries: list[Entry]) -> None:
+        written = file.modified_at if spec.has_own_times else None
+        millis = None if written is None else int(written.timestamp() * 1000)
+        history.tell(file.uri, number, entries, millis)
+
+    folders = [local_folder(request, path) for path in spec.path]
+    journal = read_journal(folders, request.base_dir, take)
+    if not journal.files:
+        absent = journal.faults or (f"{', '.join(spec.path)}: no file of a KahaDB journal, db-1.log",)
+        is_present = any(folder.exists() for folder in folders)
+        return Reading(None, is_present=is_present, read_at=request.now, unparsed_inputs=1, notes=absent)
+    return _reading(spec, request, journal, history)
+
+
+def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: QueueHistory) -> Reading:
+    taken_at = spec.taken_time(request.now)
+    faults = (*journal.faults, *((_NOT_STORED,) if spec.concurrent_store_and_dispatch else ()))
+    unknown = sum(one.arrival is None for one in history.departures)
+    gone = (f"{unknown} acknowledgements of messages that the journal does not have",) if unknown else ()
+    return Reading(
+        rows=_rows(spec, request, journal, history),
+        is_present=True,
+        read_at=request.now if taken_at is None else taken_at,
+        size=sum(file.input.size for file in journal.files),
+        digests=tuple(f"{file.input.digest}  {file.input.name}" for file in journal.files),
+        unparsed_inputs=len(faults),
+        notes=(*shortened(faults), *journal.notes, *gone, *_told(spec, request, history)),
+        complete_until=taken_at,
+        taken_at=taken_at,
+        is_share_group=request.ledger is Ledger.COMMITTED,
+    )
+
+
+def _told(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[str]:
+    """Yield what else is to be said of the queue."""
+    states = [history.state_of(one.transaction) for one in history.arrivals]
+    for state in ("aborted", "open"):
+        if count := states.count(state):
+            yield f"{count} messages in transactions that are {state}, in no output"
+    told = ", ".join(f"{count} {reason}" for reason, count in reasons_of(history.departures).items())
+    if told:
+        yield f"messages that left the queue: {told}"
+    lost = sum(one.reason == POISON and not one.has_dead_letter for one in history.departed)
+    if lost:
+        yield f"{lost} messages were taken away as poison, and no dead letter queue has them"
+    if request.ledger is Ledger.COMMITTED:
+        yield _ONE_BY_ONE.format(spec.destination)
+
+
+def _rows(spec: KahaDbSource, request: Request, journal: Journal, history: QueueHistory) -> DataFrame:
+    if request.ledger is Ledger.LOG:
+        schema, rows = _LOG, list(_of_log(spec, request, journal, history))
+    elif request.ledger is Ledger.COMMITTED:
+        schema, rows = _COMMITTED, list(_of_committed(spec, request, history))
+    else:
+        schema, rows = _ASIDE, list(_set_aside(spec, request.ledger, history))
+    return request.spark.createDataFrame(rows, schema) if rows else no_rows(request.spark, schema)
+
+
+def _of_log(spec: KahaDbSource, request: Request, journal: Journal, history: QueueHistory) -> Iterator[_Row]:
+    """Yield a row for each message that was given to the queue; of one without, its bounds alone."""
+    end = journal.last << FILE_BITS | journal.end
+    bounds = (True, 0, end, end, spec.taken_time(request.now))
+    place = (spec.destination, 0)
+    if not history.arrivals:
+        yield (
+            *place,
+            None,
+            None,
+            None,
+            None,
+            None,
+            None,
+            None,
+            *bounds,
+            journal.files[-1].uri,
+            None,
+            0,
+            0,
+            None,
+        )
+    for number, one in enumerate(history.arrivals):
+        state = history.state_of(one.transaction)
+        found = one.message
+        sent_at = None if found is None else _moment(found.sent_at or found.arrived_at)
+        arrived_at = None if found is None else _moment(found.arrived_at)
+        times = (sent_at, arrived_at)
+        yield (
+            *place,
+            one.position,
+            *_content(one),
+            *times,
+            state,
+            *bounds,
+            one.file,
+            None,
+            0,
+            number,
+            one.fault,
+        )
+
+
+def _of_committed(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[_Row]:
+    """Yield a row for each message that left the queue for good, whatever for."""
+    taken_at = spec.taken_time(request.now)
+    for number, one in enumerate(history.departures):
+        if one.arrival is None or history.state_of(one.transaction) not in ("none", "committed"):
+            continue
+        first = one.arrival.position
+        yield (
+            *(request.group, spec.destination, 0, first, first + 1, True),
+            *(_moment(one.before_millis) or taken_at, one.reason),
+            *(one.file, None, 0, number, None),
+        )
+
+
+def _set_aside(spec: KahaDbSource, ledger: Ledger, history: QueueHistory) -> Iterator[_Row]:
+    """Yield a row for each message that had expired, or that a dead letter queue has as poison.
+
+    One that somebody may have removed instead of its time to live counts as in an open transaction: nobody knows.
+    """
+    for number, one in enumerate(history.departed):
+        if one.arrival is None or not _belongs(one, ledger):
+            continue
+        state = "open" if one.reason == MAYBE_EXPIRED else history.state_of(one.transaction)
+        yield (
+            *(spec.destination, 0, one.arrival.position, *_content(one.arrival)),
+            *(_moment(one.before_millis), one.reason, state),
+            *(one.file, None, 0, number, None),
+        )
+
+
+def _belongs(one: Departure, ledger: Ledger) -> bool:
+    if ledger is Ledger.DEAD_LETTERS:
+        return one.reason == POISON and one.has_dead_letter
+    return one.reason in (EXPIRED, MAYBE_EXPIRED)
+
+
+def _content(one: Arrival) -> _Row:
+    if one.message is None:
+        return one.message_id, None, None
+    return one.message_id, dict(one.message.properties), one.message.body
+
+
+def _moment(millis: int | None) -> datetime | None:
+    return datetime.fromtimestamp(millis / 1000, UTC) if millis is not None and is_time(millis) else None

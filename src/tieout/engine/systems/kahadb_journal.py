@@ -1,0 +1,228 @@
+"""KahaDB's journal, in which ActiveMQ Classic writes each message and what becomes of it, before it answers.
+
+A file is a row of batches, each with a checksum; a batch is a row of records; a record is a command in Protocol Buffers
+that may hold OpenWire. What an unclean end tore is at the end of a file.
+
+Source: `Journal`, `MessageDatabase` and `journal-data.proto` of Apache ActiveMQ 6.3 (activemq-kahadb-store).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tieout.engine.systems.json_texts import FormatError
+from tieout.engine.systems.openwire import Acknowledgement, StoredMessage, acknowledgement, message
+
+_HEADER: Final = struct.Struct(">iB")
+_BATCH: Final = struct.Struct(">11siq")
+_MAGIC: Final = b"WRITE BATCH"
+_END: Final = b"-qMa"
+_USER, _CONTROL = 1, 2
+_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK = 0, 1, 2, 4, 5
+_STARTED: Final = "LOADED"
+_QUEUE: Final = 0
+LOCAL: Final = "local:"
+"""How the name of a transaction of a connection begins."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """A message that a queue was given: `at` is the byte of the file at which its record begins."""
+
+    at: int
+    queue: str
+    message_id: str
+    transaction: str | None
+    content: bytes
+
+    def message(self) -> StoredMessage:
+        """Return the message itself.
+
+        Raises:
+            FormatError: where it cannot be read.
+        """
+        return message(self.content)
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A message that left a queue, and by whose word."""
+
+    queue: str
+    message_id: str
+    transaction: str | None
+    by: Acknowledgement
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a transaction."""
+
+    transaction: str
+    is_committed: bool
+
+
+@dataclass(frozen=True)
+class Started:
+    """A broker that opened the journal: what it found in a transaction of a connection is rolled back."""
+
+
+Entry = Added | Removed | Ended | Started
+
+
+@dataclass(frozen=True)
+class Torn:
+    """Where a file ends within a batch. `is_followed`: batches come after it."""
+
+    at: int
+    is_followed: bool
+
+
+def entries_in(content: bytes) -> Iterator[Entry | Torn]:
+    """Yield what a journal file says, in the order in which it was written; last, where it is torn, that.
+
+    What is neither of a queue nor of a transaction is passed over.
+
+    Raises:
+        FormatError: where a record that has its checksum cannot be read.
+    """
+    at = 0
+    while at < len(content):
+        size = _batch_size(content, at)
+        if size is None:
+            yield Torn(at, content.find(_MAGIC, at + _HEADER.size + 1) >= 0)
+            return
+        if size == 0:
+            return
+        begin = at + _HEADER.size + _BATCH.size
+        yield from _of_batch(content, begin, begin + size)
+        at = begin + size
+
+
+def begins_journal(content: bytes) -> bool:
+    """Return whether bytes begin as a journal file does."""
+    return content[_HEADER.size : _HEADER.size + len(_MAGIC)] == _MAGIC
+
+
+def _batch_size(content: bytes, at: int) -> int | None:
+    """Return how many bytes of records follow the head of a batch: 0 at the file's end, None where it is torn."""
+    if content.startswith(_END, at) or not content[at : at + _HEADER.size].strip(b"\0"):
+        return 0
+    head = content[at : at + _HEADER.size + _BATCH.size]
+    if len(head) < _HEADER.size + _BATCH.size or head[_HEADER.size - 1] != _CONTROL:
+        return None
+    magic, size, checksum = _BATCH.unpack_from(head, _HEADER.size)
+    records = content[at + len(head) : at + len(head) + max(size, 0)]
+    if magic != _MAGIC or size <= 0 or len(records) != size:
+        return None
+    return size if checksum in (0, zlib.adler32(records)) else None
+
+
+def _of_batch(content: bytes, at: int, end: int) -> Iterator[Entry]:
+    while at < end:
+        if end - at < _HEADER.size:
+            raise FormatError(f"expected a record at byte {at}, found the end of its batch")
+        size, kind = _HEADER.unpack_from(content, at)
+        if kind != _USER or size <= _HEADER.size or at + size > end:
+            raise FormatError(f"expected a record within its batch at byte {at}, found another")
+        try:
+            found = _entry(content[at + _HEADER.size : at + size], at)
+        except FormatError as error:
+            raise FormatError(f"the record at byte {at}: {error}") from None
+        if found is not None:
+            yield found
+        at += size
+
+
+def _entry(record: bytes, at: int) -> Entry | None:
+    """Return what a record says, None where it is of no interest."""
+    kind = record[0]
+    if kind not in (_TRACE, _ADD, _REMOVE, _COMMIT, _ROLLBACK):
+        return None
+    length, begin = _varint(record, 1)
+    fields = _fields(record[begin : begin + length])
+    if kind == _TRACE:
+        return Started() if _text(fields, 1).startswith(_STARTED) else None
+    transaction = _transaction(fields[1]) if 1 in fields else None
+    if kind in (_COMMIT, _ROLLBACK):
+        return None if transaction is None else Ended(transaction, kind == _COMMIT)
+    destination = _fields(_bytes(fields, 2))
+    if destination.get(1, _QUEUE) != _QUEUE:
+        return None
+    queue, message_id = _text(destination, 2), _text(fields, 3)
+    if kind == _ADD:
+        return Added(at, queue, message_id, transaction, _bytes(fields, 4))
+    by = acknowledgement(_bytes(fields, 4)) if 4 in fields else Acknowledgement("STANDARD", None)
+    return Removed(queue, message_id, transaction, by)
+
+
+def _transaction(content: bytes | int) -> str:
+    """Return how a transaction is told: of a connection by its number, of a resource manager by its branch."""
+    if isinstance(content, int):
+        raise FormatError("expected a transaction, found a number")
+    fields = _fields(content)
+    if 1 in fields:
+        # Both its fields have the number 1: the connection, and a count.
+        return LOCAL + ":".join(
+            str(value) if isinstance(value, int) else value.decode("utf-8", "replace")
+            for _, value in _values(_bytes(fields, 1))
+        )
+    branch = _fields(_bytes(fields, 2))
+    return f"xa:{branch.get(1)!r}:{_bytes(branch, 2).hex()}:{_bytes(branch, 3).hex()}"
+
+
+def _fields(content: bytes) -> dict[int, bytes | int]:
+    """Return the fields of a Protocol Buffers message by number; of a repeated one the last.
+
+    Raises:
+        FormatError: where it is cut off, or none.
+    """
+    return dict(_values(content))
+
+
+def _values(content: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """Yield number and value of each field."""
+    at = 0
+    while at < len(content):
+        tag, at = _varint(content, at)
+        value: bytes | int
+        if tag & 7 == 0:
+            value, at = _varint(content, at)
+        else:
+            if tag & 7 == 2:
+                size, at = _varint(content, at)
+            elif tag & 7 in (1, 5):
+                size = 8 if tag & 7 == 1 else 4
+            else:
+                raise FormatError(f"expected a field of Protocol Buffers, found the wire type {tag & 7}")
+            value, at = content[at : at + size], at + size
+            if len(value) < size:
+                raise FormatError("cut off within a field")
+        yield tag >> 3, value
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(content):
+            raise FormatError("cut off within a number")
+        byte, at = content[at], at + 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise FormatError("expected a number of at most 64 bits, found more")
+
+
+def _bytes(fields: dict[int, bytes | int], number: int) -> bytes:
+    found = fields.get(number, b"")
+    if isinstance(found, int):
+        raise FormatError(f"expected bytes in the field {number}, found a number")
+    return found
+
+
+def _text(fields: dict[int, bytes | int], number: int) -> str:
+    return _bytes(fields, number).decode("utf-8", "replace")
