@@ -109,10 +109,21 @@ _DURATION: Final = re.compile(r"(-?)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?
 class History(Protocol):
     """A history as golden cases and random ones have it."""
 
-    contract: Contract
-    window: Window
-    coverage: Mapping[Ledger, OracleCoverage]
-    present: Mapping[Ledger, frozenset[str]]
+    @property
+    def contract(self) -> Contract:
+        """What is promised."""
+
+    @property
+    def window(self) -> Window:
+        """What is judged."""
+
+    @property
+    def coverage(self) -> Mapping[Ledger, OracleCoverage]:
+        """How far each ledger is complete."""
+
+    @property
+    def present(self) -> Mapping[Ledger, frozenset[str]]:
+        """The columns that each ledger has."""
 
     @property
     def rows(self) -> Mapping[Ledger, list[dict[str, Any]]]:

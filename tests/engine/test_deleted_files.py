@@ -159,6 +159,7 @@ def _judged(spark: SparkSession, example: Path) -> str:
     """Return the verdict on the recorded window of the example."""
     contract = load_contract(example / "contract.yml")
     truth = json.loads((example / "truth.json").read_text())["window"]
-    window = Window(*(datetime.fromisoformat(truth[bound]) for bound in ("start", "end")))
+    start, end = (datetime.fromisoformat(truth[bound]) for bound in ("start", "end"))
+    window = Window(start, end)
     found = reconcile(spark, contract, window, run_id="deleted", now=datetime.now(UTC)).statement
     return str(judge(contract, found).verdict)

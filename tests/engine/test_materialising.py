@@ -120,7 +120,7 @@ def test_little_evidence_is_kept_as_it_is(spark: SparkSession) -> None:
 
 def test_much_is_kept_as_bytes_that_kryo_wrote(spark: SparkSession) -> None:
     """Millions of objects that live long are walked through by each collection; few are read faster as they are."""
-    assert spark.sparkContext.getConf().get("spark.serializer").endswith(".KryoSerializer")
+    assert str(spark.sparkContext.getConf().get("spark.serializer")).endswith(".KryoSerializer")
     with suited_to(spark, is_small=False):
         assert not _is_kept_as_objects(materialised(_rows(spark)))
     with suited_to(spark, is_small=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +15,9 @@ Known = dict[Place, dict[int | None, bool]]
 SCHEMA = "topic string, partition int, offset long, is_clean boolean"
 
 
-def _found(spark: SparkSession, known: Known, forced: set[tuple[Place, int | None]] | None) -> set[tuple]:
+def _found(
+    spark: SparkSession, known: Known, forced: set[tuple[Place, int | None]] | None
+) -> set[tuple[Any, ...]]:
     rows = [(*place, offset, clean) for place, marks in known.items() for offset, clean in marks.items()]
     told = None
     if forced is not None:
@@ -31,7 +34,7 @@ def _marks(positions: DataFrame) -> DataFrame:
     return known.withColumn("eight", F.shiftright("offset", EIGHT_BITS))
 
 
-def _walked(known: Known, forced: set[tuple[Place, int | None]]) -> set[tuple]:
+def _walked(known: Known, forced: set[tuple[Place, int | None]]) -> set[tuple[Any, ...]]:
     """Return the same, position by position; a null offset comes first."""
     found = set()
     for place, marks in known.items():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tieout.engine.prematch import position_sets
@@ -21,7 +23,13 @@ EVERY = [
 ]
 
 
-def _rows(spark: SparkSession, rows: list[tuple]) -> DataFrame:
+def _reach_of(positions: DataFrame) -> Column:
+    found = reach(positions)
+    assert found is not None
+    return found
+
+
+def _rows(spark: SparkSession, rows: list[tuple[Any, ...]]) -> DataFrame:
     return spark.createDataFrame(rows, SCHEMA).repartition(3)
 
 
@@ -87,6 +95,7 @@ def test_a_set_reaches_to_what_is_in_it_and_not_much_further(spark: SparkSession
         condition = reach(found, width)
 
         assert condition is not None
+        last = condition
         inside = {row["offset"] for row in every.unionByName(farthest).filter(condition).collect()}
         held = {
             offset
@@ -95,7 +104,7 @@ def test_a_set_reaches_to_what_is_in_it_and_not_much_further(spark: SparkSession
         }
         assert held <= inside
         assert inside & beyond == set()
-    assert [row["offset"] for row in farthest.filter(condition).collect()] == [greatest]
+    assert [row["offset"] for row in farthest.filter(last).collect()] == [greatest]
 
 
 def test_a_set_that_lies_scattered_reaches_everywhere(
@@ -108,4 +117,4 @@ def test_a_set_that_lies_scattered_reaches_everywhere(
         monkeypatch.setattr(position_sets, "_MOST_SPANS", spans)
         monkeypatch.setattr(position_sets, "_MOST_RANGES", ranges)
         assert (reach(found) is not None) is is_told
-    assert _rows(spark, EVERY).filter(reach(as_set(_rows(spark, rows).limit(0)))).count() == 0
+    assert _rows(spark, EVERY).filter(_reach_of(as_set(_rows(spark, rows).limit(0)))).count() == 0

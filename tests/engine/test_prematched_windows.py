@@ -42,7 +42,8 @@ def _both_ways(
     """Return what is found with prematch and without, and what the former left out, as it told it."""
     monkeypatch.setattr("tieout.engine.prematch.prematching.SMALL_BYTES", 0)
     monkeypatch.setattr("tieout.engine.reading.SMALL_BYTES", 0)
-    found, steps = [], []
+    found: list[Reconciliation] = []
+    steps: list[str] = []
     for match in ("auto", "full"):
         one = contract.model_copy(update={"match": match})
         judged = reconcile(spark, one, window, run_id="r", now=now, progress=steps.append)
@@ -171,7 +172,9 @@ def test_keys_in_two_partitions_are_left_to_the_rules(
     keyed = spark.read.parquet(str(tmp_path / "produced")).withColumn("key_hash", F.lit("k"))
     number = F.substring("message_id", 2, 9).cast("bigint")
     keyed.withColumn("sequence", F.when(F.lit(has_numbers), number)).write.parquet(str(tmp_path / "keyed"))
-    at = F.timestamp_add("SECOND", F.when(number == delayed, F.lit(13)).otherwise(0), F.col("processed_at"))
+    at = F.timestamp_add(
+        "SECOND", F.when(number.eqNullSafe(F.lit(delayed)), F.lit(13)).otherwise(0), F.col("processed_at")
+    )
     seen = spark.read.parquet(str(tmp_path / "delivered")).withColumns(
         {"processed_at": at, "key_hash": F.lit("k")}
     )

@@ -45,7 +45,7 @@ def _rows(spark: SparkSession, ledger: Ledger, offsets: list[tuple[int, datetime
 
 def _scope(spark: SparkSession) -> Scope:
     """Return a scope with one clean send, and more clean effects at its position than are kept, one without a time."""
-    sent = [(7, START), (8, START)]
+    sent: list[tuple[int, datetime | None]] = [(7, START), (8, START)]
     effects = [(7, START - timedelta(seconds=n) if n else None) for n in range(ROWS_PER_LEDGER + 5)]
     rows = {
         Ledger.PRODUCED: _rows(spark, Ledger.PRODUCED, sent),
@@ -66,7 +66,8 @@ def _proved(spark: SparkSession, kind: str) -> Row:
         )
     ]
     breaks = spark.createDataFrame([("1", kind, at, (None, left, None, None))], BREAKS)
-    return with_clean_proof(_scope(spark), breaks).collect()[0]["evidence"]
+    found: Row = with_clean_proof(_scope(spark), breaks).collect()[0]["evidence"]
+    return found
 
 
 def test_what_lies_at_its_positions_proves_a_break_that_stands_by_itself(spark: SparkSession) -> None:

@@ -98,7 +98,8 @@ def test_every_message_is_judged_as_the_recorder_knew(
     """Verdict, sums, classes, flags and each break with its place, locus and cause agree; nothing is left over."""
     copy, truth = _at_stage(example, stage, tmp_path)
     expected = truth["stages"][stage]["contracts"][contract]
-    window = Window(*(datetime.fromisoformat(truth["window"][bound]) for bound in ("start", "end")))
+    start, end = (datetime.fromisoformat(truth["window"][bound]) for bound in ("start", "end"))
+    window = Window(start, end)
     judged = load_contract(copy / contract)
 
     found = reconcile(spark, judged, window, run_id="recording", now=datetime.now(UTC))

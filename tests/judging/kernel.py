@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from tests.engine.histories import History
 from tests.engine.marking import (
     MARK,
@@ -99,11 +100,11 @@ def judged(
 def scope_of(
     history: History, rows: Mapping[Ledger, list[dict[str, Any]]], present: Mapping[Ledger, frozenset[str]]
 ) -> Scope:
-    """Return the scope of a history without its rows."""
+    """Return the scope of a history without its rows, for which nothing here asks Spark."""
     evidence = {
         ledger: Evidence(
             ledger=ledger,
-            rows=None,  # type: ignore[arg-type] - nothing here asks Spark for them
+            rows=cast(DataFrame, None),
             present=present.get(ledger, frozenset()),
             coverage=coverage_for(ledger, history.coverage.get(ledger), rows.get(ledger, [])),
         )
@@ -140,7 +141,7 @@ def told_apart_again(
     """Return the statement of each of the histories that a scope holds together, with its own clean messages."""
     statements = []
     for number, history in enumerate(histories):
-        own = {
+        own: dict[str, Any] = {
             name: [_plain(row) for row in rows if number_of(row.get("topic")) == number]
             for name, rows in tables.items()
         }
@@ -166,7 +167,8 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(topic: str | None) -> str | None:
-    return unmarked({"topic": topic})["topic"]
+    named: str | None = unmarked({"topic": topic})["topic"]
+    return named
 
 
 def _place_of(row: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 from tests.engine.histories import History, load_cases
-from tests.engine.judging import batches
+from tests.engine.marking import batches
 from tests.judging.expected import expected_of, unlike
 from tests.judging.kernel import PROGRAM, is_of_one_topic_each, kernel_statements
 from tests.mutations.mutants import Mutant

@@ -217,7 +217,9 @@ def histories(seed: int, count: int, wild_share: float = 0.2) -> Iterator[Random
         yield history_in(draw_setting(rng, is_wild=rng.random() < wild_share), rng, f"{seed}/{number}")
 
 
-def families(seed: int, count: int, size: int, wild_share: float = 0.2) -> Iterator[list[RandomHistory]]:
+def families(
+    seed: int | str, count: int, size: int, wild_share: float = 0.2
+) -> Iterator[list[RandomHistory]]:
     """Yield `count` families of `size` histories that share a setting, so that one run can judge a whole family."""
     for number in range(count):
         rng = Random(f"{seed}/{number}")  # noqa: S311 - repeatable, not secret

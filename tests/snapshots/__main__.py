@@ -53,11 +53,12 @@ def main(words: list[str]) -> int:
 
 
 def _one_part(name: str, asked: argparse.Namespace) -> int:
-    histories: dict[str, Any] = {
+    drawn: dict[str, Callable[[], dict[str, Any]]] = {
         "golden": golden,
         "random": partial(random_histories, asked.random or None),
         "recordings": recordings,
-    }[name]()
+    }
+    histories = drawn[name]()
     path = FOLDER / f"{name}.jsonl.gz"
     if asked.only:
         histories = {one: histories[one] for one in histories if asked.only in one}

@@ -137,7 +137,7 @@ def test_session_without_its_beginning_is_not_gapless(
 ) -> None:
     """Sessions count from 0 or 1: a higher first number is a missing part, unless the ledger begins at some time."""
     spec = {"complete_until": "now()", "sequences": "gapless", **begins}
-    reach = {"reach": spec.pop("reach")} if "reach" in spec else {}
+    reach: dict[str, Any] = {"reach": spec.pop("reach")} if "reach" in spec else {}
     rows = [_sent("a", 5, 2), _sent("a", 6, 3), _sent("b", 5, 1), _sent("c", 5, 0)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 

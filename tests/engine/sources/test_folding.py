@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ def _folded(spark: SparkSession, folder: Path, *lines: str, **spec: object) -> E
         "coverage": "declared",
         "fold_by": ["message_id"],
     }
-    return evidence_of(spark, folder, "produced", **(wanted | spec))
+    return evidence_of(spark, folder, "produced", **dict[str, Any](wanted | spec))
 
 
 def _seconds(found: Evidence) -> list[tuple[int | None, ...]]:

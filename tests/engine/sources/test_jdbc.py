@@ -175,7 +175,9 @@ def test_rows_beyond_reach_stay_on_the_server(
     reach = Reach(datetime(2026, 11, 20, 8, tzinfo=UTC), "Processed_At")
 
     handed = [
-        jdbc.read(JdbcSource(**_TABLE), Request(spark, Ledger.DELIVERED, tmp_path, NOW, reach=one)).rows
+        jdbc.read(
+            JdbcSource.model_validate(_TABLE), Request(spark, Ledger.DELIVERED, tmp_path, NOW, reach=one)
+        ).rows
         for one in (reach, replace(reach, column=None), replace(reach, column="message_id"))
     ]
 

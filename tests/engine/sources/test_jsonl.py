@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import cast
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -186,9 +187,9 @@ def test_what_is_one_object_is_what_another_parser_takes_for_one(spark: SparkSes
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
     files = inputs_of(spark, ("a.jsonl",), tmp_path, "jsonl").readable
     text = lines_of(spark, files)
-    wide = StructType.fromDDL("a string, b string, c struct<d: array<string>>")
+    wide = cast(StructType, StructType.fromDDL("a string, b string, c struct<d: array<string>>"))
 
-    flat = StructType.fromDDL("a string, b string, c string")
+    flat = cast(StructType, StructType.fromDDL("a string, b string, c string"))
     for schema, numbers in (
         (StructType(), {}),
         (flat, {}),

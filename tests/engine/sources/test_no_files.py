@@ -114,7 +114,10 @@ def test_a_file_that_changes_while_it_is_read_is_a_fault(
     contract = contract_of(tmp_path, {"produced": {"source": jsonl("*.jsonl"), "coverage": "declared"}})
 
     opened = open_ledgers(spark, contract, WINDOW, NOW)[Ledger.PRODUCED]
-    _ = file.unlink() if content is None else file.write_text(content)
+    if content is None:
+        file.unlink()
+    else:
+        file.write_text(content)
     found = opened.kept().coverage
 
     assert found.unparsed >= 1

@@ -134,15 +134,15 @@ def test_a_folder_without_orphans_has_nothing_staged(spark: SparkSession, sink: 
 
 def test_when_a_file_was_written_may_be_the_time_of_its_rows(spark: SparkSession, sink: Path) -> None:
     """Where the folder is the sink's own; a copy has none."""
-    mapped = {"columns": {"processed_at": "file_modified_at"}}
+    columns = {"processed_at": "file_modified_at"}
     known = {
         "kind": "spark_files",
         "path": sink.name,
         "format": _FORMATS["json" if "json" in sink.parent.name else "parquet"],
     }
 
-    own = _evidence(spark, sink, **mapped)
-    copied = evidence_of(spark, sink.parent, "delivered", source=known, **mapped)
+    own = _evidence(spark, sink, columns=columns)
+    copied = evidence_of(spark, sink.parent, "delivered", source=known, columns=columns)
 
     written_at = {int(path.stat().st_mtime_ns // 1_000_000) for path in _parts(sink)}
     assert {round(row[0].timestamp() * 1000) for row in rows_of(own, "processed_at")} == written_at
