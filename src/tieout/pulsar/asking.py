@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,12 +33,17 @@ _MOVED: Final = (301, 302, 303, 307, 308)
 _LATER: Final = (408, 425, 429)
 _PIECE: Final = 1 << 16
 _SHOWN: Final = 200
+_Place = tuple[str, int]
+"""A host and a port."""
 _GONE: Final = (ConnectionResetError, BrokenPipeError, ConnectionAbortedError)
 
 
 @dataclass
 class Administration:
-    """The REST interface behind a connection; `at` says where a contract names that, for errors."""
+    """The REST interface behind a connection; `at` says where a contract names that, for errors.
+
+    Several threads may ask at once: each has connections of its own.
+    """
 
     at: str
     scheme: str
@@ -47,7 +53,7 @@ class Administration:
     redirect_hosts: frozenset[str] = frozenset()
     context: ssl.SSLContext | None = field(default=None, repr=False)
     patience: float = PATIENCE
-    _open: dict[tuple[str, int], HTTPConnection] = field(default_factory=dict, repr=False)
+    _open: dict[tuple[int, _Place], HTTPConnection] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, name: str, place: str) -> Administration:
@@ -102,15 +108,15 @@ class Administration:
         )
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close what is open; nobody asks any more."""
         for one in self._open.values():
             one.close()
         self._open.clear()
 
-    def _asked(self, place: tuple[str, int], target: str) -> Answer:
+    def _asked(self, place: _Place, target: str) -> Answer:
         """Return the answer of that host; what it closed meanwhile is opened once more."""
         until = time.monotonic() + self.patience
-        was_open = place in self._open
+        was_open = _own(place) in self._open
         try:
             with suppress(*_GONE):
                 return self._answer(place, target, until)
@@ -126,33 +132,31 @@ class Administration:
             told = error.strerror or type(error).__name__
             raise SourceUnreachableError(f"{self.at}: {self.address} does not answer: {told}") from None
         except HTTPException as error:
-            self.close()
             raise AnswerError(
                 f"expected an answer of a Pulsar broker, found {type(error).__name__}"
             ) from None
-        self.close()
         raise SourceUnreachableError(
             f"{self.at}: {self.address} does not answer: nothing whole within {self.patience:g} seconds"
         )
 
-    def _answer(self, place: tuple[str, int], target: str, until: float) -> Answer:
+    def _answer(self, place: _Place, target: str, until: float) -> Answer:
         try:
-            one = self._open.get(place) or self._opened(place)
+            one = self._open.get(_own(place)) or self._opened(place)
             one.request("GET", target, headers=self._headers())
             answer = one.getresponse()
             body = _body(answer, one, until)
         except (OSError, HTTPException):
             with suppress(KeyError):
-                self._open.pop(place).close()
+                self._open.pop(_own(place)).close()
             raise
         return Answer(answer.status, answer.getheaders(), body)
 
-    def _opened(self, place: tuple[str, int]) -> HTTPConnection:
+    def _opened(self, place: _Place) -> HTTPConnection:
         if self.scheme == "https":
             one: HTTPConnection = HTTPSConnection(*place, timeout=self.patience, context=self.context)
         else:
             one = HTTPConnection(*place, timeout=self.patience)
-        self._open[place] = one
+        self._open[_own(place)] = one
         return one
 
     def _headers(self) -> dict[str, str]:
@@ -166,7 +170,7 @@ class Administration:
         login = "; the connection's password is the token" if answer.status in (401, 403) else ""
         return SourceError(f"{self.at}: {self.address} refuses: {told}{login}")
 
-    def _moved_to(self, answer: Answer) -> tuple[tuple[str, int], str]:
+    def _moved_to(self, answer: Answer) -> tuple[_Place, str]:
         """Return the host and the path that an answer leads to.
 
         Raises:
@@ -189,6 +193,11 @@ class Administration:
 
     def _without_token(self, text: str) -> str:
         return text.replace(self.token, "***") if self.token else text
+
+
+def _own(place: _Place) -> tuple[int, _Place]:
+    """Return what this thread's connection to a place is found by."""
+    return threading.get_ident(), place
 
 
 def _body(answer: HTTPResponse, one: HTTPConnection, until: float) -> bytes:

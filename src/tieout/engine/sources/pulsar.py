@@ -8,8 +8,11 @@ Beyond the last confirmed entry it never answers, so nothing is asked there.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -24,12 +27,16 @@ from tieout.engine.sources.source import FAULT, FILE, TEXT, Reading, Request
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.pulsar_entries import ABORTED, COMMITTED, Entry, TransactionId, entry_in
 from tieout.engine.systems.pulsar_positions import Place, packed
-from tieout.pulsar import MISSING, Administration, AnswerError, Answers, opened_answers
+from tieout.pulsar import MISSING, Administration, Answer, AnswerError, Answers, opened_answers
 
 _STATES: Final = {COMMITTED: "committed", ABORTED: "aborted"}
 _PATIENCE: Final = 15.0
 """Seconds within which a broker has loaded a topic's transactions."""
 _PAUSE: Final = 0.25
+_AT_ONCE: Final = 4
+"""How many entries a broker is asked for at once: it spends most of an answer's time waiting for its bookies."""
+_AHEAD: Final = 200
+"""How many answers are in memory."""
 _BOUNDS: Final = (
     "of_partition INT, log_start_offset BIGINT, last_stable_offset BIGINT, end_offset BIGINT, "
     "observed_at TIMESTAMP"
@@ -136,11 +143,11 @@ def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
     log = _Log(found)
     count = 0
     missing: list[Place] = []
-    for place in found.ledgers.entries:
-        path = f"{partition.path}/ledger/{place[0]}/entry/{place[1]}"
+    for place, answer in _entries(answers, log):
         count += 1
         try:
-            answer = answers.get(path)
+            if isinstance(answer, AnswerError):
+                raise answer
             if answer.status == MISSING:
                 missing.append(place)
                 continue
@@ -155,6 +162,25 @@ def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
         spool.add_bounds(partition.number)
     _await_recovery(log, answers)
     return log
+
+
+def _entries(answers: Answers, log: _Log) -> Iterator[tuple[Place, Answer | AnswerError]]:
+    """Yield what is answered of each of the partition's entries, in their order; several are asked for at once."""
+
+    def ask(place: Place) -> Answer | AnswerError:
+        try:
+            return answers.get(_path_of(log, place))
+        except AnswerError as error:
+            return error
+
+    entries = log.statistics.ledgers.entries
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while some := list(islice(entries, _AHEAD)):
+            yield from zip(some, pool.map(ask, some), strict=True)
+
+
+def _path_of(log: _Log, place: Place) -> str:
+    return f"{log.statistics.partition.path}/ledger/{place[0]}/entry/{place[1]}"
 
 
 def _account_for(missing: list[Place], log: _Log, answers: Answers) -> None:
@@ -183,7 +209,7 @@ def _await_recovery(log: _Log, answers: Answers) -> None:
     if held is None or (first_open is not None and first_open <= held):
         log.held_back = first_open
         return
-    path = f"{log.statistics.partition.path}/ledger/{held[0]}/entry/{held[1]}"
+    path = _path_of(log, held)
     until = time.monotonic() + (_PATIENCE if isinstance(answers, Administration) else 0)
     while time.monotonic() < until:
         if not entry_in(answers.get(path)).is_held_back:
