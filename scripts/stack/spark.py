@@ -7,9 +7,7 @@ job costs is Java starting cold, so the classes it loads are kept in an archive 
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -19,7 +17,7 @@ from scripts.stack import examples, processes
 from scripts.stack.layout import ROOT
 from scripts.stack.processes import Process
 
-from tieout import settings
+from tieout.cli.java import archive_name, require_java
 
 FOLDER = ROOT / ".tieout" / "spark"
 """Shared by all stacks of the checkout: the archive is of use only with the class path that it was made with."""
@@ -86,9 +84,6 @@ def _draft() -> Path:
 
 def _archive() -> Path:
     """Return the archive's path, which differs for another Java or another installation of PySpark."""
-    home, pyspark = settings.java_home(), find_spec("pyspark")
-    java = "java" if home is None else str(home / "bin" / "java")
-    told = subprocess.run([java, "-version"], capture_output=True, check=False).stderr
-    jars = Path(str(pyspark.origin if pyspark else ROOT)).parent / "jars"
-    installed = f"{jars} {jars.stat().st_mtime_ns}".encode()
-    return FOLDER / f"classes-{hashlib.sha256(told + installed).hexdigest()[:16]}.jsa"
+    pyspark = find_spec("pyspark")
+    home = Path(str(pyspark.origin if pyspark else ROOT)).parent
+    return FOLDER / archive_name(require_java(), home)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.engine.comparing import differences
+from tests.judging.kernel import kernel_statement, kernel_statements
 from tests.oracle import judge_history
 from tests.oracle.balance import MESSAGE_COUNTS, ROW_COUNTS
 from tests.oracle.random_histories import RandomHistory
@@ -54,6 +55,19 @@ def expected_of(history: RandomHistory) -> dict[str, Any]:
         "breaks": breaks,
         "not_judged": [],
     }
+
+
+def wrong_in(histories: Sequence[RandomHistory]) -> dict[str, list[str]]:
+    """Return what the rounds say of histories that is not what the oracle expects, by the history's name.
+
+    They are judged in one bucket; what differs there is judged by itself, as a name may come before another one's.
+    """
+    wrong = {}
+    for history, statement in zip(histories, kernel_statements(histories), strict=True):
+        expected = expected_of(history)
+        if unlike(expected, statement) and (told := unlike(expected, kernel_statement(history))):
+            wrong[history.name] = told
+    return wrong
 
 
 def by_partition(statement: dict[str, Any]) -> dict[Any, dict[str, int]]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.judging.expected import expected_of, unlike
-from tests.judging.kernel import kernel_statement, kernel_statements
+from tests.judging.expected import wrong_in
 from tests.oracle.random_histories import families
 
 SEED = os.environ.get("TIEOUT_RANDOM_SEED", "j")
@@ -24,15 +23,7 @@ OPEN: frozenset[str] = frozenset()
 def test_the_rounds_agree_with_the_oracle(number: int) -> None:
     """Verdict, classes, flags, sums, offset balance and every break are the oracle's, in every random history."""
     histories = next(iter(families(f"{SEED}/{number}", 1, SIZE, wild_share=0)))
-    together = kernel_statements(histories)
-
-    wrong = {}
-    for history, statement in zip(histories, together, strict=True):
-        expected = expected_of(history)
-        if unlike(expected, statement):  # in a bucket with others a name may come before another one's
-            told = unlike(expected, kernel_statement(history))
-            if told:
-                wrong[history.name] = told
+    wrong = wrong_in(histories)
     ours = {name for name in OPEN if name.startswith(f"{SEED}/{number}/")}
     assert {name: told for name, told in wrong.items() if name not in ours} == {}
     assert ours <= set(wrong), "decided: take it out of OPEN"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Final
 
 from tieout import settings
@@ -59,6 +61,13 @@ def java_messages_kept() -> Iterator[IO[bytes]]:
             last = messages.read().decode(errors="replace").splitlines()[-_MESSAGES_SHOWN:]
             print(*("the last lines that Java printed:", *last), sep="\n  ", file=sys.stderr)
             raise
+
+
+def archive_name(told: str, spark_home: Path) -> str:
+    """Return the name of an archive of classes: of use with the Java that tells this version, and with this Spark."""
+    jars = spark_home / "jars"
+    changed = jars.stat().st_mtime_ns if jars.is_dir() else 0
+    return f"java-classes-{hashlib.sha256(f'{told} {jars} {changed}'.encode()).hexdigest()[:16]}.jsa"
 
 
 def major_version(told: str) -> int | None:

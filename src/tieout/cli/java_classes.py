@@ -8,8 +8,7 @@ archive is of this Java and this class path. Source: "Class Data Sharing" in the
 
 from __future__ import annotations
 
-import hashlib
-import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from tieout import settings
 from tieout.cli.engine import Progress
+from tieout.cli.java import archive_name
 
 _SILENT: Final = "-Xlog:disable"
 """Java prints what it thinks of single classes, and that an archive is of another Java."""
@@ -42,10 +42,7 @@ class ClassArchive:
         home = Path(_find_spark_home())  # type: ignore[no-untyped-call]
         if any(_has_files(one) for one in (home / "conf", *settings.spark_class_path())):
             return cls(None)
-        jars = home / "jars"
-        changed = jars.stat().st_mtime_ns if jars.is_dir() else 0
-        key = hashlib.sha256(f"{java} {jars} {changed}".encode()).hexdigest()[:16]
-        return cls(settings.cache_folder() / f"java-classes-{key}.jsa")
+        return cls(settings.cache_folder() / archive_name(java, home))
 
     def started(self, start: Callable[[str], Any]) -> tuple[Any, Path | None]:
         """Return what `start` returns, given options for Java, and the draft that `finish` puts in place if any."""
@@ -62,22 +59,31 @@ class ClassArchive:
             return start(""), None
 
     def finish(self, draft: Path, progress: Progress) -> None:
-        """End Java, which writes the draft as it does, and put that in place."""
+        """End Java, which writes the draft as it does, and put that in place; what takes too long is given up."""
         gateway: Any = SparkContext._gateway
         progress("keeping Java's classes, once: the next commands start sooner")
         gateway.shutdown()
         gateway.proc.stdin.close()
-        if gateway.proc.wait(_SECONDS) == 0 and draft.is_file() and self.file is not None:
+        try:
+            is_written = gateway.proc.wait(_SECONDS) == 0
+        except subprocess.TimeoutExpired:
+            gateway.proc.kill()
+            is_written = False
+        if is_written and draft.is_file() and self.file is not None:
             draft.rename(self.file)
+        draft.unlink(missing_ok=True)
         SparkContext._gateway = SparkContext._jvm = None
 
 
 def _draft_of(archive: Path) -> Path | None:
-    """Return where Java is to write the archive; None for the first command, which leaves its note."""
+    """Return where Java is to write the archive; None for the first command, which leaves its note.
+
+    It is one place for all commands: of those that fail, and so never come to `finish`, one draft is left, not many.
+    """
     note = archive.with_suffix(".wanted")
     try:
         if note.exists():
-            return archive.with_suffix(f".{os.getpid()}")
+            return archive.with_suffix(".draft")
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         note.touch()
     except OSError:

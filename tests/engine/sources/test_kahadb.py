@@ -111,9 +111,14 @@ def _copy_first(folder: Path) -> None:
     write(folder / "store", 1, journal(started()))
 
 
+def _number_far_on(folder: Path) -> None:
+    (folder / "store" / "db-2.log").rename(folder / "store" / "db-999999999.log")
+
+
 @pytest.mark.parametrize(
     ("strike", "told"),
     [
+        (_number_far_on, "files 1 to 999999999, 2, 3, 4, 5, 6 and 999999992 more are not there"),
         (_remove_first, "files 1 to 2, 1 is not there"),
         (_tear_first, "db-1.log: expected a whole batch at byte"),
         (_change_last, "db-2.log: expected a whole batch at byte 0"),

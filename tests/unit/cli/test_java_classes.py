@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
 from tieout.cli.java_classes import ClassArchive
@@ -43,6 +47,42 @@ def test_the_first_command_writes_a_note_the_second_an_archive_and_later_ones_ma
     draft.touch()
     draft.rename(archive.file)
     assert started(archive) == (f"-XX:SharedArchiveFile={archive.file} -Xlog:disable", None)
+
+
+@pytest.mark.parametrize(("code", "is_kept"), [(0, True), (1, False), (None, False)])
+def test_the_archive_is_kept_once_java_has_ended_well(
+    monkeypatch: pytest.MonkeyPatch, code: int | None, *, is_kept: bool
+) -> None:
+    """What Java did not write to its end, or not in time, is given up: the command itself has done its work."""
+    archive = ClassArchive.of(JAVA)
+    started(archive)
+    _, draft = started(archive)
+    assert draft is not None
+    assert archive.file is not None
+    draft.write_bytes(b"classes")
+    killed = []
+
+    def wait(seconds: float) -> int:
+        if code is None:
+            raise subprocess.TimeoutExpired("java", seconds)
+        return code
+
+    java = SimpleNamespace(stdin=io.BytesIO(), wait=wait, kill=lambda: killed.append(True))
+    monkeypatch.setattr(SparkContext, "_jvm", None)
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java, shutdown=lambda: None))
+
+    archive.finish(draft, lambda _step: None)
+
+    assert (archive.file.is_file(), draft.exists()) == (is_kept, False)
+    assert bool(killed) is (code is None)
+
+
+def test_commands_that_fail_leave_one_draft() -> None:
+    """Java writes its draft as it ends, whatever became of the command: always to one place."""
+    archive = ClassArchive.of(JAVA)
+    started(archive)
+
+    assert started(archive)[1] == started(archive)[1] is not None
 
 
 def test_an_archive_that_java_does_not_start_with_is_given_up() -> None:

@@ -248,11 +248,13 @@ def _judged(
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Yield batches together: to append few rows to a table costs DuckDB as much as to append very many."""
     held: list[pa.RecordBatch] = []
+    size = 0
     for batch in batches:
         held.append(batch)
-        if sum(one.nbytes for one in held) >= _BYTES_AT_ONCE:
+        size += batch.nbytes
+        if size >= _BYTES_AT_ONCE:
             yield pa.Table.from_batches(held)
-            held = []
+            held, size = [], 0
     if held:
         yield pa.Table.from_batches(held)
 

@@ -133,40 +133,15 @@ def _of_log(spec: KahaDbSource, request: Request, journal: Journal, history: Que
     bounds = (True, 0, end, end, spec.taken_time(request.now))
     place = (spec.destination, 0)
     if not history.arrivals:
-        yield (
-            *place,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            *bounds,
-            journal.files[-1].uri,
-            None,
-            0,
-            0,
-            None,
-        )
+        yield (*place, *(None,) * 7, *bounds, journal.files[-1].uri, None, 0, 0, None)
     for number, one in enumerate(history.arrivals):
         state = history.state_of(one.transaction)
         found = one.message
         sent_at = None if found is None else _moment(found.sent_at or found.arrived_at)
         arrived_at = None if found is None else _moment(found.arrived_at)
-        times = (sent_at, arrived_at)
         yield (
-            *place,
-            one.position,
-            *_content(one),
-            *times,
-            state,
-            *bounds,
-            one.file,
-            None,
-            0,
-            number,
-            one.fault,
+            *(*place, one.position, *_content(one), sent_at, arrived_at, state, *bounds),
+            *(one.file, None, 0, number, one.fault),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -136,8 +137,9 @@ def _entries(file: SmallFile) -> tuple[list[Entry], Torn | None, str | None]:
 
 def _missing(found: dict[int, list[Path]], last: int) -> Iterator[str]:
     """Yield that files of lower numbers are not there."""
-    missing = [str(number) for number in range(1, last) if number not in found]
-    if missing:
-        more = len(missing) - _NAMED
-        named = ", ".join(missing[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        yield _NOT_ARCHIVED.format(last=last, missing=named, verb="is" if len(missing) == 1 else "are")
+    # A file may have any number: those that are missing are counted, and only a few are looked for.
+    count = max(last - len(found), 0)
+    if count:
+        missing = islice((str(number) for number in range(1, last) if number not in found), _NAMED)
+        named = ", ".join(missing) + (f" and {count - _NAMED} more" if count > _NAMED else "")
+        yield _NOT_ARCHIVED.format(last=last, missing=named, verb="is" if count == 1 else "are")
