@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-STACK := $(BIN)/python -m scripts.stack
+STACK := $(BIN)/python -m tools.stack
 # What Spark takes along to read Kafka topics, Delta and Iceberg tables.
 JARS := .tieout/jars
 PINNED_JARS := requirements/jars
@@ -23,7 +23,7 @@ WORKERS ?= 2
 # How many cases `make fuzz` gives each parser.
 FUZZ_CASES ?= 1000
 # What the quick gate looks at beside the package itself.
-CODE := src spark_apps dags plugins scripts tests
+CODE := src spark_apps dags plugins scripts tools tests
 
 help: ## Show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,7 +41,7 @@ down: ## Stop what `make up` started in this checkout
 
 fire: ## Kill each part of the stack at each moment of a run, and write docs/reference/faults.md (as root; an hour)
 	@$(PYTHON) scripts/bootstrap.py runtime
-	@$(BIN)/python -m scripts.faults --report docs/reference/faults.md $(FIRE_ARGS)
+	@$(BIN)/python -m tools.faults --report docs/reference/faults.md $(FIRE_ARGS)
 
 jars: $(JARS)/.fetched ## Fetch what Spark needs to read Kafka topics, Delta and Iceberg tables (needs Maven)
 
@@ -86,7 +86,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 
 types: install-dev ## Check the types of everything
 	@$(BIN)/mypy
-	@$(BIN)/mypy dags plugins scripts tests
+	@$(BIN)/mypy dags plugins scripts tools tests
 
 # The service answers for each package; `--strict` fails where it does not, which would else look like "no known holes".
 audit: install-dev ## Look for known holes in the pinned packages (needs the Open Source Vulnerabilities database)
@@ -115,13 +115,13 @@ score: ## Simulate a million messages with every fault, judge them, and write do
 
 bench: ## Measure Tieout beside other ways to compare, and write docs/reference/performance.md (hours: see BENCH_ARGS)
 	@$(PYTHON) scripts/bootstrap.py runtime
-	@$(BIN)/python -m scripts.bench $(BENCH_ARGS)
+	@$(BIN)/python -m tools.bench $(BENCH_ARGS)
 
 pages: install-dev ## Measure each page with a year of windows and a million breaks, and write docs/reference/pages.md
-	@$(BIN)/python -m scripts.pages --report docs/reference/pages.md $(PAGES_ARGS)
+	@$(BIN)/python -m tools.pages --report docs/reference/pages.md $(PAGES_ARGS)
 
 record: ## Record the examples anew from a real broker (needs Maven)
-	@$(PYTHON) -m scripts.record $(NAMES)
+	@$(PYTHON) -m tools.record $(NAMES)
 
 faults: install-dev ## Strike a real Kafka cluster, judge what is left, and write docs/reference/kafka-faults.md (needs Maven)
 	@TIEOUT_FAULTS=all TIEOUT_FAULTS_PAGE=docs/reference/kafka-faults.md $(BIN)/python -m pytest tests/integration/kafka_faults $(PYTEST_ARGS)

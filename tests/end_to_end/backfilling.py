@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scripts.stack.api import ENDED, Api, ApiError
-from scripts.stack.results import rows_left
+from tools.stack.api import ENDED, Api, ApiError
+from tools.stack.results import rows_left
 
 from tieout.model import Window
 from tieout.store import Store

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scripts.stack import examples, receiver, services, state
-from scripts.stack.api import Api
-from scripts.stack.layout import ROOT, Layout
-from scripts.stack.processes import MARK
 from tests.end_to_end import backfilling
 from tests.end_to_end.backfilling import STARTS, Backfills
+from tools.stack import examples, receiver, services, state
+from tools.stack.api import Api
+from tools.stack.layout import ROOT, Layout
+from tools.stack.processes import MARK
 
 from tieout.model import Verdict
 from tieout.store import Store
@@ -42,7 +42,7 @@ def command(layout: Layout, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("TIEOUT_", "AIRFLOW"))
     }
-    arguments = [sys.executable, "-m", "scripts.stack", *words, "--home", str(layout.home)]
+    arguments = [sys.executable, "-m", "tools.stack", *words, "--home", str(layout.home)]
     return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -12,7 +12,7 @@ def test_a_join_finds_the_breaks_that_tieout_finds() -> None:
     """All messages broken, and one that ends its partition lost, which is overdue to Tieout and missing to a join."""
     words = ["--sizes", "0.002", "--rates", "1", "--repeats", "1", "--only", "join", "tieout", "--no-report"]
     ran = subprocess.run(
-        [sys.executable, "-m", "scripts.bench", *words],
+        [sys.executable, "-m", "tools.bench", *words],
         cwd=bootstrap.ROOT,
         check=False,
         capture_output=True,

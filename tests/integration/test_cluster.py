@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
-from scripts.stack import processes
-from scripts.stack.processes import Process
 from tests.store.conftest import made_database
+from tools.stack import processes
+from tools.stack.processes import Process
 
 from tieout.contracts import load_contract
 from tieout.orchestration.submitting import CONF, TieoutSparkSubmit

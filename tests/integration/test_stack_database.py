@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg2
 import pytest
-from scripts.stack import database
-from scripts.stack.database import Databases
-from scripts.stack.layout import Layout
+from tools.stack import database
+from tools.stack.database import Databases
+from tools.stack.layout import Layout
 
 # Takes a lock, has a child that was forked with the connection, as a scheduler has workers, and is killed.
 SCHEDULER = """

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 from fastapi.testclient import TestClient
-from scripts.pages.asking import PAGES, application, work_of
-from scripts.pages.filling import LEAST_BREAKS, Size, fill
 from tests.store.examples import store_named
+from tools.pages.asking import PAGES, application, work_of
+from tools.pages.filling import LEAST_BREAKS, Size, fill
 
 WINDOWS = 500
 ROWS = 4_000

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.bootstrap import installer_environment
-from scripts.stack import processes
-from scripts.stack.api import Api
-from scripts.stack.processes import MARK, Process
+from tools.stack import processes
+from tools.stack.api import Api
+from tools.stack.processes import MARK, Process
 
 from tieout.testing.postgres import free_port
 

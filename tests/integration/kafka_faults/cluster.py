@@ -31,9 +31,9 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
-from scripts.record.jars import Jars
-from scripts.record.processes import RecordingError, end, free_port, pause
-from scripts.record.segments import Batch, partition_batches
+from tools.record.jars import Jars
+from tools.record.processes import RecordingError, end, free_port, pause
+from tools.record.segments import Batch, partition_batches
 
 OFFSETS_TOPIC = "__consumer_offsets"
 _CLUSTER = "dGllb3V0LWZhdWx0cy0wMQ"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.record.__main__ import POM, VENV, prepared
 from tests.engine.conftest import spark
 from tests.integration.kafka_faults.report import page_of
 from tests.integration.kafka_faults.selection import ALL, IS_LEFT_OUT, VARIABLE, asked_for
 from tests.integration.report import Line, table_of
+from tools.record.__main__ import POM, VENV, prepared
 
 __all__ = ["spark"]
 

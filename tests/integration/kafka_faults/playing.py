@@ -18,8 +18,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from scripts.record.jars import Jars
-from scripts.record.messages import now_text
 from tests.integration.kafka_faults.cluster import Cluster, new_cluster
 from tests.integration.kafka_faults.faults import (
     compaction,
@@ -31,6 +29,8 @@ from tests.integration.kafka_faults.faults import (
     transactions,
 )
 from tests.integration.kafka_faults.scene import Case, Scene
+from tools.record.jars import Jars
+from tools.record.messages import now_text
 
 Play = Callable[[Mapping[str, Scene]], list[Case]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from signal import SIGCONT
 from typing import Any
 
-from scripts.record.processes import RecordingError, pause
+from tools.record.processes import RecordingError, pause
 
 
 class Remote:

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scripts.record.messages import id_in, message_ids, now_text
 from tests.integration.kafka_faults.cluster import Cluster
 from tests.integration.kafka_faults.remote import Remote
+from tools.record.messages import id_in, message_ids, now_text
 
 Place = Sequence[Any]
 """Partition, offset and id of a record."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from scripts.record.__main__ import VENV, prepared
 from tests.engine.conftest import spark
 from tests.integration.kafka_faults.selection import IS_LEFT_OUT, VARIABLE
 from tests.integration.kafka_topics.sent import PASSWORD, USER
+from tools.record.__main__ import VENV, prepared
 
 from tieout import settings
 

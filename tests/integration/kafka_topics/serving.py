@@ -15,11 +15,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
-from scripts.record.__main__ import JARS
-from scripts.record.broker import Broker, start_broker
-from scripts.record.jars import Jars
-from scripts.record.processes import free_port
 from tests.integration.kafka_topics.sent import GROUP, LATEST_STAMP, PASSWORD, PAYLOADS, USER
+from tools.record.__main__ import JARS
+from tools.record.broker import Broker, start_broker
+from tools.record.jars import Jars
+from tools.record.processes import free_port
 
 _STORE_PASSWORD = "changeit"  # noqa: S105 - of a store that lives as long as the tests
 _SECURED = """\

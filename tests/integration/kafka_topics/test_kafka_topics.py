@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from scripts.record.__main__ import VENV
 from tests.integration.kafka_topics.conftest import ROOT, Served
 from tests.integration.kafka_topics.sent import GROUP, LATEST_STAMP, PASSWORD, PAYLOADS, USER
+from tools.record.__main__ import VENV
 
 from tieout.cli.engine import Progress
 from tieout.cli.main import main

@@ -14,11 +14,11 @@ from typing import Any
 
 import pyspark
 import pytest
-from scripts.record.__main__ import VENV, prepared
 from tests.engine.conftest import spark
 from tests.integration.report import Line, table_of
 from tests.integration.systems.report import page_of
 from tests.integration.systems.selection import ALL, IS_LEFT_OUT, VARIABLE, asked_for
+from tools.record.__main__ import VENV, prepared
 
 __all__ = ["spark"]
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.record.processes import RecordingError, end
+from tools.record.processes import RecordingError, end
 
 ROOT = Path(__file__).resolve().parents[3]
 ENGINES = ROOT / ".tieout" / "engines"

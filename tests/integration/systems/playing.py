@@ -19,13 +19,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.jars import Jars
-from scripts.record.messages import now_text
 from tests.integration.kafka_faults.cluster import Cluster, new_cluster
 from tests.integration.systems import activemq, connect, dstreams, flink, pulsar, spark, streams
 from tests.integration.systems.engine import ROOT, Engine
 from tests.integration.systems.scene import Case, Stage
 from tests.integration.systems.selection import system_of
+from tools.record.jars import Jars
+from tools.record.messages import now_text
 
 Play = Callable[[Stage], list[Case]]
 

@@ -21,11 +21,11 @@ from string import Template
 from typing import Any, Final
 
 import psycopg2
-from scripts.record.postgres import start_database
 from tests.integration.kafka_faults.cluster import OFFSETS_TOPIC
 from tests.integration.systems.engine import ROOT
 from tests.integration.systems.playing import DATABASE
 from tests.integration.systems.playing import main as play
+from tools.record.postgres import start_database
 
 EXAMPLES: Final = ROOT / "examples" / "systems"
 _CONTRACTS: Final = Path(__file__).parent / "recorded"

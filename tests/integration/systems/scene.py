@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from scripts.record.messages import iso
 from tests.integration.kafka_faults.cluster import Cluster
 from tests.integration.kafka_faults.contract import log_of, sent_of
 from tests.integration.kafka_faults.scene import Scene
 from tests.integration.systems.engine import Application, Engine
+from tools.record.messages import iso
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripts.bench.data import Dataset
-from scripts.bench.measuring import Measured, cpu_seconds, measured, peak_memory
-from scripts.bench.report import Results, agreement_of, page, table
+from tools.bench.data import Dataset
+from tools.bench.measuring import Measured, cpu_seconds, measured, peak_memory
+from tools.bench.report import Results, agreement_of, page, table
 
 ANSWER = {"lost": 2, "phantom": 1, "duplicated": 3, "corrupted": 0}
 

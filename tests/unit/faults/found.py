@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scripts.faults.matrix import MOMENTS, Cell
-from scripts.faults.replays import APPROVE, Replayed
+from tools.faults.matrix import MOMENTS, Cell
+from tools.faults.replays import APPROVE, Replayed
 
 CELL = Cell(
     moment=MOMENTS[1],

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripts.faults.__main__ import _arguments, _chosen, _has_replays
-from scripts.faults.keeping import Kept
-from scripts.faults.matrix import MOMENTS
-from scripts.faults.replays import REJECT
 from tests.unit.faults.found import CELL, REPLAY
+from tools.faults.__main__ import _arguments, _chosen, _has_replays
+from tools.faults.keeping import Kept
+from tools.faults.matrix import MOMENTS
+from tools.faults.replays import REJECT
 
 ALL = sum(len(moment.victims) for moment in MOMENTS)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from scripts.faults.keeping import Kept
-from scripts.faults.matrix import MOMENTS
-from scripts.faults.replays import REJECT
 from tests.unit.faults.found import CELL, REPLAY
+from tools.faults.keeping import Kept
+from tools.faults.matrix import MOMENTS
+from tools.faults.replays import REJECT
 
 
 def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:

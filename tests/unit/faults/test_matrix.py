@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from scripts.faults import matrix
-from scripts.faults.matrix import Disturbed
-from scripts.faults.receiver import Receiver
-from scripts.stack.errors import StackError
+from tools.faults import matrix
+from tools.faults.matrix import Disturbed
+from tools.faults.receiver import Receiver
+from tools.stack.errors import StackError
 
 
 def disturbed(**stack: Callable[..., Any]) -> Disturbed:

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from threading import Thread
 
-from scripts.faults.receiver import REFUSALS, Receiver, serving
+from tools.faults.receiver import REFUSALS, Receiver, serving
 
 from tieout.testing.postgres import free_port
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from scripts.faults.matrix import MOMENTS
-from scripts.faults.replays import ANSWERS, REJECT
-from scripts.faults.report import page
 from tests.unit.faults.found import CELL, REPLAY
+from tools.faults.matrix import MOMENTS
+from tools.faults.replays import ANSWERS, REJECT
+from tools.faults.report import page
 
 SOUND = replace(CELL, moment=MOMENTS[0], victim="task", also_told=0)
 REJECTED = replace(REPLAY, answer=REJECT)

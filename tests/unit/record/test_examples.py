@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.record.audit import contradictions, evidence_files
+from tools.record.audit import contradictions, evidence_files
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 NAMES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from scripts.record.messages import fingerprint, id_in, key_of, message_ids, payload_of
+from tools.record.messages import fingerprint, id_in, key_of, message_ids, payload_of
 
 
 def test_every_fifth_message_has_no_key() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.record.offset_table import commit_rows, decode_commit
-from scripts.record.segments import Batch, SegmentError, batches
+from tools.record.offset_table import commit_rows, decode_commit
+from tools.record.segments import Batch, SegmentError, batches
 
 SEGMENTS = Path(__file__).parent / "segments"
 GROUP = "sample-readers"

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts.record.crc32c import crc32c
-from scripts.record.log_ledger import Bounds, log_rows, transaction_states
-from scripts.record.segments import Batch, Marker, SegmentError, batches
+from tools.record.crc32c import crc32c
+from tools.record.log_ledger import Bounds, log_rows, transaction_states
+from tools.record.segments import Batch, Marker, SegmentError, batches
 
 SEGMENTS = Path(__file__).parent / "segments"
 BOUNDS = Bounds(0, 12, 13, "2026-11-21T12:00:00.000000Z", "delete")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from scripts.record.timetable import GRACE, Timetable
+from tools.record.timetable import GRACE, Timetable
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from scripts.record.scenarios.counting import Sent
-from scripts.record.truth import Expectation, Finding, Stage, write_truth
+from tools.record.scenarios.counting import Sent
+from tools.record.truth import Expectation, Finding, Stage, write_truth
 
 LOST = Finding(
     "LOST", "a-000007", "readings", 2, (31,), "consumer", "commit before process", ("COMMIT_AHEAD",)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from scripts.stack.interrupts import ENDING, end_as_by_ctrl_c, uninterrupted
+from tools.stack.interrupts import ENDING, end_as_by_ctrl_c, uninterrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

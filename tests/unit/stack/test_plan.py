@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts.stack.__main__ import own_contracts
-from scripts.stack.layout import ROOT
-from scripts.stack.services import Plan
+from tools.stack.__main__ import own_contracts
+from tools.stack.layout import ROOT
+from tools.stack.services import Plan
 
 EXAMPLES = Plan(contracts=(Path("/examples"),), webhooks=("hook",), dags=frozenset({"orders"}))
 

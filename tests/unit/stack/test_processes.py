@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripts.stack import processes
+from tools.stack import processes
 
 # A parent that starts a child in a session of its own, writes the child's number, and waits.
 PARENT = """

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from scripts.stack import examples, report
-from scripts.stack.driving import Found
-from scripts.stack.errors import StackError
-from scripts.stack.examples import Example
-from scripts.stack.layout import ROOT
+from tools.stack import examples, report
+from tools.stack.driving import Found
+from tools.stack.errors import StackError
+from tools.stack.examples import Example
+from tools.stack.layout import ROOT
 
 BROKEN, KEPT = "commit_before_process", "clean_transactional"
 

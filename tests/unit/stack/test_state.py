@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts.stack import services, state
-from scripts.stack.errors import StackError
-from scripts.stack.layout import ROOT, Layout
-from scripts.stack.processes import Process
-from scripts.stack.state import Started
+from tools.stack import services, state
+from tools.stack.errors import StackError
+from tools.stack.layout import ROOT, Layout
+from tools.stack.processes import Process
+from tools.stack.state import Started
 
 
 def test_what_was_started_is_recalled_until_forgotten(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
 def test_a_home_serves_one_command_at_a_time(tmp_path: Path) -> None:
     """The other is told whom to wait for."""
     code = (
-        "import sys; from pathlib import Path; from scripts.stack import layout, state\n"
+        "import sys; from pathlib import Path; from tools.stack import layout, state\n"
         "with state.lock(layout.Layout(Path(sys.argv[1]))):\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]

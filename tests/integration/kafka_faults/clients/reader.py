@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-from scripts.record.clients.protocol import LedgerFile
-from scripts.record.messages import fingerprint, id_in, now_text
 from tests.integration.kafka_faults.clients.protocol import configuration, obey
+from tools.record.clients.protocol import LedgerFile
+from tools.record.messages import fingerprint, id_in, now_text
 
 _GENERATION = struct.Struct("=7si")
 """The head of librdkafka's group metadata: a mark of its format, and the generation."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
-from scripts.record.clients.protocol import LedgerFile
-from scripts.record.messages import fingerprint, key_of, now_text, payload_of
 from tests.integration.kafka_faults.clients.protocol import configuration, obey
+from tools.record.clients.protocol import LedgerFile
+from tools.record.messages import fingerprint, key_of, now_text, payload_of
 
 _UNDECIDED = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT)
 

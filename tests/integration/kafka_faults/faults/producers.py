@@ -6,9 +6,9 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from scripts.record.processes import end
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.scene import Case, Scene, breaks_of
+from tools.record.processes import end
 
 _STRUCK = 2
 """The broker that is stopped; it coordinates nothing."""

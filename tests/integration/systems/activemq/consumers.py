@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError
 from tests.integration.systems.activemq.queue import Queue, kill
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.processes import RecordingError
 
 _COUNT: Final = 10
 _PROCESSED: Final = 3

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.messages import iso
-from scripts.record.processes import RecordingError, free_port
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import UNTIL_READ
 from tests.integration.kafka_faults.scene import breaks_of
 from tests.integration.systems.activemq.stomp import Connection
 from tests.integration.systems.engine import ROOT, Application
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.messages import iso
+from tools.record.processes import RecordingError, free_port
 
 NO_LIMIT: Final = 1 << 20
 _HEAD: Final = struct.Struct(">iB")

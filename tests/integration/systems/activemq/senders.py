@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scripts.record.processes import RecordingError
 from tests.integration.systems.activemq.queue import Queue
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.processes import RecordingError
 
 _ANSWERED: Final = 5
 _UNANSWERED: Final = 2_000

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.messages import fingerprint, message_ids, now_text, payload_of
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import HASHED, UNTIL_READ, log_of
 from tests.integration.kafka_faults.scene import Scene, breaks_of
@@ -22,6 +21,7 @@ from tests.integration.systems.connect.worker import (
     standalone,
 )
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.messages import fingerprint, message_ids, now_text, payload_of
 
 _FIRST, _MORE = 10, 5
 _INTERVAL_MS: Final = 5000

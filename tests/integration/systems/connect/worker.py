@@ -11,10 +11,10 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError, free_port
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.systems.engine import Application
 from tests.integration.systems.scene import Stage
+from tools.record.processes import RecordingError, free_port
 
 KILLED: Final = "worker killed before its offset.flush.interval.ms is over"
 COLUMNS: Final = {

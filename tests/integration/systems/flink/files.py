@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import UNTIL_READ
 from tests.integration.kafka_faults.scene import Place, Scene, breaks_of
 from tests.integration.systems.flink.job import positions, send, start
 from tests.integration.systems.flink.topics import TWICE, await_group
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.processes import RecordingError
 
 _PART: Final = 10
 _KILLED: Final = "job killed with files in progress and pending"

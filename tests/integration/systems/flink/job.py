@@ -10,13 +10,13 @@ from pathlib import Path
 from signal import SIGCONT
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError, pause
-from scripts.record.segments import Marker
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import HASHED, log_of
 from tests.integration.kafka_faults.scene import Place, Scene
 from tests.integration.systems.engine import Application
 from tests.integration.systems.scene import Stage
+from tools.record.processes import RecordingError, pause
+from tools.record.segments import Marker
 
 SETTINGS: Final = {
     "execution.checkpointing.interval": "1 h",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.scene import Place, Scene, breaks_of
 from tests.integration.systems.flink.job import Job, await_records, send, start
@@ -19,6 +18,7 @@ from tests.integration.systems.flink.topics import (
     succeed,
 )
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.processes import RecordingError
 
 _SLOW_MS: Final = 200
 _ANEW: Final = "job cancelled and started again"

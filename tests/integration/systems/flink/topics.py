@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import committed_of
 from tests.integration.kafka_faults.scene import Place, Scene, breaks_of
@@ -21,6 +20,7 @@ from tests.integration.systems.flink.job import (
     topic_output,
 )
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.processes import RecordingError
 
 FIRST, MORE = 20, 10
 _SHORT_MS, _LONG_MS, _STOPPED = 15_000, 900_000, 18.0

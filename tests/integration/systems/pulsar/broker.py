@@ -11,9 +11,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.processes import RecordingError, free_port
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.systems.engine import Application, Engine
+from tools.record.processes import RecordingError, free_port
 
 SETTINGS: Final = {
     "clusterName": "standalone",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from scripts.record.processes import RecordingError
 from tests.integration.kafka_faults.scene import breaks_of
 from tests.integration.systems.pulsar.topic import Topic, overdue
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.processes import RecordingError
 
 _AGAIN: Final = "producer replaced by one of its name, which sends again"
 _TRANSACTIONS: Final = "transactions committed, aborted and left open"

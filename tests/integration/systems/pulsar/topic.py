@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.record.messages import now_text
 from tests.integration.kafka_faults.cluster import wait_until
 from tests.integration.kafka_faults.contract import HASHED, UNTIL_READ
 from tests.integration.kafka_faults.scene import Place, breaks_of
 from tests.integration.systems.engine import Application
 from tests.integration.systems.pulsar.broker import Broker
 from tests.integration.systems.scene import Case, Expected, Stage
+from tools.record.messages import now_text
 
 SUBSCRIPTION: Final = "loader"
 _NAMESPACE: Final = "public/default"

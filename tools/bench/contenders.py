@@ -1,0 +1,219 @@
+"""What is measured: each way of comparing the two sides, as a function that returns how many breaks it found.
+
+`floor` finds nothing: it reads both sides and hashes every row, which is the least that Spark can do. The others
+find what is missing from the output, what should not be there, what differs and what is there too often; only Tieout
+knows what is late.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from tools.bench.measuring import cpu_seconds, peak_memory
+
+Answer = dict[str, int]
+Run = Callable[[Path, Path], Answer]
+_LOW: Final = 0xFFFFFFFF
+
+
+@contextmanager
+def _spark() -> Iterator[Any]:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - a contender loads its own library alone
+
+    builder = SparkSession.builder.appName("bench").master("local[*]")
+    for name, value in _SPARK.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    yield spark
+    spark.stop()
+
+
+_SPARK: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+@contextmanager
+def floor() -> Iterator[Run]:
+    """Both sides read and hashed in Spark, nothing compared."""
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
+    with _spark() as spark:
+
+        def run(produced: Path, folder: Path) -> Answer:
+            for side in (produced, folder / "delivered"):
+                rows = spark.read.parquet(str(side))
+                rows.agg(F.sum(F.xxhash64(*rows.columns).bitwiseAND(_LOW))).collect()
+            return {}
+
+        yield run
+
+
+@contextmanager
+def join() -> Iterator[Run]:
+    """The plain full outer join in Spark SQL, each side aggregated by id first."""
+    with _spark() as spark:
+
+        def run(produced: Path, folder: Path) -> Answer:
+            spark.read.parquet(str(produced)).createOrReplaceTempView("produced")
+            spark.read.parquet(str(folder / "delivered")).createOrReplaceTempView("delivered")
+            return dict(spark.sql(_JOIN).collect()[0].asDict())
+
+        yield run
+
+
+_JOIN: Final = """
+    WITH p AS (SELECT message_id, count(*) AS copies, max(payload_hash) AS payload FROM produced GROUP BY message_id),
+         d AS (SELECT message_id, count(*) AS copies, max(payload_hash) AS payload FROM delivered GROUP BY message_id)
+    SELECT count(CASE WHEN d.message_id IS NULL THEN 1 END) AS lost,
+           count(CASE WHEN p.message_id IS NULL THEN 1 END) AS phantom,
+           count(CASE WHEN p.payload <> d.payload THEN 1 END) AS corrupted,
+           count(CASE WHEN p.message_id IS NOT NULL AND d.copies > 1 THEN 1 END) AS duplicated
+    FROM p FULL OUTER JOIN d ON p.message_id = d.message_id
+"""
+
+
+@contextmanager
+def datacompy() -> Iterator[Run]:
+    """The comparison of datacompy on Spark, joined by id; it counts a further effect among the unexpected rows."""
+    from datacompy.spark import SparkSQLCompare  # type: ignore[import-not-found] # noqa: PLC0415
+
+    with _spark() as spark:
+
+        def run(produced: Path, folder: Path) -> Answer:
+            sides = [spark.read.parquet(str(side)) for side in (produced, folder / "delivered")]
+            ours, theirs = (side.select("message_id", "payload_hash") for side in sides)
+            compared = SparkSQLCompare(spark, ours, theirs, join_columns="message_id")
+            rows = compared.intersect_rows
+            return {
+                "lost": compared.df1_unq_rows.count(),
+                "phantom_or_duplicated": compared.df2_unq_rows.count(),
+                "corrupted": rows.filter("NOT payload_hash_match").count(),
+            }
+
+        yield run
+
+
+def _duckdb(query: str) -> Callable[[], Any]:
+    @contextmanager
+    def contender() -> Iterator[Run]:
+        import duckdb  # noqa: PLC0415
+
+        memory = os.environ.get("SPARK_DRIVER_MEMORY", "6g")
+        with TemporaryDirectory() as spill:
+            settings: dict[str, str | bool | int | float | list[str]] = {
+                "threads": 2,
+                "memory_limit": f"{memory.removesuffix('g')}GB",
+                "temp_directory": spill,
+            }
+            connection = duckdb.connect(config=settings)
+
+            def run(produced: Path, folder: Path) -> Answer:
+                for name, side in (("produced", produced), ("delivered", folder / "delivered")):
+                    connection.read_parquet(f"{side}/*.parquet").create_view(name, replace=True)
+                names = ("lost", "phantom", "corrupted", "duplicated")
+                return dict(zip(names, connection.sql(query).fetchall()[0], strict=True))
+
+            yield run
+            connection.close()
+
+    return contender
+
+
+_HASHED: Final = (
+    _JOIN.replace("message_id, count(*)", "hash(message_id) AS message_id, count(*)")
+    .replace("max(payload_hash)", "max(hash(payload_hash))")
+    .replace("GROUP BY message_id", "GROUP BY 1")
+)
+
+
+def _tieout(match: str) -> Callable[[], Any]:
+    @contextmanager
+    def contender() -> Iterator[Run]:
+        from tools.bench.data import JUDGED_AT, WINDOW  # noqa: PLC0415
+
+        from tieout.contracts import load_contract  # noqa: PLC0415
+        from tieout.engine.reconciling import reconcile  # noqa: PLC0415
+        from tieout.engine.session import local_session  # noqa: PLC0415
+        from tieout.engine.staging import write_output  # noqa: PLC0415
+        from tieout.reporting.page import render_html  # noqa: PLC0415
+
+        spark = local_session("bench")
+
+        def run(_produced: Path, folder: Path) -> Answer:
+            contract = load_contract(folder / f"{match}-contract.yml")
+            with TemporaryDirectory() as output:
+                found = reconcile(spark, contract, WINDOW, run_id="bench", now=JUDGED_AT, progress=_told)
+                _told("writing")
+                write_output(found, Path(output) / "statement", render_html)
+            flags = found.statement["flags"]
+            return {kind: sum(flags.get(name, 0) for name in names) for kind, names in _FOUND_AS.items()}
+
+        yield run
+        spark.stop()
+
+    return contender
+
+
+_FOUND_AS: Final = {
+    "lost": ("LOST", "OVERDUE"),
+    "duplicated": ("OUTPUT_DUPLICATE",),
+    "corrupted": ("CORRUPTED_VALUE",),
+    "phantom": ("PHANTOM_UNKNOWN",),
+    "late": ("LATE",),
+}
+"""The flags under which Tieout counts each kind of break.
+
+A lost message that ends its partition is overdue to Tieout: nothing after it shows that the consumer has come so far.
+"""
+CONTENDERS: Final[dict[str, Callable[[], Any]]] = {
+    "floor": floor,
+    "tieout": _tieout("auto"),
+    "tieout-full": _tieout("full"),
+    "join": join,
+    "datacompy": datacompy,
+    "duckdb": _duckdb(_JOIN),
+    "duckdb-hashes": _duckdb(_HASHED),
+}
+OF_OWN_ENVIRONMENT: Final = frozenset({"datacompy", "duckdb", "duckdb-hashes"})
+"""What is no part of Tieout's environment and runs in the bench's."""
+
+
+def _told(step: str) -> None:
+    print(json.dumps({"step": step, "at": time.monotonic()}), flush=True)
+
+
+def main() -> None:
+    """Run one contender a number of times, one line of JSON each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=CONTENDERS)
+    parser.add_argument("produced", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("repeats", type=int)
+    asked = parser.parse_args()
+    with CONTENDERS[asked.name]() as run:
+        for _ in range(asked.repeats):
+            _told("start")
+            cpu, started = cpu_seconds(), time.monotonic()
+            answer = run(asked.produced, asked.folder)
+            seconds = time.monotonic() - started
+            _told("end")
+            told = {"seconds": seconds, "cpu": cpu_seconds() - cpu, "memory": peak_memory(), "answer": answer}
+            print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""The results as a table and as docs/reference/performance.md, and whether everybody found the same breaks."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from tools.bench.data import Dataset
+from tools.bench.measuring import Measured
+
+FLOOR: Final = "floor"
+TIEOUT: Final = "tieout"
+JOIN: Final = "join"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio to be reached: of Tieout's seconds to another contender's, at most, where such a share is broken."""
+
+    words: str
+    rate: float
+    other: str
+    most: float
+
+
+TARGETS: Final = (
+    Target("clean window, to the scan", 0.0, FLOOR, 1.3),
+    Target("clean window, to the full outer join", 0.0, JOIN, 1 / 8),
+    Target("0.01 % broken, to the scan", 0.0001, FLOOR, 2.5),
+    Target("0.01 % broken, to the full outer join", 0.0001, JOIN, 1 / 4),
+    Target("0.01 % broken, to DuckDB's join of hashes", 0.0001, "duckdb-hashes", 1.0),
+    Target("all broken, to the full outer join", 1.0, JOIN, 1.3),
+)
+
+
+@dataclass
+class Results:
+    """What was measured, by size, share and contender; a later measurement replaces an earlier one."""
+
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        """Return what an earlier run saved, or nothing."""
+        return cls(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else cls()
+
+    def save(self, path: Path) -> None:
+        """Write the results where `load` finds them."""
+        path.write_text(json.dumps(self.rows, indent=1), encoding="utf-8")
+
+    def add(self, wanted: Dataset, name: str, found: Measured) -> None:
+        """Remember one measurement with its date."""
+        entry = {
+            "rows": wanted.rows,
+            "rate": wanted.rate,
+            "name": name,
+            "at": datetime.now(UTC).date().isoformat(),
+        }
+        self.rows[f"{wanted.rows}/{wanted.rate:g}/{name}"] = entry | asdict(found)
+
+    def of(self, rows: int, rate: float, name: str) -> dict[str, Any]:
+        """Return one measurement, empty where there is none."""
+        return self.rows.get(f"{rows}/{rate:g}/{name}", {})
+
+    def datasets(self) -> list[tuple[int, float]]:
+        """Return every size and share that was measured, in order."""
+        return sorted({(row["rows"], row["rate"]) for row in self.rows.values()})
+
+    def measured_on(self, rows: int, rate: float) -> list[dict[str, Any]]:
+        """Return the measurements of one dataset, the fastest first, what did not finish last."""
+        found = [row for row in self.rows.values() if (row["rows"], row["rate"]) == (rows, rate)]
+        return sorted(found, key=lambda row: row["seconds"] or float("inf"))
+
+
+def agreement_of(results: Results) -> list[str]:
+    """Return a line for each contender that counts breaks otherwise than Tieout; the scan counts none."""
+    wrong = []
+    for rows, rate in results.datasets():
+        ours = results.of(rows, rate, TIEOUT).get("answer", {})
+        for row in results.measured_on(rows, rate) if ours else ():
+            for kind, count in row["answer"].items():
+                expected = sum(ours[part] for part in kind.split("_or_"))
+                if count != expected:
+                    wrong.append(
+                        f"{rows} rows, {rate:.2%} broken: {row['name']} finds {count} {kind}, Tieout {expected}"
+                    )
+    return wrong
+
+
+def table(results: Results) -> str:
+    """Return the results as Markdown tables, one a size and share."""
+    return "\n".join(_lines(results))
+
+
+def _lines(results: Results) -> Iterator[str]:
+    for rows, rate in results.datasets():
+        floor = results.of(rows, rate, FLOOR).get("seconds")
+        yield f"\n### {rows / 1e6:g} million messages a side, {rate * 100:g} % broken\n"
+        yield "| contender | seconds | processor seconds | peak memory, GiB | of the scan | measured |"
+        yield "|---|---|---|---|---|---|"
+        for row in results.measured_on(rows, rate):
+            if row["seconds"] is None:
+                yield f"| {row['name']} | {row['failure']} | | | | {row['at']} |"
+                continue
+            ratio = f"{row['seconds'] / floor:.1f}" if floor else ""
+            memory = row["memory"] / 2**30
+            yield (
+                f"| {row['name']} | {row['seconds']:.1f} | {row['cpu']:.1f} | {memory:.1f} | {ratio} | {row['at']} |"
+            )
+
+
+def _reached(results: Results) -> Iterator[str]:
+    yield (
+        "| asked for | at most | " + " | ".join(f"{rows / 1e6:g} million" for rows in _sizes(results)) + " |"
+    )
+    yield "|---" * (2 + len(_sizes(results))) + "|"
+    for target in TARGETS:
+        cells = [_cell(results, rows, target) for rows in _sizes(results)]
+        yield f"| {target.words} | {target.most:.3g} | " + " | ".join(cells) + " |"
+
+
+def _steps(results: Results) -> Iterator[str]:
+    """Yield the table of Tieout's steps, a column for each size and share."""
+    known = {at: steps for at in results.datasets() if (steps := results.of(*at, TIEOUT).get("steps"))}
+    yield "| step | " + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in known) + " |"
+    yield "|---" * (1 + len(known)) + "|"
+    for name in dict.fromkeys(name for steps in known.values() for name in steps if name != "start"):
+        cells = [f"{steps[name]:.1f}" if name in steps else "" for steps in known.values()]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def _cell(results: Results, rows: int, target: Target) -> str:
+    ours, theirs = (results.of(rows, target.rate, name) for name in (TIEOUT, target.other))
+    if not ours.get("seconds") or not theirs.get("seconds"):
+        return "not measured"
+    ratio = ours["seconds"] / theirs["seconds"]
+    days = "" if ours["at"] == theirs["at"] else ", of two days"
+    return f"{ratio:.2f} {'reached' if ratio <= target.most else '**missed**'}{days}"
+
+
+def _sizes(results: Results) -> list[int]:
+    return sorted({rows for rows, _ in results.datasets()})
+
+
+def page(results: Results, memory: str, note: str = "") -> str:
+    """Return docs/reference/performance.md; `note` says what a reader has to know of the circumstances."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return "\n".join(
+        [
+            "# Performance",
+            "",
+            f"Written by `make bench` on {os.cpu_count()} cores with {total:.0f} GiB of memory, {platform.system()} on "
+            f"{platform.machine()}, Spark with `local[*]` and a heap of {memory}. How it measures, and what the "
+            "contenders do: [measure performance](../how-to/measure-performance.md). What the ratios rest on, and what "
+            "costs what: [prematch](../explanation/prematch.md).",
+            "",
+            *([note, ""] if note else []),
+            "## What was asked for",
+            "",
+            "Ratios of Tieout's seconds to another contender's, of one day but where it says otherwise.",
+            "",
+            *_reached(results),
+            "",
+            "## Where Tieout's seconds go",
+            "",
+            "Seconds from one step to the next, by million messages a side and share of broken ones.",
+            "",
+            *_steps(results),
+            "",
+            "## Results",
+            table(results),
+            "",
+        ]
+    )

@@ -1,0 +1,154 @@
+"""What the demonstration came to: a table for people, and the list of what was not as expected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.stack.console import Steps
+from tools.stack.driving import Found
+from tools.stack.examples import Expected, Stage
+from tools.stack.layout import Layout
+from tools.stack.receiver import received
+
+from tieout.model import Verdict
+
+_SHOWN = {
+    "messages": "messages",
+    "delivered": "delivered",
+    "lost": "lost",
+    "further_effects": "duplicates",
+    "in_flight": "in flight",
+    "failed": "not sent",
+    "unverifiable": "unverif.",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pipeline at one stage: what was expected, and what was found."""
+
+    pipeline: str
+    stage: str
+    guarantee: str
+    expected: Expected
+    found: Found
+    counts: Mapping[str, int]
+
+    @property
+    def verdict(self) -> str:
+        """The final verdict, or what stands in its place."""
+        if self.found.run is None:
+            return "no result"
+        return str(self.found.run.final_verdict or "unchecked")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All rows, what the receiver got, and how many alerts still wait."""
+
+    rows: tuple[Row, ...]
+    alerts: Path
+    pending: int
+    address: str
+
+
+def row_of(expected: Expected, stage: Stage, found: Found) -> Row:
+    """Return the row for what was found of a pipeline at a stage."""
+    contract = expected.contract
+    statement = found.run.statement if found.run else {}
+    counts = total(statement.get("partitions", ()))
+    return Row(contract.pipeline, stage.name, contract.guarantee.value, expected, found, counts)
+
+
+def total(partitions: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the sums of a statement's counts over its partitions.
+
+    >>> total([{"topic": "t", "messages": 3}, {"topic": "t", "messages": 4}])
+    {'messages': 7}
+    """
+    sums: dict[str, int] = {}
+    for partition in partitions:
+        for name, value in partition.items():
+            if isinstance(value, int) and name != "partition":
+                sums[name] = sums.get(name, 0) + value
+    return sums
+
+
+def problems(judged: Judged) -> list[str]:
+    """Return everything that is not as the recorder knew it; nothing where the demonstration succeeded."""
+    found: list[str] = []
+    for row in judged.rows:
+        at = f"{row.pipeline} ({row.stage})"
+        if row.verdict != row.expected.verdict:
+            found.append(f"{at}: verdict {row.verdict}, expected {row.expected.verdict}{_reasons(row)}")
+        state = "failed" if Verdict(row.expected.verdict).fails_the_run else "success"
+        if row.found.dag_run_state != state:
+            found.append(f"{at}: Airflow's run ended as {row.found.dag_run_state}, expected {state}")
+        found += [
+            f"{at}: {name} {row.counts.get(name)}, expected {count}"
+            for name, count in row.expected.counts.items()
+            if row.counts.get(name) != count
+        ]
+        if state == "failed" and row.expected.contract.alerts and not _alerts_of(judged, row.pipeline):
+            found.append(f"{at}: no alert was received")
+    if judged.pending:
+        found.append(f"{judged.pending} alerts are still waiting to be sent")
+    return found
+
+
+def lines(judged: Judged, layout: Layout, steps: Steps) -> list[str]:
+    """Return the demonstration's report, line by line."""
+    head = ("pipeline", "stage", "guarantee", "verdict", "expected", *_SHOWN.values())
+    cells = [
+        (
+            *(row.pipeline, row.stage, row.guarantee, row.verdict, row.expected.verdict),
+            *(str(row.counts.get(name, "-")) for name in _SHOWN),
+        )
+        for row in judged.rows
+    ]
+    alerts = received(judged.alerts)
+    return [
+        "",
+        *_table(head, cells),
+        "",
+        "Why:",
+        *(f"  {row.pipeline} ({row.stage}): {row.verdict}{_reasons(row)}" for row in judged.rows),
+        "",
+        "Statements (statement.html is for reading):",
+        *sorted({f"  {path}" for path in layout.statements.glob("*/*/statement.html")}),
+        "",
+        f"Alerts received: {len(alerts)} (in {judged.alerts})",
+        *(f"  {_alert_line(alert)}" for alert in alerts),
+        "",
+        f"Airflow's page was {judged.address}; `make up` starts it again with these runs in it.",
+        f"Seconds: {steps.summary()}",
+    ]
+
+
+def _alerts_of(judged: Judged, pipeline: str) -> list[dict[str, Any]]:
+    return [alert for alert in received(judged.alerts) if pipeline in json.dumps(alert["body"])]
+
+
+def _alert_line(alert: Mapping[str, Any]) -> str:
+    body = alert["body"]
+    told = body.get("subject") if isinstance(body, dict) else None
+    return str(told or json.dumps(body))[:160]
+
+
+def _reasons(row: Row) -> str:
+    reasons = row.found.run.reasons if row.found.run else ()
+    return f": {'; '.join(reasons)}" if reasons else ""
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    body = list(rows)
+    widths = [max(len(row[column]) for row in (head, *body)) for column in range(len(head))]
+    lines = (head, tuple("─" * width for width in widths), *body)
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
