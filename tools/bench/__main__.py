@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from scripts import bootstrap
+
 from tools.bench.contenders import CONTENDERS, OF_OWN_ENVIRONMENT
 from tools.bench.data import KINDS, Dataset
 from tools.bench.measuring import Measured, measured

@@ -143,13 +143,12 @@ _HASHED: Final = (
 def _tieout(match: str) -> Callable[[], Any]:
     @contextmanager
     def contender() -> Iterator[Run]:
-        from tools.bench.data import JUDGED_AT, WINDOW  # noqa: PLC0415
-
         from tieout.contracts import load_contract  # noqa: PLC0415
         from tieout.engine.reconciling import reconcile  # noqa: PLC0415
         from tieout.engine.session import local_session  # noqa: PLC0415
         from tieout.engine.staging import write_output  # noqa: PLC0415
         from tieout.reporting.page import render_html  # noqa: PLC0415
+        from tools.bench.data import JUDGED_AT, WINDOW  # noqa: PLC0415
 
         spark = local_session("bench")
 

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tieout.errors import TieoutError
+from tieout.testing.postgres import free_port
 from tools.faults import orders, report
 from tools.faults.keeping import Kept
 from tools.faults.killing import VICTIMS, stack_of
@@ -29,9 +31,6 @@ from tools.stack.errors import StackError
 from tools.stack.examples import RECEIVER
 from tools.stack.layout import ROOT, Layout
 from tools.stack.services import Plan
-
-from tieout.errors import TieoutError
-from tieout.testing.postgres import free_port
 
 REPLAY = "replay"
 DISK = "64m"

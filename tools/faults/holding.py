@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg2
+
 from tools.faults.killing import APPLICATION, Stack
 from tools.faults.receiver import Receiver
 

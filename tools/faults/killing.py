@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import psycopg2
+
+from tieout.testing import postgres
 from tools.stack import processes, state
 from tools.stack.errors import StackError
 from tools.stack.layout import Layout
 from tools.stack.processes import MARK
 from tools.stack.services import COMMANDS, command_of
 from tools.stack.state import Started
-
-from tieout.testing import postgres
 
 KILLED = ("scheduler", "task", "driver", "postgres")
 TAKEN_AWAY = ("connection", "disk", "receiver")

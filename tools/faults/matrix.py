@@ -13,6 +13,9 @@ from urllib.parse import quote
 
 import psycopg2
 from psycopg2 import sql
+
+from tieout.errors import StoreError
+from tieout.store import Store
 from tools.faults import holding
 from tools.faults.killing import APPLICATION, Stack
 from tools.faults.orders import PIPELINE, WINDOW
@@ -20,9 +23,6 @@ from tools.faults.receiver import Receiver
 from tools.stack.api import ENDED, Api, ApiError
 from tools.stack.errors import StackError
 from tools.stack.results import rows_left
-
-from tieout.errors import StoreError
-from tieout.store import Store
 
 PATIENCE_SECONDS = 900.0
 HEARTBEAT_SECONDS = 60

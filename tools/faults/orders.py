@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tools.stack.examples import RECEIVER
-
 from tieout.model import Window
+from tools.stack.examples import RECEIVER
 
 PIPELINE = "paid_orders"
 SENT, LOST = 40, 8

@@ -19,13 +19,13 @@ from urllib.parse import quote, urlsplit
 
 import psycopg2
 from psycopg2.extensions import ISOLATION_LEVEL_AUTOCOMMIT
+
+from tieout.store.results import Run
 from tools.faults import holding
 from tools.faults.killing import APPLICATION
 from tools.faults.matrix import Disturbed, this_minute
 from tools.faults.orders import LOST, OUTBOX, PIPELINE, TABLE, WINDOW, deliver
 from tools.stack.api import ENDED, ApiError
-
-from tieout.store.results import Run
 
 _DAG = "tieout_replay"
 _LEDGER = "tieout_replayed"

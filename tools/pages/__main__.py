@@ -18,12 +18,12 @@ from pathlib import Path
 
 import uvicorn
 from fastapi.testclient import TestClient
+
+from tieout.testing.postgres import free_port
 from tools.pages.asking import PAGES, Work, application, timed, work_of
 from tools.pages.browsing import Loaded, browser
 from tools.pages.filling import LEAST_BREAKS, Size, filled
 from tools.stack.interrupts import INTERRUPTED, end_as_by_ctrl_c
-
-from tieout.testing.postgres import free_port
 
 _HEAD = """# How long the pages take
 

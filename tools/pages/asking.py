@@ -13,11 +13,11 @@ from unittest.mock import patch
 import psycopg2
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from tools.pages.filling import FIRST, MILLION, NOW
 
 from tieout.store.connecting import Cursor
 from tieout.store.reader import Reader
 from tieout.web import create_app
+from tools.pages.filling import FIRST, MILLION, NOW
 
 TRIES = 3
 _HOURS = "2026-11-20T23:00:00Z/2026-11-21T00:00:00Z"

@@ -20,6 +20,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
 from tools.record.jars import Jars
 from tools.record.log_ledger import Bounds
 from tools.record.messages import now_text

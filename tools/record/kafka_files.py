@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
+
 from tools.record.broker import OFFSETS_TOPIC, Broker, start_broker
 from tools.record.processes import RecordingError, end
 from tools.record.recorder import JARS, ROOT, SCRATCH

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg2
+
 from tools.record.clients.sinks import CREATE_TABLE, EXPORT_TABLE
 from tools.record.processes import RecordingError, free_port
 

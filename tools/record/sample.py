@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+
 from tools.record.broker import OFFSETS_TOPIC, Broker, start_broker
 from tools.record.recorder import JARS, ROOT, SCRATCH
 

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.stack import demo, interrupts, services, state
-from tools.stack.console import Steps, complain, say
-from tools.stack.layout import DEFAULT_HOME, ROOT, Layout
-
 from tieout import settings
 from tieout.errors import TieoutError
 from tieout.store import Store
+from tools.stack import demo, interrupts, services, state
+from tools.stack.console import Steps, complain, say
+from tools.stack.layout import DEFAULT_HOME, ROOT, Layout
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg2
 from psycopg2 import sql
 from psycopg2.extensions import ISOLATION_LEVEL_AUTOCOMMIT, cursor
-from tools.stack.errors import StackError
-from tools.stack.layout import Layout
 
 from tieout.store import Store
 from tieout.testing import postgres
+from tools.stack.errors import StackError
+from tools.stack.layout import Layout
 
 # A crash of the machine may cost the last moments of a demonstration; a crash of the server costs nothing.
 SERVER_SETTINGS = {"synchronous_commit": "off", "max_connections": "100"}

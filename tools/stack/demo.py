@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from tieout.store import Store
 from tools.stack import examples, report, services
 from tools.stack.console import Steps, complain, say
 from tools.stack.driving import Driver
@@ -12,8 +13,6 @@ from tools.stack.examples import Example
 from tools.stack.layout import ROOT, Layout
 from tools.stack.services import Plan
 from tools.stack.state import Started
-
-from tieout.store import Store
 
 
 def run(layout: Layout, only: Sequence[str]) -> int:

@@ -9,15 +9,14 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from tieout.model import Window
+from tieout.store import Store
+from tieout.store.results import Run
 from tools.stack.api import ENDED, Api, ApiError
 from tools.stack.console import say
 from tools.stack.errors import StackError
 from tools.stack.examples import Example, Stage, bring
 from tools.stack.state import Started
-
-from tieout.model import Window
-from tieout.store import Store
-from tieout.store.results import Run
 
 PATIENCE_SECONDS = 1800.0
 _LOOK_EVERY_SECONDS = 3.0

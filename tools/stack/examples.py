@@ -14,10 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tools.stack.errors import StackError
-
 from tieout.contracts import Contract, load_contract
 from tieout.model import Window
+from tools.stack.errors import StackError
 
 RECEIVER = "tieout_receiver"
 """The connection that the alerts of the working copies go over."""

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tieout.model import Verdict
 from tools.stack.console import Steps
 from tools.stack.driving import Found
 from tools.stack.examples import Expected, Stage
 from tools.stack.layout import Layout
 from tools.stack.receiver import received
-
-from tieout.model import Verdict
 
 _SHOWN = {
     "messages": "messages",

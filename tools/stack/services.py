@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tieout.testing.postgres import free_port
 from tools.stack import database, processes, spark, state
 from tools.stack.api import Api, ApiError
 from tools.stack.console import Steps, say
@@ -22,8 +23,6 @@ from tools.stack.interrupts import uninterrupted
 from tools.stack.layout import Layout
 from tools.stack.processes import Process
 from tools.stack.state import Started
-
-from tieout.testing.postgres import free_port
 
 READY_SECONDS = 600.0
 POOL = "spark"

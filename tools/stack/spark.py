@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from tieout.cli.java import archive_name, require_java
 from tools.stack import examples, processes
 from tools.stack.layout import ROOT
 from tools.stack.processes import Process
-
-from tieout.cli.java import archive_name, require_java
 
 FOLDER = ROOT / ".tieout" / "spark"
 """Shared by all stacks of the checkout: the archive is of use only with the class path that it was made with."""

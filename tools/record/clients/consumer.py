@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
 from tools.record.clients.protocol import announce, configuration, stop_on_sigterm, wait_to_be_killed
 from tools.record.clients.sinks import sink_of
 from tools.record.messages import fingerprint, id_in, now_text

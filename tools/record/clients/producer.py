@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
+
 from tools.record.clients.protocol import LedgerFile, announce, configuration, wait_to_be_killed
 from tools.record.messages import fingerprint, key_of, now_text, payload_of
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import psycopg2
 from psycopg2.extras import execute_values
+
 from tools.record.clients.protocol import LedgerFile
 
 _COLUMNS = (
