@@ -82,7 +82,8 @@ def named_cursor(text: str, place: str) -> PulsarCursorSource:
 def _newest(broker: Administration, partition: Partition, limit: int) -> Iterator[Message]:
     """Yield the messages of the partition's newest entries; what cannot be read is passed over."""
     found = statistics_of(broker, partition)
-    for ledger, entry in [] if found is None else list(found.ledgers.entries)[-limit:]:
+    newest = [] if found is None else list(islice(found.ledgers.newest, limit))
+    for ledger, entry in reversed(newest):
         answer = broker.get(f"{partition.path}/ledger/{ledger}/entry/{entry}")
         try:
             yield from () if answer.status != OK else entry_in(answer).messages

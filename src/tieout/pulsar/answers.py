@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -34,6 +34,18 @@ class Answers(Protocol):
             AnswerError: where there is one that cannot be used.
             SourceUnreachableError: where there is none now.
             SourceError: where somebody has to change something before there is one.
+        """
+
+    def entries(
+        self, path: str, counts: Sequence[tuple[int, int]], /
+    ) -> Iterator[tuple[int, int, Sequence[int]]]:
+        """Yield each ledger and its count, with which of its entries from 0 to that can be asked for, in their order.
+
+        `path` is the partition's. A broker can be asked for all of them, a copy for those that were copied.
+
+        Raises:
+            AnswerError: where they are a link out of a copy.
+            SourceError: where a copy cannot be looked into.
         """
 
     def close(self) -> None:

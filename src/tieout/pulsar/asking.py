@@ -9,6 +9,7 @@ import json
 import ssl
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -106,6 +107,10 @@ class Administration:
         raise SourceError(
             f"{self.at}: {self.address}: expected an answer, found {_REDIRECTS + 1} redirections"
         )
+
+    def entries(self, _path: str, counts: Sequence[tuple[int, int]], /) -> Iterator[tuple[int, int, range]]:
+        """Yield each ledger with all of its entries: a broker does not tell which of them it has."""
+        return ((ledger, count, range(count)) for ledger, count in counts)
 
     def close(self) -> None:
         """Close what is open; nobody asks any more."""

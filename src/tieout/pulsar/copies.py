@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,6 +15,8 @@ from tieout.pulsar.asking import LARGEST
 from tieout.regular_files import opened_file
 
 _LENGTH: Final = "content-length"
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
+"""How a broker writes the number of a ledger or entry."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,7 @@ class Copied:
         """
         if ".." in path.split("/"):
             return Answer(MISSING, (), b"")
-        place = self.folder / path
-        if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(self.folder)):
-            raise AnswerError("expected a file of the folder, found a link out of it; copy what it leads to")
+        place = self._place(path)
         try:
             with opened_file(place) as file:
                 content = file.read(LARGEST + 1)
@@ -43,8 +45,42 @@ class Copied:
             raise SourceError(f"{self.at}: {path} cannot be read: {error.strerror}") from None
         return _answer(content)
 
+    def entries(
+        self, path: str, counts: Sequence[tuple[int, int]], /
+    ) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield each ledger with those of its entries that the folder has an answer for.
+
+        Raises:
+            AnswerError: where they are a link out of the folder.
+            SourceError: where the folder cannot be looked into.
+        """
+        ledgers = set(self._numbers(f"{path}/ledger"))
+        for ledger, count in counts:
+            found = self._numbers(f"{path}/ledger/{ledger}/entry") if ledger in ledgers else []
+            yield ledger, count, sorted(number for number in found if number < count)
+
     def close(self) -> None:
         """Do nothing: no file stays open."""
+
+    def _numbers(self, path: str) -> list[int]:
+        try:
+            names = [file.name for file in self._place(path).iterdir()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise SourceError(f"{self.at}: {path} cannot be read: {error.strerror}") from None
+        return [int(name) for name in names if _NUMBER.fullmatch(name)]
+
+    def _place(self, path: str) -> Path:
+        """Return where the folder has what is at that path.
+
+        Raises:
+            AnswerError: where it is a link out of the folder.
+        """
+        place = self.folder / path
+        if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(self.folder)):
+            raise AnswerError("expected a file of the folder, found a link out of it; copy what it leads to")
+        return place
 
 
 def _answer(content: bytes) -> Answer:

@@ -43,7 +43,7 @@ def test_the_ledger_that_is_written_to_has_what_was_confirmed() -> None:
     ledgers = ledgers_in(_STATISTICS)
 
     assert ledgers == Ledgers(((5, 8), (15, 9)), (15, 8))
-    assert [*ledgers.entries][7:9] == [(5, 7), (15, 0)]
+    assert [*ledgers.newest][8:10] == [(15, 0), (5, 7)]
     assert (shown_position(ledgers.first), shown_position(ledgers.end)) == ("5:0:0", "15:9:0")
 
 

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from tieout.contracts import PulsarSource
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.positions import shortened
+from tieout.engine.sources.pulsar_missing import Missing
 from tieout.engine.sources.pulsar_rows import Spool
 from tieout.engine.sources.pulsar_topics import Partition, Statistics, absent, partitions_of, statistics_of
 from tieout.engine.sources.source import FAULT, FILE, TEXT, Reading, Request
@@ -37,6 +38,8 @@ _AT_ONCE: Final = 4
 """How many entries a broker is asked for at once: it spends most of an answer's time waiting for its bookies."""
 _AHEAD: Final = 200
 """How many answers are in memory."""
+_IN_A_ROW: Final = 1_000
+"""After so many entries in a row that a broker does not have, it is asked whether there are any, and for no more."""
 _BOUNDS: Final = (
     "of_partition INT, log_start_offset BIGINT, last_stable_offset BIGINT, end_offset BIGINT, "
     "observed_at TIMESTAMP"
@@ -60,6 +63,8 @@ class _Log:
     statistics: Statistics
     transactions: dict[TransactionId, _Transaction] = field(default_factory=dict)
     held_back: Place | None = None
+    missing: Missing = field(default_factory=Missing)
+    missing_in_a_row: int = 0
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -141,31 +146,37 @@ def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
     if found is None:
         raise FormatError(f"{partition.path}: the broker says nothing of it")
     log = _Log(found)
-    count = 0
-    missing: list[Place] = []
+    is_empty = True
     for place, answer in _entries(answers, log):
-        count += 1
+        is_empty = False
         try:
             if isinstance(answer, AnswerError):
                 raise answer
             if answer.status == MISSING:
-                missing.append(place)
+                log.missing.add(place[0], [place[1]], 1)
                 continue
             entry = entry_in(answer)
             spool.add(partition.number, place, entry, answer)
             log.see(place, entry)
         except (AnswerError, FormatError) as error:
             spool.add_fault(partition.number, f"entry {place[0]}:{place[1]}: {error}")
-    if missing:
-        _account_for(missing, log, answers)
-    if count == 0:
+    if log.missing:
+        _account_for(log, answers)
+        log.faults += [f"{partition.path}: {log.missing.shown}"] if log.missing else []
+    if is_empty:
         spool.add_bounds(partition.number)
     _await_recovery(log, answers)
     return log
 
 
 def _entries(answers: Answers, log: _Log) -> Iterator[tuple[Place, Answer | AnswerError]]:
-    """Yield what is answered of each of the partition's entries, in their order; several are asked for at once."""
+    """Yield what is answered of each of the partition's entries, in their order; several are asked for at once.
+
+    Statistics may claim any number of entries: where none is found for long, no more is asked for.
+
+    Raises:
+        FormatError: where the partition's statistics cannot be read again.
+    """
 
     def ask(place: Place) -> Answer | AnswerError:
         try:
@@ -173,18 +184,50 @@ def _entries(answers: Answers, log: _Log) -> Iterator[tuple[Place, Answer | Answ
         except AnswerError as error:
             return error
 
-    entries = log.statistics.ledgers.entries
+    places = _places(answers, log)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        while some := list(islice(entries, _AHEAD)):
-            yield from zip(some, pool.map(ask, some), strict=True)
+        while some := list(islice(places, _AHEAD)):
+            for place, answer in zip(some, pool.map(ask, some), strict=True):
+                is_there = isinstance(answer, Answer) and answer.status != MISSING
+                log.missing_in_a_row = 0 if is_there else log.missing_in_a_row + 1
+                yield place, answer
+            if log.missing_in_a_row >= _IN_A_ROW and not _account_for(log, answers):
+                ledger, entry = some[-1]
+                log.faults.append(
+                    f"{log.statistics.partition.path}: none of the {log.missing_in_a_row} entries before "
+                    f"{ledger}:{entry + 1} is there, though the broker's statistics name them: the rest was not "
+                    "asked for"
+                )
+                return
+
+
+def _places(answers: Answers, log: _Log) -> Iterator[Place]:
+    """Yield the entries that can be asked for; the others count as missing.
+
+    Raises:
+        FormatError: where a copy is a link to elsewhere.
+    """
+    path = log.statistics.partition.path
+    try:
+        for ledger, count, there in answers.entries(path, log.statistics.ledgers.counts):
+            if len(there) < count:
+                held = set(there)
+                others = (number for number in range(count) if number not in held)
+                log.missing.add(ledger, others, count - len(there))
+            for entry in there:
+                if ledger < log.statistics.ledgers.counts[0][0]:
+                    break
+                yield ledger, entry
+    except AnswerError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 def _path_of(log: _Log, place: Place) -> str:
     return f"{log.statistics.partition.path}/ledger/{place[0]}/entry/{place[1]}"
 
 
-def _account_for(missing: list[Place], log: _Log, answers: Answers) -> None:
-    """Note what entries that were there are not there any more: those of ledgers that were deleted meanwhile are legal.
+def _account_for(log: _Log, answers: Answers) -> bool:
+    """Ask where the topic begins now, and return whether what is missing was deleted meanwhile, which is legal.
 
     Raises:
         FormatError: where the partition's statistics cannot be read again.
@@ -193,13 +236,12 @@ def _account_for(missing: list[Place], log: _Log, answers: Answers) -> None:
     if again is None:
         raise FormatError(f"{log.statistics.partition.path}: the topic was deleted while it was read")
     first = again.ledgers.counts[0][0]
-    gone = [place for place in missing if place[0] >= first]
-    if len(gone) < len(missing):
-        log.statistics = again
-        log.notes.append(
-            f"{again.partition.path}: ledgers before {first} were deleted while the topic was read"
-        )
-    log.faults += [f"{again.partition.path}: no entry {ledger}:{entry}" for ledger, entry in gone]
+    if not log.missing.forget_before(first):
+        return False
+    log.statistics = again
+    log.missing_in_a_row = 0
+    log.notes.append(f"{again.partition.path}: ledgers before {first} were deleted while the topic was read")
+    return True
 
 
 def _await_recovery(log: _Log, answers: Answers) -> None:

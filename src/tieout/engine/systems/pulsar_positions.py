@@ -8,6 +8,7 @@ Source: `PositionImpl` and `ManagedLedgerInternalStats` of apache/pulsar, branch
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -81,10 +82,10 @@ class Ledgers:
         return self.after(self.last)
 
     @property
-    def entries(self) -> Iterator[Place]:
-        """Every entry up to the last confirmed one."""
-        for ledger, count in self.counts:
-            yield from ((ledger, entry) for entry in range(count))
+    def newest(self) -> Iterator[Place]:
+        """Every entry up to the last confirmed one, the last one first: statistics may claim any number of them."""
+        for ledger, count in reversed(self.counts):
+            yield from ((ledger, entry) for entry in reversed(range(count)))
 
     def after(self, place: Place) -> int:
         """Return the first position behind an entry: in the next ledger where its own has no more, or is gone.
@@ -97,10 +98,14 @@ class Ledgers:
             FormatError: where the position is beyond its bits.
         """
         ledger, entry = place[0], place[1] + 1
-        last = self.counts[-1][0]
-        if ledger >= last or entry < dict(self.counts).get(ledger, 0):
+        if ledger >= self.counts[-1][0]:
             return packed(ledger, entry)
-        return packed(next(number for number, _ in self.counts if number > ledger), 0)
+        # The ledger itself, or where it is gone, the next.
+        found = bisect_left(self.counts, (ledger, 0))
+        number, count = self.counts[found]
+        if number > ledger:
+            return packed(number, 0)
+        return packed(ledger, entry) if entry < count else packed(self.counts[found + 1][0], 0)
 
 
 def ledgers_in(stats: dict[str, object]) -> Ledgers:

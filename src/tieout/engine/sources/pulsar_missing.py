@@ -1,0 +1,60 @@
+"""Which of a Pulsar topic's entries nobody has.
+
+They are counted, and a few are named: statistics may claim any number of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from tieout.engine.systems.pulsar_positions import Place
+
+_NAMED: Final = 5
+"""How many of a partition's missing entries are named."""
+_KEPT: Final = 1_000
+"""How many are kept with their numbers, so that there are some to name once the first ledgers are deleted."""
+
+
+@dataclass
+class Missing:
+    """How many entries of each ledger are missing, and the first of them."""
+
+    _counts: dict[int, int] = field(default_factory=dict)
+    _first: list[Place] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Return whether any is missing."""
+        return bool(self._counts)
+
+    def add(self, ledger: int, entries: Iterable[int], count: int) -> None:
+        """Take in that so many entries of a ledger are missing; of those given, the first few are looked at."""
+        if count == 0:
+            return
+        self._counts[ledger] = self._counts.get(ledger, 0) + count
+        self._first += ((ledger, entry) for entry in islice(entries, min(_NAMED, _KEPT - len(self._first))))
+
+    def forget_before(self, ledger: int) -> bool:
+        """Forget what is missing of earlier ledgers, and return whether anything was."""
+        gone = [number for number in self._counts if number < ledger]
+        for number in gone:
+            del self._counts[number]
+        self._first = [place for place in self._first if place[0] >= ledger]
+        return bool(gone)
+
+    @property
+    def shown(self) -> str:
+        """What is missing: the first of them, and how many there are more.
+
+        >>> missing = Missing()
+        >>> missing.add(5, range(3, 1000), 997)
+        >>> missing.shown
+        'no entry 5:3, 5:4, 5:5, 5:6, 5:7 and 992 more'
+        """
+        named = [f"{ledger}:{entry}" for ledger, entry in self._first[:_NAMED]]
+        more = sum(self._counts.values()) - len(named)
+        if not named:
+            return f"{more} entries are not there"
+        return f"no entry {', '.join(named)}" + (f" and {more} more" if more else "")
