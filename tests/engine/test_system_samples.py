@@ -13,6 +13,7 @@ from tests.engine.sources.checkpoints import write_checkpoint, written
 from tests.engine.sources.flink import JOB, SOURCE, metadata, split
 from tests.engine.sources.flink import write_checkpoint as write_flink_checkpoint
 from tests.engine.sources.flink import written as flink_written
+from tests.engine.sources.kahadb import added, journal, removed, write
 from tests.engine.sources.maps import serialised_map
 
 from tieout.cli.starting import drafted
@@ -200,3 +201,45 @@ def test_files_beside_named_ones_are_warned_of(tmp_path: Path) -> None:
     assert found.warnings == (
         "1 files are not named by offsets, such as notes.json: the ledger does not cover with them",
     )
+
+
+def test_a_journal_is_found_with_its_queue_and_what_its_messages_hold(tmp_path: Path) -> None:
+    """Messages are acknowledged one by one; what the broker was told of its store is never guessed."""
+    properties = {"order_id": "m0", "it's": "one"}
+    content = journal(
+        added(0, properties=properties, text=b'{"amount": 3}'),
+        added(1, "ActiveMQ.DLQ", original="orders"),
+        *(added(number, "ActiveMQ.DLQ", original="orders") for number in (2, 3)),
+        added(4, "others"),
+        added(5, properties=properties),
+        removed(0),
+    )
+    write(tmp_path / "kahadb", 1, content)
+
+    made, contract = _drafted(
+        tmp_path,
+        log=tmp_path / "kahadb",
+        committed=tmp_path / "kahadb",
+        dead_letters=tmp_path / "kahadb",
+        delivered=_lines(tmp_path / "out.jsonl", "m0"),
+    )
+
+    source = {"kind": "kahadb", "path": ["kahadb"], "destination": "orders"}
+    assert contract.is_queue
+    assert [_source(contract, ledger) for ledger in ("log", "committed", "dead_letters")] == [source] * 3
+    assert contract.ledgers[Ledger.LOG].columns["message_id"] == "properties['order_id']"
+    assert "not used: it's, amount, value" in made.text
+    assert "properties['it\\'s']" not in made.text
+    told = [question for question in made.open_questions if question.startswith("log:")]
+    assert any("other queues as well: others, ActiveMQ.DLQ" in question for question in told)
+    assert any("concurrent_store_and_dispatch: false is a promise" in question for question in told)
+    assert not any("was not found" in question for question in told)
+
+
+@pytest.mark.parametrize("content", [journal(), journal(added(0))[:-80]], ids=["empty", "torn"])
+def test_a_journal_without_a_queue_is_refused(tmp_path: Path, content: bytes) -> None:
+    """By what is there instead."""
+    write(tmp_path / "kahadb", 1, content)
+
+    with pytest.raises(SourceError, match=r"expected (a queue in the journal|files), found"):
+        sample(str(tmp_path / "kahadb"), "--log", Ledger.LOG)

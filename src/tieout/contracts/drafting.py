@@ -23,6 +23,7 @@ from tieout.contracts.guessing import (
     quoted,
     wanted_columns,
 )
+from tieout.contracts.sources.activemq import QUEUES
 from tieout.contracts.sources.files import TABLE_FORMATS
 from tieout.model import Guarantee, Identity, Ledger
 
@@ -69,6 +70,7 @@ def draft(
         f"group: {json.dumps(name, ensure_ascii=False)}  # {of_group}",
         f"# {why}",
         f"identity: {identity.value}",
+        *_consumption(samples),
         "ledgers:",
     ]
     for ledger, found in samples.items():
@@ -100,6 +102,17 @@ def _identity(known: Mapping[Ledger, set[str]]) -> tuple[Identity, str]:
         Identity.MESSAGE_ID,
         "identity: NOT GUESSED, no column was found that names a message on both sides; map message_id below",
     )
+
+
+def _consumption(samples: Mapping[Ledger, LedgerSample]) -> list[str]:
+    """Return that messages are acknowledged one by one, where the acknowledgements of a queue are a ledger."""
+    committed = samples.get(Ledger.COMMITTED)
+    if committed is None or committed.kind not in QUEUES:
+        return []
+    return [
+        "# messages of a queue are acknowledged one by one; redelivery is how long one may be in a consumer's hands",
+        "consumption: queue",
+    ]
 
 
 def _group(

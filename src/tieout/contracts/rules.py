@@ -18,6 +18,7 @@ from tieout.contracts.durations import format_duration
 from tieout.contracts.expressions import refusal, refused, with_moment
 from tieout.contracts.ledgers import CoverageSpec
 from tieout.contracts.secrets import secrets_in
+from tieout.contracts.sources.activemq import QUEUES
 from tieout.contracts.times import parse_time
 from tieout.model import POSITION_LEDGERS, Guarantee, Identity, Ledger
 
@@ -187,6 +188,14 @@ def _consumption(contract: Contract) -> Iterator[Problem]:
             ("redelivery",),
             "has no effect with consumption: log, where no message is locked; for a share group say consumption: queue",
         )
+
+    for ledger, spec in contract.ledgers.items():
+        if ledger in POSITION_LEDGERS and spec.source.kind in QUEUES and not contract.is_queue:
+            yield Problem(
+                ("ledgers", ledger.value, "source", "kind"),
+                f"{spec.source.kind} is a queue, whose messages are acknowledged one by one: write consumption: queue "
+                "above ledgers, and in redelivery how long a consumer may keep a message",
+            )
 
 
 def _multiplicity(contract: Contract) -> Iterator[Problem]:

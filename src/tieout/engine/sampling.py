@@ -26,6 +26,7 @@ from tieout.engine.system_samples import (
     checkpoint_sample,
     flink_metadata,
     flink_sample,
+    is_journal,
     of_named_files,
     of_sink,
     positions_of_groups,
@@ -92,6 +93,8 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
         return _table(text, place)
     if text.startswith(PULSAR):
         return _pulsar(text, place, ledger)
+    if is_journal(Path(text), ledger):
+        return _journal(text, place, ledger)
     kind = system_of(Path(text), ledger)
     if kind is not None:
         return _of_system(kind, text, place, ledger)
@@ -300,6 +303,38 @@ def _pulsar(text: str, place: str, ledger: Ledger) -> LedgerSample:
     return LedgerSample("kafka", f"{spec.connection}:{spec.topic}", columns, len(values), kind="pulsar")
 
 
+def _journal(text: str, place: str, ledger: Ledger) -> LedgerSample:
+    from tieout.engine.kahadb_samples import (  # noqa: PLC0415 - loads PySpark
+        journal_messages,
+        journal_positions,
+        properties_of,
+    )
+
+    if ledger in POSITION_LEDGERS:
+        return journal_positions(text, place, POSITION_COLUMNS)
+    queue, messages, warnings, count = journal_messages(text, place, ROWS)
+    properties = [
+        ColumnSample(name, "text", values, f"properties[{_literal(name)}]")
+        for name, values in properties_of(messages).items()
+    ]
+    known = {column.name for column in properties}
+    bodies = [None if one.body is None else one.body.decode(errors="replace") for one in messages]
+    fields = [
+        replace(column, kind="text", expression=_field(column.name))
+        for column in _columns(_objects(bodies))
+        if column.name not in known
+    ]
+    columns = (*properties, *fields, ColumnSample("value", "text", ()))
+    gives = (
+        "topic",
+        "partition",
+        "offset",
+        *(("record_timestamp",) if ledger is Ledger.LOG else ("at", "reason")),
+    )
+    options = (("destination", queue),)
+    return LedgerSample("", text, columns, count, ",", warnings, "kahadb", options, gives)
+
+
 def _objects(values: Iterable[str | None]) -> Iterator[Row]:
     """Yield the plain fields of the values that are JSON objects."""
     for value in values:
@@ -319,6 +354,11 @@ def _field(name: str) -> str:
     """
     path = f"'$.{name}'" if name.isidentifier() else f"\"$['{name}']\""
     return f"get_json_object(string(value), {path})"
+
+
+def _literal(value: str) -> str:
+    """Return a text in Spark SQL."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _columns(rows: Iterable[Row]) -> tuple[ColumnSample, ...]:

@@ -1,4 +1,4 @@
-"""A look at what Spark, Kafka Connect and Flink keep, told by its form: checkpoints, folders of sinks, named ranges.
+"""A look at what Spark, Kafka Connect, Flink and ActiveMQ keep, told by its form: checkpoints, sinks, ranges, journals.
 
 Pure Python but for topics. What is looked at here is what the readers of the same kinds read.
 """
@@ -20,6 +20,7 @@ from tieout.engine.systems.flink_checkpoint import checkpoint_in
 from tieout.engine.systems.flink_states import reads_kafka
 from tieout.engine.systems.java_maps import MAGIC, byte_map
 from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
+from tieout.engine.systems.kahadb_journal import begins_journal
 from tieout.engine.systems.range_names import SHADOW, range_name
 from tieout.engine.systems.spark_checkpoint import OtherSourceError, planned_batch
 from tieout.engine.table_folders import is_sink_folder
@@ -44,6 +45,8 @@ _MOST_NAMES: Final = 10_000
 """How many files of a folder are looked at."""
 _MOST_BYTES: Final = 1 << 24
 _MOST_SOURCES: Final = 64
+_HEAD: Final = 64
+_OF_JOURNAL: Final = (Ledger.LOG, Ledger.COMMITTED, Ledger.DEAD_LETTERS, Ledger.FILTERED)
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _Key = tuple[bytes | None, bytes | None]
 
@@ -180,6 +183,13 @@ def sink_files(folder: Path) -> tuple[Path, ...]:
     return tuple(_files_below(folder))
 
 
+def is_journal(folder: Path, ledger: Ledger) -> bool:
+    """Return whether a local folder has a file of a broker's KahaDB journal, which may be the ledger."""
+    return ledger in _OF_JOURNAL and any(
+        _begins_journal(path) for path in islice(folder.glob("db-*.log"), _MOST_NAMES)
+    )
+
+
 def system_of(path: Path, ledger: Ledger) -> str | None:
     """Return the kind that reads a local path as the ledger, None where `files` does."""
     if path.is_dir():
@@ -238,6 +248,14 @@ def _begins_with(path: Path, magic: bytes) -> bool:
     try:
         with opened_file(path) as file:
             return file.read(len(magic)) == magic
+    except OSError:
+        return False
+
+
+def _begins_journal(path: Path) -> bool:
+    try:
+        with opened_file(path) as file:
+            return begins_journal(file.read(_HEAD))
     except OSError:
         return False
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import field_validator
 
 from tieout.contracts.scalars import Text
 from tieout.contracts.sources.copies import Copy
 from tieout.contracts.sources.files import Paths
+
+QUEUES: Final = frozenset({"kahadb"})
+"""Kinds whose positions are always those of a queue, acknowledged one by one."""
 
 
 class KahaDbSource(Copy):
