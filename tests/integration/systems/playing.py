@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.integration.kafka_faults.cluster import Cluster, new_cluster
-from tests.integration.systems import activemq, connect, dstreams, flink, pulsar, spark, streams
+from tests.integration.systems import activemq, connect, dstreams, flink, pulsar, spark, storm, streams
 from tests.integration.systems.engine import ROOT, Engine
 from tests.integration.systems.scene import Case, Stage
 from tests.integration.systems.selection import system_of
@@ -38,6 +38,7 @@ SYSTEMS: Final[Mapping[str, Any]] = {
     "flink": flink,
     "activemq": activemq,
     "pulsar": pulsar,
+    "storm": storm,
 }
 """Each module has `engine`, which compiles into a folder, and `PLAYS`."""
 _AT_A_TIME: Final = 2

@@ -16,6 +16,7 @@ TITLES: Final = {
     "flink": "Flink",
     "activemq": "ActiveMQ Classic",
     "pulsar": "Pulsar",
+    "storm": "Storm",
 }
 """The systems, by what begins the names of their plays."""
 IN_EVERY_RUN: Final = {
@@ -32,6 +33,7 @@ IN_EVERY_RUN: Final = {
     "activemq-client-individual": 1,
     "pulsar-sent-again": 1,
     "pulsar-deduplicated": 1,
+    "storm-at-least-once": 2,
 }
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
@@ -58,6 +60,7 @@ OTHERS: Final = (
     *("pulsar-unacknowledged", "pulsar-keyed", "pulsar-batch", "pulsar-batch-index", "pulsar-expired"),
     *("pulsar-transactions", "pulsar-committed", "pulsar-shared", "pulsar-subscriptions"),
     *("pulsar-order-shared", "pulsar-order-key-shared"),
+    *("storm-at-most-once", "storm-no-ackers", "storm-acker", "storm-timeout-short", "storm-timeout-long"),
 )
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)

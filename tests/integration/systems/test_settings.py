@@ -21,6 +21,8 @@ PLAYS = [
     or play in ("flink-expired", "flink-not-expired", "flink-at-least-once", "flink-exactly-once")
     or play in ("pulsar-sent-again", "pulsar-deduplicated", "pulsar-unacknowledged", "pulsar-keyed")
     or play in ("pulsar-expired", "pulsar-order-shared", "pulsar-order-key-shared")
+    or play
+    in ("storm-at-least-once", "storm-at-most-once", "storm-no-ackers", "storm-acker", "storm-timeout-short")
 ]
 """Those whose applications have settings that a fault can be told from: that of a cut file has none."""
 

@@ -1,4 +1,4 @@
-"""The setting that caused a fault of Streams, Connect, Spark, Flink or Pulsar is a finding; what survives has none.
+"""The setting that caused a fault of Streams, Connect, Spark, Storm, Flink or Pulsar is a finding; a survivor has none.
 
 Each row is a fault that `tests/integration/systems` plays on the real engine, with the files that the application was
 started with, and beside them those of the configuration that survives it.
@@ -86,6 +86,11 @@ def _job(configuration: str) -> Parts:
 def _pulsar(broker: str, **said: str) -> Parts:
     known = {"client": "pulsar-3.0", "file": broker, "producerName": "web", "sendTimeoutMs": "0"}
     return {"pulsar": {**known, **said}}
+
+
+def _storm(guarantee: str, **said: str) -> Parts:
+    named = {name.replace("_", "."): value for name, value in said.items()}
+    return {"storm": {"processing.guarantee": guarantee, **named}}
 
 
 def _without(name: str) -> dict[str, str]:
@@ -236,6 +241,22 @@ FAULTS = {
     ),
     "spark: a consumer's settings in a query": Fault(
         _query({**QUERY, "kafka.enable.auto.commit": "true"}), _query(QUERY), rules("spark_refused")
+    ),
+    "storm: killed between a write and its commit, or slower than the timeout": Fault(
+        _storm("AT_LEAST_ONCE"), _storm("AT_LEAST_ONCE", output="keyed by position"), rules("storm_replays")
+    ),
+    "storm: killed between a commit and a write": Fault(
+        _storm("AT_MOST_ONCE"), _storm("AT_LEAST_ONCE", output="keyed by id"), rules("storm_at_most_once")
+    ),
+    "storm: a bolt fails, and there is no acker": Fault(
+        _storm("AT_LEAST_ONCE", topology_acker_executors="0", output="keyed by id"),
+        _storm("AT_LEAST_ONCE", topology_acker_executors="1", output="keyed by id"),
+        rules("storm_ackers"),
+    ),
+    "storm: Trident killed between a state's update and the end of its batch": Fault(
+        {"storm": {"trident.state": "non-transactional"}},
+        {"storm": {"trident.state": "opaque"}},
+        rules("storm_trident_state"),
     ),
     "dstreams: results before offsets": Fault(
         _direct(DIRECT, commits="after processing"), _direct(DIRECT, **WITH_OUTPUT), rules("spark_direct_output")
