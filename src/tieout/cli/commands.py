@@ -27,7 +27,7 @@ from tieout.cli.starting import drafted, write_new
 from tieout.cli.store_commands import STORE_COMMANDS
 from tieout.cli.watch_table import shown
 from tieout.cli.watching import Judged, Watch, refuse_unscheduled, worst
-from tieout.contracts import Contract, load_contract, load_contracts
+from tieout.contracts import Contract, load_contract, load_contracts, unknown_predecessors
 from tieout.contracts.schema import json_schema
 from tieout.contracts.times import format_time
 from tieout.engine.supported import refuse_other_windows
@@ -130,6 +130,7 @@ def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         contracts, wrong = _loaded(path)
         errors += wrong
         checked += [(contract, findings(contract)) for contract in contracts]
+    errors += unknown_predecessors(arguments.contracts)
     if arguments.json:
         _print(_json(checked_json(checked, errors)), around.out)
     else:

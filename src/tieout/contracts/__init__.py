@@ -5,6 +5,7 @@ The format is described in docs/reference/contract.md.
 
 from __future__ import annotations
 
+from tieout.contracts.chains import After
 from tieout.contracts.contract import (
     Active,
     AlertRoute,
@@ -15,7 +16,7 @@ from tieout.contracts.contract import (
     Settings,
 )
 from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
-from tieout.contracts.loading import load_contract, load_contracts
+from tieout.contracts.loading import load_contract, load_contracts, unknown_predecessors
 from tieout.contracts.replay import (
     ID_PREFIX,
     IDEMPOTENCE_HEADER,
@@ -54,6 +55,7 @@ __all__ = [
     "OFFSETS_TOPIC",
     "OWN_TOPIC",
     "Active",
+    "After",
     "AlertRoute",
     "Annotation",
     "Budgets",
@@ -88,4 +90,5 @@ __all__ = [
     "cluster_topic",
     "load_contract",
     "load_contracts",
+    "unknown_predecessors",
 ]

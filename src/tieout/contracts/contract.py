@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
+from tieout.contracts.chains import PIPELINE_PATTERN, After
 from tieout.contracts.durations import LONGEST
 from tieout.contracts.ledgers import LedgerSpec
 from tieout.contracts.replay import Replay
@@ -30,9 +31,6 @@ from tieout.contracts.scalars import (
 )
 from tieout.contracts.sources import FilesSource, cluster_topic
 from tieout.model import Guarantee, Identity, Ledger, Severity, Window
-
-PIPELINE_PATTERN: Final = r"^[a-z][a-z0-9_]{0,99}$"
-"""A pipeline's name is also its DAG's, so it keeps to what both a DAG and a plain SQL name may hold."""
 
 _LEAST_GRACE: Final = timedelta(minutes=15)
 _PRODUCER_SIDE: Final = frozenset({Ledger.PRODUCED, Ledger.LOG})
@@ -111,6 +109,7 @@ class Contract(Model):
     pipeline: Annotated[str, Field(pattern=PIPELINE_PATTERN)]
     description: str = ""
     owner: str = ""
+    after: After | None = None
     guarantee: Guarantee
     group: Text
     ordering: Literal["none", "partition", "key"] = "none"
@@ -209,9 +208,10 @@ class Contract(Model):
     def digest(self) -> str:
         """The SHA-256 of the canonical JSON, in hexadecimal: equal for contracts that judge alike.
 
-        `replay` and `match` are left out: they decide what is done about a loss, and what a run costs.
+        `replay`, `match` and `after` are left out: they decide what is done about a loss, what a run costs, and where
+        a loss is told.
         """
-        return hashlib.sha256(self._canonical(frozenset({"replay", "match"})).encode()).hexdigest()
+        return hashlib.sha256(self._canonical(frozenset({"replay", "match", "after"})).encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str, base_dir: Path) -> Contract:

@@ -67,6 +67,22 @@ def broken_rules(contract: Contract) -> tuple[Problem, ...]:
     return tuple(problem for rule in _RULES for problem in rule(contract))
 
 
+def _after(contract: Contract) -> Iterator[Problem]:
+    after = contract.after
+    if after is None:
+        return
+    if after.pipeline == contract.pipeline:
+        yield Problem(("after",), "expected the pipeline of another contract, found this contract's own")
+    if after.id is None:
+        return
+    if contract.identity is not Identity.MESSAGE_ID:
+        yield Problem(("after", "id"), f"has no effect with identity: {contract.identity}")
+    try:
+        re.compile(after.id)
+    except re.error as error:
+        yield Problem(("after", "id"), f"expected a regular expression in Python's syntax, found {error}")
+
+
 def _grace(contract: Contract) -> Iterator[Problem]:
     least = contract.max_latency + contract.clock_skew
     if contract.grace < least:
@@ -299,6 +315,7 @@ def _secrets(contract: Contract) -> Iterator[Problem]:
 
 
 _RULES: Final[tuple[Callable[[Contract], Iterator[Problem]], ...]] = (
+    _after,
     _grace,
     _budgets,
     _ledgers,

@@ -32,7 +32,7 @@ NOT_ASKED: Final = "not asked"
 """In the place of a run's state: Airflow was not asked for it."""
 
 NOT_JUDGING: Final = frozenset(
-    {"description", "owner", "alerts", "schedule", "timezone", "active", "evidence_timeout", "match"}
+    {"description", "owner", "alerts", "schedule", "timezone", "active", "evidence_timeout", "match", "after"}
 )
 """The fields of a contract that no verdict depends on."""
 

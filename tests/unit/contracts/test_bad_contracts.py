@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tieout.contracts import Contract, load_contract, load_contracts, loading
+from tieout.contracts import Contract, load_contract, load_contracts, loading, unknown_predecessors
 from tieout.errors import ContractError
 
 GOOD = """\
@@ -59,6 +59,37 @@ WRONG_FIELDS = [
         "    coverage: declared",
         "    where: '*'\n    coverage: declared",
         "11: ledgers.produced.where: expected one value, found *, which stands for all columns; name one of them, or make one value of all, such as to_json(struct(*))",
+    ),
+    (
+        "group: loader",
+        "group: loader\nafter: Orders",
+        '5: after: expected text that matches ^[a-z][a-z0-9_]{0,99}$, found "Orders"',
+    ),
+    (
+        "group: loader",
+        "group: loader\nafter: [enrich]",
+        '5: after: expected a mapping of fields, found ["enrich"]',
+    ),
+    ("group: loader", "group: loader\nafter: {id: x}", "5: after.pipeline: this field is required"),
+    (
+        "group: loader",
+        "group: loader\nafter: {pipeline: enrich, ids: x}",
+        "5: after.ids: unknown field; did you mean id?",
+    ),
+    (
+        "group: loader",
+        "group: loader\nafter: orders",
+        "5: after: expected the pipeline of another contract, found this contract's own",
+    ),
+    (
+        "group: loader",
+        "group: loader\nafter: {pipeline: enrich, id: '('}",
+        "5: after.id: expected a regular expression in Python's syntax, found missing ), unterminated subpattern at position 0",
+    ),
+    (
+        "group: loader",
+        "group: loader\nidentity: content\nafter: {pipeline: enrich, id: '(.+)'}",
+        "6: after.id: has no effect with identity: content",
     ),
     ("grace: 15m", "grace: 15", "5: grace: expected a duration with its unit such as 15m, found 15"),
     (
@@ -137,7 +168,7 @@ WRONG_FIELDS = [
     (
         "grace: 15m",
         "base_dir: /",
-        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, guarantee, group, ordering, consumption, redelivery, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, match, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
+        "5: base_dir: unknown field; expected one of version, pipeline, description, owner, after, guarantee, group, ordering, consumption, redelivery, identity, id_scope, effects, multiplicity, schedule, timezone, active, windows, match, margin, max_latency, clock_skew, grace, evidence_timeout, look_back, budgets, ledgers, settings, annotations, alerts, replay",
     ),
     (
         "grace: 15m",
@@ -512,3 +543,55 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
 
     assert _error_of(tmp_path, b"version: 1\npipeline: caf\xe9\n") == "FILE:2: not UTF-8: byte 0xe9"
     assert _error_of(tmp_path, b"#" * 1_000_001) == "FILE: expected a contract of at most 1000000 bytes"
+
+
+def _chain(folder: Path, **predecessors: str | None) -> None:
+    for pipeline, before in predecessors.items():
+        after = "" if before is None else f"after: {before}\n"
+        text = GOOD.replace("pipeline: orders\n", f"pipeline: {pipeline}\n{after}")
+        (folder / f"{pipeline}.yml").write_text(text)
+
+
+def test_contracts_that_come_after_each_other_are_errors_and_take_no_other_away(tmp_path: Path) -> None:
+    """Each of a cycle is told with the whole cycle; one that is after a hop of it is not part of it."""
+    _chain(tmp_path, first=None, second="first", a="c", b="a", c="b", outside="a")
+
+    contracts, errors = load_contracts(tmp_path)
+
+    assert [one.pipeline for one in contracts] == ["first", "outside", "second"]
+    assert [str(error) for error in errors] == [
+        f"{tmp_path}/{name}.yml:3: after: expected a chain with a first hop, found the cycle {cycle}"
+        for name, cycle in [
+            ("a", "a after c after b after a"),
+            ("b", "b after a after c after b"),
+            ("c", "c after b after a after c"),
+        ]
+    ]
+
+
+def test_a_predecessor_that_no_file_has_is_told_to_who_asks(tmp_path: Path) -> None:
+    """Of a folder and of a file; nothing is refused, since a deployment may keep it elsewhere."""
+    _chain(tmp_path, enrich=None, route="enrich", table="rout")
+
+    told = [
+        f"{tmp_path}/table.yml:3: after: no contract here has the pipeline rout; did you mean route?",
+    ]
+    assert [str(error) for error in unknown_predecessors([tmp_path])] == told
+    assert [str(error) for error in unknown_predecessors([tmp_path / "table.yml"])] == told
+    assert unknown_predecessors([tmp_path / "route.yml"]) == ()
+    assert len(load_contracts(tmp_path)[0]) == 3
+
+
+def test_where_a_message_was_lost_changes_no_digest(tmp_path: Path) -> None:
+    """So that a chain can be declared without judging a year of windows again."""
+    _chain(tmp_path, orders=None)
+    (tmp_path / "after.yml").write_text(
+        GOOD.replace("pipeline: orders\n", "pipeline: orders\nafter: enrich\n")
+    )
+
+    alone, after = (load_contract(tmp_path / name) for name in ("orders.yml", "after.yml"))
+
+    assert after.digest == alone.digest
+    assert after.after is not None
+    assert after.after.pipeline == "enrich"
+    assert Contract.from_json(after.to_json(), tmp_path) == after

@@ -199,6 +199,11 @@ def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
             "and one before others that were processed may still be given. LOST, COMMIT_AHEAD and SKIPPED are "
             "not confirmed; say `consumption: queue` and `redelivery` in the contract"
         )
+    if scope.contract.after is not None:
+        limits.append(
+            f"one hop of a chain, after {scope.contract.after.pipeline}: a message that was lost there is lost here as well "
+            "where produced has it. The store and `tieout trace` tell where a message was lost"
+        )
     return [*limits, *_unknown_contents(scope), *scope.suspicions.limits]
 
 
