@@ -25,7 +25,7 @@ from tieout.verdicts import final_verdict
 
 if TYPE_CHECKING:
     from tieout.cli.commands import Surroundings
-    from tieout.store import Life, PipelineStanding, Store
+    from tieout.store import Life, Origin, PipelineStanding, Store
 
 StoreCommand = Callable[[argparse.Namespace, "Surroundings"], ExitCode]
 
@@ -67,10 +67,15 @@ def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     page = store.open_incidents if arguments.incidents else store.open_breaks
     found = page(arguments.pipeline, limit=arguments.limit, after=arguments.after)
     last = found[-1].id if len(found) == arguments.limit else None
+    origins = (
+        store.origins(arguments.pipeline, {each.run_id for each in found}) if arguments.incidents else {}
+    )
     if arguments.json:
-        _print_json({"open": [asdict(each) for each in found], "after": last}, around)
+        told = [asdict(each) | _origin_json(origins.get((each.run_id, each.id))) for each in found]
+        _print_json({"open": told, "after": last}, around)
         return ExitCode.KEPT
-    lines = [_life_line(each) for each in found] or ["nothing is open"]
+    lines = [_life_line(each) + _origin_words(origins.get((each.run_id, each.id))) for each in found]
+    lines = lines or ["nothing is open"]
     _print([*lines, *([f"there may be more: --after {last}"] if last else [])], around)
     return ExitCode.KEPT
 
@@ -228,6 +233,8 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
 
 def _standing_line(found: PipelineStanding) -> str:
     counts = [f"{found.open_breaks} open breaks in {found.open_incidents} incidents"]
+    if found.lost_before:
+        counts.append(f"{found.lost_before} of them lost before, at an earlier hop")
     if found.oldest_open is not None:
         counts.append(f"the oldest of {format_time(found.oldest_open)}")
     if found.accepted_breaks:
@@ -248,6 +255,17 @@ def _life_line(found: Life) -> str:
     age = "" if found.age_in_windows is None else f", {found.age_in_windows} windows old"
     text = f"{found.id}  {found.class_name}{size}{message}{place}{offset}" + (f" ({why})" if why else "")
     return f"{plain(text)}; {found.severity}, {state}{age}, window {_window(found.window)}"
+
+
+def _origin_words(origin: Origin | None) -> str:
+    return "" if origin is None else plain(f"; {origin.words}")
+
+
+def _origin_json(origin: Origin | None) -> dict[str, Any]:
+    """Return where an incident's messages were lost, nothing where its contract comes after no other."""
+    if origin is None:
+        return {}
+    return {"origin": asdict(origin) | {"is_consequence": origin.is_consequence, "words": origin.words}}
 
 
 def _window(window: Window) -> str:

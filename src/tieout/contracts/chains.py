@@ -1,7 +1,7 @@
 """Contracts in a chain: which one comes before which, and what is wrong with a chain of them.
 
-A message that passes several pipelines is judged hop by hop, by a contract each. `after` names the hop before. A verdict
-never depends on it; it tells the store which incidents are one loss, and `tieout trace` which way to go.
+A message that passes several pipelines is judged hop by hop, by a contract each. `after` names the hop before. No
+verdict depends on it; it tells the store which incidents are one loss, and `tieout trace` which way to go.
 
 Docs: docs/how-to/follow-a-chain.md.
 """

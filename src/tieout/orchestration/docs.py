@@ -56,6 +56,7 @@ def pipeline_doc(contract: Contract) -> str:
         ("consumer group or output", f"`{contract.group}`"),
         ("identity, ordering", f"{contract.identity}, {contract.ordering}"),
         ("windows", _windows(contract)),
+        *([("after", f"`{contract.after.pipeline}`")] if contract.after else []),
         ("late after", format_duration(contract.max_latency)),
         ("budgets", _budgets(contract)),
         ("alerts", _alerts(contract)),

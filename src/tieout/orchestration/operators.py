@@ -78,7 +78,8 @@ class WindowOperator(WaitingOperator):
     def _await_evidence(self, window: Window, now: datetime, until: datetime) -> None:
         """Come again while a ledger is known not to reach far enough, until it is too late to wait for it.
 
-        Then the run goes on, and its verdict says which ledger does not cover the window.
+        Then the run goes on, and its verdict says which ledger does not cover the window. The hop before is waited for
+        in the same way, so that a loss is told at the hop where it happened; no verdict depends on it.
 
         While there is something to wait for, the task leaves and comes again; no worker is held meanwhile.
         """
@@ -87,11 +88,23 @@ class WindowOperator(WaitingOperator):
         from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
 
         make_known(self._contract.connections)
-        reasons = lacking(self._contract, window)
+        reasons = (*lacking(self._contract, window), *_unjudged_before(self._contract, window))
         if reasons:
             again = min(now + LOOK_AGAIN, until)
             self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))
             self.come_again(again)
+
+
+def _unjudged_before(contract: Contract, window: Window) -> tuple[str, ...]:
+    """Return that the hop before has not judged all of a window, where it has not."""
+    if contract.after is None:
+        return ()
+    from tieout.store import Store  # noqa: PLC0415 - brings PostgreSQL's driver
+
+    before = contract.after.pipeline
+    if Store(settings.required_database_url()).is_judged(before, window):
+        return ()
+    return (f"after: {before} has not judged all of the window",)
 
 
 class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us

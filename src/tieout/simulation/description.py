@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from tieout.contracts.contract import PIPELINE_PATTERN
+from tieout.contracts.chains import PIPELINE_PATTERN
 from tieout.contracts.durations import format_duration
 from tieout.contracts.loading import load_model
 from tieout.contracts.rules import Problem, did_you_mean, rules_error

@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from tieout.store.acts import Silence
+from tieout.store.chains import EarlierLoss, Origin
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
 from tieout.store.outbox import ClaimedAlert
@@ -25,12 +26,14 @@ from tieout.store.store import Store
 __all__ = [
     "ClaimedAlert",
     "CurrentStatement",
+    "EarlierLoss",
     "EarlierWindow",
     "GapsTold",
     "HistoryEntry",
     "JudgedWindow",
     "Life",
     "OpenGap",
+    "Origin",
     "PipelineStanding",
     "PublishedRun",
     "Replay",

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from tieout.errors import StoreError
 from tieout.model import BreakClass, Severity, Verdict, Window
+from tieout.store import chains
 from tieout.store.connecting import Cursor
 from tieout.store.covering import time_of
 from tieout.store.sql import queries
@@ -134,7 +135,10 @@ class EarlierWindow:
 
 @dataclass(frozen=True)
 class PipelineStanding:
-    """How a pipeline stands: its latest window's current run, and what is open over all windows."""
+    """How a pipeline stands: its latest window's current run, and what is open over all windows.
+
+    `lost_before` counts those of the open incidents whose messages an earlier hop of the chain lost.
+    """
 
     pipeline: str
     group: str
@@ -147,6 +151,7 @@ class PipelineStanding:
     oldest_open: datetime | None
     accepted_breaks: int
     pending_windows: int
+    lost_before: int = 0
 
 
 def life_key(pipeline: str, group: str) -> int:
@@ -272,6 +277,33 @@ def life_of(row: Mapping[str, Any]) -> Life:
         accepted_until=row["accepted_until"],
         age_in_windows=row["age_in_windows"],
     )
+
+
+def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]:
+    """Return incidents about which something changed that no alert tells yet, the gravest and largest first.
+
+    An open incident whose messages were all lost at an earlier hop is held back as long as alerts of that hop tell it;
+    it stays news meanwhile.
+    """
+    held: list[str] = []
+    told: list[Life] = []
+    while len(told) < limit:
+        seen = [*held, *(one.id for one in told)]
+        cursor.execute(
+            queries()["incident_news"], {"pipeline": pipeline, "limit": limit - len(told), "held": seen}
+        )
+        page = [life_of(row) for row in cursor.fetchall()]
+        if not page:
+            break
+        opened = {one.run_id for one in page if one.class_name == BreakClass.LOST and one.resolution is None}
+        origins = chains.origins_of(cursor, pipeline, opened)
+        for one in page:
+            origin = origins.get((one.run_id, one.id)) if one.resolution is None else None
+            if origin is not None and origin.is_told_before:
+                held.append(one.id)
+            else:
+                told.append(one)
+    return tuple(told)
 
 
 def as_told(incident: Life) -> dict[str, Any]:

@@ -260,6 +260,13 @@ WITH page AS (
 SELECT page.*, aged.windows AS age_in_windows FROM page JOIN aged USING (consumer_group, window_end)
 ORDER BY page.window_start, page.id
 
+-- name: open_losses
+-- The latest of those that come after a hop; how many lie further back is not asked.
+SELECT l.run_id, l.id FROM tieout.life l JOIN tieout.run r USING (run_id)
+WHERE l.pipeline = %(pipeline)s AND l.kind = 'incident' AND l.state <> 'resolved' AND l.class = 'LOST'
+  AND r.contract -> 'after' IS NOT NULL
+ORDER BY l.window_start DESC, l.id LIMIT 1000
+
 -- name: lives
 SELECT l.*, (
     SELECT count(*) FROM tieout.run r
@@ -335,7 +342,7 @@ SELECT EXISTS (SELECT FROM tieout.run WHERE pipeline = %(pipeline)s) AS is_known
 
 -- name: incident_news
 SELECT l.*, NULL::bigint AS age_in_windows FROM tieout.life l
-WHERE l.pipeline = %(pipeline)s AND l.is_news
+WHERE l.pipeline = %(pipeline)s AND l.is_news AND l.kind = 'incident' AND l.id <> ALL(%(held)s)
 ORDER BY CASE l.severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, l.breaks DESC, l.id
 LIMIT %(limit)s
 

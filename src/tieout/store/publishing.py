@@ -14,8 +14,8 @@ from psycopg2 import errors
 from psycopg2.extras import execute_values
 
 from tieout.errors import PublishInProgressError
-from tieout.model import Severity
-from tieout.store import life
+from tieout.model import BreakClass, Severity
+from tieout.store import chains, life
 from tieout.store.connecting import LOCK_TIMEOUT, Cursor, milliseconds
 from tieout.store.covering import lacking, time_of
 from tieout.store.results import PublishedRun, RunOrigin
@@ -37,11 +37,15 @@ _PAGE: Final = 200
 
 @dataclass
 class _Sample:
-    """Passes on the first breaks of each incident and the followed ones, and remembers what it saw of the rest."""
+    """Passes on the first breaks of each incident and the followed ones, and remembers what it saw of the rest.
+
+    Of lost messages it remembers every id: `lost` has them by incident.
+    """
 
     followed: frozenset[str] = frozenset()
     seen: Counter[str] = field(default_factory=Counter)
     severities: dict[str, Severity] = field(default_factory=dict)
+    lost: dict[str, list[str]] = field(default_factory=dict)
     is_cut: bool = False
 
     def of(self, breaks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -52,6 +56,8 @@ class _Sample:
             severity = severity_of(item)
             if severity.rank >= self.severities.get(incident, Severity.INFO).rank:
                 self.severities[incident] = severity
+            if item.get("class") == BreakClass.LOST and item.get("message_id") is not None:
+                self.lost.setdefault(incident, []).append(str(item["message_id"]))
             if self.seen[incident] <= BREAKS_PER_INCIDENT or stored_id(item) in self.followed:
                 yield item
             else:
@@ -88,7 +94,7 @@ def publish(
     predecessor = cursor.fetchone()
     cursor.execute(queries()["write_run"], run)
     cursor.execute(queries()["clear_run"], run)
-    _write_findings(cursor, run, statement, breaks)
+    _write_findings(cursor, run, statement, breaks, contract)
     reason = None if predecessor is None else _reason_to_stay(statement, predecessor)
     if reason is None:
         cursor.execute(queries()["make_current"], run)
@@ -113,7 +119,11 @@ def _lock(cursor: Cursor, run: Mapping[str, Any], wait: timedelta) -> None:
 
 
 def _write_findings(
-    cursor: Cursor, run: Mapping[str, Any], statement: Mapping[str, Any], breaks: Iterable[Mapping[str, Any]]
+    cursor: Cursor,
+    run: Mapping[str, Any],
+    statement: Mapping[str, Any],
+    breaks: Iterable[Mapping[str, Any]],
+    contract: Mapping[str, Any],
 ) -> None:
     """Write everything that hangs on a run; breaks are read once, page by page."""
     run_id = run["run_id"]
@@ -121,11 +131,24 @@ def _write_findings(
     _write(cursor, "write_counts", count_rows(run_id, statement))
     sample = _Sample(life.followed(cursor, run))
     _write(cursor, "write_breaks", (break_row(run_id, item) for item in sample.of(breaks)))
-    incidents = (incident_row(run_id, item, sample.severities) for item in statement["incidents"])
+    incidents = (
+        incident_row(run_id, item, sample.severities, _ids(item, sample, contract))
+        for item in statement["incidents"]
+    )
     _write(cursor, "write_incidents", incidents)
     if sample.is_cut or sample.seen.total() < statement["breaks_total"]:
         cursor.execute(queries()["mark_truncated"], {"run_id": run_id})
     cursor.execute(queries()["note_breaks_read"], {"run_id": run_id, "breaks_read": sample.seen.total()})
+
+
+def _ids(
+    item: Mapping[str, Any], sample: _Sample, contract: Mapping[str, Any]
+) -> tuple[str | None, str | None]:
+    """Return what is kept of the ids of an incident's lost messages: nothing where one of them did not go by."""
+    found = sample.lost.get(item["incident_id"], ())
+    if not found or len(found) != item["breaks"]:
+        return None, None
+    return chains.message_ids(contract, found)
 
 
 def _write(cursor: Cursor, query: str, rows: Iterable[tuple[Any, ...]]) -> None:

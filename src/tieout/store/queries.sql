@@ -94,7 +94,8 @@ INSERT INTO tieout.break (
 
 -- name: write_incidents
 INSERT INTO tieout.incident (
-    run_id, incident_id, class, locus, cause, topic, partition, first_position, last_position, breaks, severity
+    run_id, incident_id, class, locus, cause, topic, partition, first_position, last_position, breaks, severity,
+    message_ids, earlier_ids
 ) VALUES %s
 
 -- name: mark_truncated

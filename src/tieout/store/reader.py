@@ -6,7 +6,7 @@ first does, and a run published meanwhile shifts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -14,7 +14,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from tieout.contracts.times import parse_time
 from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, Window
-from tieout.store import results, views
+from tieout.store import chains, results, views
+from tieout.store.chains import Origin
 from tieout.store.connecting import Cursor
 from tieout.store.life import HistoryEntry, entry_of
 from tieout.store.results import Run, RunSummary, StoredBreak
@@ -257,6 +258,24 @@ class Reader:
         return self._all(
             "incident_history", entry_of, pipeline=pipeline, group=group, incident_id=incident_id
         )
+
+    def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
+        """Return where the lost messages of a pipeline's runs were lost, by run and incident."""
+        return chains.origins_of(self._cursor, pipeline, run_ids)
+
+    def predecessors(self, pipelines: Sequence[str]) -> dict[str, str | None]:
+        """Return the pipeline of the hop before each of the pipelines that have a run."""
+        return chains.predecessors(self._cursor, pipelines)
+
+    def hop_windows(
+        self, pipelines: Sequence[str], window: Window, limit: int = 200
+    ) -> tuple[views.HopWindow, ...]:
+        """Return the current runs of some pipelines whose windows touch a window, by pipeline and time."""
+        self._cursor.execute(
+            queries("chains.sql")["hop_windows"],
+            {"pipelines": list(pipelines), "start": window.start, "end": window.end, "limit": limit},
+        )
+        return tuple(map(views.hop_window_of, self._cursor.fetchall()))
 
     def located_incidents(self, run_id: str, limit: int = LOCATED_AT_MOST) -> views.Located:
         """Return, of a run's gravest and largest incidents, those whose first and last positions are offsets."""

@@ -182,8 +182,15 @@ def severity_of(item: Mapping[str, Any]) -> Severity:
         ) from error
 
 
-def incident_row(run_id: str, item: Mapping[str, Any], worst: Mapping[str, Severity]) -> tuple[Any, ...]:
+def incident_row(
+    run_id: str,
+    item: Mapping[str, Any],
+    worst: Mapping[str, Severity],
+    ids: tuple[str | None, str | None] = (None, None),
+) -> tuple[Any, ...]:
     """Return one row of `incident`; where it has no severity of its own, the `worst` of its breaks.
+
+    `ids` are what the store keeps of the ids of its messages, and of those at the hop before.
 
     Raises:
         StoreError: where it has no id, no class or no number of breaks.
@@ -201,6 +208,7 @@ def incident_row(run_id: str, item: Mapping[str, Any], worst: Mapping[str, Sever
         _json(item.get("last_position")),
         item["breaks"],
         item.get("severity") or worst.get(item["incident_id"]),
+        *ids,
     )
 
 

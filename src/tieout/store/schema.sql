@@ -134,10 +134,16 @@ CREATE TABLE tieout.incident (
     last_position jsonb,
     breaks bigint NOT NULL CHECK (breaks >= 0),
     severity text CHECK (severity IN ('info', 'warning', 'critical')),
+    message_ids uuid[],
+    earlier_ids uuid[],
     PRIMARY KEY (run_id, incident_id)
 );
 COMMENT ON TABLE tieout.incident IS 'Breaks of one cause, partition and contiguous stretch.';
 COMMENT ON COLUMN tieout.incident.breaks IS 'How many breaks it has; the table break holds the first 20.';
+COMMENT ON COLUMN tieout.incident.message_ids IS
+    'MD5 digests of the ids of its lost messages; null where it is of another class, or not each id is known to be one message''s.';
+COMMENT ON COLUMN tieout.incident.earlier_ids IS
+    'The same as the hop before calls them, where the contract says how; empty where that does not fit each of them.';
 
 CREATE INDEX incident_gravest_idx ON tieout.incident (
     run_id, (CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END), breaks DESC, incident_id

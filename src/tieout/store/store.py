@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from tieout.model import Alert, CheckResult, Verdict
-from tieout.store import acts, checking, expiring, gaps, life, migrating, outbox, publishing, replays, results
+from tieout.model import Alert, CheckResult, Verdict, Window
+from tieout.store import (
+    acts,
+    chains,
+    checking,
+    expiring,
+    gaps,
+    life,
+    migrating,
+    outbox,
+    publishing,
+    replays,
+    results,
+)
 from tieout.store.acts import Silence, Subject
+from tieout.store.chains import Origin
 from tieout.store.connecting import Database
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding
@@ -382,9 +396,26 @@ class Store:
         return tuple(w for w in self.earlier_windows(pipeline, group, before, since=since) if w.is_open)
 
     def incident_news(self, pipeline: str, limit: int = 100) -> tuple[Life, ...]:
-        """Return incidents about which something changed that no alert tells yet, the gravest and largest first."""
+        """Return incidents about which something changed that no alert tells yet, the gravest and largest first.
+
+        Those whose loss the alerts of an earlier hop tell are left out until that is no longer so.
+        """
         self.expire_acceptances(pipeline)
-        return self._all("incident_news", life.life_of, pipeline=storable_text(pipeline), limit=limit)
+        with self._database.transaction() as cursor:
+            return life.incident_news(cursor, storable_text(pipeline), limit)
+
+    def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
+        """Return where the lost messages of a pipeline's runs were lost, by run and incident.
+
+        Nothing where the contract comes after no other.
+        """
+        with self._database.transaction(is_snapshot=True) as cursor:
+            return chains.origins_of(cursor, storable_text(pipeline), run_ids)
+
+    def is_judged(self, pipeline: str, window: Window) -> bool:
+        """Return whether current, checked runs of a pipeline cover all of a window."""
+        with self._database.transaction(is_snapshot=True) as cursor:
+            return chains.is_judged(cursor, storable_text(pipeline), window)
 
     def tell_news(self, news: Sequence[Life], alerts: Iterable[Alert]) -> int:
         """Store the alerts that tell news, and remember that it is told, together; return how many alerts are new."""
@@ -400,7 +431,14 @@ class Store:
     def standings(self, pipeline: str | None = None) -> tuple[PipelineStanding, ...]:
         """Return how pipelines stand, one or all that have runs, by name."""
         self.expire_acceptances(pipeline)
-        return self._all("standing", life.standing_of, pipeline=pipeline and storable_text(pipeline))
+        found = self._all("standing", life.standing_of, pipeline=pipeline and storable_text(pipeline))
+        return tuple(replace(one, lost_before=self._lost_before(one.pipeline)) for one in found)
+
+    def _lost_before(self, pipeline: str) -> int:
+        opened = self._all("open_losses", dict, pipeline=pipeline)
+        origins = self.origins(pipeline, {row["run_id"] for row in opened}) if opened else {}
+        found = (origins.get((row["run_id"], row["id"])) for row in opened)
+        return sum(origin is not None and origin.is_consequence for origin in found)
 
     def _all(
         self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object

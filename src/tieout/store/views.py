@@ -132,6 +132,17 @@ class WindowIncident:
 
 
 @dataclass(frozen=True)
+class HopWindow:
+    """A window of a hop of a chain, and how many messages it lost."""
+
+    pipeline: str
+    run_id: str
+    window: Window
+    verdict: Verdict
+    lost: int
+
+
+@dataclass(frozen=True)
 class LocatedIncident:
     """An incident with integer positions in a partition, both included."""
 
@@ -262,6 +273,12 @@ def window_incident_of(row: Mapping[str, Any]) -> WindowIncident:
         row["resolution"] and Resolution(row["resolution"]),
         row["accepted_until"],
     )
+
+
+def hop_window_of(row: Mapping[str, Any]) -> HopWindow:
+    """Return the window of a hop in `row`."""
+    window = Window(row["window_start"], row["window_end"])
+    return HopWindow(row["pipeline"], row["run_id"], window, verdict_of(row), row["lost"])
 
 
 def located_incident_of(row: Mapping[str, Any]) -> LocatedIncident:

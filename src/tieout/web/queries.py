@@ -14,7 +14,7 @@ from uuid import UUID
 from fastapi import Form, Path, Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from tieout.contracts.contract import PIPELINE_PATTERN
+from tieout.contracts.chains import PIPELINE_PATTERN
 from tieout.contracts.times import parse_time
 from tieout.errors import UsageError
 from tieout.model import BreakClass, Cause, Locus, Severity, Verdict

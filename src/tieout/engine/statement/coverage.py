@@ -201,8 +201,8 @@ def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
         )
     if scope.contract.after is not None:
         limits.append(
-            f"one hop of a chain, after {scope.contract.after.pipeline}: a message that was lost there is lost here as well "
-            "where produced has it. The store and `tieout trace` tell where a message was lost"
+            f"one hop of a chain, after {scope.contract.after.pipeline}: a message that was lost there is lost here as "
+            "well where produced has it. The pages and `tieout trace` tell where a message was lost"
         )
     return [*limits, *_unknown_contents(scope), *scope.suspicions.limits]
 

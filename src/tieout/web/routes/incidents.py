@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, Response
 from tieout.model import BreakClass, Cause, Locus, Severity
 from tieout.store.reader import Key
 from tieout.store.views import BreakFilter, Page, WindowIncident
+from tieout.web.chains import origins_shown
 from tieout.web.queries import IncidentId, IncidentsAsked, PipelineName, RunId
 from tieout.web.rendering import iso
 from tieout.web.repairs import repair_for
@@ -42,8 +43,15 @@ def incidents(
     visit.require_read(pipeline)
     with visit.reading() as reader:
         page = reader.incidents(pipeline, asked.wanted, sort=asked.sort, after=asked.key, limit=SHOWN)
+        origins = origins_shown(visit, reader, pipeline, [one.run_id for one in page.rows])
     return visit.page(
-        "incidents.html.j2", pipeline=pipeline, asked=asked, page=page, now=visit.now, **CHOICES
+        "incidents.html.j2",
+        pipeline=pipeline,
+        asked=asked,
+        page=page,
+        origins=origins,
+        now=visit.now,
+        **CHOICES,
     )
 
 
@@ -72,6 +80,7 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         if run is None or found is None:
             raise HTTPException(HTTPStatus.NOT_FOUND, "No incident of that id is stored with that run.")
         history = reader.incident_history(run.pipeline, run.group, incident_id)
+        origins = origins_shown(visit, reader, run.pipeline, [str(run_id)])
         breaks = reader.breaks(str(run_id), BreakFilter(incident_id=incident_id), limit=BREAKS_SHOWN)
     return visit.page(
         "incident.html.j2",
@@ -81,6 +90,7 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
         breaks=breaks,
         repair=repair_for(found.incident.class_name, found.incident.cause),
         history=history,
+        origin=origins.get((str(run_id), incident_id)),
         is_replayable=found.incident.class_name in REPLAYABLE,
         lacks_bodies=found.incident.class_name == BreakClass.LOST and not _names_bodies(run.contract),
         may_write=visit.may_write(run.pipeline),

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from tieout.store.views import IncidentFilter, WindowFilter
+from tieout.web.chains import chain_of, origins_shown
 from tieout.web.health import health_of
 from tieout.web.histories import plots_of
 from tieout.web.lint import lint_of
@@ -34,6 +35,7 @@ def pipeline(visit: VisitDep, pipeline: DagId, asked: Annotated[Timed, Query()])
         if not heads:
             return visit.page("no_runs.html.j2", pipeline=pipeline)
         run = reader.run(heads[0].run_id)
+        incidents = reader.incidents(pipeline, IncidentFilter(state="open"), limit=INCIDENTS_SHOWN)
         return visit.page(
             "pipeline.html.j2",
             asked=asked,
@@ -43,7 +45,9 @@ def pipeline(visit: VisitDep, pipeline: DagId, asked: Annotated[Timed, Query()])
             health=health_of(reader, heads, buckets, visit.now)[0],
             plots=plots_of(reader, pipeline, buckets, ticks),
             windows=reader.windows(pipeline, WindowFilter(), limit=WINDOWS_SHOWN),
-            incidents=reader.incidents(pipeline, IncidentFilter(state="open"), limit=INCIDENTS_SHOWN),
+            incidents=incidents,
+            origins=origins_shown(visit, reader, pipeline, [one.run_id for one in incidents.rows]),
+            chain=chain_of(visit, reader, pipeline, heads[0].window),
             contract=run.contract if run else {},
             findings=lint_of(run.contract) if run else None,
             now=visit.now,

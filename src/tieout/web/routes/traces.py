@@ -12,12 +12,15 @@ from tieout.model import Window
 from tieout.reporting.trace import Asked, AskedBy
 from tieout.store.handles import key_handles, message_id_handles, position_handles
 from tieout.store.reader import TRACED_AT_MOST, Reader
+from tieout.web.chains import way_of
 from tieout.web.journeys import WIDTH, journey_of
 from tieout.web.queries import PipelineName, TraceAsked
 from tieout.web.rendering import iso
 from tieout.web.visits import VisitDep
 
 SHOWN: Final = 20
+HOP_BREAKS: Final = 5
+"""How many breaks of each hop of a chain are listed."""
 
 router = APIRouter()
 
@@ -36,6 +39,12 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, 
         around = reader.incidents_at([run.run_id for run in judged], *place) if place else ()
         known = [one.window for one in found.breaks] + [run.window for run in judged]
         window = _window_of(reader, pipeline, known)
+        way = way_of(visit, reader, pipeline) if place is None else (pipeline,)
+        readable = visit.access.readable(visit.user, way)
+        hops = [
+            (name, reader.traced(name, _handles(asked), HOP_BREAKS) if name in readable else None)
+            for name in way
+        ]
     return visit.page(
         "trace.html.j2",
         pipeline=pipeline,
@@ -45,6 +54,7 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, 
         total=found.total,
         bound=TRACED_AT_MOST,
         judged=judged,
+        hops=hops if len(hops) > 1 else [],
         around=around,
         width=WIDTH,
         command=_command(asked, window),

@@ -17,6 +17,7 @@ from tieout.reporting.sheet import COUNTS, accounts
 from tieout.store.reader import LOCATED_AT_MOST, Key, Reader
 from tieout.store.results import RunSummary
 from tieout.store.views import Page, counted_verdict
+from tieout.web.chains import chain_of, origins_shown
 from tieout.web.lint import contradicted_by
 from tieout.web.offset_lines import offset_lines
 from tieout.web.queries import PipelineName, RunId, WindowBound, WindowsAsked
@@ -86,6 +87,7 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
     located = reader.located_incidents(run_id)
     lines = offset_lines(statement["partitions"][:LINES_SHOWN], located.incidents)
     incidents = reader.incidents_of_run(run_id, SHOWN)
+    origins = origins_shown(visit, reader, found.pipeline, [run_id])
     return visit.page(
         "window.html.j2",
         run=found,
@@ -98,6 +100,8 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
         lines=lines,
         drawn_at_most=LOCATED_AT_MOST if located.is_cut else None,
         incidents=incidents,
+        origins=origins,
+        chain=chain_of(visit, reader, found.pipeline, found.window),
         checks=reader.checks(run_id),
         has_data_docs=data_docs_page(settings.data_docs_folder(found.pipeline), run_id) is not None,
         contradicted=contradicted_by(found.contract, [one.incident for one in incidents]),

@@ -1,0 +1,98 @@
+-- Losses over a chain of contracts, by name; docs/how-to/follow-a-chain.md. They only read.
+
+-- name: hop
+-- A pipeline as the contract of its latest window has it.
+SELECT contract #>> '{after,pipeline}' AS before, contract #>> '{after,id}' AS id,
+       coalesce(contract ->> 'identity', 'message_id') AS identity, coalesce(contract ->> 'id_scope', 'global') AS id_scope,
+       coalesce(contract #>> '{multiplicity,kind}', 'one_to_one') AS multiplicity
+FROM tieout.run WHERE pipeline = %(pipeline)s AND is_current
+ORDER BY window_start DESC, published_at DESC LIMIT 1
+
+-- name: hop_names
+SELECT latest.pipeline, latest.before
+FROM (
+    SELECT DISTINCT ON (pipeline) pipeline, contract #>> '{after,pipeline}' AS before
+    FROM tieout.run WHERE is_current AND pipeline = ANY(%(pipelines)s)
+    ORDER BY pipeline, window_start DESC, published_at DESC
+) latest
+
+-- name: lost_here
+SELECT r.run_id, r.window_start, r.window_end, r.contract ->> 'look_back' AS look_back, i.incident_id,
+       cardinality(i.message_ids) AS known, cardinality(coalesce(i.earlier_ids, i.message_ids)) AS compared
+FROM tieout.run r JOIN tieout.incident i USING (run_id)
+WHERE r.run_id = ANY(%(runs)s::uuid[]) AND i.class = 'LOST'
+ORDER BY r.window_start, r.run_id, i.incident_id
+
+-- name: judged_before
+-- Of each run and hop: whether the hop's windows cover the run's, and what they lost. A hop's run counts where it is
+-- current, or was its window's latest when the run asked about was made: what a hop has repaired meanwhile, later hops
+-- tell of only once they are judged again.
+SELECT asked.run_id, hop.depth,
+       coalesce(range_agg(tstzrange(r.window_start, r.window_end)) FILTER (WHERE r.run_id IS NOT NULL), '{}')
+           @> tstzrange(here.window_start, here.window_end) AS is_judged,
+       coalesce(sum(lost.incidents), 0) AS lost, coalesce(sum(lost.unnamed), 0) AS unnamed
+FROM unnest(%(runs)s::uuid[], %(since)s::timestamptz[]) AS asked (run_id, since)
+JOIN tieout.run here ON here.run_id = asked.run_id
+CROSS JOIN unnest(%(hops)s::text[]) WITH ORDINALITY AS hop (pipeline, depth)
+LEFT JOIN tieout.run r ON r.pipeline = hop.pipeline AND r.window_start < here.window_end AND r.window_end > asked.since
+    AND (r.is_current OR (r.generated_at <= here.generated_at AND NOT EXISTS (
+        SELECT FROM tieout.run later
+        WHERE later.pipeline = r.pipeline AND later.consumer_group = r.consumer_group
+          AND later.window_start = r.window_start AND later.window_end = r.window_end
+          AND later.generated_at > r.generated_at AND later.generated_at <= here.generated_at
+    )))
+LEFT JOIN LATERAL (
+    SELECT count(*) AS incidents, count(*) FILTER (WHERE i.message_ids IS NULL) AS unnamed
+    FROM tieout.incident i WHERE i.run_id = r.run_id AND i.class = 'LOST'
+) lost ON true
+GROUP BY asked.run_id, here.window_start, here.window_end, hop.depth
+ORDER BY asked.run_id, hop.depth
+
+-- name: lost_before
+-- Each lost message at the earliest hop that lost it; told where the incident of any hop has alerts of its own.
+WITH asked AS (
+    SELECT asked.run_id, asked.since, here.window_end, here.generated_at
+    FROM unnest(%(runs)s::uuid[], %(since)s::timestamptz[]) AS asked (run_id, since)
+    JOIN tieout.run here ON here.run_id = asked.run_id
+), here AS MATERIALIZED (
+    SELECT i.run_id, i.incident_id, unnest(coalesce(i.earlier_ids, i.message_ids)) AS id
+    FROM tieout.incident i JOIN asked USING (run_id) WHERE i.class = 'LOST'
+), before AS MATERIALIZED (
+    SELECT asked.run_id AS here_run_id, hop.depth, r.pipeline, r.run_id, r.window_start, r.window_end, i.incident_id,
+           i.severity = 'critical' AND jsonb_array_length(coalesce(r.contract -> 'alerts', '[]')) > 0 AS is_told,
+           unnest(i.message_ids) AS id
+    FROM asked
+    CROSS JOIN unnest(%(hops)s::text[]) WITH ORDINALITY AS hop (pipeline, depth)
+    JOIN tieout.run r ON r.pipeline = hop.pipeline AND r.window_start < asked.window_end AND r.window_end > asked.since
+        AND (r.is_current OR (r.generated_at <= asked.generated_at AND NOT EXISTS (
+            SELECT FROM tieout.run later
+            WHERE later.pipeline = r.pipeline AND later.consumer_group = r.consumer_group
+              AND later.window_start = r.window_start AND later.window_end = r.window_end
+              AND later.generated_at > r.generated_at AND later.generated_at <= asked.generated_at
+        )))
+    JOIN tieout.incident i ON i.run_id = r.run_id AND i.class = 'LOST'
+), earliest AS (
+    SELECT DISTINCT ON (here.run_id, here.incident_id, here.id)
+           here.run_id AS here_run_id, here.incident_id AS here_incident_id, before.depth, before.pipeline,
+           before.run_id, before.window_start, before.window_end, before.incident_id,
+           bool_or(before.is_told) OVER (PARTITION BY here.run_id, here.incident_id, here.id) AS is_told
+    FROM here JOIN before ON before.here_run_id = here.run_id AND before.id = here.id
+    ORDER BY here.run_id, here.incident_id, here.id, before.depth DESC, before.window_start, before.incident_id
+)
+SELECT here_run_id, here_incident_id, pipeline, run_id, window_start, window_end, incident_id, count(*) AS messages,
+       bool_and(is_told) AS is_told
+FROM earliest
+GROUP BY here_run_id, here_incident_id, depth, pipeline, run_id, window_start, window_end, incident_id
+ORDER BY here_run_id, here_incident_id, depth DESC, window_start, incident_id
+
+-- name: is_judged
+SELECT coalesce(range_agg(tstzrange(window_start, window_end)), '{}') @> tstzrange(%(start)s, %(end)s) AS is_judged
+FROM tieout.run
+WHERE pipeline = %(pipeline)s AND is_current AND checked_at IS NOT NULL
+  AND window_start < %(end)s AND window_end > %(start)s
+
+-- name: hop_windows
+SELECT pipeline, run_id, window_start, window_end, verdict, final_verdict, (sums ->> 'lost')::bigint AS lost
+FROM tieout.run
+WHERE is_current AND pipeline = ANY(%(pipelines)s) AND window_start < %(end)s AND window_end > %(start)s
+ORDER BY pipeline, window_start, published_at LIMIT %(limit)s

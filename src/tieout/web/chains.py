@@ -1,0 +1,65 @@
+"""The chain that a pipeline is a hop of, and where its lost messages were lost, as far as the visitor may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tieout.contracts.chains import whole_way
+from tieout.model import Window
+from tieout.store import EarlierLoss
+from tieout.store.reader import Reader
+from tieout.store.views import HopWindow
+from tieout.web.visits import Visit
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A pipeline of a chain; `windows` are its windows of a time, None where the visitor may not read it."""
+
+    pipeline: str
+    windows: tuple[HopWindow, ...] | None
+
+
+@dataclass(frozen=True)
+class ShownOrigin:
+    """Where an incident's messages were lost, in words, and the earlier incidents to read on in."""
+
+    words: str
+    is_consequence: bool
+    is_told_before: bool
+    earlier: tuple[EarlierLoss, ...]
+
+
+def way_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
+    """Return the hops of a pipeline's chain in their order, itself alone where there are no others."""
+    readable = visit.access.readable(visit.user, reader.pipelines())
+    return whole_way(pipeline, reader.predecessors(sorted(readable)))
+
+
+def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tuple[Hop, ...]:
+    """Return the chain with each hop's windows of a time; nothing where the pipeline is no hop of one."""
+    way = way_of(visit, reader, pipeline)
+    if len(way) == 1:
+        return ()
+    readable = visit.access.readable(visit.user, way)
+    found = reader.hop_windows(sorted(readable), window)
+    return tuple(
+        Hop(name, tuple(one for one in found if one.pipeline == name) if name in readable else None)
+        for name in way
+    )
+
+
+def origins_shown(
+    visit: Visit, reader: Reader, pipeline: str, run_ids: Iterable[str]
+) -> Mapping[tuple[str, str], ShownOrigin]:
+    """Return where the lost messages of some runs were lost; of hops that the visitor may not read, nothing."""
+    shown = {}
+    for key, origin in reader.origins(pipeline, set(run_ids)).items():
+        if visit.access.readable(visit.user, origin.hops) >= set(origin.hops):
+            shown[key] = ShownOrigin(
+                origin.words, origin.is_consequence, origin.is_told_before, origin.earlier
+            )
+        else:
+            shown[key] = ShownOrigin("not shown: you may not read every earlier hop", False, False, ())
+    return shown
