@@ -12,12 +12,14 @@ from typing import Any
 import psycopg2
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, TaskDeferred
+from tests.store.examples import ORIGIN, run_id, statement, store_named
 
 from tieout.contracts import load_contract
-from tieout.model import Window
+from tieout.model import Verdict, Window
 from tieout.orchestration import operators
 from tieout.orchestration.operators import LOOK_AGAIN, WindowOperator
 from tieout.readiness import lacking
+from tieout.store import Store
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
 FILES = "{kind: files, format: jsonl, path: %s}"
@@ -194,6 +196,51 @@ def test_a_run_waits_for_its_evidence_and_not_for_ever(
 
     (contracts / "late.jsonl").write_text("{}")
     assert at(WINDOW.end + timedelta(minutes=15))["end"] == "2026-11-20T11:00:00+00:00"
+
+
+def test_a_run_waits_for_the_hop_before(
+    look: Look, contracts: Path, monkeypatch: pytest.MonkeyPatch, postgres_url: str
+) -> None:
+    """Until its current, checked runs cover the window, and no longer than for evidence that is late."""
+    look()
+    file = contracts / "orders.yml"
+    file.write_text(file.read_text().replace("group:", "after: enrich\ngroup:"))
+    task = WindowOperator(task_id="window", contract=load_contract(file))
+    run = SimpleNamespace(
+        run_type="scheduled", data_interval_start=WINDOW.start, data_interval_end=WINDOW.end
+    )
+
+    def at(moment: datetime) -> Any:
+        clock = SimpleNamespace(now=lambda _zone: moment, fromisoformat=datetime.fromisoformat)
+        monkeypatch.setattr(operators, "datetime", clock)
+        try:
+            return task.execute({"dag_run": run, "params": {}})
+        except AirflowRescheduleException as waiting:
+            return waiting.reschedule_date
+
+    def publish(store: Store, number: int, start: int, end: int) -> None:
+        window = {"start": f"2026-11-20T10:{start:02d}:00Z", "end": f"2026-11-20T{end}:00Z"}
+        told = statement(number, pipeline="enrich", window=window, incidents=[], breaks_total=0)
+        store.publish(told, [], {"pipeline": "enrich"}, ORIGIN)
+
+    due = WINDOW.end + timedelta(minutes=15)
+    with store_named(postgres_url, "hop_before") as url:
+        monkeypatch.setenv("TIEOUT_DATABASE_URL", url)
+        store = Store(url)
+        publish(store, 1, 0, "10:30")
+        assert at(due) == due + LOOK_AGAIN
+        publish(store, 2, 30, "11:00")
+        assert at(due) == due + LOOK_AGAIN
+
+        for number in (1, 2):
+            store.record_checks(
+                run_id(number), [], Verdict.BROKEN, suite="s", suite_digest="d", gx_version="1"
+            )
+        assert at(due)["end"] == "2026-11-20T11:00:00+00:00"
+
+        publish(store, 3, 30, "11:00")
+        assert at(due) == due + LOOK_AGAIN
+        assert at(due + timedelta(minutes=30))["end"] == "2026-11-20T11:00:00+00:00"
 
 
 def test_where_a_triggerer_runs_a_wait_is_deferred(

@@ -1,0 +1,80 @@
+"""The example of a chain: three statements have the loss, and it is one incident, told at the hop where it happened."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from tests.store.examples import query, store_named
+
+from tieout.contracts import load_contract, load_contracts
+from tieout.contracts.times import parse_time
+from tieout.engine.reconciling import reconcile
+from tieout.engine.staging import break_lines
+from tieout.model import Window
+from tieout.orchestration.telling import tell_incidents
+from tieout.store import RunOrigin, Store
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "chains" / "three_hops"
+TRUTH: dict[str, Any] = json.loads((EXAMPLE / "truth.json").read_text())
+WINDOW = Window(parse_time(TRUTH["window"]["start"]), parse_time(TRUTH["window"]["end"]))
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, postgres_url: str) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """The URL of a store in which each hop's run is, and by pipeline its statement with the ids it lost."""
+    told = {}
+    with store_named(postgres_url, "chain_example") as url:
+        for hop in TRUTH["hops"]:
+            contract = load_contract(EXAMPLE / f"{hop['pipeline']}.yml")
+            found = reconcile(spark, contract, WINDOW, run_id=str(uuid.uuid4()), now=datetime.now(UTC))
+            breaks = list(break_lines(found.breaks))
+            Store(url).publish(found.statement, breaks, json.loads(contract.to_json()), RunOrigin())
+            lost = [one["message_id"] for one in breaks if one["class"] == "LOST"]
+            told[contract.pipeline] = {"statement": found.statement, "lost": lost}
+        yield url, told
+
+
+def test_the_contracts_are_a_chain() -> None:
+    """In the order of the truth."""
+    contracts, errors = load_contracts(EXAMPLE)
+
+    assert errors == ()
+    assert [one.pipeline for one in contracts] == [hop["pipeline"] for hop in TRUTH["hops"]]
+    assert [one.after and one.after.pipeline for one in contracts] == [None, "orders_enrich", "orders_route"]
+
+
+def test_each_hop_is_judged_by_itself(judged: tuple[str, dict[str, dict[str, Any]]]) -> None:
+    """A verdict does not change because of another hop's; the statement names the hop before."""
+    _, told = judged
+
+    for hop in TRUTH["hops"]:
+        found = told[hop["pipeline"]]
+        assert (found["statement"]["verdict"], found["lost"]) == (hop["verdict"], hop["lost"])
+        assert len(found["statement"]["incidents"]) == 1
+    assert told["orders_enrich"]["statement"]["limits"] == []
+    assert told["orders_to_table"]["statement"]["limits"] == [
+        "one hop of a chain, after orders_route: a message that was lost there is lost here as well where produced has "
+        "it. The pages and `tieout trace` tell where a message was lost"
+    ]
+
+
+def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]]) -> None:
+    """Counted, shown and told at the first hop, whose consequence the others are."""
+    url, told = judged
+    store = Store(url)
+    tell_incidents(store)
+
+    alerts = query(url, "SELECT pipeline FROM tieout.alert")
+    own = {one.pipeline: one.open_incidents - one.lost_before for one in store.standings()}
+    assert [row["pipeline"] for row in alerts] == TRUTH["told"]
+    assert own == {hop["pipeline"]: len(hop["lost_here"]) for hop in TRUTH["hops"]}
+    for pipeline in ("orders_route", "orders_to_table"):
+        (origin,) = store.origins(pipeline, [told[pipeline]["statement"]["run_id"]]).values()
+        assert origin.words == "lost before, at orders_enrich"

@@ -1,0 +1,108 @@
+"""A chain on the pages: its hops, where a loss happened, and nothing of hops that the visitor may not read."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.store.checked import contract_of
+from tests.store.examples import ORIGIN, incident, one_break, partition, run_id, statement, store_named
+from tests.web.people import HIDDEN, Badges
+
+from tieout.store import Store
+from tieout.web import create_app
+
+ROUTES = [{"to": "webhook", "connection": "hook"}]
+
+
+def _publish(store: Store, number: int, pipeline: str, lost: list[str], after: str | None = None) -> None:
+    contract = contract_of("exactly_once", alerts=ROUTES, **({"after": after} if after else {}))
+    name = f"loss at {pipeline}"
+    found = [one_break(place, message_id=one, incident_id=name) for place, one in enumerate(lost)]
+    incidents = [{**incident(name, len(found)), "severity": "critical"}] if found else []
+    lost = {**partition("orders", 0, messages=10, accepted=10, lost=len(found)), "offsets": None}
+    told = statement(
+        number, pipeline=pipeline, incidents=incidents, breaks_total=len(found), partitions=[lost]
+    )
+    plain: dict[str, Any] = {**contract.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    store.publish(told, found, {**plain, "pipeline": pipeline}, ORIGIN)
+
+
+@pytest.fixture(scope="module")
+def client(postgres_url: str) -> Iterator[TestClient]:
+    """A reader's pages about a chain of three hops, one after a hidden hop, and one that is no chain's."""
+    with store_named(postgres_url, "pages_chains") as url:
+        store = Store(url)
+        _publish(store, 1, "enrich", ["m-1"])
+        _publish(store, 2, "route", ["m-1"], "enrich")
+        _publish(store, 3, "table", ["m-1", "m-2"], "route")
+        _publish(store, 4, HIDDEN, ["m-1"])
+        _publish(store, 5, "after_hidden", ["m-1"], HIDDEN)
+        _publish(store, 6, "alone", ["m-1"])
+        yield TestClient(create_app(lambda: url, Badges()), headers={"x-badge": "reader"})
+
+
+def _text(client: TestClient, address: str, **query: str) -> str:
+    answer = client.get(address, params=query)
+    assert answer.status_code == 200
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.text)).split())
+
+
+def _incident(client: TestClient, number: int, pipeline: str) -> str:
+    return _text(client, f"/runs/{run_id(number)}/incident", id=f"loss at {pipeline}")
+
+
+def test_a_window_shows_the_whole_chain(client: TestClient) -> None:
+    """Each hop with its window, its verdict and what its statement has lost; the loss is marked as one from before."""
+    told = _text(client, f"/runs/{run_id(2)}")
+
+    assert re.search(r"1 enrich 2026-11-20 10:00 .* BROKEN 1 2 route , this one .* 3 table ", told)
+    assert "LOST open; lost before, at enrich critical" in told
+    assert "open; lost before" not in _text(client, f"/runs/{run_id(1)}")
+    assert "passes these pipelines" not in _text(client, f"/runs/{run_id(6)}")
+
+
+@pytest.mark.parametrize("address", ["/pipelines/route", "/pipelines/route/incidents"])
+def test_lists_of_incidents_mark_it(client: TestClient, address: str) -> None:
+    """Wherever a loss is listed, it says where it happened."""
+    assert "LOST open; lost before, at enrich" in _text(client, address)
+
+
+def test_an_incident_says_where_its_messages_were_lost(client: TestClient) -> None:
+    """All of them, or a part, with a link to the incident of the hop where it happened."""
+    assert (
+        "Where it was lost Lost before, at enrich. It is to be repaired there. Alerts tell of it there, and not here. "
+        "1 of its messages: the incident at enrich , 2026-11-20 10:00"
+    ) in _incident(client, 2, "route")
+    assert "Where it was lost 1 of 2 were lost before, at enrich; the others here." in _incident(
+        client, 3, "table"
+    )
+    link = f"/runs/{run_id(1)}/incident?id=loss+at+enrich"
+    page = client.get(f"/runs/{run_id(2)}/incident", params={"id": "loss at route"}).text
+    assert link in page.replace("%20", "+")
+    assert "Where it was lost" not in _incident(client, 1, "enrich")
+
+
+def test_a_trace_goes_over_the_chain(client: TestClient) -> None:
+    """From any hop, and each hop says which of its breaks show the message."""
+    told = _text(client, "/pipelines/route/trace", by="message_id", value="m-2")
+
+    assert re.search(
+        r"1 enrich none is stored 2 route , this one none is stored 3 table LOST at: consumer, ", told
+    )
+    assert "Over the chain" not in _text(client, "/pipelines/alone/trace", by="message_id", value="m-1")
+    assert "Over the chain" not in _text(client, "/pipelines/route/trace", by="position", value="orders/0/1")
+
+
+def test_nothing_is_shown_of_a_hop_that_the_visitor_may_not_read(client: TestClient) -> None:
+    """Its name stands in the contract that they may read; whether it lost a message does not."""
+    told = _incident(client, 5, "after_hidden")
+    window = _text(client, f"/runs/{run_id(5)}")
+
+    assert "Not shown: you may not read every earlier hop." in told
+    assert "lost before, at" not in told + window
+    assert f"1 {HIDDEN} you may not read it" in window
