@@ -218,7 +218,7 @@ def test_a_run_waits_for_the_hop_before(
         except AirflowRescheduleException as waiting:
             return waiting.reschedule_date
 
-    def publish(store: Store, number: int, start: int, end: int) -> None:
+    def publish(store: Store, number: int, start: int, end: str) -> None:
         window = {"start": f"2026-11-20T10:{start:02d}:00Z", "end": f"2026-11-20T{end}:00Z"}
         told = statement(number, pipeline="enrich", window=window, incidents=[], breaks_total=0)
         store.publish(told, [], {"pipeline": "enrich"}, ORIGIN)

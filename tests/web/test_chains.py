@@ -24,9 +24,9 @@ def _publish(store: Store, number: int, pipeline: str, lost: list[str], after: s
     name = f"loss at {pipeline}"
     found = [one_break(place, message_id=one, incident_id=name) for place, one in enumerate(lost)]
     incidents = [{**incident(name, len(found)), "severity": "critical"}] if found else []
-    lost = {**partition("orders", 0, messages=10, accepted=10, lost=len(found)), "offsets": None}
+    counts = {**partition("orders", 0, messages=10, accepted=10, lost=len(found)), "offsets": None}
     told = statement(
-        number, pipeline=pipeline, incidents=incidents, breaks_total=len(found), partitions=[lost]
+        number, pipeline=pipeline, incidents=incidents, breaks_total=len(found), partitions=[counts]
     )
     plain: dict[str, Any] = {**contract.model_dump(mode="json", by_alias=True, exclude_none=True)}
     store.publish(told, found, {**plain, "pipeline": pipeline}, ORIGIN)
