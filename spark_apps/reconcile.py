@@ -54,8 +54,7 @@ def main(words: list[str]) -> int:
         # 6. The store, in one transaction.
         origin = RunOrigin(asked.dag_id, asked.dag_run_id, asked.try_number)
         plain = json.loads(contract.to_json())
-        lines = break_lines(found.breaks, is_truncated=found.statement["breaks_truncated"])
-        published = store.publish(found.statement, lines, plain, origin)
+        published = store.publish(found.statement, break_lines(found.breaks), plain, origin)
         if not published.is_current:
             _say(f"stored, but not current: {published.reason}")
 

@@ -30,11 +30,11 @@ from tests.judging.kernel import told_apart_again
 from tieout.engine.clean import Clean
 from tieout.engine.evidence import Evidence
 from tieout.engine.incarnations import told_apart
+from tieout.engine.judging.breaks import BREAK_COLUMNS, proven
 from tieout.engine.judging.task import judged_by
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
-from tieout.engine.statement.proof import with_clean_proof
 from tieout.model import Ledger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -68,8 +68,8 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     """Return the engine's statement of each history of a scope that holds them together, with its `breaks` as rows."""
     judged = judged_by(scope)
     tables, breaks = judged.tables, judged.breaks
-    lines = with_clean_proof(scope, breaks).select(F.to_json(F.struct("*")).alias("line")).collect()
-    nothing = dict.fromkeys(breaks.columns)
+    lines = proven(scope, breaks, tables).rows().select(F.to_json(F.struct("*")).alias("line")).collect()
+    nothing = dict.fromkeys(BREAK_COLUMNS)
     rows = [nothing | json.loads(row["line"]) for row in lines]
     clean = [None if scope.clean is None else _OfOne(scope.clean, number) for number in range(len(histories))]
     return told_apart_again(scope, histories, tables, rows, clean)

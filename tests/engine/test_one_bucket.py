@@ -47,7 +47,7 @@ def test_ids_that_are_no_utf8_are_told_apart(scope: Scope) -> None:
     judged = judged_by(scope)
     numbers = numbers_of(suspected(scope, judged.tables), judged.tables)
     assert numbers.classes == {"DELIVERED": 2}
-    assert judged.breaks.count() == 0
+    assert judged.breaks.rows().count() == 0
 
 
 def test_too_little_memory_is_an_error_that_says_what_to_raise(

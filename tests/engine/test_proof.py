@@ -18,7 +18,7 @@ from tieout.model import Ledger
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LEDGERS = (Ledger.PRODUCED, Ledger.DELIVERED)
 BREAKS = (
-    "break_id string, kind string, positions array<struct<topic:string,partition:int,offset:bigint>>, "
+    "break_id string, positions array<struct<topic:string,partition:int,offset:bigint>>, "
     f"evidence {evidence_type(LEDGERS)}"
 )
 CASE = load_case(
@@ -57,7 +57,7 @@ def _scope(spark: SparkSession) -> Scope:
     )
 
 
-def _proved(spark: SparkSession, kind: str) -> Row:
+def _proved(spark: SparkSession) -> Row:
     at = [("t", 0, 7)]
     left = [
         tuple(
@@ -65,24 +65,16 @@ def _proved(spark: SparkSession, kind: str) -> Row:
             for name in SCHEMAS[Ledger.DELIVERED].names
         )
     ]
-    breaks = spark.createDataFrame([("1", kind, at, (None, left, None, None))], BREAKS)
+    breaks = spark.createDataFrame([("1", at, (None, left, None, None))], BREAKS)
     found: Row = with_clean_proof(_scope(spark), breaks).collect()[0]["evidence"]
     return found
 
 
 def test_what_lies_at_its_positions_proves_a_break_that_stands_by_itself(spark: SparkSession) -> None:
     """The rows that were judged and clean ones together, the oldest first and those without a time last."""
-    evidence = _proved(spark, "order")
+    evidence = _proved(spark)
 
     assert [row["offset"] for row in evidence["produced"]] == [7]
     seconds = [(row["processed_at"].astimezone(UTC) - START).total_seconds() for row in evidence["delivered"]]
     assert seconds[0] == -3600
     assert seconds[1:] == [float(n) for n in range(-ROWS_PER_LEDGER - 4, -5)]
-
-
-def test_a_break_of_a_message_has_its_own_rows_alone(spark: SparkSession) -> None:
-    """Its message was judged, and all rows of it are among those that were."""
-    evidence = _proved(spark, "message")
-
-    assert evidence["produced"] is None
-    assert len(evidence["delivered"]) == 1

@@ -115,7 +115,7 @@ def test_every_message_is_judged_as_the_recorder_knew(
 
 def _assert_same_breaks(found: Reconciliation, expected: list[dict[str, Any]]) -> None:
     """Hold the engine's breaks against the truth's, one by one."""
-    rows = {_place(row): row for row in (row.asDict(recursive=True) for row in found.breaks.collect())}
+    rows = {_place(row): row for row in (row.asDict(recursive=True) for row in found.breaks.rows().collect())}
     known = {_place(finding): finding for finding in expected}
 
     assert set(rows) == set(known)

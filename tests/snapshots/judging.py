@@ -18,7 +18,8 @@ from tests.engine.histories import History
 from tests.engine.judging import NOW, scope_of
 from tests.judging.kernel import is_of_one_topic_each, kernel_statement
 
-from tieout.engine.reconciling import BREAK_COLUMNS, reconciled
+from tieout.engine.judging.breaks import BREAK_COLUMNS
+from tieout.engine.reconciling import reconciled
 from tieout.engine.session import suited_to
 from tieout.engine.staging import break_lines
 from tieout.model import POSITION_LEDGERS
@@ -51,7 +52,7 @@ def _by_sql(history: History) -> dict[str, Any]:
 
 def _line(row: dict[str, Any], ledgers: Sequence[str]) -> dict[str, Any]:
     evidence = {name: rows for name, rows in row["evidence"].items() if name in ledgers and rows is not None}
-    plain = {name: row[name] for name in BREAK_COLUMNS if name != "kind"}
+    plain = {name: row[name] for name in BREAK_COLUMNS}
     return plain | {"positions": _known(row["positions"]), "evidence": _known(evidence)}
 
 

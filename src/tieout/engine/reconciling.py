@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract
 from tieout.engine.incarnations import told_apart
+from tieout.engine.judging.breaks import BREAKS_KEPT, Breaks, proven
 from tieout.engine.judging.task import Given, judged_by
 from tieout.engine.prematch.prematching import prematched
 from tieout.engine.reading import open_ledgers
@@ -24,28 +24,20 @@ from tieout.engine.session import suited_to
 from tieout.engine.statement.counts import Numbers, identity_errors
 from tieout.engine.statement.coverage import coverage_of, limits_of, not_judged_of, with_partitions_shown
 from tieout.engine.statement.numbers import numbers_of, suspected
-from tieout.engine.statement.proof import with_clean_proof
 from tieout.engine.supported import refuse_other_windows
-from tieout.model import BreakClass, Window
+from tieout.model import Window
 from tieout.reporting.schema import SCHEMA_VERSION
-from tieout.verdicts import budgets_of, judge, severity_of_break
-
-BREAKS_KEPT: Final = 100_000
-
-BREAK_COLUMNS: Final = (
-    "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
-    "cause", "admissible", "rule", "severity", "incident_id", "evidence", "kind",
-)  # fmt: skip
+from tieout.verdicts import budgets_of, judge
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """What one run found: the statement, ready for JSON, and every break, one row each; and what it was found in."""
+    """What one run found: the statement, ready for JSON, and every break; and what it was found in."""
 
     statement: dict[str, Any]
-    breaks: DataFrame
+    breaks: Breaks
     given: Given
 
 
@@ -85,17 +77,8 @@ def reconciled(
     scope = suspected(scope, judged.tables)
     numbers = numbers_of(scope, judged.tables)
     statement = assembled(with_partitions_shown(scope, numbers.partitions), numbers)
-    told = _with_severity(scope, with_clean_proof(scope, judged.breaks)).select(*BREAK_COLUMNS)
-    return Reconciliation(statement | {"run_id": run_id, "generated_at": _iso(now)}, told, judged.given)
-
-
-def _with_severity(scope: Scope, breaks: DataFrame) -> DataFrame:
-    """Return breaks with their severity, as `severity_of_break` has it."""
-    by_class = {name.value: severity_of_break(scope.contract, name, ()) for name in BreakClass}
-    known = F.create_map(*[F.lit(word) for pair in by_class.items() for word in pair])
-    is_aborted = F.array_contains("flags", BreakClass.PHANTOM_ABORTED.value)
-    gravest = F.when(is_aborted, BreakClass.PHANTOM_ABORTED.value).otherwise(F.col("class"))
-    return breaks.withColumn("severity", F.try_element_at(known, gravest))
+    labels = {"run_id": run_id, "generated_at": _iso(now)}
+    return Reconciliation(statement | labels, proven(scope, judged.breaks, judged.tables), judged.given)
 
 
 def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:

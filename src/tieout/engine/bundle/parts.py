@@ -24,6 +24,7 @@ from tieout.contracts import Contract
 from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.bundle.packing import BREAKS, CONTRACT, EVIDENCE, SCRIPT, STATEMENT, Facts, Wanted
 from tieout.engine.bundle.script import verification
+from tieout.engine.judging.breaks import BREAK_COLUMNS
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.task import readable
 from tieout.engine.judging.terms import Terms
@@ -53,10 +54,12 @@ def write_parts(
     (folder / EVIDENCE).mkdir()
     for name in sizes:
         _written(rows[name], folder / EVIDENCE / f"{name}.parquet")
-    _written(_breaks(found.breaks, has_evidence=wanted.has_contents), folder / BREAKS)
+    # The rows behind a break stand in the evidence as well.
+    columns = BREAK_COLUMNS if wanted.has_contents else [name for name in BREAK_COLUMNS if name != "evidence"]
+    _written(found.breaks.rows(columns), folder / BREAKS)
     terms = found.given.terms if mask is None else _masked_terms(found.given.terms, mask)
-    columns = {name: rows[name].columns for name in sizes}
-    script = verification(columns, terms, found.given.deleted, found.given.steps, duckdb.__version__)
+    tables = {name: rows[name].columns for name in sizes}
+    script = verification(tables, terms, found.given.deleted, found.given.steps, duckdb.__version__)
     (folder / SCRIPT).write_text(script, encoding="utf-8")
     (folder / CONTRACT).write_text(contract.to_json() + "\n", encoding="utf-8")
     text = json.dumps(found.statement, ensure_ascii=False, indent=2)
@@ -134,11 +137,6 @@ def _refuse_more(sizes: Mapping[str, tuple[int, int]], most_mb: int, progress: C
             f"the bundle would hold {told}: expected at most {most_mb} megabytes; raise --max-mb, or bundle a shorter "
             "window"
         )
-
-
-def _breaks(breaks: DataFrame, *, has_evidence: bool) -> DataFrame:
-    """Return the breaks as their file in a bundle has them; their rows stand in the evidence as well."""
-    return breaks.drop("kind") if has_evidence else breaks.drop("kind", "evidence")
 
 
 def _written(rows: DataFrame, file: Path) -> None:

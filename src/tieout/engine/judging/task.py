@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -26,9 +26,10 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from tieout import settings
+from tieout.engine.judging.breaks import Breaks, Shape, packed, shape_of
 from tieout.engine.judging.bucket import (
     ROUNDS,
     Limits,
@@ -46,40 +47,21 @@ from tieout.engine.prematch.clean_facts import furthest_before_stamp
 from tieout.engine.scope import Scope
 from tieout.engine.sources.source import is_of_spark
 from tieout.engine.statement.numbers import HANDED_OUT, TRACED, Tables
-from tieout.engine.statement.proof import PROVING, evidence_type
 from tieout.errors import JudgingError
-from tieout.model import POSITION_LEDGERS
 
 _ROWS_PER_BATCH: Final = 10_000
 _BYTES_AT_ONCE: Final = 64 << 20
 """Of Arrow's memory, which no limit of DuckDB's counts."""
 _ONE_MACHINE: Final = re.compile(r"local(\[(?P<cores>\*|\d+)(,\d+)?\])?")
 """Masters whose tasks all run in the driver. Source: "Master URLs" of Spark's guide."""
-_POSITIONS: Final = "array<struct<topic:string,partition:int,offset:bigint>>"
-_OF_BREAK: Final = {
-    **dict.fromkeys(("break_id", "class"), "string"),
-    "flags": "array<string>",
-    **dict.fromkeys(("message_id", "producer_id", "topic"), "string"),
-    "partition": "int",
-    "offset": "bigint",
-    "positions": _POSITIONS,
-    **dict.fromkeys(("locus", "cause"), "string"),
-    "admissible": "array<string>",
-    **dict.fromkeys(("rule", "incident_id"), "string"),
-    "evidence": evidence_type(PROVING),
-    "kind": "string",
-}
-"""The columns of a break as a bucket hands them out, with their types in Spark."""
-
-
-def handed_out() -> StructType:
-    """Return the schema of what a bucket hands out: breaks, and rows of small tables as JSON in `told`."""
-    breaks = cast(
-        StructType, StructType.fromDDL(", ".join(f"`{name}` {kind}" for name, kind in _OF_BREAK.items()))
-    )
-    return StructType(
-        [StructField("rows_of", StringType()), StructField("told", StringType()), *breaks.fields]
-    )
+HANDED: Final = StructType(
+    [
+        StructField("rows_of", StringType()),
+        StructField("told", StringType()),
+        StructField("packed", BinaryType()),
+    ]
+)
+"""What a bucket hands out: rows of small tables as JSON in `told`, breaks as `breaks.py` packs them."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +82,14 @@ class Judged:
     """What a task hands out, the small tables and the breaks, and what it was given."""
 
     tables: Tables
-    breaks: DataFrame
+    breaks: Breaks
     given: Given
 
 
 def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
     """Return the small tables and the breaks of a scope's evidence, computed once and kept on disks.
 
-    Of the evidence of a break only the ledgers that the contract declares are there. `asked` are the variables of a
-    trace: the tables of `TRACED` are then handed out as well.
+    `asked` are the variables of a trace: the tables of `TRACED` are then handed out as well.
     """
     handed = HANDED_OUT if asked is None else (*HANDED_OUT, *TRACED)
     given = Given(
@@ -122,14 +103,14 @@ def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
     apart = furthest_before_stamp(scope) if found.tables["comparing"] else None
     if apart is None:
         return found
-    spark = found.breaks.sparkSession
+    spark = found.breaks.files.sparkSession
     told = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
     return _judged_once(scope, replace(given, rows={**given.rows, "clean_clocks": told}), handed)
 
 
 def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
     """Return what is handed out of what is given, judged once."""
-    schema = handed_out()
+    shape = shape_of(scope)
     spark = next(iter(given.rows.values())).sparkSession
     judge = partial(
         _judged,
@@ -138,11 +119,11 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
         handed=handed,
         deleted=given.deleted,
         limits=_limits(spark),
-        schema=to_arrow_schema(schema),
+        shape=shape,
     )
     rows = _together(given.rows, is_large=scope.is_large)
     rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
-    kept = rows.mapInArrow(judge, schema).persist(StorageLevel.DISK_ONLY)
+    kept = rows.mapInArrow(judge, HANDED).persist(StorageLevel.DISK_ONLY)
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
     try:
         told = kept.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
@@ -153,10 +134,8 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
         raise explained from error
     for row in told:
         tables[row["rows_of"]].append(json.loads(row["told"]))
-    breaks = kept.filter(F.col("told").isNull()).select(*_OF_BREAK)
-    declared = [ledger for ledger in PROVING if ledger in scope.evidence]
-    evidence = [F.col(f"evidence.{ledger.value}") for ledger in (*declared, *POSITION_LEDGERS)]
-    return Judged(tables, breaks.withColumn("evidence", F.struct(*evidence)), given)
+    breaks = Breaks(kept.filter(F.col("packed").isNotNull()), shape.schema)
+    return Judged(tables, breaks, given)
 
 
 def _explained(error: Exception, scope: Scope, limits: Limits) -> JudgingError | None:
@@ -229,7 +208,7 @@ def _judged(
     deleted: tuple[str, ...],
     limits: Limits,
     handed: tuple[str, ...],
-    schema: pa.Schema,
+    shape: Shape,
 ) -> Iterator[pa.RecordBatch]:
     """Judge the batches of one task, in the worker; spilled bytes lie in a folder of their own and go with it."""
     spill = Path(tempfile.mkdtemp(prefix="tieout-", dir=settings.spill_folder()))
@@ -240,7 +219,7 @@ def _judged(
                 for table in pc.unique(rows["rows_of"]).to_pylist():
                     appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
             run(connection, steps)
-            yield from _tables_of(connection, handed, schema)
+            yield from _handed_out(connection, handed, shape)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
 
@@ -259,19 +238,18 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def _tables_of(
-    connection: duckdb.DuckDBPyConnection, handed: tuple[str, ...], schema: pa.Schema
+def _handed_out(
+    connection: duckdb.DuckDBPyConnection, handed: tuple[str, ...], shape: Shape
 ) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow_schema(HANDED)
     rows = [
         {"rows_of": name, "told": json.dumps(row, default=_plain)}
         for name in handed
         for row in connection.table(name).to_arrow_table().to_pylist()
     ]
     yield from pa.Table.from_pylist(rows, schema=schema).to_batches(_ROWS_PER_BATCH)
-    columns = ", ".join(f'"{name}"' for name in _OF_BREAK)
-    told = f"SELECT 'breaks' AS rows_of, NULL::VARCHAR AS told, {columns} FROM breaks"  # noqa: S608 - names of this module
-    for batch in connection.sql(told).to_arrow_reader(_ROWS_PER_BATCH):
-        yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+    for part, file in packed(connection, shape):
+        yield pa.RecordBatch.from_pylist([{"rows_of": part, "packed": file}], schema=schema)
 
 
 def _plain(value: object) -> int | str:

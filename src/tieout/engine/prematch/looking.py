@@ -29,6 +29,8 @@ from tieout.model import Ledger
 
 FEW_BUCKETS: Final = 1 / 4
 """Where a larger share of the buckets has to be looked into, all are."""
+_SAMPLE: Final = 32
+"""One in so many buckets is drawn, by a hash of its place."""
 _WITH_NEIGHBOURS: Final = 3
 """A bucket is looked into with the one before and the one after it."""
 
@@ -75,12 +77,28 @@ def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Loo
             ledger: materialised(within(side if near is None else side.filter(near), touched, bucket))
             for ledger, side in rows.items()
         }
+    share = 1 if touched is None else _WITH_NEIGHBOURS * share
+    positions = _compared_in(scope, compared, rows, share)
+    return Look(touched, rows, materialised(_marks(positions)))
+
+
+def share_clean(scope: Scope, compared: Compared) -> float:
+    """Return about which share of the window's positions is clean, as a sample of buckets has it; 1 of an empty one."""
+    is_drawn = F.pmod(F.xxhash64(*PLACE, bucket_of(compared.widths)), F.lit(_SAMPLE)) == 0
+    rows = {ledger: ours(scope, ledger).filter(is_drawn) for ledger in compared_ledgers(scope)}
+    drawn = _compared_in(scope, compared, rows, share=1 / _SAMPLE)
+    counted = drawn.agg(F.count("*").alias("all"), F.count_if("is_clean").alias("clean")).collect()[0]
+    return float(counted["clean"] / counted["all"]) if counted["all"] else 1.0
+
+
+def _compared_in(
+    scope: Scope, compared: Compared, rows: Mapping[Ledger, DataFrame], share: float
+) -> DataFrame:
+    """Return a row for each position of the ledgers' rows in some buckets, as `clean_among` has it."""
     at = {name: F.col(name) for name in (*PLACE, "offset")} | {"bucket": bucket_of(compared.widths)}
     every = [narrow(scope, compared.columns, ledger, side, at) for ledger, side in rows.items()]
-    tasks = tasks_for(scope, share=1 if touched is None else _WITH_NEIGHBOURS * share)
-    gathered = reduce(DataFrame.unionByName, every).repartition(tasks, *BUCKET)
-    positions = clean_among(scope, compared.columns, gathered, (*BUCKET, "offset"))
-    return Look(touched, rows, materialised(_marks(positions)))
+    gathered = reduce(DataFrame.unionByName, every).repartition(tasks_for(scope, share), *BUCKET)
+    return clean_among(scope, compared.columns, gathered, (*BUCKET, "offset"))
 
 
 def _told_apart(compared: Compared, forced: DataFrame | None) -> DataFrame:

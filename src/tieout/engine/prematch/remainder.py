@@ -20,7 +20,7 @@ from tieout.engine.keys import PLACE, POSITION, TRANSACTION
 from tieout.engine.materialising import materialised
 from tieout.engine.prematch.comparing import SIDES, Compared
 from tieout.engine.prematch.fingerprint import id_hash
-from tieout.engine.prematch.looking import Look, look_into, ours
+from tieout.engine.prematch.looking import Look, look_into, ours, share_clean
 from tieout.engine.prematch.neighbours import left_of
 from tieout.engine.prematch.position_sets import as_set, outside, within
 from tieout.engine.scope import Scope
@@ -29,6 +29,8 @@ from tieout.model import Identity, Ledger
 
 MOST: Final = 1 / 3
 """Where a larger share of the messages is left, all are judged: to take the others out costs more than it saves."""
+_NEARLY_ALL: Final = 9 / 10
+"""Where a larger share of the buckets is dirty, a sample tells first whether it is worth while to look into all."""
 SHARE: Final = 250_000
 """So many hashes, a few megabytes, are searched at a time for such as stand twice."""
 _FEWEST_SHARES: Final = 16
@@ -58,6 +60,8 @@ def rest_of(
     """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
     limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     progress("looking into the buckets that differ")
+    if _is_mostly_left(scope, compared, most):
+        return None
     # Where anything differs the rules are needed, and with them the log's ends: one look finds both.
     is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
     forced = materialised(ends_of_log(scope)) if is_dirty else None
@@ -68,6 +72,16 @@ def rest_of(
     if rest is None:
         return None
     return _again(scope, compared, rest, _of_same_transactions(scope, rest, progress), limit)
+
+
+def _is_mostly_left(scope: Scope, compared: Compared, most: float) -> bool:
+    """Return whether clearly more is left than `most` of the window, as far as a sample can tell."""
+    counted = compared.together.agg(
+        F.count("*").alias("all"), F.count_if("is_dirty").alias("dirty")
+    ).collect()[0]
+    if counted["dirty"] <= _NEARLY_ALL * counted["all"]:
+        return False
+    return share_clean(scope, compared) < (1 - most) / 2
 
 
 def with_ends(scope: Scope, compared: Compared, rest: Rest) -> Rest:

@@ -43,12 +43,10 @@ def evidence_type(declared: Collection[Ledger]) -> str:
 
 
 def with_clean_proof(scope: Scope, breaks: DataFrame) -> DataFrame:
-    """Return breaks of which those that stand by themselves are proved by clean rows at their positions as well."""
+    """Return breaks that stand by themselves, which clean rows at their positions prove as well."""
     if scope.clean is None:
         return breaks
-    at = breaks.filter("kind <> 'message'").select(
-        F.col("break_id").alias("proof_of"), F.explode("positions").alias("at")
-    )
+    at = breaks.select(F.col("break_id").alias("proof_of"), F.explode("positions").alias("at"))
     wanted = materialised(at.select("proof_of", "at.*").filter(F.col("offset").isNotNull()))
     if wanted.isEmpty():
         return breaks

@@ -1,0 +1,242 @@
+"""The breaks of a run, as their task hands them out: packed as the bytes of Parquet files.
+
+Spark would take rows of nested lists apart and put them together again at each step, which costs as much as finding the
+breaks does. Packed they are a few values of bytes: Spark moves and keeps those, and they become files as they are.
+Docs: Apache Arrow's "Reading and Writing the Apache Parquet Format".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from io import BytesIO
+from pathlib import Path
+from typing import Final, cast
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from tieout.engine.scope import Scope
+from tieout.engine.statement.numbers import Tables
+from tieout.engine.statement.proof import PROVING, evidence_type, with_clean_proof
+from tieout.model import POSITION_LEDGERS, BreakClass
+from tieout.verdicts import severity_of_break
+
+BREAKS_KEPT: Final = 100_000
+"""How many breaks people read one by one: the first in `ORDER`, in which nothing comes before all else."""
+ORDER: Final = ("class", "topic", "partition", "offset", "break_id")
+BREAK_COLUMNS: Final = (
+    "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
+    "cause", "admissible", "rule", "severity", "incident_id", "evidence",
+)  # fmt: skip
+_TYPES: Final = {
+    "flags": "array<string>",
+    "partition": "int",
+    "offset": "bigint",
+    "positions": "array<struct<topic:string,partition:int,offset:bigint>>",
+    "admissible": "array<string>",
+}
+"""The types of columns that are no text, in Spark's words; that of `evidence` depends on the contract."""
+_ROWS_AT_ONCE: Final = 20_000
+"""A break with its rows takes a few kilobytes of Arrow's memory, which no limit of DuckDB's counts."""
+_BYTES_OF_FILE: Final = 32 << 20
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What breaks look like under a contract: their schema, which of the ledgers prove them, and their severities."""
+
+    schema: StructType
+    ledgers: tuple[str, ...]
+    severities: Mapping[str, str]
+
+
+def shape_of(scope: Scope) -> Shape:
+    """Return what the breaks of a scope look like; their rows are of the ledgers that the contract declares."""
+    declared = [ledger for ledger in PROVING if ledger in scope.evidence]
+    types = {**dict.fromkeys(BREAK_COLUMNS, "string"), **_TYPES, "evidence": evidence_type(declared)}
+    schema = StructType.fromDDL(", ".join(f"`{name}` {types[name]}" for name in BREAK_COLUMNS))
+    return Shape(
+        cast(StructType, schema),
+        tuple(ledger.value for ledger in (*declared, *POSITION_LEDGERS)),
+        {name.value: severity_of_break(scope.contract, name, ()) for name in BreakClass},
+    )
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """Which breaks a file holds: those of messages or those that stand by themselves, of the first ones or of the rest.
+
+    What stands by itself is of a commit, a position, a transaction or an order.
+    """
+
+    is_standing: bool
+    is_first: bool
+
+
+PARTS: Final = {f"breaks {number}": Part(bool(number & 2), bool(number & 1)) for number in range(4)}
+"""The parts by the name under which a bucket hands them out."""
+
+
+def packed(
+    connection: duckdb.DuckDBPyConnection, shape: Shape, most: int = BREAKS_KEPT
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the breaks of a bucket as Parquet files, each under the name of its part, at least one of each part.
+
+    The first are the `most` of `named_breaks` that come first in order.
+    """
+    order = ", ".join(f"{_named(name)}, 'ASC NULLS FIRST'" for name in ORDER)
+    place = f"create_sort_key({order})"
+    nth = f"SELECT {place} FROM named_breaks ORDER BY 1 LIMIT 1 OFFSET {most - 1}"  # noqa: S608 - names of this package
+    connection.execute(f"SET VARIABLE last_of_first = ({nth})")
+    known = ", ".join(f"'{name}': '{severity}'" for name, severity in shape.severities.items())
+    aborted = BreakClass.PHANTOM_ABORTED.value
+    computed = {
+        "severity": f"MAP {{{known}}}[CASE WHEN list_contains(flags, '{aborted}') THEN '{aborted}' ELSE class END]",
+        "evidence": f"struct_pack({', '.join(f'{name} := evidence.{name}' for name in shape.ledgers)})",
+    }
+    columns = ", ".join(f"{computed.get(name, _named(name))} AS {_named(name)}" for name in BREAK_COLUMNS)
+    found = connection.sql(
+        f"SELECT {columns}, kind <> 'message' AS is_standing, "  # noqa: S608 - names of this package
+        f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM breaks"
+    )
+    files = {name: _File(to_arrow_schema(shape.schema)) for name in PARTS}
+    for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
+        rows = pa.Table.from_batches([batch])
+        for name, part in PARTS.items():
+            is_of_part = pc.and_(
+                pc.equal(rows["is_standing"], part.is_standing), pc.equal(rows["is_first"], part.is_first)
+            )
+            files[name].add(rows.filter(is_of_part).select(BREAK_COLUMNS))
+            if files[name].size > _BYTES_OF_FILE:
+                yield name, files[name].end()
+                files[name] = _File(to_arrow_schema(shape.schema))
+    for name, file in files.items():
+        yield name, file.end()
+
+
+def _named(column: str) -> str:
+    return f'"{column}"'
+
+
+class _File:
+    """A Parquet file in memory."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema, self._bytes = schema, BytesIO()
+        self._writer = pq.ParquetWriter(self._bytes, schema, store_schema=False)
+
+    @property
+    def size(self) -> int:
+        """The bytes written so far."""
+        return self._bytes.tell()
+
+    def add(self, rows: pa.Table) -> None:
+        """Write rows, in the schema's types."""
+        if rows.num_rows:
+            self._writer.write_table(rows.cast(self._schema))
+
+    def end(self) -> bytes:
+        """Return the whole file."""
+        self._writer.close()
+        return self._bytes.getvalue()
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """Every break of a run: the packed `files` that tasks handed out, with the name of its part in `rows_of`.
+
+    Where clean rows prove those that stand by themselves as well, these are `proved` rows instead: by true the first
+    ones, by false the rest.
+    """
+
+    files: DataFrame
+    schema: StructType
+    proved: Mapping[bool, DataFrame] = field(default_factory=dict)
+
+    def rows(self, columns: Sequence[str] = BREAK_COLUMNS) -> DataFrame:
+        """Return the breaks as rows with these columns."""
+        return self._joined(self._unpacked(self.files, columns), *self.proved.values())
+
+    def first(self) -> DataFrame:
+        """Return the breaks that people read, as rows; of several buckets each has as many as are kept of all."""
+        files = self.files.filter(F.col("rows_of").isin(*_names(is_first=True)))
+        return self._joined(
+            self._unpacked(files, BREAK_COLUMNS), *[self.proved[key] for key in self.proved if key]
+        )
+
+    def standing(self, *, is_first: bool) -> DataFrame:
+        """Return the breaks that stand by themselves as the bucket proved them, the first ones or the rest."""
+        files = self.files.filter(F.col("rows_of").isin(*_names(is_standing=True, is_first=is_first)))
+        return self._unpacked(files, BREAK_COLUMNS)
+
+    def write(self, folder: Path) -> None:
+        """Write the breaks as files of Parquet into a new folder, which the executors must reach under this name."""
+        folder.mkdir()
+        put = partial(_put, folder=str(folder.absolute()))
+        self.files.select("packed").mapInArrow(put, "file string").collect()
+        for rows in self.proved.values():
+            rows.write.mode("append").parquet(folder.absolute().as_uri())
+
+    def _unpacked(self, files: DataFrame, columns: Sequence[str]) -> DataFrame:
+        schema = StructType([self.schema[name] for name in columns])
+        return files.select("packed").mapInArrow(partial(_unpacked, schema=to_arrow_schema(schema)), schema)
+
+    @staticmethod
+    def _joined(rows: DataFrame, *more: DataFrame) -> DataFrame:
+        return reduce(DataFrame.unionByName, (one.select(*rows.columns) for one in more), rows)
+
+
+def _names(*, is_standing: bool | None = None, is_first: bool | None = None) -> list[str]:
+    """Return the names of the parts of which this holds; None asks nothing."""
+    wanted = {"is_standing": is_standing, "is_first": is_first}
+    told = {name: value for name, value in wanted.items() if value is not None}
+    return [name for name, part in PARTS.items() if told.items() <= vars(part).items()]
+
+
+def proven(scope: Scope, breaks: Breaks, tables: Tables) -> Breaks:
+    """Return breaks of which those that stand by themselves are proved by clean rows at their positions as well.
+
+    `tables` are the small tables of their bucket.
+    """
+    if scope.clean is None or not any(row["stands_alone"] for row in tables["tally"]):
+        return breaks
+    has_rest = sum(row["breaks"] for row in tables["breaks_total"]) > BREAKS_KEPT
+    proved = {
+        is_first: with_clean_proof(scope, breaks.standing(is_first=is_first))
+        for is_first in (True, False)[: 1 + has_rest]
+    }
+    of_messages = breaks.files.filter(F.col("rows_of").isin(*_names(is_standing=False)))
+    return Breaks(of_messages, breaks.schema, proved)
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of packed files, in the worker."""
+    for batch in batches:
+        for file in batch["packed"]:
+            found = pq.ParquetFile(pa.BufferReader(file.as_buffer()))
+            for rows in found.iter_batches(_ROWS_AT_ONCE, columns=schema.names):
+                yield from pa.Table.from_batches([rows]).select(schema.names).cast(schema).to_batches()
+
+
+def _put(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
+    """Write packed files into a folder, in the worker; one that is repeated puts the same bytes in place."""
+    names = []
+    for batch in batches:
+        for file in batch["packed"]:
+            whole = file.as_buffer()
+            name = f"part-{hashlib.sha256(whole).hexdigest()[:32]}.parquet"
+            draft = Path(folder) / f".{name}.{uuid.uuid4()}"
+            draft.write_bytes(whole)
+            draft.replace(Path(folder) / name)
+            names.append(name)
+    yield pa.RecordBatch.from_pydict({"file": pa.array(names, pa.string())})

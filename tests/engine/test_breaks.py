@@ -1,0 +1,151 @@
+"""Breaks as a bucket packs them: files of Parquet, those that people read apart from the rest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from tests.engine.histories import load_case
+from tests.judging.kernel import scope_of
+
+from tieout.engine.judging.breaks import BREAK_COLUMNS, ORDER, PARTS, Breaks, Shape, packed, shape_of
+from tieout.engine.session import set_to
+from tieout.engine.staging import break_lines
+
+CASE = load_case(
+    "breaks",
+    {
+        "name": "two ledgers",
+        "because": "its contract says what breaks look like",
+        "ledgers": {"produced": [{"id": "a", "at": "1m"}], "delivered": [{"id": "a", "at": "2m"}]},
+        "expect": {},
+    },
+)
+_NO_ROWS = "NULL::STRUCT(a INTEGER)[]"
+_BREAKS = f"""
+CREATE TABLE named_breaks AS
+SELECT
+    lpad(number::VARCHAR, 9, '0') AS break_id,
+    CASE WHEN number % 3 > 0 THEN ['LATE', 'LOST', 'PHANTOM_UNKNOWN'][number % 3] END AS class,
+    CASE WHEN number % 10 = 1 THEN ['PHANTOM_ABORTED'] ELSE [] END::VARCHAR[] AS flags,
+    CASE WHEN number % 4 > 0 THEN 'orders' END AS topic,
+    CASE WHEN number % 5 > 0 THEN number % 2 END::INTEGER AS "partition",
+    CASE WHEN number % 7 > 0 THEN number % 10 END::BIGINT AS "offset",
+    CASE WHEN number % 6 > 0 THEN 'message' ELSE 'order' END AS kind,
+    NULL::VARCHAR AS message_id, NULL::VARCHAR AS producer_id, 'broker' AS locus, 'unknown' AS cause,
+    NULL::VARCHAR AS rule, NULL::VARCHAR AS incident_id, []::VARCHAR[] AS admissible,
+    []::STRUCT(topic VARCHAR, "partition" INTEGER, "offset" BIGINT)[] AS positions,
+    {{'produced': [], 'log': {_NO_ROWS}, 'delivered': [], 'committed': [], 'mirrored': []}} AS evidence
+FROM range(?) AS numbers (number);
+CREATE VIEW breaks AS FROM named_breaks;
+"""  # noqa: S608 - words of this file
+
+
+@pytest.fixture(scope="module")
+def shape(spark: SparkSession) -> Shape:
+    """What the breaks of the case's contract look like."""
+    return shape_of(scope_of(CASE, CASE.rows, CASE.present))
+
+
+def _packed(shape: Shape, count: int, most: int) -> dict[str, list[bytes]]:
+    with duckdb.connect() as connection:
+        making, viewing = _BREAKS.strip().split(";\n")
+        connection.execute(making, [count])
+        connection.execute(viewing)
+        found = defaultdict(list)
+        for name, file in packed(connection, shape, most):
+            found[name].append(file)
+    return found
+
+
+def _rows(files: Iterator[bytes] | list[bytes]) -> list[dict[str, Any]]:
+    return [row for file in files for row in pq.read_table(BytesIO(file)).to_pylist()]
+
+
+def _in_order(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple((row[name] is not None, row[name] or 0) for name in ORDER)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 30, 59, 60, 61])
+def test_the_first_are_told_apart(shape: Shape, most: int) -> None:
+    """Also where what they are ordered by is null, or the same."""
+    found = _packed(shape, 60, most)
+    every = sorted(_rows([file for files in found.values() for file in files]), key=_in_order)
+    first = _rows([file for name, files in found.items() if PARTS[name].is_first for file in files])
+    assert sorted(first, key=_in_order) == every[:most]
+    assert len(every) == 60
+
+
+def test_those_that_stand_by_themselves_are_told_apart(shape: Shape) -> None:
+    """One in six of these is of an order."""
+    found = _packed(shape, 60, 100)
+    standing = [row for name, files in found.items() if PARTS[name].is_standing for row in _rows(files)]
+    assert sorted(int(row["break_id"]) for row in standing) == [*range(0, 60, 6)]
+
+
+def test_a_bucket_without_breaks_has_files_all_the_same(shape: Shape) -> None:
+    """Whoever reads the folder finds the columns."""
+    found = _packed(shape, 0, 100)
+    assert found.keys() == PARTS.keys()
+    assert pq.read_table(BytesIO(found["breaks 0"][0])).column_names == list(BREAK_COLUMNS)
+
+
+def test_the_severity_is_the_flags_where_an_aborted_effect_is_among_them(shape: Shape) -> None:
+    """An aborted effect is graver than most of what it may come with."""
+    rows = _rows([file for files in _packed(shape, 12, 100).values() for file in files])
+    of_class = {row["class"]: row["severity"] for row in rows if not row["flags"]}
+    assert {row["severity"] for row in rows if row["flags"]} == {shape.severities["PHANTOM_ABORTED"]}
+    assert all(of_class[name] == shape.severities[name] for name in of_class if name is not None)
+
+
+MOST = "2m"
+"""So much the driver takes of one job's results: enough for what is kept, too little for all."""
+
+
+@pytest.fixture
+def narrow_driver(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session with a driver that takes little, and as many tasks as many breaks have."""
+    conf: Any = spark.sparkContext._jsc.sc().conf()
+    before = conf.get("spark.driver.maxResultSize", "1g")
+    conf.set("spark.driver.maxResultSize", MOST)
+    try:
+        with set_to(spark, {"spark.sql.shuffle.partitions": "40", "spark.sql.adaptive.enabled": "false"}):
+            yield spark
+    finally:
+        conf.set("spark.driver.maxResultSize", before)
+
+
+def test_the_driver_is_told_of_no_more_breaks_than_are_kept(
+    narrow_driver: SparkSession, shape: Shape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the first of each bucket, in their order, whatever else the buckets found."""
+    monkeypatch.setattr("tieout.engine.staging.BREAKS_KEPT", 2_000)
+    files = [(name, file) for name, each in _packed(shape, 40_000, 2_000).items() for file in each]
+    kept = narrow_driver.createDataFrame(files, "rows_of string, packed binary").repartition(4)
+
+    found = list(break_lines(Breaks(kept, shape.schema)))
+
+    assert len(found) == 2_000
+    assert [_in_order(row) for row in found] == sorted(_in_order(row) for row in found)
+
+
+def test_files_are_put_into_their_folder_once(spark: SparkSession, shape: Shape, tmp_path: Any) -> None:
+    """A task that runs twice leaves the same files, and no drafts."""
+    files = [(name, file) for name, each in _packed(shape, 60, 10).items() for file in each]
+    kept = spark.createDataFrame([*files, *files], "rows_of string, packed binary")
+    folder = tmp_path / "of [all] breaks"
+
+    Breaks(kept, shape.schema).write(folder)
+
+    assert sorted(file.name for file in folder.iterdir()) == sorted(
+        file.name for file in folder.glob("part-*.parquet")
+    )
+    assert pq.read_table(folder).num_rows == 60
+    assert Breaks(kept, shape.schema).rows(["break_id"]).select(F.col("break_id")).distinct().count() == 60
