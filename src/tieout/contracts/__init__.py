@@ -17,6 +17,7 @@ from tieout.contracts.contract import (
 )
 from tieout.contracts.ledgers import CoverageSpec, LedgerSpec, Tolerance
 from tieout.contracts.loading import load_contract, load_contracts, unknown_predecessors
+from tieout.contracts.positions import position_form, position_in, shown_position, stored_position_form
 from tieout.contracts.replay import (
     ID_PREFIX,
     IDEMPOTENCE_HEADER,
@@ -90,5 +91,9 @@ __all__ = [
     "cluster_topic",
     "load_contract",
     "load_contracts",
+    "position_form",
+    "position_in",
+    "shown_position",
+    "stored_position_form",
     "unknown_predecessors",
 ]

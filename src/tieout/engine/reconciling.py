@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tieout.contracts import Contract
+from tieout.contracts import Contract, position_form
 from tieout.engine.incarnations import told_apart
 from tieout.engine.judging.breaks import BREAKS_KEPT, Breaks, proven
 from tieout.engine.judging.task import Given, judged_by
@@ -84,12 +84,14 @@ def reconciled(
 def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
     """Return the statement of these numbers, judged, without `run_id` and `generated_at`."""
     contract, window = scope.contract, scope.window
+    form = position_form(contract)
     statement: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "pipeline": contract.pipeline,
         "group": contract.group,
         "contract_digest": contract.digest,
         "window": {"start": _iso(window.start), "end": _iso(window.end)} | _offsets_of(window),
+        **({} if form is None else {"position_form": form}),
         "guarantee": contract.guarantee.value,
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from tieout.contracts import AlertRoute, Contract
+from tieout.contracts import AlertRoute, Contract, shown_position
 from tieout.model import Alert, BreakClass, CheckResult, CheckStatus, Severity, Verdict, Window
 
 MOST_REASONS: Final = 5
@@ -191,7 +191,10 @@ def _finding(
             if counts
             else []
         ),
-        *(incident_line(incident) for incident in statement["incidents"][:MOST_INCIDENTS]),
+        *(
+            incident_line(incident, statement.get("position_form"))
+            for incident in statement["incidents"][:MOST_INCIDENTS]
+        ),
         *_more("incidents", statement["incidents"], MOST_INCIDENTS),
         *(_check_line(result) for result in failed[:MOST_CHECKS]),
         *_more("failed checks", failed, MOST_CHECKS),
@@ -306,10 +309,10 @@ def _more(what: str, items: Sequence[object], most: int) -> tuple[str, ...]:
     return (f"… and {len(items) - most} more {what}",) if len(items) > most else ()
 
 
-def incident_line(incident: Mapping[str, Any]) -> str:
-    """Return an incident in words: class, locus, cause, size, and where."""
+def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
+    """Return an incident in words: class, locus, cause, size, and where; positions in that form."""
     place = "" if incident.get("topic") is None else f" in {incident['topic']}-{incident.get('partition')}"
-    first, last = incident.get("first_position"), incident.get("last_position")
+    first, last = (shown_position(incident.get(name), form) for name in ("first_position", "last_position"))
     positions = "" if first is None else f", positions {_position(first)} to {_position(last)}"
     causes = [incident.get("locus"), incident.get("cause")]
     why = ", ".join(cause for cause in causes if cause and cause != "unknown")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from tieout.contracts import Contract
+from tieout.contracts import Contract, position_form
 from tieout.model import Alert, Severity, Window
 from tieout.reporting.alerts import AlertKind, Finding, incident_line, plain, routed
 
@@ -66,7 +66,13 @@ def incident_alerts(
     alerts = [
         alert
         for each in alone
-        for alert in routed(contract, [_about(each)], window=each.window, run_id=each.run_id, page=page)
+        for alert in routed(
+            contract,
+            [_about(each, position_form(contract))],
+            window=each.window,
+            run_id=each.run_id,
+            page=page,
+        )
     ]
     rest = opened[MOST_TOLD:]
     if rest:
@@ -74,7 +80,7 @@ def incident_alerts(
     return tuple(alerts)
 
 
-def _about(news: IncidentNews) -> Finding:
+def _about(news: IncidentNews, form: str | None) -> Finding:
     where = "" if news.topic is None else f" in {news.topic}-{news.partition}"
     what = plain(f"{news.class_name}, {news.breaks} broken{where}")
     if news.resolution is None:
@@ -93,7 +99,7 @@ def _about(news: IncidentNews) -> Finding:
         AlertKind.INCIDENT,
         news.severity,
         headline,
-        tuple(_lines(news)),
+        tuple(_lines(news, form)),
         facts,
         thread=news.thread,
         is_closing=news.resolution is not None,
@@ -108,7 +114,7 @@ def _about(news: IncidentNews) -> Finding:
     )
 
 
-def _lines(news: IncidentNews) -> list[str]:
+def _lines(news: IncidentNews, form: str | None) -> list[str]:
     incident = {
         "class": news.class_name,
         "breaks": news.breaks,
@@ -119,7 +125,7 @@ def _lines(news: IncidentNews) -> list[str]:
         "locus": news.locus,
         "cause": news.cause,
     }
-    lines = [incident_line(incident), f"Incident {plain(news.incident_id)}"]
+    lines = [incident_line(incident, form), f"Incident {plain(news.incident_id)}"]
     if news.resolution is not None:
         until = f" until {news.accepted_until:%Y-%m-%d %H:%M} UTC" if news.resolution == "accepted" else ""
         lines.insert(0, f"No longer open: {_RESOLVED.get(news.resolution, news.resolution)}{until}.")

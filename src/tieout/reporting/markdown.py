@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tieout.contracts import shown_position
 from tieout.model import CheckStatus
 from tieout.reporting.alerts import plain
 from tieout.reporting.page import MEANINGS
@@ -141,17 +142,17 @@ def _incidents(statement: Mapping[str, Any]) -> str:
     incidents = statement["incidents"]
     more = len(incidents) - INCIDENTS_SHOWN
     tail = f"\n\nand {more} more; {statement['breaks_total']} breaks in all." if more > 0 else ""
-    return incident_table(incidents[:INCIDENTS_SHOWN]) + tail
+    return incident_table(incidents[:INCIDENTS_SHOWN], statement.get("position_form")) + tail
 
 
-def incident_table(incidents: Iterable[Mapping[str, Any]]) -> str:
-    """Return incidents as a table, empty without any."""
+def incident_table(incidents: Iterable[Mapping[str, Any]], form: str | None = None) -> str:
+    """Return incidents as a table, empty without any; positions in that form."""
     rows = [
         (
             code(incident["class"], in_table=True),
             str(incident["breaks"]),
             code(place_of(incident["topic"], incident["partition"]), in_table=True),
-            _positions(incident),
+            _positions(incident, form),
             code(incident["locus"], in_table=True),
             code(incident["cause"], in_table=True),
         )
@@ -160,8 +161,9 @@ def incident_table(incidents: Iterable[Mapping[str, Any]]) -> str:
     return _table(("Class", "Breaks", "Partition", "Positions", "Locus", "Cause"), rows, frozenset({1}))
 
 
-def _positions(incident: Mapping[str, Any]) -> str:
-    first, last = incident["first_position"], incident["last_position"]
+def _positions(incident: Mapping[str, Any], form: str | None) -> str:
+    form = incident.get("position_form", form)
+    first, last = (shown_position(incident[name], form) for name in ("first_position", "last_position"))
     return "-" if first is None else f"{code(first, in_table=True)} to {code(last, in_table=True)}"
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from tieout.contracts import shown_position
 from tieout.reporting.alerts import plain
 from tieout.reporting.sheet import COUNTS, accounts, place_of
 
@@ -58,7 +59,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= FILTERS
-    made.globals["place_of"] = _place
+    made.globals |= {"place_of": _place, "shown": shown_position}
     return made
 
 

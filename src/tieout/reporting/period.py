@@ -159,7 +159,12 @@ def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:
 def _incidents(judged: Sequence[JudgedWindow]) -> list[dict[str, Any]]:
     """Return the incidents that the statements still hold, the gravest and largest first, with their windows."""
     found = [
-        {**incident, "severity": incident.get("severity"), "window": _span(one.window.start, one.window.end)}
+        {
+            **incident,
+            **({"position_form": form} if (form := one.statement.get("position_form")) else {}),
+            "severity": incident.get("severity"),
+            "window": _span(one.window.start, one.window.end),
+        }
         for one in judged
         for incident in one.statement["incidents"]
     ]

@@ -88,7 +88,7 @@ def _text_of(told: Mapping[str, Any]) -> list[str]:
     ]
     gaps = [f"{gap['start']} to {gap['end']}" for gap in told["not_judged"]]
     incidents = [
-        plain(f"{incident['window']['start']}: {incident_line(incident)}")
+        plain(f"{incident['window']['start']}: {incident_line(incident, incident.get('position_form'))}")
         for incident in told["incidents"][:INCIDENTS_SHOWN]
     ]
     named = (

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tieout.contracts import shown_position
 from tieout.reporting.alerts import plain
 from tieout.reporting.sheet import Account, Line, accounts, place_of
 
@@ -128,14 +129,16 @@ def _limit(limit: float | None) -> str:
 
 def _incidents(statement: Mapping[str, Any]) -> list[str]:
     incidents = statement["incidents"]
-    lines = [incident_line(incident) for incident in incidents[:INCIDENTS_SHOWN]]
+    lines = [
+        incident_line(incident, statement.get("position_form")) for incident in incidents[:INCIDENTS_SHOWN]
+    ]
     more = len(incidents) - len(lines)
     return [*lines, f"and {more} more; {statement['breaks_total']} breaks in all"] if more else lines
 
 
-def incident_line(incident: Mapping[str, Any]) -> str:
-    """Return one incident in words: how many, of which class, where, why."""
-    first, last = incident["first_position"], incident["last_position"]
+def incident_line(incident: Mapping[str, Any], form: str | None = None) -> str:
+    """Return one incident in words: how many, of which class, where, why; positions in that form."""
+    first, last = (shown_position(incident[name], form) for name in ("first_position", "last_position"))
     positions = "" if first is None else f", positions {first} to {last}"
     place = place_of(incident["topic"], incident["partition"])
     return plain(

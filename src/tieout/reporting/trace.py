@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from tieout.contracts import Contract
+from tieout.contracts import Contract, position_form, position_in, shown_position
 from tieout.contracts.times import format_time
 from tieout.model import POSITION_LEDGERS, Ledger, Window
 from tieout.reporting.alerts import plain
@@ -25,6 +25,7 @@ LINE_LIMIT: Final = 1_000
 _WIDTH: Final = 14
 _TIME_WIDTH: Final = 26
 
+_OF_POSITION: Final = frozenset({"offset", "first_offset", "committed_offset"})
 _POSITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<offset>\d{1,18})")
 
 Row = Mapping[str, Any]
@@ -61,11 +62,17 @@ class Asked:
 def position_of(text: str) -> Position | None:
     """Return the position that a text names as TOPIC/PARTITION/OFFSET, or None where it has another form.
 
-    >>> position_of("orders/0/17"), position_of("order-17")
-    (('orders', 0, 17), None)
+    The offset may be as Pulsar or KahaDB writes it.
+
+    >>> position_of("orders/0/17"), position_of("orders/0/5:7:4"), position_of("order-17")
+    (('orders', 0, 17), ('orders', 0, 21474865156), None)
     """
     found = _POSITION.fullmatch(text)
-    return None if found is None else (found["topic"], int(found["partition"]), int(found["offset"]))
+    if found is not None:
+        return found["topic"], int(found["partition"]), int(found["offset"])
+    place, _, written = text.rpartition("/")
+    offset, whole = position_in(written), _POSITION.fullmatch(f"{place}/0")
+    return None if offset is None or whole is None else (whole["topic"], int(whole["partition"]), offset)
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,7 @@ def trace_document(
     coverage: Mapping[str, Row] | None,
 ) -> dict[str, Any]:
     """Return the trace as `tieout trace --json` prints it; `coverage` is a statement's, or None without a window."""
+    form = position_form(contract)
     return {
         "schema_version": TRACE_VERSION,
         "pipeline": contract.pipeline,
@@ -107,6 +115,7 @@ def trace_document(
         "window": None
         if window is None
         else {"start": format_time(window.start), "end": format_time(window.end)},
+        **({} if form is None else {"position_form": form}),
         "asked": {"by": asked.by.value, "value": asked.value},
         "coverage": coverage,
         "messages_total": total,
@@ -125,6 +134,7 @@ def trace_document(
                     message_id=subject.message_id,
                     group=contract.group,
                     has_position=bool(subject.positions),
+                    form=form,
                 ),
                 "judgement": _judgement(subject),
             }
@@ -142,6 +152,7 @@ def journey(
     message_id: str | None = None,
     group: str | None = None,
     has_position: bool = True,
+    form: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return a message's stages in order, each with its state, a line a row, and what its absence means.
 
@@ -155,6 +166,7 @@ def journey(
         message_id: Whose way it is; rows that name another are told so.
         group: The group that is judged; rows of others are told so.
         has_position: Whether a position of the message is known, which commits are told by.
+        form: How the log's system writes its positions, for the lines; the rows keep their numbers.
     """
     stages = []
     for stage in _STAGES:
@@ -164,7 +176,11 @@ def journey(
         # Where a mirrored position is kept, the group may have a name of its own.
         whose = None if stage.ledger == Ledger.MIRRORED else group
         steps = [
-            {"at": row.get(stage.time), "words": _step_words(stage, row, message_id, whose), "row": dict(row)}
+            {
+                "at": row.get(stage.time),
+                "words": _step_words(stage, _shown(row, form), message_id, whose),
+                "row": dict(row),
+            }
             for row in found
         ]
         total = len(found) if totals is None else totals.get(stage.ledger, len(found))
@@ -292,7 +308,8 @@ def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> l
     window = document["window"]
     name = message["message_id"]
     places = [
-        f"{place_of(p['topic'], p['partition'])} offset {p['offset']}" for p in message["positions"][:3]
+        f"{place_of(p['topic'], p['partition'])} offset {shown_position(p['offset'], document.get('position_form'))}"
+        for p in message["positions"][:3]
     ]
     head = name if name is not None else ", ".join(places) or document["asked"]["value"]
     during = "no window given" if window is None else f"{window['start']} to {window['end']}"
@@ -360,6 +377,13 @@ def _is_own(row: Row, message_id: str | None, group: str | None) -> bool:
     )
 
 
+def _shown(row: Row, form: str | None) -> Row:
+    """Return a row with its positions as the log's system writes them."""
+    return {
+        name: shown_position(value, form) if name in _OF_POSITION else value for name, value in row.items()
+    }
+
+
 def _step_words(stage: _Stage, row: Row, message_id: str | None, group: str | None) -> str:
     """Return a row in words; one that names another message, or another group, says so first."""
     words = [word for word in stage.words(row) if word]
@@ -379,7 +403,11 @@ def _place(row: Row) -> str:
     """
     place = "" if row.get("topic") is None else place_of(row["topic"], row.get("partition"))
     offset = row.get("offset")
-    return place if offset is None or offset < 0 else f"{place} offset {offset}".strip()
+    return (
+        place
+        if offset is None or (isinstance(offset, int) and offset < 0)
+        else f"{place} offset {offset}".strip()
+    )
 
 
 def _of(row: Row, **labels: str) -> list[str]:

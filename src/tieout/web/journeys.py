@@ -64,7 +64,7 @@ class Journey:
     marks: tuple[Mark, ...]
 
 
-def journey_of(traced: TracedBreak) -> Journey:
+def journey_of(traced: TracedBreak, form: str | None = None) -> Journey:
     """Return the way of the message of a break, or of what lies at the break's positions.
 
     A break of a message holds the first rows of every ledger about it, so where a ledger that covers the window has
@@ -85,6 +85,7 @@ def journey_of(traced: TracedBreak) -> Journey:
         coverage=coverage,
         message_id=broken.message_id,
         group=traced.group,
+        form=form,
     )
     return _drawn([step for stage in stages for step in _steps(stage)])
 

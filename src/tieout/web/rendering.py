@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from tieout.contracts import shown_position
 from tieout.contracts.durations import format_duration
 from tieout.model import Verdict, Window
 from tieout.reporting.alerts import plain
@@ -72,6 +73,7 @@ def environment() -> Environment:
     }
     made.globals |= {
         "place": place,
+        "shown": shown_position,
         "counted": counted_verdict,
         "sides_of": sides_of,
         "signs": SIGNS,

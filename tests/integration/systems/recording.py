@@ -29,6 +29,8 @@ from tools.record.postgres import start_database
 
 EXAMPLES: Final = ROOT / "examples" / "systems"
 _CONTRACTS: Final = Path(__file__).parent / "recorded"
+_NOT_EVIDENCE: Final = shutil.ignore_patterns(".*", "held", "lock", "db.data", "db.redo")
+"""What begins with a dot, a consumer's own mark, and the index of KahaDB, which is made anew from the journal."""
 _BROKER_FILES: Final = ("*.log", "partition.metadata", "log-start-offset-checkpoint")
 
 
@@ -67,6 +69,12 @@ RECORDINGS: Final = {
         {"contract.yml": 0, "contract_at_least_once.yml": 1},
         topics=(),
         folders=("evidence/produced", "evidence/copy-1"),
+    ),
+    "activemq": Recording(
+        "activemq-auto",
+        {"contract.yml": 0},
+        topics=(),
+        folders=("produced", "output", "data/kahadb"),
     ),
     "kafka_connect": Recording("connect-ranges-group", {"contract.yml": 0}, folders=("files",)),
 }
@@ -117,12 +125,12 @@ def _undated(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_evidence(recording: Recording, folder: Path, evidence: Path, database: str) -> None:
-    """Copy what the engine, the senders and the broker left; what begins with a dot is nothing of theirs."""
+    """Copy what the engine, the senders and the broker left."""
     played = folder / recording.play
     if recording.topics:
         _keep_topics(recording, folder, evidence)
     for name in recording.folders:
-        shutil.copytree(played / name, evidence / Path(name).name, ignore=shutil.ignore_patterns(".*"))
+        shutil.copytree(played / name, evidence / Path(name).name, ignore=_NOT_EVIDENCE)
     schema = recording.play.replace("-", "_")
     for table in recording.tables:
         with psycopg2.connect(database) as connection, (evidence / f"{table}.csv").open("w") as file:

@@ -181,3 +181,33 @@ def test_positions_are_told_under_their_own_names(contract: Contract, window: Wi
         '  committed     2026-11-20T10:00:05Z      orders-0 from 10 up to 20, metadata: {"batch": 7}' in lines
     )
     assert "  mirrored      2026-11-20T10:00:05Z      orders-0 up to 20" in lines
+
+
+def test_positions_are_told_as_their_system_writes_them(contract: Contract, window: Window) -> None:
+    """The document keeps the number, by which everything is compared, and says the form."""
+    kahadb = {"kind": "kahadb", "path": "data", "destination": "orders"}
+    known = contract.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    for ledger in ("log", "committed"):
+        known["ledgers"][ledger] = {"source": kahadb}
+    of_queue = Contract.model_validate({**known, "consumption": "queue"})
+    number = (2 << 32) + 1045
+    seen = {
+        Ledger.LOG: {**STORED, "offset": number},
+        Ledger.COMMITTED: {**COMMIT, "first_offset": number, "committed_offset": number + 1},
+    }
+
+    document = _document(
+        of_queue,
+        window,
+        message_id=None,
+        positions=(("orders", 0, number),),
+        seen={ledger: Seen((row,), 1) for ledger, row in seen.items()},
+    )
+    text = render_trace(document)
+
+    jsonschema.validate(document, trace_schema())
+    assert document["position_form"] == "file:offset"
+    assert document["messages"][0]["positions"] == [{"topic": "orders", "partition": 0, "offset": number}]
+    assert text.startswith("orders-0 offset 2:1045")
+    assert "orders-0 from 2:1045 up to 2:1046" in text
+    assert str(number) not in text

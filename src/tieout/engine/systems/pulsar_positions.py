@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tieout.contracts.positions import shown_position as shown
 from tieout.engine.limits import LARGEST_INT, number_in
 from tieout.engine.systems.json_texts import FormatError, json_object
 
@@ -52,8 +53,7 @@ def shown_position(number: int) -> str:
     >>> shown_position(packed(5, 7, 4))
     '5:7:4'
     """
-    entry = (number >> BATCH_BITS) % _MOST_ENTRIES
-    return f"{number >> _LEDGER_SHIFT}:{entry}:{number % _MOST_IN_BATCH}"
+    return str(shown(number, "ledger:entry:batch"))
 
 
 @dataclass(frozen=True)

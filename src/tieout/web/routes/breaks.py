@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse, Response
 
+from tieout.contracts import stored_position_form
 from tieout.model import BreakClass, Severity
 from tieout.store.reader import Key
 from tieout.store.results import Run, StoredBreak
@@ -30,6 +31,7 @@ def breaks(visit: VisitDep, run_id: RunId, asked: Annotated[BreaksAsked, Query()
     return visit.page(
         "breaks.html.j2",
         run=run,
+        form=stored_position_form(run.contract),
         asked=asked,
         page=page,
         classes=[one.value for one in BreakClass],

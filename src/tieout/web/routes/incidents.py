@@ -9,10 +9,12 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import HTMLResponse, Response
 
+from tieout.contracts import stored_position_form
 from tieout.model import BreakClass, Cause, Locus, Severity
 from tieout.store.reader import Key
 from tieout.store.views import BreakFilter, Page, WindowIncident
 from tieout.web.chains import origins_shown
+from tieout.web.positions import form_of
 from tieout.web.queries import IncidentId, IncidentsAsked, PipelineName, RunId
 from tieout.web.rendering import iso
 from tieout.web.repairs import repair_for
@@ -44,12 +46,14 @@ def incidents(
     with visit.reading() as reader:
         page = reader.incidents(pipeline, asked.wanted, sort=asked.sort, after=asked.key, limit=SHOWN)
         origins = origins_shown(visit, reader, pipeline, [one.run_id for one in page.rows])
+        form = form_of(reader, pipeline)
     return visit.page(
         "incidents.html.j2",
         pipeline=pipeline,
         asked=asked,
         page=page,
         origins=origins,
+        form=form,
         now=visit.now,
         **CHOICES,
     )
@@ -85,6 +89,7 @@ def incident(visit: VisitDep, run_id: RunId, incident_id: IncidentId) -> HTMLRes
     return visit.page(
         "incident.html.j2",
         run=run,
+        form=stored_position_form(run.contract),
         found=found,
         incident=found.incident,
         breaks=breaks,

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
+from tieout.contracts import stored_position_form
 from tieout.store.views import IncidentFilter, WindowFilter
 from tieout.web.chains import chain_of, origins_shown
 from tieout.web.health import health_of
@@ -49,6 +50,7 @@ def pipeline(visit: VisitDep, pipeline: DagId, asked: Annotated[Timed, Query()])
             origins=origins_shown(visit, reader, pipeline, [one.run_id for one in incidents.rows]),
             chain=chain_of(visit, reader, pipeline, heads[0].window),
             contract=run.contract if run else {},
+            form=stored_position_form(run.contract) if run else None,
             findings=lint_of(run.contract) if run else None,
             now=visit.now,
             silences=visit.store.silences(pipeline),

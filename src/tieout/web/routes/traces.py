@@ -14,6 +14,7 @@ from tieout.store.handles import key_handles, message_id_handles, position_handl
 from tieout.store.reader import TRACED_AT_MOST, Reader
 from tieout.web.chains import way_of
 from tieout.web.journeys import WIDTH, journey_of
+from tieout.web.positions import form_of
 from tieout.web.queries import PipelineName, TraceAsked
 from tieout.web.rendering import iso
 from tieout.web.visits import VisitDep
@@ -45,17 +46,19 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, 
             (name, reader.traced(name, _handles(asked), HOP_BREAKS) if name in readable else None)
             for name in way
         ]
+        form = form_of(reader, pipeline)
     return visit.page(
         "trace.html.j2",
         pipeline=pipeline,
         query=query,
         asked=asked,
-        found=[(one, journey_of(one)) for one in found.breaks],
+        found=[(one, journey_of(one, form)) for one in found.breaks],
         total=found.total,
         bound=TRACED_AT_MOST,
         judged=judged,
         hops=hops if len(hops) > 1 else [],
         around=around,
+        form=form,
         width=WIDTH,
         command=_command(asked, window),
     )

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from tieout import settings
 from tieout.checks import data_docs_page
+from tieout.contracts import stored_position_form
 from tieout.errors import UsageError
 from tieout.model import Window
 from tieout.reporting.page import MEANINGS
@@ -94,6 +95,7 @@ def _statement_page(visit: Visit, reader: Reader, run_id: str) -> HTMLResponse:
         verdict=verdict,
         meaning=MEANINGS[verdict],
         statement=statement,
+        form=stored_position_form(found.contract),
         accounts=accounts(statement),
         count_names=COUNTS,
         partitions=statement["partitions"][:PARTITIONS_SHOWN],

@@ -45,7 +45,8 @@ class Queue:
         self.output = stage.folder / "output" / "delivered.jsonl"
         self.output.parent.mkdir(parents=True, exist_ok=True)
         self.output.touch()
-        self._sent = stage.folder / "produced.jsonl"
+        self._sent = stage.folder / "produced" / "sender.jsonl"
+        self._sent.parent.mkdir()
         self._sent.touch()
         self._count = 0
         self.broker = self.start()
