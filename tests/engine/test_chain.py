@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
 from tests.store.examples import query, store_named
 
-from tieout.contracts import load_contract, load_contracts
+from tieout.cli.chain_tracing import chain_beside, follow_chain
+from tieout.cli.engine import Engine
+from tieout.contracts import Contract, load_contract, load_contracts
 from tieout.contracts.times import parse_time
 from tieout.engine.reconciling import reconcile
 from tieout.engine.staging import break_lines
+from tieout.engine.tracing import trace
 from tieout.model import Window
 from tieout.orchestration.telling import tell_incidents
+from tieout.reporting.chain_trace import chain_document
+from tieout.reporting.trace import Asked, AskedBy, position_of
 from tieout.store import RunOrigin, Store
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "chains" / "three_hops"
@@ -78,3 +83,35 @@ def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]])
     for pipeline in ("orders_route", "orders_to_table"):
         (origin,) = store.origins(pipeline, [told[pipeline]["statement"]["run_id"]]).values()
         assert origin.words == "lost before, at orders_enrich"
+
+
+class _Sparks:
+    """Follows messages in the session of the tests."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def follow(
+        self, contract: Contract, window: Window | None, asked: Asked, progress: Callable[[str], None]
+    ) -> dict[str, Any]:
+        """Return the trace of what is asked for."""
+        return trace(self._spark, contract, window, asked, now=datetime.now(UTC), progress=progress)
+
+
+@pytest.mark.parametrize("hop", [one["pipeline"] for one in TRUTH["hops"]])
+@pytest.mark.parametrize("by", [AskedBy.MESSAGE_ID, AskedBy.POSITION])
+def test_the_trace_tells_where_it_was_lost(spark: SparkSession, hop: str, by: AskedBy) -> None:
+    """From any hop, by the id or by the position at which the message was sent."""
+    file = EXAMPLE / f"{hop}.yml"
+    chain = chain_beside(load_contract(file), file)
+    assert chain is not None
+    asked = Asked(by, "order-0023")
+    if by is AskedBy.POSITION:
+        asked = Asked(by, TRUTH["position"], position_of(TRUTH["position"]))
+
+    document = chain_document(
+        asked, follow_chain(chain, WINDOW, asked, cast("Engine", _Sparks(spark)), lambda _step: None)
+    )
+
+    assert document["words"] == ("lost at orders_enrich; orders_route and orders_to_table have the same loss")
+    assert [one["state"] for one in document["hops"]] == ["lost"] * 3

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from tieout.cli.bundle_commands import told_bundled, verify, wanted_of
+from tieout.cli.chain_tracing import chain_beside, follow_chain
 from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadable
 from tieout.cli.completion import bash_completion
 from tieout.cli.engine import Engine, Order, Progress
@@ -35,6 +36,7 @@ from tieout.errors import ContractError, UsageError
 from tieout.linting import contradictions, findings
 from tieout.model import Guarantee, Identity, Verdict, Window
 from tieout.reporting.alerts import plain
+from tieout.reporting.chain_trace import chain_document, render_chain
 from tieout.reporting.markdown import render_markdown
 from tieout.reporting.page import render_html
 from tieout.reporting.period import period_document
@@ -141,11 +143,18 @@ def check(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
 
 
 def trace(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
-    """Print the way of a message through the ledgers, and what the engine makes of it."""
+    """Print the way of a message through the ledgers, and what the engine makes of it; of a chain, at every hop."""
     contract = load_contract(arguments.contract)
     window, asked = _window_or_none(arguments), _asked(contract, arguments)
     if window is not None:
         refuse_other_windows(contract, window)
+    chain = None if arguments.alone else chain_beside(contract, arguments.contract)
+    if chain is not None:
+        hops = follow_chain(chain, window, asked, around.engine(), around.progress)
+        document = chain_document(asked, hops)
+        _print(_json(document) if arguments.json else render_chain(document), around.out)
+        is_found = any(hop.trace is not None and hop.trace["messages"] for hop in hops)
+        return ExitCode.KEPT if is_found else ExitCode.UNDECIDED
     found = around.engine().follow(contract, window, asked, around.progress)
     _print(_json(found) if arguments.json else render_trace(found), around.out)
     return ExitCode.KEPT if found["messages"] else ExitCode.UNDECIDED

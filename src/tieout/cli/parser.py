@@ -163,6 +163,9 @@ def _trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("--key", metavar="KEY", help="a record's key, or its hash as the ledgers have it")
     _window(command, is_required=False)
     _offsets(command)
+    command.add_argument(
+        "--alone", action="store_true", help="ask this contract alone, and no other hop of its chain"
+    )
     command.add_argument("--json", action="store_true", help="print the trace as JSON instead of text")
 
 

@@ -56,6 +56,7 @@ class FakeEngine:
     subjects: tuple[Subject, ...] = ()
     asked: list[tuple[Order, object]] = field(default_factory=list)
     followed: list[tuple[Window | None, Asked]] = field(default_factory=list)
+    hops: list[str] = field(default_factory=list)
 
     def reconcile(
         self, order: Order, output: Path, render_html: RenderHtml, progress: Progress
@@ -81,6 +82,7 @@ class FakeEngine:
     ) -> Mapping[str, Any]:
         """Return the trace of the subjects."""
         self.followed.append((window, asked))
+        self.hops.append(contract.pipeline)
         progress("looking for the message")
         total = len(self.subjects)
         return trace_document(contract, window, asked, self.subjects, total=total, coverage=None)
@@ -637,3 +639,98 @@ def test_the_module_is_the_command() -> None:
     )
 
     assert (ended.returncode, ended.stdout.split()[0]) == (0, "tieout")
+
+
+ENRICH, ROUTE, TABLE = (
+    CONTRACT.replace("pipeline: orders", f"pipeline: {name}{after}")
+    for name, after in (
+        ("enrich", ""),
+        ("route", "\nafter: {pipeline: enrich, id: (.+)/route}"),
+        ("table", "\nafter: route"),
+    )
+)
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    """A folder with three hops, one after the other, and a file that is no contract."""
+    for name, text in (("enrich", ENRICH), ("route", ROUTE), ("table", TABLE), ("other", "version: 7\n")):
+        (tmp_path / f"{name}.yml").write_text(text)
+    return tmp_path
+
+
+def test_trace_goes_over_the_chain(chain: Path) -> None:
+    """Each hop is asked for the id that the message has there, the named one first."""
+    engine = FakeEngine()
+
+    told = run("trace", chain / "table.yml", "m1/route", *WINDOW, engine=engine)
+
+    asked = dict(zip(engine.hops, (each.value for _, each in engine.followed), strict=True))
+    assert asked == {"table": "m1/route", "enrich": "m1", "route": "m1/route"}
+    assert engine.hops[0] == "table"
+    assert [line for line in told.out.splitlines() if line.startswith(("hop", "chain"))] == [
+        "hop 1 of 3: enrich",
+        "hop 2 of 3: route, after enrich",
+        "hop 3 of 3: table, after route",
+        "chain: could not tell whether enrich lost it: in no ledger; could not tell whether route lost it: in no "
+        "ledger; could not tell whether table lost it: in no ledger",
+    ]
+    assert told.code == 3
+
+
+def test_a_hop_whose_id_is_not_known_is_not_asked(chain: Path) -> None:
+    """An expression says which id a message had before, and not which one it gets."""
+    engine = FakeEngine()
+
+    found = json.loads(run("trace", chain / "enrich.yml", "m1", "--json", engine=engine).out)
+
+    assert engine.hops == ["enrich"]
+    assert [(hop["pipeline"], hop["state"], hop["note"]) for hop in found["hops"]] == [
+        ("enrich", "in no ledger", None),
+        ("route", "not asked", "which id the message has here is not known; ask route for it"),
+        ("table", "not asked", "which id the message has here is not known; ask table for it"),
+    ]
+
+
+def test_a_hop_that_lies_elsewhere_is_named(chain: Path) -> None:
+    """Its contract is not beside the one that was asked."""
+    (chain / "enrich.yml").unlink()
+
+    told = run("trace", chain / "route.yml", "m1/route")
+
+    assert "hop 1 of 3: enrich\n  no contract beside route's has the pipeline enrich\n" in told.out
+
+
+def test_one_hop_may_be_asked_alone(chain: Path) -> None:
+    """As if it were no hop."""
+    engine = FakeEngine()
+
+    told = run("trace", chain / "table.yml", "m1", "--alone", engine=engine)
+
+    assert engine.hops == ["table"]
+    assert told.out == "no ledger of table has message_id m1\n"
+
+
+def test_another_hop_is_judged_in_the_window_of_the_messages_first_attempt_there(chain: Path) -> None:
+    """Of the length of the window that was asked for."""
+    judged = {"is_judged_here": False, "first_attempt": {"at": "2026-11-20T11:00:00.5Z"}}
+    engine = FakeEngine(subjects=(Subject("m1", (), judged, (), {}),))
+
+    run("trace", chain / "table.yml", "m1", *WINDOW, engine=engine)
+
+    starts = [window and window.start.isoformat() for window, _ in engine.followed]
+    ten, eleven = "2026-11-20T10:00:00+00:00", "2026-11-20T11:00:00+00:00"
+    assert list(zip(engine.hops, starts, strict=True)) == [("table", ten), ("route", ten), ("route", eleven)]
+
+
+def test_check_tells_of_a_predecessor_that_is_not_there(chain: Path) -> None:
+    """It is a mistake of whoever asks, and stops no DAG."""
+    (chain / "other.yml").unlink()
+    (chain / "enrich.yml").unlink()
+
+    checked = run("check", chain)
+
+    assert checked.code == 2
+    assert checked.err == (
+        f"{chain}/route.yml:3: after: no contract here has the pipeline enrich; expected one of route, table\n"
+    )

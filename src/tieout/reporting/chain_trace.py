@@ -1,0 +1,121 @@
+"""A message over a chain of contracts: its trace at each hop, and the hop at which it was lost.
+
+Pure: from the traces of the hops to one document. Docs: docs/reference/trace.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from tieout.contracts.chains import hops_before
+from tieout.reporting.alerts import plain
+from tieout.reporting.trace import LINE_LIMIT, TRACE_VERSION, Asked, render_trace
+
+
+class HopState(StrEnum):
+    """What a hop says of the message."""
+
+    LOST = "lost"
+    NOT_LOST = "not lost"
+    NOT_JUDGED = "not judged"
+    NOT_FOUND = "in no ledger"
+    NOT_ASKED = "not asked"
+
+
+@dataclass(frozen=True)
+class HopTrace:
+    """A hop's trace; or, in `note`, why it has none."""
+
+    pipeline: str
+    after: str | None
+    trace: Mapping[str, Any] | None
+    note: str | None = None
+
+    @property
+    def state(self) -> HopState:
+        """What the hop says: lost where one of its messages is, not lost only where each was judged."""
+        if self.trace is None:
+            return HopState.NOT_ASKED
+        if not self.trace["messages"]:
+            return HopState.NOT_FOUND
+        judged = [one["judgement"] for one in self.trace["messages"]]
+        if any(one is not None and one["disposition"] == "lost" for one in judged):
+            return HopState.LOST
+        is_whole = all(one is not None and one["is_judged_here"] for one in judged)
+        return HopState.NOT_LOST if is_whole else HopState.NOT_JUDGED
+
+
+def chain_document(asked: Asked, hops: Sequence[HopTrace]) -> dict[str, Any]:
+    """Return the trace over a chain as `tieout trace --json` prints it.
+
+    `lost_at` are the hops that lost the message and have no hop before them that did: several where a chain parts.
+    """
+    before = {hop.pipeline: hop.after for hop in hops}
+    states = {hop.pipeline: hop.state for hop in hops}
+    lost = [hop.pipeline for hop in hops if hop.state is HopState.LOST]
+    lost_at = [name for name in lost if not set(hops_before(name, before)) & set(lost)]
+    return {
+        "schema_version": TRACE_VERSION,
+        "asked": {"by": asked.by.value, "value": asked.value},
+        "hops": [
+            {
+                "pipeline": hop.pipeline,
+                "after": hop.after,
+                "state": hop.state.value,
+                "note": hop.note,
+                "trace": hop.trace,
+            }
+            for hop in hops
+        ],
+        "lost_at": lost_at,
+        "words": _words(lost, lost_at, before, states),
+    }
+
+
+def _words(
+    lost: Sequence[str],
+    lost_at: Sequence[str],
+    before: Mapping[str, str | None],
+    states: Mapping[str, HopState],
+) -> str:
+    """Return where the message was lost, and of which hops that cannot be told."""
+    told = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
+    open_ = [
+        name for name in states if name in told and states[name] not in (HopState.LOST, HopState.NOT_LOST)
+    ]
+    doubts = [f"could not tell whether {name} lost it: {states[name]}" for name in open_]
+    later = [name for name in lost if name not in lost_at]
+    if not lost:
+        judged = [name for name, state in states.items() if state is HopState.NOT_LOST]
+        kept = [f"not lost at {_listed(judged)}"] if judged else []
+        return "; ".join([*kept, *doubts])
+    same = [f"{_listed(later)} {'have' if len(later) > 1 else 'has'} the same loss"] if later else []
+    return "; ".join([f"lost at {_listed(lost_at)}", *same, *doubts])
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a list in words.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def render_chain(document: Mapping[str, Any]) -> str:
+    """Return a trace over a chain as lines of text, hop by hop, and at the end where the message was lost."""
+    sections = []
+    hops = document["hops"]
+    for number, hop in enumerate(hops, start=1):
+        after = f", after {hop['after']}" if hop["after"] else ""
+        head = plain(f"hop {number} of {len(hops)}: {hop['pipeline']}{after}", LINE_LIMIT)
+        told = (
+            plain(f"  {hop['note']}", LINE_LIMIT) + "\n"
+            if hop["trace"] is None
+            else render_trace(hop["trace"])
+        )
+        sections.append(f"{head}\n{told}")
+    return "\n".join(sections) + "\n" + plain(f"chain: {document['words']}", LINE_LIMIT) + "\n"

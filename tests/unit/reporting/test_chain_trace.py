@@ -1,0 +1,97 @@
+"""Where a message was lost over a chain: said of the first hop that lost it, with what cannot be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+
+from tieout.reporting.chain_trace import HopTrace, chain_document, render_chain
+from tieout.reporting.schema import trace_schema
+from tieout.reporting.trace import Asked, AskedBy
+
+ASKED = Asked(AskedBy.MESSAGE_ID, "m-1")
+CHAINS = jsonschema.Draft202012Validator(
+    {"$ref": "urn:trace#/$defs/chain"},
+    registry=Registry().with_resource("urn:trace", Resource.from_contents(trace_schema())),
+)
+AFTER = {"enrich": None, "route": "enrich", "table": "route", "files": "route"}
+
+
+def _hop(pipeline: str, disposition: str | None) -> HopTrace:
+    """Return a hop whose message ended so: `elsewhere` is another window's, `nowhere` in no ledger, None not asked."""
+    if disposition is None:
+        return HopTrace(pipeline, AFTER[pipeline], None, "it identifies messages by content")
+    is_here = disposition != "elsewhere"
+    judgement = {
+        "is_judged_here": is_here, "class": "LOST", "flags": [], "disposition": disposition if is_here else None,
+        "acceptance": "accepted", "locus": None, "is_due": True, "deadline": None, "first_attempt_at": None,
+        "breaks": [], "words": f"disposition {disposition}",
+    }  # fmt: skip
+    message = {"message_id": "m-1", "positions": [], "journey": [], "judgement": judgement}
+    found: dict[str, Any] = {
+        "schema_version": 1, "pipeline": pipeline, "group": "g", "guarantee": "exactly_once", "identity": "message_id",
+        "contract_digest": "d", "window": None, "asked": {"by": "message_id", "value": "m-1"}, "coverage": None,
+        "messages_total": 1, "messages": [] if disposition == "nowhere" else [message],
+    }  # fmt: skip
+    return HopTrace(pipeline, AFTER[pipeline], found)
+
+
+@pytest.mark.parametrize(
+    ("ends", "lost_at", "words"),
+    [
+        (
+            ("lost", "lost", "lost"),
+            ["enrich"],
+            "lost at enrich; route and table have the same loss",
+        ),
+        (("lost", "delivered", "lost"), ["enrich"], "lost at enrich; table has the same loss"),
+        (("delivered", "delivered", "lost"), ["table"], "lost at table"),
+        (
+            ("delivered", "elsewhere", "lost"),
+            ["table"],
+            "lost at table; could not tell whether route lost it: not judged",
+        ),
+        (
+            (None, "nowhere", "lost"),
+            ["table"],
+            "lost at table; could not tell whether enrich lost it: not asked; "
+            "could not tell whether route lost it: in no ledger",
+        ),
+        (("lost", "nowhere", "nowhere"), ["enrich"], "lost at enrich"),
+        (
+            ("delivered", "in_flight", "nowhere"),
+            [],
+            "not lost at enrich and route; could not tell whether table lost it: in no ledger",
+        ),
+        (("nowhere", "nowhere", "nowhere"), [], None),
+    ],
+)
+def test_a_loss_is_told_at_the_first_hop_that_lost_it(
+    ends: tuple[str | None, ...], lost_at: list[str], words: str | None
+) -> None:
+    """Hops before it that say nothing of the message leave the question open; those after it do not."""
+    hops = [_hop(name, end) for name, end in zip(("enrich", "route", "table"), ends, strict=True)]
+
+    document = chain_document(ASKED, hops)
+
+    CHAINS.validate(document)
+    assert document["lost_at"] == lost_at
+    if words is not None:
+        assert document["words"] == words
+    text = render_chain(document)
+    assert text.startswith("hop 1 of 3: enrich\n")
+    assert "\nhop 2 of 3: route, after enrich\n" in text
+    assert text.endswith(f"chain: {document['words']}\n")
+
+
+def test_where_a_chain_parts_each_branch_may_lose_it() -> None:
+    """Neither is a consequence of the other."""
+    ends = {"enrich": "delivered", "route": "delivered", "files": "lost", "table": "lost"}
+
+    document = chain_document(ASKED, [_hop(name, end) for name, end in ends.items()])
+
+    assert document["lost_at"] == ["files", "table"]
+    assert document["words"] == "lost at files and table"
