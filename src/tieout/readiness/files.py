@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from tieout.contracts import (
     ConnectOffsetsSource,
@@ -22,6 +22,7 @@ from tieout.contracts import (
     Source,
     SparkCheckpointSource,
     SparkFilesSource,
+    TridentSource,
 )
 from tieout.model import SMALL_BYTES, missing_ranges
 
@@ -32,6 +33,16 @@ _MAKES_IT_ONE: Final[dict[type, tuple[str, str]]] = {
     SparkFilesSource: ("_spark_metadata", "a file sink of Structured Streaming"),
 }
 """The folder in a source's folder without which that holds no evidence, and what it is of."""
+_OfSystem = (
+    SparkCheckpointSource
+    | SparkFilesSource
+    | FlinkCheckpointsSource
+    | FlinkPreparedSource
+    | KahaDbSource
+    | TridentSource
+)
+_OF_SYSTEMS: Final = get_args(_OfSystem)
+"""The kinds whose folders are looked at for what their systems leave in them."""
 
 
 def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
@@ -39,17 +50,8 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
 
     A table may have no file yet: there its folder is enough. A query writes its first batch to a folder of its own.
     """
-    if isinstance(source, SparkCheckpointSource | SparkFilesSource):
-        yield from _missing_folder(source, base_dir)
-        return
-    if isinstance(source, FlinkCheckpointsSource | FlinkPreparedSource):
-        if not _REMOTE.match(source.path) and next((base_dir / source.path).rglob("_metadata"), None) is None:
-            yield f"no checkpoint of a Flink job, a folder with _metadata, in {source.path}"
-        return
-    if isinstance(source, KahaDbSource):
-        folders = [base_dir / path for path in source.path if not _REMOTE.match(path)]
-        if not any(next(folder.glob("db-*.log"), None) for folder in folders):
-            yield f"no file of a KahaDB journal, db-1.log, in {', '.join(source.path)}"
+    if isinstance(source, _OF_SYSTEMS):
+        yield from _missing_of_system(source, base_dir)
         return
     found: list[Path] = []
     for path in _paths(source) or ():
@@ -62,6 +64,23 @@ def missing_input(source: Source, base_dir: Path) -> Iterator[str]:
         found += matches
     if isinstance(source, KafkaSegmentsSource):
         yield from _missing_partitions(source, found)
+
+
+def _missing_of_system(source: _OfSystem, base_dir: Path) -> Iterator[str]:
+    """Yield that a system has not left in its folder yet what makes that evidence."""
+    if isinstance(source, SparkCheckpointSource | SparkFilesSource):
+        yield from _missing_folder(source, base_dir)
+    elif isinstance(source, FlinkCheckpointsSource | FlinkPreparedSource):
+        if not _REMOTE.match(source.path) and next((base_dir / source.path).rglob("_metadata"), None) is None:
+            yield f"no checkpoint of a Flink job, a folder with _metadata, in {source.path}"
+    else:
+        folders = [base_dir / path for path in source.path if not _REMOTE.match(path)]
+        if isinstance(source, KahaDbSource):
+            pattern, told = "db-*.log", "file of a KahaDB journal, db-1.log"
+        else:
+            pattern, told = "**/log.*", "transaction log of a ZooKeeper server, log.1"
+        if not any(next(folder.glob(pattern), None) for folder in folders):
+            yield f"no {told}, in {', '.join(source.path)}"
 
 
 def is_small(contract: Contract) -> bool:

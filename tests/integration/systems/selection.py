@@ -16,7 +16,7 @@ TITLES: Final = {
     "flink": "Flink",
     "activemq": "ActiveMQ Classic",
     "pulsar": "Pulsar",
-    "storm": "Storm",
+    "storm": "Storm and Trident",
 }
 """The systems, by what begins the names of their plays."""
 IN_EVERY_RUN: Final = {
@@ -34,6 +34,7 @@ IN_EVERY_RUN: Final = {
     "pulsar-sent-again": 1,
     "pulsar-deduplicated": 1,
     "storm-at-least-once": 2,
+    "storm-trident-plain": 1,
 }
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
@@ -61,6 +62,7 @@ OTHERS: Final = (
     *("pulsar-transactions", "pulsar-committed", "pulsar-shared", "pulsar-subscriptions"),
     *("pulsar-order-shared", "pulsar-order-key-shared"),
     *("storm-at-most-once", "storm-no-ackers", "storm-acker", "storm-timeout-short", "storm-timeout-long"),
+    *("storm-trident-opaque", "storm-trident-transactional", "storm-trident-mixed", "storm-trident-grown"),
 )
 """What `make systems` plays besides; it makes all judgements."""
 ALL: Final = (*IN_EVERY_RUN, *OTHERS)

@@ -23,6 +23,7 @@ PLAYS = [
     or play in ("pulsar-expired", "pulsar-order-shared", "pulsar-order-key-shared")
     or play
     in ("storm-at-least-once", "storm-at-most-once", "storm-no-ackers", "storm-acker", "storm-timeout-short")
+    or play in ("storm-trident-plain", "storm-trident-opaque", "storm-trident-transactional")
 ]
 """Those whose applications have settings that a fault can be told from: that of a cut file has none."""
 

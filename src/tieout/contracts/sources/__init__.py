@@ -25,6 +25,7 @@ from tieout.contracts.sources.kafka import (
 )
 from tieout.contracts.sources.pulsar import PulsarCursorSource, PulsarSource
 from tieout.contracts.sources.spark import SparkCheckpointSource, SparkFilesSource
+from tieout.contracts.sources.storm import TridentSource
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
 
 Source = Annotated[
@@ -45,7 +46,8 @@ Source = Annotated[
     | FlinkPreparedSource
     | PulsarSource
     | PulsarCursorSource
-    | KahaDbSource,
+    | KahaDbSource
+    | TridentSource,
     Field(discriminator="kind"),
 ]
 
@@ -68,6 +70,7 @@ __all__ = [
     "Source",
     "SparkCheckpointSource",
     "SparkFilesSource",
+    "TridentSource",
     "VerifiableConsumerSource",
     "VerifiableProducerSource",
     "cluster_topic",

@@ -23,6 +23,7 @@ from tieout.engine.sources import (
     pulsar_cursor,
     spark_checkpoint,
     spark_files,
+    trident,
     verifiable_consumer,
     verifiable_producer,
 )
@@ -46,6 +47,7 @@ READERS: Final[Mapping[str, Reader[Any]]] = MappingProxyType(
         "pulsar_cursor": pulsar_cursor.read,
         "spark_checkpoint": spark_checkpoint.read,
         "spark_files": spark_files.read,
+        "trident": trident.read,
         "verifiable_producer": verifiable_producer.read,
         "verifiable_consumer": verifiable_consumer.read,
     }

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from tests.integration.systems.engine import Engine, class_path_of
-from tests.integration.systems.storm import spout
+from tests.integration.systems.storm import spout, trident
 
 __all__ = ["PLAYS", "engine"]
 
-PLAYS: Final = {**spout.PLAYS}
+PLAYS: Final = {**spout.PLAYS, **trident.PLAYS}
 _OPENED: Final = ("java.base/java.lang", "java.base/java.util", "java.base/java.nio")
 """What Storm needs opened on Java 17, of what its own launcher passes."""
 

@@ -86,6 +86,16 @@ class Topology:
         group = self.stage.name
         wait_until(lambda: self.stage.cluster.committed(group) == {0: offset}, f"{group} to commit {offset}")
 
+    def await_next_batch(self) -> None:
+        """Wait until Trident has ended a batch that began from now on: what was counted so far is of an earlier one."""
+        needed = self._batches() + 2
+        wait_until(lambda: self._batches() >= needed, "a batch to end")
+
+    def _batches(self) -> int:
+        """Return how often ZooKeeper's log says which batch is next."""
+        place = f"/transactional/{self.stage.name}/coordinator/currtx".encode()
+        return sum(file.read_bytes().count(place) for file in self.zookeeper_data.glob("log.*"))
+
     def _start_zookeeper(self) -> None:
         settings = {
             "clientPort": self._zookeeper_port,

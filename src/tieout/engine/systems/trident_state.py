@@ -1,0 +1,149 @@
+"""What Trident keeps in ZooKeeper of one stream: which batch is next, and which offsets each batch had.
+
+`coordinator/currtx` is the batch that is next. When it goes from N to N+1, batch N has succeeded: its ranges are in
+`user/<topic>@<partition>/N`. A batch that is tried again may have others: those that stand when it succeeds count.
+
+Source: `MasterBatchCoordinator`, `RotatingTransactionalState` and `KafkaTridentSpoutEmitter` of Apache Storm 2.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tieout.engine.limits import number_in, shown
+from tieout.engine.systems.json_texts import FormatError, json_object, offset_in, partition_in
+
+_NOTHING = -1
+"""What stands as both offsets of a batch before any record."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The range `[first, end)` of a partition that a batch had, and when the batch succeeded (milliseconds)."""
+
+    txid: int
+    topic: str
+    partition: int
+    first: int
+    end: int
+    millis: int
+    topology: str | None
+
+
+@dataclass
+class Stream:
+    """The history of one stream, told change by change.
+
+    `unknown` are the batches that succeeded and whose ranges were not told, with the time; `empty` counts ranges
+    without a record.
+    """
+
+    batches: list[Batch] = field(default_factory=list)
+    unknown: list[tuple[int, int]] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    empty: int = 0
+    _ranges: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    _last: dict[tuple[str, int], Batch] = field(default_factory=dict)
+    _succeeded: tuple[int, int] | None = None
+
+    def tell(self, place: str, data: bytes | None, millis: int) -> None:
+        """Take in that a node of the stream was written, or deleted where `data` is None."""
+        if place == "coordinator/currtx":
+            if data is not None:
+                self._succeed(data, millis)
+            return
+        role, _, rest = place.partition("/")
+        partition, _, name = rest.partition("/")
+        txid = number_in(name)
+        if role != "user" or txid is None:
+            return
+        if data is None:
+            self._ranges.get(txid, {}).pop(partition, None)
+        else:
+            self._ranges.setdefault(txid, {})[partition] = data
+
+    def _succeed(self, data: bytes, millis: int) -> None:
+        """Take in which batch is next: the one before it has succeeded."""
+        following = number_in(data.decode("utf-8", "replace"))
+        if following is None:
+            self.faults.append(f"currtx: expected a batch's number, found {shown(repr(data))}")
+            return
+        txid = following - 1
+        if self._succeeded is not None and txid <= self._succeeded[0] and millis <= self._succeeded[1]:
+            return  # a snapshot had it already
+        self._succeeded = txid, millis
+        found = self._ranges.get(txid, {})
+        if not found:
+            self.unknown.append((txid, millis))
+        for name, told in sorted(found.items()):
+            try:
+                batch = _batch(txid, name, told, millis)
+            except FormatError as error:
+                self.faults.append(f"batch {txid} of {shown(name)}: {error}")
+                continue
+            if batch is not None:
+                self._add(batch)
+        self._ranges = {
+            number: ranges for number, ranges in self._ranges.items() if number >= txid and ranges
+        }
+
+    def _add(self, batch: Batch) -> None:
+        """Add a range, but for one without a record: that repeats where the one before it ended.
+
+        The spout goes on where a range ended, so that one of the same topology begins there, whatever positions
+        without a record of their own lie in between.
+        """
+        place = batch.topic, batch.partition
+        last = self._last.get(place)
+        if last is not None and batch.first + 1 == batch.end == last.end:
+            self.empty += 1
+            return
+        if last is not None and batch.first > last.end and batch.topology == last.topology:
+            batch = Batch(**{**vars(batch), "first": last.end})
+        self._last[place] = batch
+        self.batches.append(batch)
+
+
+def streams_told(root: str, path: str) -> tuple[str, str] | None:
+    """Return the stream that a node below the root is of, and its place in that; None for the root's own children.
+
+    >>> streams_told("/transactional", "/transactional/orders/coordinator/currtx")
+    ('orders', 'coordinator/currtx')
+    """
+    stream, _, place = path.removeprefix(f"{root}/").partition("/")
+    return (stream, place) if place else None
+
+
+def topologies_of(batches: list[Batch]) -> Iterator[str]:
+    """Yield for each start of a topology which batches it was the one to read."""
+    found: dict[str, list[int]] = {}
+    for batch in batches:
+        if batch.topology is not None:
+            found.setdefault(batch.topology, []).append(batch.txid)
+    for topology, txids in found.items():
+        yield f"topology {shown(topology)}: batch {min(txids)} to {max(txids)}"
+
+
+def _batch(txid: int, name: str, told: bytes, millis: int) -> Batch | None:
+    """Return the range that a node tells, None for one before any record.
+
+    Raises:
+        FormatError: where it is not the range of a partition of Kafka.
+    """
+    topic, _, number = name.rpartition("@")
+    partition = partition_in(number)
+    if not topic or partition is None:
+        raise FormatError(
+            "expected <topic>@<partition>, as a Kafka spout names its partitions, found another name"
+        )
+    fields = json_object(told.decode("utf-8", "replace"))
+    first, last, topology = (fields.get(key) for key in ("firstOffset", "lastOffset", "topologyId"))
+    if first == last == _NOTHING:
+        return None
+    begin, end = offset_in(first), offset_in(last)
+    if begin is None or end is None or end < begin:
+        raise FormatError("expected firstOffset and lastOffset, the first and the last record, found others")
+    if topology is not None and not isinstance(topology, str):
+        raise FormatError("expected a text as topologyId, found another value")
+    return Batch(txid, topic, partition, begin, end + 1, millis, topology)
