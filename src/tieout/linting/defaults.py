@@ -142,6 +142,8 @@ DEFAULTS: Final = (
     Default("activemq", "persistent", "true"),
     Default("activemq", "useAsyncSend", "false"),
     Default("activemq", "journalDiskSyncStrategy", "always"),
+    Default("activemq", "timeToLive", "0"),
+    Default("activemq", "ignoreMissingJournalfiles", "false"),
 )
 
 

@@ -258,6 +258,9 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "receipt": _all(_TRUTH),
         "journalDiskSyncStrategy": _all(_one_of("always", "periodic", "never", in_any_case=True)),
         "enableJournalDiskSyncs": _all(_TRUTH),
+        "timeToLive": _all(_whole(0)),
+        "dropAll": _all(_TRUTH),
+        "ignoreMissingJournalfiles": _all(_TRUTH),
     },
 }
 

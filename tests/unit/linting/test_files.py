@@ -107,6 +107,15 @@ def test_utf16_is_read(tmp_path: Path) -> None:
     ("name", "text", "told"),
     [
         ("a.ini", "acks=1", "expected a file that ends in one of .properties, .conf, .env, .json"),
+        ("a.xml", "<a><b acks='1'>\n</a>", "a.xml:2: no XML of settings"),
+        (
+            "a.xml",
+            "<!DOCTYPE a [<!ENTITY x 'hunter2'>]><a b='&x;'/>",
+            "a.xml: expected no document type, found one",
+        ),
+        ("a.xml", "<a>" * 200, "a.xml: expected at most 20000 elements, 100 deep"),
+        ("a.xml", "<a>" + "<b/>" * 20_001 + "</a>", "a.xml: expected at most 20000 elements, 100 deep"),
+        ("a.xml", "acks=1", "a.xml:1: no XML of settings"),
         ("a.json", '{"password": "hunter2"', "a.json:1: not JSON"),
         ("a.json", '"hunter2"', "expected an object of settings, or a list of them, found str"),
         ("a.yaml", "password: hunter2\nb: [", "a.yaml:2: no YAML of settings"),

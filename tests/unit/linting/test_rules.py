@@ -298,6 +298,12 @@ CASES = {
         "activemq: {enableJournalDiskSyncs: false}",
         "activemq: {journalDiskSyncStrategy: always}",
     ),
+    "activemq_expiry": ("activemq: {timeToLive: 500}", "activemq: {timeToLive: 0}"),
+    "activemq_discarding": ("activemq: {dropAll: true}", "activemq: {dropAll: false}"),
+    "activemq_missing_journal": (
+        "activemq: {ignoreMissingJournalfiles: true}",
+        "activemq: {ignoreMissingJournalfiles: false}",
+    ),
 }
 """Per rule settings with which it fires for certain, and settings, as like them as can be, with which it does not."""
 

@@ -153,6 +153,21 @@ PYTHON = "kafka: {consumer: {auto_offset_reset: latest}, producer: {acks: 1, boo
 SINK: dict[str, Any] = REST["orders-sink"]["info"]
 
 READS_COMMITTED = {"auto.offset.reset": "latest", "isolation.level": "read_committed"}
+ACTIVEMQ = """\
+<beans xmlns="http://www.springframework.org/schema/beans">
+  <bean class="a.b.C"><property name="locations" value="file:x"/></bean>
+  <bean class="a.b.D"/>
+  <broker xmlns="http://activemq.apache.org/schema/core" brokerName="b" dataDirectory="${activemq.data}">
+    <destinationPolicy><policyMap><policyEntries>
+      <policyEntry topic="&gt;"/><policyEntry queue="&gt;"/>
+    </policyEntries></policyMap></destinationPolicy>
+    <persistenceAdapter>
+      <kahaDB directory="${activemq.data}/kahadb" journalDiskSyncStrategy="never"/>
+    </persistenceAdapter>
+    <plugins><discardingDLQBrokerPlugin dropAll="true"/></plugins>
+  </broker>
+</beans>
+"""
 CASES: list[tuple[str, str, str, dict[str, str]]] = [
     (
         "consumer",
@@ -218,6 +233,7 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
         "broker: {configData: {PULSAR_PREFIX_journalSyncData: 'false', managedLedgerDefaultAckQuorum: '1'}}",
         {"journalSyncData": "false", "managedLedgerDefaultAckQuorum": "1"},
     ),
+    ("activemq", "activemq.xml", ACTIVEMQ, {"journalDiskSyncStrategy": "never", "dropAll": "true"}),
     ("activemq", "c.properties", "jms.useAsyncSend=true\n", {"useAsyncSend": "true"}),
     (
         "streams",

@@ -17,6 +17,7 @@ from tieout.linting.reading.lines import flink_lines, properties, variables
 from tieout.linting.reading.places import Place, places_of
 from tieout.linting.reading.profiles import Selection, selections
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
+from tieout.linting.reading.xml_trees import xml_tree
 from tieout.linting.versions import ALL, Versions
 from tieout.regular_files import opened_file
 
@@ -27,7 +28,7 @@ _KNOWS_YAML: Final = "1.19"
 _KNOWS_NO_LINES: Final = "2.0"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
-_KNOWN: Final = (*_LINES, ".json", *_YAML)
+_KNOWN: Final = (*_LINES, ".json", *_YAML, ".xml")
 _IMPORT: Final = re.compile(
     r"(^|\.)(spring\.config\.(import|location|additional-location)|smallrye\.config\.locations|env_file|envFrom)\b"
 )
@@ -137,6 +138,8 @@ def _parsed(file: str, kind: str, text: str, wish: _Wish) -> _Parsed:
         return _Parsed([variables(text)])
     if kind == ".json":
         return _Parsed(json_trees(file, text))
+    if kind == ".xml":
+        return _Parsed([xml_tree(file, text)])
     return _flink(file, text, wish.versions) if wish.section == "flink" else _yaml(file, text)
 
 

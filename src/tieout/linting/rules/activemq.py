@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import either
+from tieout.linting.pipeline import Pipeline, Truth, either, never
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import redelivers
 from tieout.model import BreakClass, Cause, Severity
 
 _ACTIVEMQ: Final = "Apache ActiveMQ Classic documentation"
+
+
+def _expires(pipeline: Pipeline) -> Truth:
+    return pipeline["activemq"].is_declared and never(pipeline["activemq"].is_below("timeToLive", 1))
 
 
 RULES: Final = (
@@ -84,6 +88,45 @@ RULES: Final = (
         cause=None,
         failure="the broker acknowledges what is not on disk yet, and loses power",
         advice="journalDiskSyncStrategy: always",
+        severity=Severity.WARNING,
+        source=f"{_ACTIVEMQ}, KahaDB",
+    ),
+    Rule(
+        name="activemq_expiry",
+        section="activemq",
+        setting="timeToLive",
+        fires="above `0`",
+        holds=_expires,
+        classes=(BreakClass.LOST,),
+        cause=None,
+        failure="a message that nobody takes in time is removed by the broker",
+        advice="timeToLive: 0, or longer than any outage; where it may expire, declare the ledger filtered",
+        severity=Severity.WARNING,
+        source=f"{_ACTIVEMQ}, How do I set the message expiration",
+    ),
+    Rule(
+        name="activemq_discarding",
+        section="activemq",
+        setting="dropAll",
+        fires="`true`, of `discardingDLQBrokerPlugin`",
+        holds=is_any("activemq", "dropAll", "true"),
+        classes=(BreakClass.LOST,),
+        cause=None,
+        failure="a message that was refused too often, or expired, is thrown away instead of parked",
+        advice="no discardingDLQBrokerPlugin with dropAll: true, and a dead letter queue",
+        severity=Severity.CRITICAL,
+        source=f"{_ACTIVEMQ}, Message Redelivery and DLQ Handling",
+    ),
+    Rule(
+        name="activemq_missing_journal",
+        section="activemq",
+        setting="ignoreMissingJournalfiles",
+        fires="`true`",
+        holds=is_any("activemq", "ignoreMissingJournalfiles", "true"),
+        classes=(BreakClass.LOST,),
+        cause=None,
+        failure="a file of the journal is gone when the broker starts, and it goes on without the messages in it",
+        advice="ignoreMissingJournalfiles: false",
         severity=Severity.WARNING,
         source=f"{_ACTIVEMQ}, KahaDB",
     ),

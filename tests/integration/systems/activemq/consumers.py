@@ -27,7 +27,8 @@ def auto(stage: Stage) -> list[Case]:
     queue.broker.kill()
     classes = {"DELIVERED": _PROCESSED + _LATER, "LOST": _COUNT - _PROCESSED}
     expected = Expected("BROKEN", classes, queue.lost(ids, "consumer"))
-    return [queue.case(_KILLED, "STOMP, ack: auto", expected)]
+    settings = {"activemq": {"acknowledgement": "stomp auto", "output": "keyed by id"}}
+    return [queue.case(_KILLED, "STOMP, ack: auto", expected, settings=settings)]
 
 
 def client_individual(stage: Stage) -> list[Case]:
@@ -38,7 +39,8 @@ def client_individual(stage: Stage) -> list[Case]:
     queue.await_quiet()
     queue.broker.kill()
     expected = Expected("KEPT", {"DELIVERED": _COUNT}, rows={"committed": _COUNT})
-    return [queue.case(_KILLED, "STOMP, ack: client-individual", expected)]
+    settings = {"activemq": {"acknowledgement": "stomp client-individual", "output": "keyed by id"}}
+    return [queue.case(_KILLED, "STOMP, ack: client-individual", expected, settings=settings)]
 
 
 def poison(stage: Stage) -> list[Case]:
@@ -78,7 +80,12 @@ def expiry(stage: Stage) -> list[Case]:
     fault = "messages with a time to live, no consumer in time"
     return [
         queue.case(fault, "expired, declared", legal, ledgers={"filtered": queue.journal()}),
-        queue.case(fault, "expired, not declared", gone),
+        queue.case(
+            fault,
+            "expired, not declared",
+            gone,
+            settings={"activemq": {"timeToLive": 500, "output": "keyed by id"}},
+        ),
     ]
 
 
