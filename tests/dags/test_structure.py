@@ -88,3 +88,18 @@ def test_the_conditions_of_a_manual_window_are_asked_for(dag: DAG) -> None:
     """Both may be left empty."""
     assert dag.params.get_param("window_start").value is None
     assert dag.params.get_param("window_end").value is None
+
+
+def test_a_hop_of_a_chain_is_the_same_dag(contracts: Path, dag: DAG) -> None:
+    """It waits in its task `window` for the hop before, which its page names; schedule and edges are those of any other."""
+    file = write_contract(contracts, "orders")
+    file.write_text(
+        file.read_text().replace("pipeline: orders\n", "pipeline: orders\nafter: orders_enrich\n")
+    )
+
+    hop = pipeline_dag(load_contract(file))
+
+    assert {task.task_id: task.upstream_task_ids for task in hop.tasks} == {
+        task.task_id: task.upstream_task_ids for task in dag.tasks
+    }
+    assert "| after | `orders_enrich` |" in (hop.doc_md or "")

@@ -60,7 +60,10 @@ def test_a_window_shows_the_whole_chain(client: TestClient) -> None:
     """Each hop with its window, its verdict and what its statement has lost; the loss is marked as one from before."""
     told = _text(client, f"/runs/{run_id(2)}")
 
-    assert re.search(r"1 enrich 2026-11-20 10:00 .* BROKEN 1 2 route , this one .* 3 table ", told)
+    assert re.search(
+        r"1 enrich 2026-11-20 10:00 .* BROKEN 1 0 2 route , this one .* BROKEN 1 1 3 table .* BROKEN 2 1 ",
+        told,
+    )
     assert "LOST open; lost before, at enrich critical" in told
     assert "open; lost before" not in _text(client, f"/runs/{run_id(1)}")
     assert "passes these pipelines" not in _text(client, f"/runs/{run_id(6)}")
@@ -75,7 +78,7 @@ def test_lists_of_incidents_mark_it(client: TestClient, address: str) -> None:
 def test_an_incident_says_where_its_messages_were_lost(client: TestClient) -> None:
     """All of them, or a part, with a link to the incident of the hop where it happened."""
     assert (
-        "Where it was lost Lost before, at enrich. It is to be repaired there. Alerts tell of it there, and not here. "
+        "Where it was lost Lost before, at enrich. Alerts tell of it there, and not here. "
         "1 of its messages: the incident at enrich , 2026-11-20 10:00"
     ) in _incident(client, 2, "route")
     assert "Where it was lost 1 of 2 were lost before, at enrich; the others here." in _incident(
@@ -87,12 +90,26 @@ def test_an_incident_says_where_its_messages_were_lost(client: TestClient) -> No
     assert "Where it was lost" not in _incident(client, 1, "enrich")
 
 
+def test_a_consequence_is_not_to_be_repaired_twice(client: TestClient) -> None:
+    """Who may change the pipeline is offered a replay at the hop where the message was lost, and only there."""
+    writer = TestClient(client.app, headers={"x-badge": "writer"})
+
+    assert "Repair the incident at the hop where the messages were lost" in _incident(writer, 2, "route")
+    assert "Plan a replay" not in _incident(writer, 2, "route")
+    assert "Plan a replay" in _incident(writer, 1, "enrich")
+    assert "Plan a replay" in _incident(writer, 3, "table")
+
+
 def test_a_trace_goes_over_the_chain(client: TestClient) -> None:
     """From any hop, and each hop says which of its breaks show the message."""
     told = _text(client, "/pipelines/route/trace", by="message_id", value="m-2")
 
     assert re.search(
         r"1 enrich none is stored 2 route , this one none is stored 3 table LOST at: consumer, ", told
+    )
+    told = _text(client, "/pipelines/enrich/trace", by="message_id", value="m-1")
+    assert re.search(
+        r"2 route LOST at: consumer, 2026-11-20 10:00 [^;]*; lost before, at enrich 3 table", told
     )
     assert "Over the chain" not in _text(client, "/pipelines/alone/trace", by="message_id", value="m-1")
     assert "Over the chain" not in _text(client, "/pipelines/route/trace", by="position", value="orders/0/1")

@@ -9,11 +9,12 @@ FROM tieout.run WHERE pipeline = %(pipeline)s AND is_current
 ORDER BY window_start DESC, published_at DESC LIMIT 1
 
 -- name: hop_names
-SELECT latest.pipeline, latest.before
-FROM (
-    SELECT DISTINCT ON (pipeline) pipeline, contract #>> '{after,pipeline}' AS before
-    FROM tieout.run WHERE is_current AND pipeline = ANY(%(pipelines)s)
-    ORDER BY pipeline, window_start DESC, published_at DESC
+SELECT asked.pipeline, latest.before
+FROM unnest(%(pipelines)s::text[]) AS asked (pipeline)
+CROSS JOIN LATERAL (
+    SELECT contract #>> '{after,pipeline}' AS before
+    FROM tieout.run WHERE run.pipeline = asked.pipeline AND is_current
+    ORDER BY window_start DESC, published_at DESC LIMIT 1
 ) latest
 
 -- name: lost_here

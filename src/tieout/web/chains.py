@@ -15,10 +15,14 @@ from tieout.web.visits import Visit
 
 @dataclass(frozen=True)
 class Hop:
-    """A pipeline of a chain; `windows` are its windows of a time, None where the visitor may not read it."""
+    """A pipeline of a chain; `windows` are its windows of a time, None where the visitor may not read it.
+
+    `lost_before` is how many of the messages that it lost an earlier hop lost.
+    """
 
     pipeline: str
     windows: tuple[HopWindow, ...] | None
+    lost_before: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,13 @@ def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tup
         return ()
     readable = visit.access.readable(visit.user, way)
     found = reader.hop_windows(sorted(readable), window)
-    return tuple(
-        Hop(name, tuple(one for one in found if one.pipeline == name) if name in readable else None)
-        for name in way
-    )
+    hops = []
+    for name in way:
+        windows = tuple(one for one in found if one.pipeline == name)
+        origins = origins_shown(visit, reader, name, [one.run_id for one in windows if one.lost])
+        before = sum(loss.messages for origin in origins.values() for loss in origin.earlier)
+        hops.append(Hop(name, windows, before) if name in readable else Hop(name, None))
+    return tuple(hops)
 
 
 def origins_shown(

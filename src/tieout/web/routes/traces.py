@@ -12,7 +12,7 @@ from tieout.model import Window
 from tieout.reporting.trace import Asked, AskedBy
 from tieout.store.handles import key_handles, message_id_handles, position_handles
 from tieout.store.reader import TRACED_AT_MOST, Reader
-from tieout.web.chains import way_of
+from tieout.web.chains import origins_shown, way_of
 from tieout.web.journeys import WIDTH, journey_of
 from tieout.web.positions import form_of
 from tieout.web.queries import PipelineName, TraceAsked
@@ -44,8 +44,16 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, 
         readable = visit.access.readable(visit.user, way)
         hops = [
             (name, reader.traced(name, _handles(asked), HOP_BREAKS) if name in readable else None)
-            for name in way
+            for name in (way if len(way) > 1 else ())
         ]
+        origins = {
+            key: origin
+            for name, traced in hops
+            if traced is not None
+            for key, origin in origins_shown(
+                visit, reader, name, [one.run_id for one in traced.breaks]
+            ).items()
+        }
         form = form_of(reader, pipeline)
     return visit.page(
         "trace.html.j2",
@@ -56,7 +64,8 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, 
         total=found.total,
         bound=TRACED_AT_MOST,
         judged=judged,
-        hops=hops if len(hops) > 1 else [],
+        hops=hops,
+        origins=origins,
         around=around,
         form=form,
         width=WIDTH,
