@@ -91,7 +91,7 @@ def test_the_conditions_of_a_manual_window_are_asked_for(dag: DAG) -> None:
 
 
 def test_a_hop_of_a_chain_is_the_same_dag(contracts: Path, dag: DAG) -> None:
-    """It waits in its task `window` for the hop before, which its page names; schedule and edges are those of any other."""
+    """It waits in its task `window` for the hop before, which its page names; its edges are those of any other."""
     file = write_contract(contracts, "orders")
     file.write_text(
         file.read_text().replace("pipeline: orders\n", "pipeline: orders\nafter: orders_enrich\n")

@@ -17,7 +17,7 @@ _PROMISES = {
 _TASKS = (
     (
         "window",
-        "fixes the window and the contract's version; waits for the grace and for late evidence",
+        "fixes the window and the contract's version; waits for the grace, for late evidence and for the hop before",
         "it is empty, reversed, not over",
     ),
     (
