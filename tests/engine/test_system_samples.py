@@ -15,6 +15,8 @@ from tests.engine.sources.flink import write_checkpoint as write_flink_checkpoin
 from tests.engine.sources.flink import written as flink_written
 from tests.engine.sources.kahadb import added, journal, removed, write
 from tests.engine.sources.maps import serialised_map
+from tests.engine.sources.zookeeper import current, entry, log, ranged
+from tests.engine.sources.zookeeper import write as write_zookeeper
 
 from tieout.cli.starting import drafted
 from tieout.contracts import Contract, load_contract
@@ -150,6 +152,36 @@ def test_a_job_s_checkpoints_are_found_by_their_metadata(tmp_path: Path) -> None
     assert found.warnings == ("other operators read Kafka as well: input",)
 
 
+def test_batches_of_trident_are_found_in_a_server_s_log(tmp_path: Path) -> None:
+    """By the names of their streams: of several the first is named."""
+    more = (entry(3, ranged(1, 0, 4, root="/transactional/refunds")),)
+    write_zookeeper(tmp_path / "zookeeper", "log.1", log((entry(1, ranged(1, 0, 4)), entry(2, current(2)))))
+
+    _, contract = _drafted(
+        tmp_path, delivered=_lines(tmp_path / "out.jsonl", "m0"), committed=tmp_path / "zookeeper"
+    )
+    assert _source(contract, "committed") == {
+        "kind": "trident",
+        "path": ["zookeeper"],
+        "stream": "orders",
+    }
+
+    write_zookeeper(tmp_path / "zookeeper", "log.3", log(more))
+    found = sample(str(tmp_path / "zookeeper"), "--committed", Ledger.COMMITTED)
+    assert found.options == (("stream", "orders"),)
+    assert found.warnings == ("other streams as well: refunds",)
+
+
+def _server_without_trident(folder: Path) -> Path:
+    write_zookeeper(folder / "c", "log.1", log((entry(1, ("/storm/a", b"")),)))
+    return folder / "c"
+
+
+def _older_server(folder: Path) -> Path:
+    write_zookeeper(folder / "c", "log.1", log((), version=1))
+    return folder / "c"
+
+
 def _job_without_kafka(folder: Path) -> Path:
     flink_written(folder / "c" / JOB / "chk-1" / "_metadata", metadata(1, {}), _START)
     return folder / "c"
@@ -183,7 +215,11 @@ def _empty_map(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "made", [_empty_checkpoint, _rate_checkpoint, _cut_map, _empty_map, _job_without_kafka, _older_job]
+    "made",
+    [
+        *(_empty_checkpoint, _rate_checkpoint, _cut_map, _empty_map),
+        *(_job_without_kafka, _older_job, _server_without_trident, _older_server),
+    ],
 )
 def test_what_shows_no_position_is_an_error(tmp_path: Path, made) -> None:  # type: ignore[no-untyped-def]
     """A query that has not begun, or reads no Kafka; a file that is cut off, or empty."""

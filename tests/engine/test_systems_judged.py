@@ -1,4 +1,4 @@
-"""Whole windows on what Spark, Connect and Flink keep: KEPT where it is whole, and never where anything is damaged."""
+"""Whole windows on what Spark, Connect, Flink and Trident keep: KEPT where it is whole, never where it is damaged."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.engine.sources.checkpoints import BEGAN, write_checkpoint, written
 from tests.engine.sources.flink import JOB, metadata
 from tests.engine.sources.flink import write_checkpoint as write_flink_checkpoint
 from tests.engine.sources.maps import serialised_map
+from tests.engine.sources.zookeeper import current, entry, log, ranged
 
 from tieout.engine.reconciling import reconcile
 from tieout.model import Window
@@ -89,6 +90,20 @@ def _job(folder: Path) -> dict[str, Any]:
     return {"delivered": delivered, "committed": {"source": positions}}
 
 
+def _stream(folder: Path) -> dict[str, Any]:
+    """Two batches of Trident in two files of ZooKeeper's log, and the messages that are counted in its state."""
+    millis = int(BEGAN.timestamp() * 1000) + 600_000
+    changes = (ranged(1, 0, 2), current(2), ranged(2, 3, 5), current(3))
+    entries = [entry(zxid, change, millis=millis + zxid) for zxid, change in enumerate(changes, start=1)]
+    written(folder / "zookeeper" / "log.1", log(entries[:2]))
+    written(folder / "zookeeper" / "log.3", log(entries[2:], padding=0))
+    (folder / "out.jsonl").write_bytes(_rows(*range(6)))
+    positions = {"kind": "trident", "path": "zookeeper", "stream": "orders", "taken_at": "now"}
+    output = {"kind": "files", "format": "jsonl", "path": "out.jsonl"}
+    delivered = {"source": output, "columns": {"outcome": "'ok'"}, "coverage": "declared"}
+    return {"delivered": delivered, "committed": {"source": positions}}
+
+
 def _cut(name: str) -> Callable[[Path], None]:
     def cut(folder: Path) -> None:
         path = folder / name
@@ -140,6 +155,15 @@ def _verdict(spark: SparkSession, folder: Path, made: Callable[[Path], dict[str,
         (_job, _content(f"checkpoints/{JOB}/chk-2/_metadata", metadata(2, {}, version=5))),
         (_job, _gone(f"checkpoints/{JOB}/chk-1")),
         (_job, _gone("checkpoints")),
+        (_stream, _gone("zookeeper/log.1")),
+        (_stream, _gone("zookeeper")),
+        (_stream, _content("zookeeper/log.1", log((), version=3))),
+        (_stream, _content("zookeeper/log.4", log((entry(9, current(4)),)))),
+        (_stream, _content("zookeeper/log.1", log((entry(1, current(2)), entry(2, current(2)))))),
+        (
+            _stream,
+            _content("zookeeper/log.3", log((entry(3, ("/transactional/refunds/a", b"")),), version=1)),
+        ),
     ],
 )
 def test_damaged_evidence_is_never_kept(
@@ -160,7 +184,7 @@ def test_damaged_evidence_is_never_kept(
     assert found["verdict"] == "UNKNOWN", (found["verdict"], found["reasons"])
 
 
-@pytest.mark.parametrize("made", [_spark, _sink, _source, _job])
+@pytest.mark.parametrize("made", [_spark, _sink, _source, _job, _stream])
 def test_whole_evidence_is_kept(
     spark: SparkSession, tmp_path: Path, made: Callable[[Path], dict[str, Any]]
 ) -> None:

@@ -33,8 +33,10 @@ from tieout.engine.system_samples import (
     positions_of_names,
     positions_sample,
     range_files,
+    server_logs,
     sink_files,
     system_of,
+    trident_sample,
     worker_sample,
 )
 from tieout.engine.table_folders import table_format
@@ -117,14 +119,17 @@ def _files(text: str, place: str) -> LedgerSample:
     return found if not Path(text).is_dir() else replace(found, path=f"{text.rstrip('/')}/*{ending}")
 
 
+_BY_NAME: Final = {"spark_checkpoint": checkpoint_sample, "connect_offsets": worker_sample}
+
+
 def _of_system(kind: str, text: str, place: str, ledger: Ledger) -> LedgerSample:
-    """Return a look at what Spark, Kafka Connect or Flink keeps."""
-    if kind == "spark_checkpoint":
-        return checkpoint_sample(text, place)
-    if kind == "connect_offsets":
-        return worker_sample(text, place)
+    """Return a look at what Spark, Kafka Connect, Flink or Trident keeps."""
+    if kind in _BY_NAME:
+        return _BY_NAME[kind](text, place)
     if kind == "flink_checkpoints":
         return flink_sample(text, place, flink_metadata(Path(text)))
+    if kind == "trident":
+        return trident_sample(text, place, server_logs(Path(text)))
     if kind == "spark_files":
         return of_sink(text, _rows_in(sink_files(Path(text)), text, place))
     files = range_files(Path(text))

@@ -23,6 +23,8 @@ from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
 from tieout.engine.systems.kahadb_journal import begins_journal
 from tieout.engine.systems.range_names import SHADOW, range_name
 from tieout.engine.systems.spark_checkpoint import OtherSourceError, planned_batch
+from tieout.engine.systems.trident_state import streams_told
+from tieout.engine.systems.zookeeper_log import LOG_MAGIC, Transaction, transactions_in
 from tieout.engine.table_folders import is_sink_folder
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, Ledger
@@ -40,6 +42,8 @@ POSITION_COLUMNS: Final = (
 WRITTEN: Final = ColumnSample("file_modified_at", "time", ("",))
 """The time of a row's file, which the readers of a sink's files give beside its own columns."""
 _OF_NAMES: Final = ("topic", "partition", "offset", "consumer_group")
+TRANSACTIONAL: Final = "/transactional"
+"""Where Trident keeps its batches in ZooKeeper, unless it is told otherwise."""
 _HIDDEN: Final = ("_", ".")
 _MOST_NAMES: Final = 10_000
 """How many files of a folder are looked at."""
@@ -107,6 +111,38 @@ def flink_sample(text: str, place: str, files: Sequence[Path]) -> LedgerSample:
     options = (("source", names[0]),) if len(names) > 1 else ()
     warnings = (f"other operators read Kafka as well: {', '.join(names[1:])}",) if len(names) > 1 else ()
     return _positions("flink_checkpoints", text, len(files), options, "", warnings)
+
+
+def server_logs(folder: Path) -> tuple[Path, ...]:
+    """Return the transaction logs of a ZooKeeper server in a local folder or in its `version-2`, the oldest first."""
+    place = folder / "version-2" if (folder / "version-2").is_dir() else folder
+    logs = (path for path in islice(place.glob("log.*"), _MOST_NAMES) if _begins_with(path, LOG_MAGIC))
+    return tuple(sorted(logs, key=lambda path: (len(path.name), path.name)))
+
+
+def trident_sample(text: str, place: str, logs: Sequence[Path]) -> LedgerSample:
+    """Return which streams of Trident the logs tell of; of several the first, with a warning.
+
+    Raises:
+        SourceError: where they tell of none, or cannot be read.
+    """
+    streams: dict[str, int] = {}
+    for path in logs:
+        try:
+            for one in transactions_in(_content(path, place, text).rstrip(b"\0"), TRANSACTIONAL):
+                changes = one.changes if isinstance(one, Transaction) else ()
+                for told in filter(None, (streams_told(TRANSACTIONAL, change.path) for change in changes)):
+                    streams[told[0]] = streams.get(told[0], 0) + 1
+        except FormatError as error:
+            raise SourceError(f"{place} {text}: {path.name} cannot be read: {error}") from None
+    if not streams:
+        raise SourceError(
+            f"{place} {text}: expected a stream of Trident below {TRANSACTIONAL}, found none; another "
+            "transactional.zookeeper.root goes into the contract as root"
+        )
+    first, *others = sorted(streams)
+    warnings = (f"other streams as well: {', '.join(others[:5])}",) if others else ()
+    return _positions("trident", text, sum(streams.values()), (("stream", first),), "", warnings)
 
 
 def is_worker_file(path: Path) -> bool:
@@ -192,18 +228,23 @@ def is_journal(folder: Path, ledger: Ledger) -> bool:
 
 def system_of(path: Path, ledger: Ledger) -> str | None:
     """Return the kind that reads a local path as the ledger, None where `files` does."""
-    if path.is_dir():
-        if ledger in POSITION_LEDGERS and is_checkpoint(path):
-            return "spark_checkpoint"
-        if ledger in (Ledger.DELIVERED, Ledger.STAGED) and is_sink_folder(path):
-            return "spark_files"
-        if ledger in POSITION_LEDGERS and flink_metadata(path):
-            return "flink_checkpoints"
-        if ledger in (*POSITION_LEDGERS, Ledger.DELIVERED) and range_files(path):
-            return "connect_files"
-    elif ledger in POSITION_LEDGERS and path.is_file() and is_worker_file(path):
-        return "connect_offsets"
-    return None
+    if not path.is_dir():
+        is_worker = ledger in POSITION_LEDGERS and path.is_file() and is_worker_file(path)
+        return "connect_offsets" if is_worker else None
+    if ledger in (Ledger.DELIVERED, Ledger.STAGED) and is_sink_folder(path):
+        return "spark_files"
+    kind = _kind_of_positions(path) if ledger in POSITION_LEDGERS else None
+    is_named = ledger in (*POSITION_LEDGERS, Ledger.DELIVERED) and kind is None and bool(range_files(path))
+    return "connect_files" if is_named else kind
+
+
+def _kind_of_positions(folder: Path) -> str | None:
+    """Return the kind that reads a local folder as positions, None where no system is known by its form."""
+    if is_checkpoint(folder):
+        return "spark_checkpoint"
+    if flink_metadata(folder):
+        return "flink_checkpoints"
+    return "trident" if server_logs(folder) else None
 
 
 def _positions(

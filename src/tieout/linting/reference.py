@@ -33,7 +33,10 @@ _PARTS: Final = {
         "A Spark query. `sink` is `kafka`, `foreachBatch`, `foreach` or `file`; `api: dstreams` is the older API, "
         "which has none of a query's options."
     ),
-    "storm": "A Storm topology. `trident.state` is `transactional`, `opaque` or `non-transactional`.",
+    "storm": (
+        "A Storm topology. `trident.state` is `transactional`, `opaque` or `non-transactional`, `trident.spout` is "
+        "`transactional` or `opaque`."
+    ),
     "pulsar": "Brokers, producer and consumer of Pulsar.",
     "activemq": (
         "Brokers and clients of ActiveMQ Classic. `acknowledgement` is `stomp auto`, `stomp client` or "

@@ -237,6 +237,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "topology.message.timeout.secs": _all(_whole(1, _INT)),
         "enable.auto.commit": _all(_TRUTH),
         "trident.state": _all(_ANY),
+        "trident.spout": _all(_ANY),
     },
     "pulsar": {
         "brokerDeduplicationEnabled": _all(_TRUTH),

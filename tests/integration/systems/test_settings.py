@@ -25,6 +25,7 @@ PLAYS = [
     or play
     in ("storm-at-least-once", "storm-at-most-once", "storm-no-ackers", "storm-acker", "storm-timeout-short")
     or play in ("storm-trident-plain", "storm-trident-opaque", "storm-trident-transactional")
+    or play in ("storm-trident-mixed", "storm-trident-grown")
 ]
 """Those whose applications have settings that a fault can be told from: that of a cut file has none."""
 

@@ -259,6 +259,10 @@ CASES = {
         "storm: {trident.state: non-transactional}",
         "storm: {trident.state: opaque}",
     ),
+    "storm_trident_spout": (
+        "storm: {trident.state: transactional, trident.spout: opaque}",
+        "storm: {trident.state: transactional, trident.spout: transactional}",
+    ),
     "pulsar_deduplication": (
         "pulsar: {producerName: a}",
         "pulsar: {brokerDeduplicationEnabled: true}",

@@ -258,6 +258,11 @@ FAULTS = {
         {"storm": {"trident.state": "opaque"}},
         rules("storm_trident_state"),
     ),
+    "storm: a batch that comes again with more messages": Fault(
+        {"storm": {"trident.state": "transactional", "trident.spout": "opaque"}},
+        {"storm": {"trident.state": "opaque", "trident.spout": "opaque"}},
+        rules("storm_trident_spout"),
+    ),
     "dstreams: results before offsets": Fault(
         _direct(DIRECT, commits="after processing"), _direct(DIRECT, **WITH_OUTPUT), rules("spark_direct_output")
     ),

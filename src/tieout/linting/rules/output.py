@@ -23,10 +23,11 @@ ACKNOWLEDGEMENTS: Final = (
     "dups-ok receive", "client", "transacted",
 )  # fmt: skip
 TRIDENT_STATES: Final = ("transactional", "opaque", "non-transactional")
+TRIDENT_SPOUTS: Final = ("transactional", "opaque")
 
 WORDS_OF_PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "activemq": {"acknowledgement": ACKNOWLEDGEMENTS},
-    "storm": {"trident.state": TRIDENT_STATES},
+    "storm": {"trident.state": TRIDENT_STATES, "trident.spout": TRIDENT_SPOUTS},
 }
 """Settings of Tieout's own that one part alone has."""
 
@@ -35,6 +36,7 @@ WORDS_OF: Final = {
     "output": "the output",
     "acknowledgement": "when a message counts as processed",
     "trident.state": "the state",
+    "trident.spout": "the spout",
 }
 """What a word says something of."""
 

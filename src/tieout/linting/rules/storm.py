@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth
+from tieout.linting.pipeline import Pipeline, Truth, both
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import survives_rereading
 from tieout.model import BreakClass, Cause, Severity
@@ -17,6 +17,11 @@ def _replays_tuples(pipeline: Pipeline) -> Truth:
     if survives_rereading(pipeline, "storm") or storm.has("trident.state"):
         return False
     return storm.is_declared and storm.is_any("processing.guarantee", "at_least_once", "no_guarantee")
+
+
+def _skips_what_was_added(pipeline: Pipeline) -> Truth:
+    storm = pipeline["storm"]
+    return both(storm.is_any("trident.state", "transactional"), storm.is_any("trident.spout", "opaque"))
 
 
 RULES: Final = (
@@ -90,5 +95,21 @@ RULES: Final = (
         advice="trident.state: opaque, or transactional with a transactional spout",
         severity=Severity.CRITICAL,
         source=f"{_STORM}, Trident State",
+    ),
+    Rule(
+        name="storm_trident_spout",
+        section="storm",
+        setting="trident.spout",
+        fires="`opaque`, with `trident.state: transactional`",
+        holds=_skips_what_was_added,
+        classes=(BreakClass.LOST,),
+        cause=None,
+        failure=(
+            "a batch fails after its update and comes again with more messages: the state knows the batch, and "
+            "leaves them out"
+        ),
+        advice="trident.state: opaque, or a transactional spout",
+        severity=Severity.CRITICAL,
+        source=f"{_STORM}, Trident State: Opaque transactional spouts",
     ),
 )

@@ -13,6 +13,7 @@ from tests.integration.systems.tables import rows_of
 _BATCH: Final = 5
 _PART: Final = 3
 """How many messages a batch has at its first try, where more of them are there at the second one."""
+_SAME: Final = "transactional state, transactional spout"
 _ENTRIES: Final = "entries"
 _KILLED: Final = "worker killed between multiPut and the end of the batch"
 _GROWN: Final = f"{_KILLED}, and more messages sent"
@@ -43,7 +44,7 @@ def transactional(stage: Stage) -> list[Case]:
     """The state knows the batch, which is the same again, and leaves it out."""
     source, _ = _killed(stage, "transactional", "transactional", tries=1)
     once = Expected("KEPT", {"DELIVERED": 3 * _BATCH})
-    return [_case(stage, _KILLED, "transactional state, transactional spout", source, once, "transactional")]
+    return [_case(stage, _KILLED, _SAME, source, once, "transactional")]
 
 
 def transactional_on_opaque(stage: Stage) -> list[Case]:
@@ -52,7 +53,7 @@ def transactional_on_opaque(stage: Stage) -> list[Case]:
     lost = breaks_of(added, "LOST", "consumer", flags=["COMMIT_AHEAD"])
     classes = {"DELIVERED": 3 * _BATCH - len(lost), "LOST": len(lost)}
     how, expected = "transactional state, opaque spout", Expected("BROKEN", classes, lost)
-    return [_case(stage, _GROWN, how, source, expected, guarantee="at_least_once")]
+    return [_case(stage, _GROWN, how, source, expected, "transactional", "at_least_once")]
 
 
 def opaque_on_opaque(stage: Stage) -> list[Case]:
@@ -120,7 +121,7 @@ def _case(
     how: str,
     source: Scene,
     expected: Expected,
-    state: str | None = None,
+    state: str,
     guarantee: str = "exactly_once",
 ) -> Case:
     batches = {
@@ -130,7 +131,9 @@ def _case(
         "taken_at": "now",
     }
     ledgers: dict[str, Any] = {"delivered": rows_of(stage, _ENTRIES), "committed": {"source": batches}}
-    more: dict[str, Any] = {"multiplicity": {"kind": "many_to_one"}}
-    if state is not None:
-        more["settings"] = {"storm": {"trident.state": state}}
+    spout = "transactional" if how == _SAME else "opaque"
+    more: dict[str, Any] = {
+        "multiplicity": {"kind": "many_to_one"},
+        "settings": {"storm": {"trident.state": state, "trident.spout": spout}},
+    }
     return stage.case(fault, how, source, ledgers, expected, group=stage.name, guarantee=guarantee, **more)
