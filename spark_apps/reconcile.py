@@ -19,7 +19,7 @@ from tieout.contracts import Contract
 from tieout.engine.bundle.making import make_bundle
 from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import submitted_session
+from tieout.engine.session import space_told, submitted_session
 from tieout.engine.staging import break_lines, write_output
 from tieout.errors import TieoutError
 from tieout.model import Window
@@ -132,7 +132,8 @@ def _tell(result: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        with space_told():
+            sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))
         _tell({"error": str(error), "is_temporary": error.is_temporary})

@@ -15,7 +15,7 @@ from pathlib import Path
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.bodies import bodies_of
-from tieout.engine.session import submitted_session
+from tieout.engine.session import space_told, submitted_session
 from tieout.errors import TieoutError
 from tieout.replaying import Body, Wanted, choose, plan_of
 from tieout.replaying.describing import Subject, markdown, notes_on
@@ -96,7 +96,8 @@ def _tell(result: dict[str, object]) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        with space_told():
+            sys.exit(main(sys.argv[1:]))
     except TieoutError as error:
         _say(str(error))
         _tell({"error": str(error), "is_temporary": error.is_temporary})

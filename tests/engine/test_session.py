@@ -13,10 +13,12 @@ from typing import Final
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from tieout.engine.materialising import materialised
-from tieout.engine.session import guarded_ports, set_to, suited_to, tell_errors_once
-from tieout.errors import UsageError
+from tieout.engine.session import guarded_ports, set_to, space_told, suited_to, tell_errors_once
+from tieout.engine.sources.source import is_of_spark
+from tieout.errors import DiskFullError, UsageError
 
 
 def test_an_error_in_an_expression_is_raised_and_not_printed(
@@ -29,6 +31,20 @@ def test_an_error_in_an_expression_is_raised_and_not_printed(
         spark.range(1).selectExpr("nothing").collect()
 
     assert capfd.readouterr().err == ""
+
+
+def test_a_full_disk_is_told_as_one(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Spark's own files lie, and what to do; no file of the evidence is to blame, or left out for it."""
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/full")
+    failing = spark.range(1).select(F.raise_error(F.lit("java.io.IOException: No space left on device")))
+
+    with pytest.raises(DiskFullError, match="Spark's own files in /full; free some") as found, space_told():
+        failing.collect()
+
+    assert isinstance(found.value.__cause__, Exception)
+    assert not is_of_spark(found.value.__cause__)
+    with pytest.raises(AnalysisException), space_told():
+        spark.range(1).selectExpr("nothing")
 
 
 def test_little_evidence_is_joined_and_grouped_where_it_lies(spark: SparkSession) -> None:

@@ -6,9 +6,8 @@ import io
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Final, TextIO
+from typing import TextIO
 
-from tieout import settings
 from tieout.cli.commands import COMMANDS, Surroundings
 from tieout.cli.engine import Engine
 from tieout.cli.exit_codes import ExitCode
@@ -16,10 +15,6 @@ from tieout.cli.parser import parser
 from tieout.cli.progress import Steps
 from tieout.errors import ContractError, TieoutError
 from tieout.reporting.alerts import plain
-
-_NO_SPACE: Final = "No space left on device"
-"""What Java says of a full device, within the stack of the task that met it."""
-_SPACE_ADVICE: Final = "free some, or name larger folders in SPARK_LOCAL_DIRS"
 
 
 def main(
@@ -63,8 +58,6 @@ def _told(error: BaseException) -> str:
         return "tieout: interrupted"
     if isinstance(error, OSError):
         return f"tieout: {plain(str(error))}"
-    if _NO_SPACE in str(error):
-        return f"tieout: no space left for Spark's own files in {settings.spark_local_folders()}; {_SPACE_ADVICE}"
     first = (str(error).strip() or "no further words").splitlines()[0]
     return f"tieout: unexpected failure: {type(error).__name__}: {plain(first)}; --debug shows where"
 

@@ -22,7 +22,7 @@ from tieout.contracts import Contract
 from tieout.engine.bundle.making import make_bundle
 from tieout.engine.bundle.packing import Wanted
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import local_session
+from tieout.engine.session import local_session, space_told
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
@@ -94,7 +94,8 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
             spark, draft = archive.started(started)
         _heed_interrupts()
         try:
-            yield spark
+            with space_told():
+                yield spark
         finally:
             spark.stop()
         if draft is not None:

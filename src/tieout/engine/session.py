@@ -12,14 +12,17 @@ from typing import IO, Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout import settings
-from tieout.errors import UsageError
+from tieout.errors import DiskFullError, UsageError
 from tieout.spark_environment import trimmed_for_spark
 
+_NO_SPACE: Final = "No space left on device"
+"""What the system says of ENOSPC, in Java and in Python."""
 ROWS_PER_TASK: Final = 200_000
 """So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
 
@@ -289,3 +292,26 @@ def set_to(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
     finally:
         for name, known in before.items():
             spark.conf.set(name, known or "")
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether Spark failed because a device has no space left."""
+    return isinstance(error, PySparkException | Py4JJavaError) and _NO_SPACE in str(error)
+
+
+@contextmanager
+def space_told() -> Iterator[None]:
+    """Say so where Spark's own files have no space left.
+
+    Raises:
+        DiskFullError: instead of Spark's error.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_full(error):
+            raise
+        raise DiskFullError(
+            f"no space left for Spark's own files in {settings.spark_local_folders()}; free some, or name larger "
+            "folders in SPARK_LOCAL_DIRS"
+        ) from error

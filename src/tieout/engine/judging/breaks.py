@@ -7,7 +7,9 @@ Docs: Apache Arrow's "Reading and Writing the Apache Parquet Format".
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from tieout.engine.scope import Scope
+from tieout.engine.session import is_full
 from tieout.engine.statement.numbers import Tables
 from tieout.engine.statement.proof import PROVING, evidence_type, with_clean_proof
 from tieout.model import POSITION_LEDGERS, BreakClass
@@ -180,12 +183,21 @@ class Breaks:
         return self._unpacked(files, BREAK_COLUMNS)
 
     def write(self, folder: Path) -> None:
-        """Write the breaks as files of Parquet into a new folder, which the executors must reach under this name."""
+        """Write the breaks as files of Parquet into a new folder, which the executors must reach under this name.
+
+        Raises:
+            OSError: where the folder's device has no space left, as where it cannot be made.
+        """
         folder.mkdir()
         put = partial(_put, folder=str(folder.absolute()))
-        self.files.select("packed").mapInArrow(put, "file string").collect()
-        for rows in self.proved.values():
-            rows.write.mode("append").parquet(folder.absolute().as_uri())
+        try:
+            self.files.select("packed").mapInArrow(put, "file string").collect()
+            for rows in self.proved.values():
+                rows.write.mode("append").parquet(folder.absolute().as_uri())
+        except Exception as error:
+            if is_full(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+            raise
 
     def _unpacked(self, files: DataFrame, columns: Sequence[str]) -> DataFrame:
         schema = StructType([self.schema[name] for name in columns])

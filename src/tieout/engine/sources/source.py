@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
+from tieout.engine.session import is_full
 from tieout.engine.sources.inputs import Inputs
 from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceError, SourceUnreachableError
@@ -158,8 +159,11 @@ _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
 
 
 def is_of_spark(error: Exception) -> bool:
-    """Return whether Spark raised the error; PySpark hands some of them over as the gateway's own."""
-    return isinstance(error, PySparkException | Py4JJavaError)
+    """Return whether Spark failed on what it was given; PySpark hands some errors over as the gateway's own.
+
+    It did not where a disk was full: no evidence is to blame for that.
+    """
+    return isinstance(error, PySparkException | Py4JJavaError) and not is_full(error)
 
 
 def name_of_failure(error: Exception) -> str:
