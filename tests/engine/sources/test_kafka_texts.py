@@ -284,7 +284,7 @@ def test_lines_around_a_table_cost_no_coverage(spark: SparkSession, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (_RPK.replace("loader", "audit"), "PARTITION and CURRENT-OFFSET or an export, found those of audit"),
+        (_RPK.replace("loader", "audit"), "CURRENT-OFFSET or START-OFFSET or an export, found those of audit"),
         ("Error: Executing consumer group command failed due to TimeoutException\n", "or an export, found none"),
         ("", "or an export, found none"),
         (_RPK.partition("\n\n")[0], "or an export, found none"),
@@ -313,23 +313,27 @@ def test_positions_are_evidence_for_committed_only(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "is_shown"),
+    ("printed", "is_shown", "positions"),
     [
-        ("GROUP   TOPIC   PARTITION  START-OFFSET  LAG\nloader  orders  0  17  3\n", True),
-        ("GROUP   TYPE   PROTOCOL\nloader  Share  share\n", True),
-        ("\nShare group 'loader' has no active members.\n", True),
-        ("GROUP   TYPE   PROTOCOL\nother   Share  share\nloader  Consumer  consumer\n", False),
+        (
+            "GROUP   TOPIC   PARTITION  START-OFFSET  LAG\nloader  orders  0  17  3\n",
+            True,
+            [("orders", 0, 17)],
+        ),
+        ("GROUP   TYPE   PROTOCOL\nloader  Share  share\n", True, []),
+        ("\nShare group 'loader' has no active members.\n", True, []),
+        ("GROUP   TYPE   PROTOCOL\nother   Share  share\nloader  Consumer  consumer\n", False, []),
     ],
     ids=["its table", "a listing", "a remark", "another group's type"],
 )
 def test_what_a_tool_prints_of_a_share_group_shows_it(
-    spark: SparkSession, tmp_path: Path, printed: str, is_shown: bool
+    spark: SparkSession, tmp_path: Path, printed: str, is_shown: bool, positions: list[tuple[str, int, int]]
 ) -> None:
-    """It is told as one, and none of its rows is taken for a position that the group went past."""
+    """It is told as one. Before its start offset nothing is given any more; of a set nothing is said beyond."""
     (tmp_path / "group.txt").write_text(printed)
 
     found = _committed(spark, tmp_path, path="group.txt", group="loader")
 
     assert found.coverage.is_share_group is is_shown
     assert any("loader is a share group" in note for note in found.coverage.notes) is is_shown
-    assert found.coverage.rows == 0
+    assert rows_of(found, "topic", "partition", "committed_offset") == positions

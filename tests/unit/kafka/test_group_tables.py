@@ -307,7 +307,6 @@ def test_other_tables_of_the_tool_are_no_positions() -> None:
         *("TOPIC PARTITION STATUS", "orders 0 Successful"),
         *("TOPIC LAG", "orders 3"),
         *("GROUP STATE", "loader Stable"),
-        *("GROUP TOPIC PARTITION START-OFFSET LAG", "loader orders 0 6 3"),
     ]
 
     found = _read(*lines)
@@ -341,3 +340,46 @@ def test_an_export_is_read_between_other_lines() -> None:
         ("my group", 1, 7),
     ]
     assert ([number for number, _ in found.faults], found.passed) == ([3, 5], (0, 4))
+
+
+_SHARE = [
+    "",
+    "GROUP           TOPIC           PARTITION  START-OFFSET  LAG",
+    "loader          orders          0          6             4",
+    "loader          orders          1          -             -",
+]
+_VERBOSE = [
+    "GROUP           TOPIC           PARTITION  LEADER-EPOCH  START-OFFSET  LAG",
+    "loader          orders          0          2             6             4",
+    "loader          orders          1          -             -             -",
+]
+
+
+@pytest.mark.parametrize(("lines", "epoch"), [(_SHARE, None), (_VERBOSE, 2)], ids=["4.3", "4.3, verbose"])
+def test_a_share_group_s_position_is_its_start_offset(lines: list[str], epoch: int | None) -> None:
+    """Nothing before it is given to a member any more; a partition that nobody has taken from has none."""
+    found = _read("$ kafka-share-groups.sh --describe --group loader", *lines)
+
+    held = {(one.partition, one.offset, one.leader_epoch) for _, one in found.positions}
+    assert held == {(0, 6, epoch), (1, None, None)}
+    assert found.faults == ()
+
+
+def test_a_share_group_s_table_without_a_column_for_it_is_of_whom_the_text_speaks() -> None:
+    """The remark of the tool, or the command."""
+    table = ("TOPIC PARTITION START-OFFSET", "orders 0 6")
+
+    assert _read("Share group 'loader' has no active members.", *table).groups == {"loader"}
+    assert _read("kafka-share-groups --describe --group other", *table).groups == {"other"}
+
+
+def test_a_cut_row_of_a_share_group_is_a_fault() -> None:
+    """So is what the tool says where the group is not there."""
+    cut = _read(_SHARE[1], "loader          orders          0          6")
+    absent = _read(
+        "Error: Executing share group command failed due to "
+        "org.apache.kafka.common.errors.GroupIdNotFoundException: Group loader not found."
+    )
+
+    assert (len(cut.faults), cut.positions) == (1, ())
+    assert (len(absent.faults), absent.positions) == (1, ())

@@ -62,13 +62,14 @@ _CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
 _TIME: Final = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)")
 _GOODBYES: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
-    r"(?:kafka-consumer-groups(?:\.sh|\.bat)?|ConsumerGroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
+    r"(?:kafka-(?:consumer|share)-groups(?:\.sh|\.bat)?|(?:Consumer|Share)GroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
     r"\brpk\s(?:.*\s)?group\s+describe\b"
 )
 _OPTION: Final = re.compile(r"(?:^|\s)--group[=\s]+(\"[^\"]*\"|'[^']*'|[^\s\\]+)")
 _TAKES_VALUE: Final = frozenset({"-X", "--brokers", "--config", "--profile", "--user", "--password"})
 _REMARK: Final = re.compile(
-    r"^(?:Warning: )?Consumer group [`'](?P<group>.+)[`'] (?:has no active members|is (?P<change>rebalancing))\.?$"
+    r"^(?:Warning: )?(?:Consumer|Share) group [`'](?P<group>.+)[`'] "
+    r"(?:has no active members|is (?P<change>rebalancing))\.?$"
 )
 _ABSENT: Final = re.compile(r"^(?:Error: )?(?:The c|C)onsumer group [`'](?P<group>.+)[`'] does not exist\b")
 _BLOCK: Final = re.compile(
@@ -97,18 +98,22 @@ class Cells:
     error_at: int
 
     @property
+    def position(self) -> str:
+        """The column of the position: of a share group that below which nothing is given to a member any more."""
+        is_shared = self.has("START-OFFSET") and not self.has("CURRENT-OFFSET")
+        return "START-OFFSET" if is_shared else "CURRENT-OFFSET"
+
+    @property
     def is_of_positions(self) -> bool:
         """Whether the table's rows are positions."""
-        wanted = [
-            self.names.index(name) for name in ("TOPIC", "PARTITION", "CURRENT-OFFSET") if self.has(name)
-        ]
+        wanted = [self.names.index(name) for name in ("TOPIC", "PARTITION", self.position) if self.has(name)]
         return len(wanted) == 3 and wanted == sorted(wanted)
 
     @property
     def needed(self) -> int:
         """How many cells a whole row has at least: up to its lag, so that no number before it is cut off."""
         return 1 + max(
-            self.names.index(name) for name in ("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG") if self.has(name)
+            self.names.index(name) for name in (self.position, "LOG-END-OFFSET", "LAG") if self.has(name)
         )
 
     def has(self, name: str) -> bool:

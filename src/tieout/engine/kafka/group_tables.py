@@ -5,7 +5,8 @@ matter which version printed it (without a column GROUP, with LEADER-EPOCH or OW
 whether `rpk group describe` did, or what a terminal, Java or `kubectl` wrote around it. A line that is part of no table
 proves nothing and is counted, unless it concerns the group: an error about it, or a row of its table that is not whole.
 
-Source: `ConsumerGroupCommand` and `ConsumerOffsetChecker` of Apache Kafka 0.8 to 4.3; `rpk group describe` of Redpanda.
+Source: `ConsumerGroupCommand`, `ShareGroupCommand` and `ConsumerOffsetChecker` of Apache Kafka 0.8 to 4.3; `rpk group
+describe` of Redpanda.
 """
 
 from __future__ import annotations
@@ -251,7 +252,7 @@ def _position(values: Sequence[str], cells: Cells, group: str | None) -> Positio
     """Return the position in a row's cells, `_IDLE` where its member has no partition, or that there is none."""
     whose = cells.cell("GROUP", values) if cells.has("GROUP") else group
     topic, partition = cells.cell("TOPIC", values), cells.cell("PARTITION", values)
-    offset = cells.cell("CURRENT-OFFSET", values)
+    offset = cells.cell(cells.position, values)
     epoch = cells.cell("LEADER-EPOCH", values)
     is_none = offset.lower() in _NONE
     if len(values) < cells.needed or not (is_none or _OFFSET.match(offset)):

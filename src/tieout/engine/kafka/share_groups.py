@@ -17,7 +17,8 @@ from typing import Final
 RECORD_TYPES: Final = range(9, 16)
 """The types of keys in `__consumer_offsets` that share groups alone have."""
 NOTE: Final = (
-    "{} is a share group: members take records one by one, and none of its positions says what it went past"
+    "{} is a share group: members take records one by one, and beyond its start offset some may be processed before "
+    "others"
 )
 MAY_SHOW: Final = r"(?i)groupId|START-OFFSET|\bTYPE\b|Share group|\bShare\b"
 """Lines that may show one, of any group; with them, those that begin with the group's name."""

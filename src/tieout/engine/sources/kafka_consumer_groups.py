@@ -1,10 +1,11 @@
 """The reader of the kind `kafka_consumer_groups`: a group's positions as they are, from its cluster or a tool's text.
 
 Of `kafka-consumer-groups` two forms are read: the table of `--describe`, of any version and with whatever a terminal or
-Java wrote around it, and the CSV of `--reset-offsets --to-current --dry-run --export`; so is the table of
-`rpk group describe`. None of these nor a cluster says when a position was committed, so the rows are current positions
-without a time: what compares commits is not judged. A partition whose position is `-` has none, and no row; neither has
-a member without partitions, of which the table says `-` for topic and partition as well.
+Java wrote around it, and the CSV of `--reset-offsets --to-current --dry-run --export`; so are the tables of
+`rpk group describe` and of `kafka-share-groups --describe`, whose START-OFFSET is a share group's position: nothing
+before it is given to a member any more. None of these nor a cluster says when a position was committed, so the rows are
+current positions without a time: what compares commits is not judged. A partition whose position is `-` has none, and
+no row; neither has a member without partitions, of which the table says `-` for topic and partition as well.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def _missing(found: Sequence[GroupTables], group: str) -> Iterator[str]:
         shown = f"those of {', '.join(others[:_SHOWN])}" if others else "none"
         yield (
             f"expected positions of the group {group}, in a table with the columns TOPIC, PARTITION and "
-            f"CURRENT-OFFSET or an export, found {shown}"
+            f"CURRENT-OFFSET or START-OFFSET or an export, found {shown}"
         )
     elif any(tables.is_rebalancing for tables in found) and (hole := _hole(own)) is not None:
         yield f"the group {group} was rebalancing, and its table has no row of {hole}; print it again"
