@@ -34,6 +34,9 @@ ROUNDS: Final = (
 )
 """The rounds in the order in which facts become known; each is a folder of SQL files that run in the order of names."""
 
+MACROS: Final = "macros"
+"""The folder, run before the rounds, of the questions that they ask and the forms of keys, digests and ids."""
+
 
 Program: TypeAlias = tuple[tuple[str, str], ...]
 """SQL files by name, with their text: read once, where a run begins, so that all its tasks run the same."""
@@ -104,8 +107,8 @@ def program(handed_out: Collection[str], rounds: Sequence[str] = ROUNDS) -> Prog
     `handed_out` are the tables that are read afterwards.
     """
     root = files("tieout.engine.judging") / "rounds"
-    found = [("macros.sql", root / "macros.sql")]
-    for name in rounds:
+    found = []
+    for name in (MACROS, *rounds):
         of_round = {one.name: one for one in (root / name).iterdir() if one.name.endswith(".sql")}
         found += [(f"{name}/{file}", of_round[file]) for file in sorted(of_round)]
     texts = [file.read_text(encoding="utf-8") for _, file in found]

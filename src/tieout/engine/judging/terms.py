@@ -1,7 +1,7 @@
 """What SQL may ask of a run beside its rows: the contract's terms, the window, and what is known of each ledger.
 
 They are variables of the connection, so that DuckDB folds every question to a constant when it plans a statement: a
-rule about a ledger that is not declared costs nothing. `rounds/macros.sql` has the questions.
+rule about a ledger that is not declared costs nothing. `rounds/macros/` has the questions.
 """
 
 from __future__ import annotations

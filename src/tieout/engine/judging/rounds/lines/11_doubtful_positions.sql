@@ -1,7 +1,7 @@
 -- Positions that several messages may claim (`is_contested`), or where a send was acknowledged and the log has no row
 -- (`is_absent`). One pass over all sends, records and reads; only what it leaves is looked at again. Needs accepted_sends, placed_reads, records and log_rows. Source: taxonomy.md 3.
 CREATE VIEW claims_of_positions AS
-SELECT topic, "partition", "offset", message_key, name_of(message_id, payload_hash) AS name, payload_hash, attempted_at,
+SELECT topic, "partition", "offset", message_key, shown_name(message_id, payload_hash) AS name, payload_hash, attempted_at,
     CASE WHEN outcome = 'acked' THEN coalesce(completed_at, attempted_at) END AS answered_at,
     NULL::TIMESTAMP AS read_at, outcome = 'acked' AS is_acked, false AS is_logged, true AS is_sent
 FROM accepted_sends
@@ -9,15 +9,15 @@ UNION ALL
 SELECT topic, "partition", "offset", CASE WHEN is_claim THEN message_key END, CASE WHEN is_claim THEN name END,
     NULL, NULL, NULL, NULL, false, true, false
 FROM (
-    SELECT *, name_of(message_id, payload_hash) AS name,
-        transaction_state <> 'aborted' AND name_of(message_id, payload_hash) IS NOT NULL AS is_claim
+    SELECT *, shown_name(message_id, payload_hash) AS name,
+        transaction_state <> 'aborted' AND shown_name(message_id, payload_hash) IS NOT NULL AS is_claim
     FROM records
 )
 UNION ALL
-SELECT topic, "partition", "offset", NULL, name_of(message_id, payload_hash), NULL, NULL, NULL, processed_at, false, false,
+SELECT topic, "partition", "offset", NULL, shown_name(message_id, payload_hash), NULL, NULL, NULL, processed_at, false, false,
     false
 FROM placed_reads
-WHERE name_of(message_id, payload_hash) IS NOT NULL;
+WHERE shown_name(message_id, payload_hash) IS NOT NULL;
 
 -- `shows`: 1 acknowledged, 2 in the log. What several sends hold is not compared here: they are contested at once.
 CREATE TABLE doubtful_positions AS
