@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -19,16 +19,15 @@ from tieout.contracts.times import format_time
 from tieout.model import POSITION_LEDGERS, Ledger, Window
 from tieout.reporting.alerts import plain
 from tieout.reporting.sheet import place_of
+from tieout.reporting.stages import STAGES, Row, Stage, is_own, shown_row, step_words
 
 TRACE_VERSION: Final = 1
 LINE_LIMIT: Final = 1_000
 _WIDTH: Final = 14
 _TIME_WIDTH: Final = 26
 
-_OF_POSITION: Final = frozenset({"offset", "first_offset", "committed_offset"})
 _POSITION: Final = re.compile(r"(?P<topic>.+)/(?P<partition>\d{1,9})/(?P<offset>\d{1,18})")
 
-Row = Mapping[str, Any]
 Position = tuple[str, int, int]
 
 
@@ -169,7 +168,7 @@ def journey(
         form: How the log's system writes its positions, for the lines; the rows keep their numbers.
     """
     stages = []
-    for stage in _STAGES:
+    for stage in STAGES:
         found = rows.get(stage.ledger, ())
         if not found and stage.is_optional:
             continue
@@ -178,13 +177,13 @@ def journey(
         steps = [
             {
                 "at": row.get(stage.time),
-                "words": _step_words(stage, _shown(row, form), message_id, whose),
+                "words": step_words(stage, shown_row(row, form), message_id, whose),
                 "row": dict(row),
             }
             for row in found
         ]
         total = len(found) if totals is None else totals.get(stage.ledger, len(found))
-        own = [row for row in found if _is_own(row, message_id, whose)]
+        own = [row for row in found if is_own(row, message_id, whose)]
         state, note = _state(stage, own, declared, coverage, has_position=has_position)
         stages.append(
             {
@@ -200,7 +199,7 @@ def journey(
 
 
 def _state(
-    stage: _Stage,
+    stage: Stage,
     found: Sequence[Row],
     declared: Sequence[str] | None,
     coverage: Mapping[str, Row] | None,
@@ -216,7 +215,7 @@ def _state(
 
 
 def _absence(
-    stage: _Stage,
+    stage: Stage,
     declared: Sequence[str] | None,
     coverage: Mapping[str, Row] | None,
     *,
@@ -355,129 +354,3 @@ def _judgement_lines(judgement: Mapping[str, Any] | None, *, is_asked: bool) -> 
 def _line(name: str, at: str | None, words: str) -> str:
     time = plain("-" if at is None else at, 60)
     return plain(f"  {name:<{_WIDTH}}{time:<{_TIME_WIDTH}}{words}".rstrip(), LINE_LIMIT)
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """A station of the way: which ledger shows it, when it happened, when it is reached, and its row in words."""
-
-    name: str
-    ledger: str
-    time: str
-    words: Callable[[Row], list[str]]
-    is_reached: Callable[[Row], bool] = lambda _row: True
-    is_optional: bool = False
-
-
-def _is_own(row: Row, message_id: str | None, group: str | None) -> bool:
-    """Return whether a row may be the message's and the judged group's: it names no other."""
-    other, of_group = row.get("message_id"), row.get("consumer_group")
-    return (None in (message_id, other) or other == message_id) and (
-        None in (group, of_group) or of_group == group
-    )
-
-
-def _shown(row: Row, form: str | None) -> Row:
-    """Return a row with its positions as the log's system writes them."""
-    return {
-        name: shown_position(value, form) if name in _OF_POSITION else value for name, value in row.items()
-    }
-
-
-def _step_words(stage: _Stage, row: Row, message_id: str | None, group: str | None) -> str:
-    """Return a row in words; one that names another message, or another group, says so first."""
-    words = [word for word in stage.words(row) if word]
-    other, of_group = row.get("message_id"), row.get("consumer_group")
-    if message_id is not None and other is not None and other != message_id:
-        words.insert(0, f"holds another message: {other}")
-    if group is not None and of_group is not None and of_group != group:
-        words.insert(0, f"set aside, of another group: {of_group}")
-    return ", ".join(words)
-
-
-def _place(row: Row) -> str:
-    """Return where the row says the record lies; an offset below 0 is none.
-
-    >>> _place({"topic": "orders", "partition": 0, "offset": 17})
-    'orders-0 offset 17'
-    """
-    place = "" if row.get("topic") is None else place_of(row["topic"], row.get("partition"))
-    offset = row.get("offset")
-    return (
-        place
-        if offset is None or (isinstance(offset, int) and offset < 0)
-        else f"{place} offset {offset}".strip()
-    )
-
-
-def _of(row: Row, **labels: str) -> list[str]:
-    """Return `label value` for each column that the row has."""
-    return [f"{label} {row[name]}".strip() for name, label in labels.items() if row.get(name) is not None]
-
-
-def _attempted(row: Row) -> list[str]:
-    told = _of(
-        row, producer_id="by", producer_session="session", sequence="sequence", transaction_id="transaction"
-    )
-    topic, partition = row.get("topic"), row.get("intended_partition", row.get("partition"))
-    return [*told, f"to {place_of(topic, partition)}" if topic is not None else ""]
-
-
-def _acknowledged(row: Row) -> list[str]:
-    outcome = str(row.get("outcome", "unknown")).lower()
-    words = {"acked": "acknowledged", "failed": "failed", "unknown": "no answer is known"}
-    return [words.get(outcome, outcome), _place(row) if outcome != "failed" else ""]
-
-
-def _stored(row: Row) -> list[str]:
-    state = row.get("transaction_state", "none")
-    is_control = row.get("is_control")
-    return [
-        _place(row),
-        "control record" if is_control else "",
-        *_of(row, leader_epoch="leader epoch"),
-        f"transaction {state}" if state != "none" else "",
-    ]
-
-
-def _consumed(row: Row) -> list[str]:
-    outcome = row.get("outcome")
-    return [
-        _place(row),
-        *_of(row, consumer_id="by", generation="generation", effect_key="part", transaction_id="transaction"),
-        f"outcome {outcome}" if outcome not in (None, "ok") else "",
-    ]
-
-
-def _committed(row: Row) -> list[str]:
-    place = place_of(row.get("topic"), row.get("partition"))
-    first = row.get("first_offset")
-    begins = "" if first is None else f"from {first} "
-    told = _of(row, generation="generation", metadata="metadata:")
-    return [f"{place} {begins}up to {row.get('committed_offset')}", *told]
-
-
-def _set_aside(row: Row) -> list[str]:
-    return [_place(row), *_of(row, reason="reason:")]
-
-
-def _is_acked(row: Row) -> bool:
-    return str(row.get("outcome")).lower() == "acked"
-
-
-def _is_ok(row: Row) -> bool:
-    return str(row.get("outcome", "ok")).lower() == "ok"
-
-
-_STAGES: Final = (
-    _Stage("attempted", Ledger.PRODUCED, "attempted_at", _attempted),
-    _Stage("acknowledged", Ledger.PRODUCED, "completed_at", _acknowledged, _is_acked),
-    _Stage("stored", Ledger.LOG, "record_timestamp", _stored, lambda row: not row.get("is_control")),
-    _Stage("read", Ledger.READ, "processed_at", _consumed, _is_ok),
-    _Stage("staged", Ledger.STAGED, "at", _set_aside, is_optional=True),
-    _Stage("filtered", Ledger.FILTERED, "at", _set_aside, is_optional=True),
-    _Stage("dead-lettered", Ledger.DEAD_LETTERS, "at", _set_aside, is_optional=True),
-    _Stage("written", Ledger.DELIVERED, "processed_at", _consumed, _is_ok),
-    _Stage("committed", Ledger.COMMITTED, "committed_at", _committed),
-    _Stage("mirrored", Ledger.MIRRORED, "committed_at", _committed, is_optional=True),
-)

@@ -1,0 +1,140 @@
+"""The stages of a message's way: which ledger shows each, when it is reached, and a ledger's row in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tieout.contracts import shown_position
+from tieout.model import Ledger
+from tieout.reporting.sheet import place_of
+
+Row = Mapping[str, Any]
+_OF_POSITION: Final = frozenset({"offset", "first_offset", "committed_offset"})
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A station of the way: which ledger shows it, when it happened, when it is reached, and its row in words."""
+
+    name: str
+    ledger: str
+    time: str
+    words: Callable[[Row], list[str]]
+    is_reached: Callable[[Row], bool] = lambda _row: True
+    is_optional: bool = False
+
+
+def is_own(row: Row, message_id: str | None, group: str | None) -> bool:
+    """Return whether a row may be the message's and the judged group's: it names no other."""
+    other, of_group = row.get("message_id"), row.get("consumer_group")
+    return (None in (message_id, other) or other == message_id) and (
+        None in (group, of_group) or of_group == group
+    )
+
+
+def step_words(stage: Stage, row: Row, message_id: str | None, group: str | None) -> str:
+    """Return a row in words; one that names another message, or another group, says so first."""
+    words = [word for word in stage.words(row) if word]
+    other, of_group = row.get("message_id"), row.get("consumer_group")
+    if message_id is not None and other is not None and other != message_id:
+        words.insert(0, f"holds another message: {other}")
+    if group is not None and of_group is not None and of_group != group:
+        words.insert(0, f"set aside, of another group: {of_group}")
+    return ", ".join(words)
+
+
+def _place(row: Row) -> str:
+    """Return where the row says the record lies; an offset below 0 is none.
+
+    >>> _place({"topic": "orders", "partition": 0, "offset": 17})
+    'orders-0 offset 17'
+    """
+    place = "" if row.get("topic") is None else place_of(row["topic"], row.get("partition"))
+    offset = row.get("offset")
+    return (
+        place
+        if offset is None or (isinstance(offset, int) and offset < 0)
+        else f"{place} offset {offset}".strip()
+    )
+
+
+def _of(row: Row, **labels: str) -> list[str]:
+    """Return `label value` for each column that the row has."""
+    return [f"{label} {row[name]}".strip() for name, label in labels.items() if row.get(name) is not None]
+
+
+def _attempted(row: Row) -> list[str]:
+    told = _of(
+        row, producer_id="by", producer_session="session", sequence="sequence", transaction_id="transaction"
+    )
+    topic, partition = row.get("topic"), row.get("intended_partition", row.get("partition"))
+    return [*told, f"to {place_of(topic, partition)}" if topic is not None else ""]
+
+
+def _acknowledged(row: Row) -> list[str]:
+    outcome = str(row.get("outcome", "unknown")).lower()
+    words = {"acked": "acknowledged", "failed": "failed", "unknown": "no answer is known"}
+    return [words.get(outcome, outcome), _place(row) if outcome != "failed" else ""]
+
+
+def _stored(row: Row) -> list[str]:
+    state = row.get("transaction_state", "none")
+    is_control = row.get("is_control")
+    return [
+        _place(row),
+        "control record" if is_control else "",
+        *_of(row, leader_epoch="leader epoch"),
+        f"transaction {state}" if state != "none" else "",
+    ]
+
+
+def _consumed(row: Row) -> list[str]:
+    outcome = row.get("outcome")
+    return [
+        _place(row),
+        *_of(row, consumer_id="by", generation="generation", effect_key="part", transaction_id="transaction"),
+        f"outcome {outcome}" if outcome not in (None, "ok") else "",
+    ]
+
+
+def _committed(row: Row) -> list[str]:
+    place = place_of(row.get("topic"), row.get("partition"))
+    first = row.get("first_offset")
+    begins = "" if first is None else f"from {first} "
+    told = _of(row, generation="generation", metadata="metadata:")
+    return [f"{place} {begins}up to {row.get('committed_offset')}", *told]
+
+
+def _set_aside(row: Row) -> list[str]:
+    return [_place(row), *_of(row, reason="reason:")]
+
+
+def _is_acked(row: Row) -> bool:
+    return str(row.get("outcome")).lower() == "acked"
+
+
+def _is_ok(row: Row) -> bool:
+    return str(row.get("outcome", "ok")).lower() == "ok"
+
+
+STAGES: Final = (
+    Stage("attempted", Ledger.PRODUCED, "attempted_at", _attempted),
+    Stage("acknowledged", Ledger.PRODUCED, "completed_at", _acknowledged, _is_acked),
+    Stage("stored", Ledger.LOG, "record_timestamp", _stored, lambda row: not row.get("is_control")),
+    Stage("read", Ledger.READ, "processed_at", _consumed, _is_ok),
+    Stage("staged", Ledger.STAGED, "at", _set_aside, is_optional=True),
+    Stage("filtered", Ledger.FILTERED, "at", _set_aside, is_optional=True),
+    Stage("dead-lettered", Ledger.DEAD_LETTERS, "at", _set_aside, is_optional=True),
+    Stage("written", Ledger.DELIVERED, "processed_at", _consumed, _is_ok),
+    Stage("committed", Ledger.COMMITTED, "committed_at", _committed),
+    Stage("mirrored", Ledger.MIRRORED, "committed_at", _committed, is_optional=True),
+)
+
+
+def shown_row(row: Row, form: str | None) -> Row:
+    """Return a row with its positions as the log's system writes them."""
+    return {
+        name: shown_position(value, form) if name in _OF_POSITION else value for name, value in row.items()
+    }
