@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tieout import settings
+from tieout.connections import Connection, connection
 from tieout.errors import ConnectionNotFoundError, UsageError
-from tieout.settings import Connection, connection
 from tieout.spark_environment import hand_over, spark_environment, take_handed_over, trimmed_for_spark
 from tieout.variables import VARIABLES
 

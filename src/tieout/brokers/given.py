@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tieout.connections import connection
 from tieout.errors import SourceError
-from tieout.settings import connection
 
 JAAS: Final = "sasl.jaas.config"
 _PORT: Final = 9092

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from airflow.sdk import BaseHook
 
-from tieout import settings
+from tieout import connections
 from tieout.orchestration.versions import AirflowNotFoundException
 
 
@@ -17,7 +17,7 @@ def connection_variables(names: Iterable[str]) -> dict[str, str]:
 
     What the environment has goes before Airflow's other places. What is not defined is left out: who needs it says so.
     """
-    variables = {name: settings.connection_variable(name) for name in names}
+    variables = {name: connections.connection_variable(name) for name in names}
     found = {}
     for name, variable in variables.items():
         if variable in os.environ:
@@ -30,4 +30,4 @@ def connection_variables(names: Iterable[str]) -> dict[str, str]:
 
 def make_known(names: Iterable[str]) -> None:
     """Let the rest of Tieout find Airflow's connections of these names for as long as this task's process lives."""
-    settings.define_connections(connection_variables(names))
+    connections.define_connections(connection_variables(names))

@@ -16,7 +16,7 @@ from airflow.providers.openlineage.extractors import OperatorLineage
 from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import data_quality_assertions_dataset, input_statistics_input_dataset
 
-from tieout import settings
+from tieout import connections, settings
 from tieout.brokers.given import given_settings
 from tieout.contracts import Contract, JdbcSource, PulsarCursorSource, PulsarSource, Source, cluster_topic
 from tieout.errors import TieoutError
@@ -88,7 +88,7 @@ def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
     """Yield namespace and name of what a ledger is read from; nothing of a connection that cannot be found."""
     with suppress(TieoutError):
         if isinstance(source, JdbcSource):
-            found = settings.connection(source.connection)
+            found = connections.connection(source.connection)
             schema, _, table = (source.table or "query").rpartition(".")
             server = f"postgres://{found.host}:{found.port or _POSTGRES}"
             yield server, f"{found.schema}.{schema or 'public'}.{table}"

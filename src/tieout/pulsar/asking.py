@@ -17,9 +17,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
+from tieout.connections import Connection, connection
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError
-from tieout.settings import Connection, connection
 
 PATIENCE: Final = 20.0
 """Seconds within which a broker answers in full."""

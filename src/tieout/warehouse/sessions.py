@@ -10,8 +10,8 @@ import psycopg2
 from psycopg2 import errors, sql
 from psycopg2.extensions import connection as PgConnection
 
+from tieout.connections import Connection, connection
 from tieout.errors import SourceError, SourceUnreachableError
-from tieout.settings import Connection, connection
 
 if TYPE_CHECKING:
     from tieout.contracts import JdbcSource
