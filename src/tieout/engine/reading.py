@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, FilesSource, LedgerSpec
-from tieout.contracts.columns import CONTENT_COLUMNS
-from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
-from tieout.engine.known_contents import SHOWING, unsaid_contents
+from tieout.engine.counting import Counts, counts_of
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
+from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.session import FOR_EVIDENCE, suited_to
@@ -30,7 +30,7 @@ from tieout.engine.sources.conforming import (
     plain_column,
     text_columns,
 )
-from tieout.engine.sources.covering import LATEST_AHEAD, bounds_of, tolerance_holds
+from tieout.engine.sources.covering import bounds_of, tolerance_holds
 from tieout.engine.sources.folding import folded
 from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
@@ -52,38 +52,8 @@ from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
-_UNKNOWN, _LACKING = "unknown", "lacking"
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
 """Ledgers in which a row that stands twice is two sends, effects or reads."""
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """What one pass over a ledger's rows counts."""
-
-    rows: int = 0
-    unparsed: int = 0
-    undated: int = 0
-    implausible: int = 0
-    unset: int = 0
-    reversed: int = 0
-    without_id: int = 0
-    without_identity: int = 0
-    without_position: int = 0
-    unknown: tuple[tuple[str, int], ...] = ()
-    lacking: tuple[tuple[str, int], ...] = ()
-
-    @classmethod
-    def of(cls, counted: Mapping[str, int]) -> _Counts:
-        """Return the counts by the names that `_counted` gives them."""
-        of_contents = {
-            of: tuple(
-                (name, counted[f"{of}_{name}"]) for name in CONTENT_COLUMNS if counted.get(f"{of}_{name}")
-            )
-            for of in (_UNKNOWN, _LACKING)
-        }
-        single = {name: count for name, count in counted.items() if name in cls.__dataclass_fields__}
-        return cls(**single, unknown=of_contents[_UNKNOWN], lacking=of_contents[_LACKING])
 
 
 def read_evidence(
@@ -200,7 +170,7 @@ class OpenLedger:
         """What `told` has to be told of the rows, as aggregates over them by name."""
         if self.found is None:
             return {}
-        return _counted(self.found, self.spec, self.request)
+        return counts_of(self.found, self.spec, self.request)
 
     def kept(self) -> Evidence:
         """Return the evidence, read through once and kept.
@@ -218,9 +188,9 @@ class OpenLedger:
         """Return the evidence of rows that were gone through, with `counted` counted, and not kept."""
         if self.found is None:
             return self._without_rows()
-        return self._evidence(self.reading, self.found, _Counts.of(counts))
+        return self._evidence(self.reading, self.found, Counts.of(counts))
 
-    def _evidence(self, reading: Reading, found: Conformed, counts: _Counts) -> Evidence:
+    def _evidence(self, reading: Reading, found: Conformed, counts: Counts) -> Evidence:
         contract, ledger = self.contract, self.request.ledger
         rows = found.rows.where(F.col(FAULT).isNull()).select(*SCHEMAS[ledger].names)
         writes = reading.writes()
@@ -259,7 +229,7 @@ class OpenLedger:
             ledger=ledger,
             rows=rows,
             present=frozenset(),
-            coverage=_coverage(rows, self.contract, self.window, self.request, self.reading, _Counts(), ()),
+            coverage=_coverage(rows, self.contract, self.window, self.request, self.reading, Counts(), ()),
         )
 
 
@@ -273,18 +243,18 @@ def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
 
 def _kept(
     reading: Reading, first: Conformed, spec: LedgerSpec, request: Request
-) -> tuple[Reading, Conformed, _Counts]:
+) -> tuple[Reading, Conformed, Counts]:
     """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
     ledger, found = request.ledger, first
     while reading.rows is not None:
         seen = Observation()
         try:
-            counted = _counted(found, spec, request)
+            counted = counts_of(found, spec, request)
             totals = [count.alias(name) for name, count in counted.items()]
             kept = materialised(found.rows.observe(seen, *totals))
             # Spark Connect tells nothing of what it observed on the way to a checkpoint.
             counts = seen.get or kept.agg(*totals).collect()[0].asDict()
-            return reading, replace(found, rows=kept), _Counts.of(counts)
+            return reading, replace(found, rows=kept), Counts.of(counts)
         except Exception as error:
             reading = _reread(reading, error, f"ledgers.{ledger}")
             if reading.rows is not None:
@@ -292,7 +262,7 @@ def _kept(
     empty = no_rows(request.spark, SCHEMAS[ledger])
     nothing = [F.lit(None).cast(StringType()).alias(name) for name in (FAULT, FILE, TEXT)]
     numbers = [F.lit(None).cast(LongType()).alias(name) for name in (BLOCK, ROW)]
-    return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), _Counts()
+    return reading, Conformed(empty.select("*", *nothing, *numbers), frozenset()), Counts()
 
 
 def _reread(reading: Reading, error: Exception, place: str) -> Reading:
@@ -315,41 +285,6 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
             "use the try_ form of the function that can fail"
         ) from None
     return again
-
-
-def _counted(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str, Column]:
-    """Return the numbers of `_Counts` by name, which are taken while the rows are read."""
-    ledger, now = request.ledger, request.now
-    time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
-    is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
-    is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
-    names = found.rows.columns
-    lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
-    lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
-    is_reversed = F.lit(False)
-    if ledger == Ledger.PRODUCED:
-        # As numbers, for Spark adds to a time by way of the calendar; the lowest number that is a time has none below.
-        earliest = F.try_subtract(F.unix_micros(time), F.lit(COARSEST_CLOCK // timedelta(microseconds=1)))
-        is_reversed = F.coalesce(F.unix_micros("completed_at") < earliest, F.lit(False))
-    counted = {
-        "rows": is_good,
-        "unparsed": ~is_good,
-        "undated": is_good & time.isNull(),
-        "implausible": is_good & is_implausible,
-        "unset": is_good & is_unset,
-        "reversed": is_good & is_reversed,
-        "without_id": is_good & lacks_id,
-        "without_identity": is_good & lacks_id & lacks_place,
-        "without_position": is_good & lacks_place,
-    }
-    unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
-    for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):
-        counted |= {f"{of}_{name}": is_good & condition for name, condition in conditions.items()}
-    counts = {name: F.count_if(condition) for name, condition in counted.items()}
-    if COUNT not in names:
-        return counts
-    unread = F.sum(F.when(~is_good, F.coalesce(COUNT, F.lit(1))))
-    return {**counts, "unparsed": F.coalesce(unread, F.lit(0))}
 
 
 def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
@@ -389,7 +324,7 @@ def _coverage(
     window: Window,
     request: Request,
     reading: Reading,
-    counts: _Counts,
+    counts: Counts,
     samples: tuple[str, ...],
 ) -> LedgerCoverage:
     ledger, reach = request.ledger, request.reach

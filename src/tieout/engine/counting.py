@@ -1,0 +1,86 @@
+"""What is counted of a ledger's rows in the one pass that reads them: which are none, undated, or without identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from tieout.contracts import LedgerSpec
+from tieout.contracts.columns import CONTENT_COLUMNS
+from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
+from tieout.engine.known_contents import unsaid_contents
+from tieout.engine.ledger import TIME_COLUMN
+from tieout.engine.sources.conforming import Conformed
+from tieout.engine.sources.covering import LATEST_AHEAD
+from tieout.engine.sources.source import COUNT, FAULT, Request
+from tieout.model import Ledger
+
+_UNKNOWN, _LACKING = "unknown", "lacking"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one pass over a ledger's rows counts."""
+
+    rows: int = 0
+    unparsed: int = 0
+    undated: int = 0
+    implausible: int = 0
+    unset: int = 0
+    reversed: int = 0
+    without_id: int = 0
+    without_identity: int = 0
+    without_position: int = 0
+    unknown: tuple[tuple[str, int], ...] = ()
+    lacking: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, counted: Mapping[str, int]) -> Counts:
+        """Return the counts by the names that `counts_of` gives them."""
+        of_contents = {
+            of: tuple(
+                (name, counted[f"{of}_{name}"]) for name in CONTENT_COLUMNS if counted.get(f"{of}_{name}")
+            )
+            for of in (_UNKNOWN, _LACKING)
+        }
+        single = {name: count for name, count in counted.items() if name in cls.__dataclass_fields__}
+        return cls(**single, unknown=of_contents[_UNKNOWN], lacking=of_contents[_LACKING])
+
+
+def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str, Column]:
+    """Return the numbers of `Counts` by name, which are taken while the rows are read."""
+    ledger, now = request.ledger, request.now
+    time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
+    is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
+    is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
+    names = found.rows.columns
+    lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
+    lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
+    is_reversed = F.lit(False)
+    if ledger == Ledger.PRODUCED:
+        # As numbers, for Spark adds to a time by way of the calendar; the lowest number that is a time has none below.
+        earliest = F.try_subtract(F.unix_micros(time), F.lit(COARSEST_CLOCK // timedelta(microseconds=1)))
+        is_reversed = F.coalesce(F.unix_micros("completed_at") < earliest, F.lit(False))
+    counted = {
+        "rows": is_good,
+        "unparsed": ~is_good,
+        "undated": is_good & time.isNull(),
+        "implausible": is_good & is_implausible,
+        "unset": is_good & is_unset,
+        "reversed": is_good & is_reversed,
+        "without_id": is_good & lacks_id,
+        "without_identity": is_good & lacks_id & lacks_place,
+        "without_position": is_good & lacks_place,
+    }
+    unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
+    for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):
+        counted |= {f"{of}_{name}": is_good & condition for name, condition in conditions.items()}
+    counts = {name: F.count_if(condition) for name, condition in counted.items()}
+    if COUNT not in names:
+        return counts
+    unread = F.sum(F.when(~is_good, F.coalesce(COUNT, F.lit(1))))
+    return {**counts, "unparsed": F.coalesce(unread, F.lit(0))}
