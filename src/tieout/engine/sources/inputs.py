@@ -29,6 +29,15 @@ from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
+from tieout.engine.sources.file_faults import (
+    CHUNK,
+    GZIP_WINDOW,
+    LEFT_OUT,
+    is_left_out,
+    taken_for_empty,
+    unpacked,
+    without_ends,
+)
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.unpacked import Watch, fault_of_packed
 from tieout.errors import SourceError, SourceUnreachableError
@@ -43,22 +52,14 @@ _JARS: Final = {
 """Which jar reads what is no file system of this machine. Source: "Cloud Integration" of Spark's guide."""
 _MOST_CAUSES: Final = 10
 
-_CHUNK: Final = 1 << 20
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
-_GZIP_WINDOW: Final = 31
-_BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
-"""How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
 DUMP: Final = "dump"
 """The format of texts that no Spark reader is given: `opened` decodes them."""
 _PACKED: Final = (".gz", ".bz2", ".zst")
-_UNCHECKED: Final = (".lz4", ".snappy")
 _TEXTS: Final = ("jsonl", "csv", "text")
 """The formats that Spark reads as lines of UTF-8."""
 _PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _LINKED: Final = "name what it leads to in path, or copy it into the folder"
-_LEFT_OUT: Final = (
-    "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
-)
 
 
 @dataclass(frozen=True)
@@ -223,17 +224,6 @@ def _root_of(plain: Path, pattern: str) -> Path:
     return Path(*parts[:fixed]).resolve()
 
 
-def is_left_out(name: str) -> bool:
-    """Return whether Spark passes over a file of this name without a word, even where its path is given.
-
-    >>> [is_left_out(name) for name in ("_late.jsonl", ".late.jsonl", "x._COPYING_", "late_.jsonl", "_metadata")]
-    [True, True, True, False, False]
-    """
-    if name.startswith(("_metadata", "_common_metadata")):
-        return False
-    return name.startswith(".") or name.endswith("._COPYING_") or (name.startswith("_") and "=" not in name)
-
-
 def _job_of(file: Input) -> str | None:
     """Return the id of the job of Spark's that wrote the file, None where its name tells none."""
     found = _PART.search(file.name)
@@ -251,27 +241,27 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             f"a link out of the folder {name_of(root, base_dir.resolve())}; {_LINKED}",
         )
     digest = hashlib.sha256()
-    archive = zlib.decompressobj(_GZIP_WINDOW) if path.suffix == ".gz" else None
+    archive = zlib.decompressobj(GZIP_WINDOW) if path.suffix == ".gz" else None
     limits, is_text = unpacking(), file_format in (*_TEXTS, DUMP)
     watch = Watch(limits, is_packed=archive is not None)
     fault, length = None, 0
     try:
         state = state_of(path)
         with opened_file(path) as file:
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read(CHUNK):
                 digest.update(chunk)
                 length += len(chunk)
                 if archive is not None and fault is None:
-                    archive, fault = _unpacked(archive, chunk, watch)
+                    archive, fault = unpacked(archive, chunk, watch)
                 elif fault is None and is_text and path.suffix not in _PACKED:
                     fault = watch.take(chunk)
         size = length
         if archive is not None and fault is None and size and not archive.eof:
             fault = "the gzip file is cut off"
         if size and is_left_out(path.name):
-            fault = _LEFT_OUT
-        fault = fault or (_taken_for_empty(path.name, partial(_head, path)) if size else None)
-        fault = fault or (_without_ends(path, size) if file_format == "parquet" else None)
+            fault = LEFT_OUT
+        fault = fault or (taken_for_empty(path.name, partial(_head, path)) if size else None)
+        fault = fault or (without_ends(path, size) if file_format == "parquet" else None)
         fault = fault or (fault_of_packed(path, limits) if is_text else None)
         fault = fault or (oversized_page(path, limits.record) if file_format == "parquet" else None)
     except OSError as error:
@@ -308,41 +298,6 @@ def _folder_of_copies() -> Path:
     return folder
 
 
-def _unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]:
-    """Check the chunk as the archive's next part; a gzip file may be several, one after another."""
-    try:
-        while chunk:
-            if archive.eof:
-                archive = zlib.decompressobj(_GZIP_WINDOW)
-            fault = watch.take(archive.decompress(chunk, _CHUNK))
-            while fault is None and archive.unconsumed_tail:
-                fault = watch.take(archive.decompress(archive.unconsumed_tail, _CHUNK))
-            if fault is not None:
-                return archive, fault
-            chunk = archive.unused_data
-    except zlib.error:
-        return archive, "the gzip file is corrupt"
-    return archive, None
-
-
-def _taken_for_empty(name: str, head: Callable[[], bytes]) -> str | None:
-    """Return what is wrong with a file that Spark may read as an empty one, without an error.
-
-    >>> _taken_for_empty("a.jsonl.bz2", lambda: b'{"id": 1}')
-    'not a bzip2 file, which its name says it is'
-    >>> _taken_for_empty("a.jsonl.gz", lambda: b"") is None
-    True
-    """
-    ending = next((ending for ending in (".bz2", *_UNCHECKED) if name.endswith(ending)), None)
-    if ending in _UNCHECKED:
-        return (
-            f"a {ending} file is not told apart from a damaged one: expected gz, bz2, zst or no compression"
-        )
-    if ending is not None and not _BZIP2.match(head()):
-        return "not a bzip2 file, which its name says it is"
-    return None
-
-
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(10)
@@ -355,15 +310,6 @@ def _remote_head(system: Any, path: Any) -> bytes:
         return bytes(value for value in read if value >= 0)
     finally:
         stream.close()
-
-
-def _without_ends(path: Path, size: int) -> str | None:
-    """Return what is wrong where a Parquet file lacks the four letters that it begins and ends with."""
-    with path.open("rb") as file:
-        head = file.read(4)
-        file.seek(max(0, size - 4))
-        tail = file.read(4)
-    return None if head == tail == b"PAR1" and size >= 12 else "the Parquet file is cut off or corrupt"
 
 
 def _remote(spark: SparkSession, path: str, file_format: str) -> list[Input]:
@@ -407,9 +353,9 @@ def _listed(spark: SparkSession, path: str, file_format: str) -> list[Input]:
             name, uri, size = status.getPath().getName(), status.getPath().toString(), status.getLen()
             if match.isFile() or not name.startswith(("_", ".")):
                 digest = f"length:{size} modified:{status.getModificationTime()}"
-                fault = _LEFT_OUT if size and is_left_out(name) else None
+                fault = LEFT_OUT if size and is_left_out(name) else None
                 if size and fault is None:
-                    fault = _taken_for_empty(name, partial(_remote_head, system, status.getPath()))
+                    fault = taken_for_empty(name, partial(_remote_head, system, status.getPath()))
                 file = Input(uri, uri, digest, fault, size)
                 head = partial(_remote_head, system, status.getPath())
                 found.append(_noted(file, head) if size and fault is None and file_format in _TEXTS else file)

@@ -1,0 +1,76 @@
+"""What is wrong with a file, told from its name, its first and last bytes, and what its archive unpacks to."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from tieout.engine.sources.unpacked import Watch
+
+CHUNK: Final = 1 << 20
+"""How many bytes are read, or unpacked, at once."""
+GZIP_WINDOW: Final = 31
+_BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+"""How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
+_UNCHECKED: Final = (".lz4", ".snappy")
+LEFT_OUT: Final = (
+    "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
+)
+
+
+def is_left_out(name: str) -> bool:
+    """Return whether Spark passes over a file of this name without a word, even where its path is given.
+
+    >>> [is_left_out(name) for name in ("_late.jsonl", ".late.jsonl", "x._COPYING_", "late_.jsonl", "_metadata")]
+    [True, True, True, False, False]
+    """
+    if name.startswith(("_metadata", "_common_metadata")):
+        return False
+    return name.startswith(".") or name.endswith("._COPYING_") or (name.startswith("_") and "=" not in name)
+
+
+def unpacked(archive: Any, chunk: bytes, watch: Watch) -> tuple[Any, str | None]:
+    """Check the chunk as the archive's next part; a gzip file may be several, one after another."""
+    try:
+        while chunk:
+            if archive.eof:
+                archive = zlib.decompressobj(GZIP_WINDOW)
+            fault = watch.take(archive.decompress(chunk, CHUNK))
+            while fault is None and archive.unconsumed_tail:
+                fault = watch.take(archive.decompress(archive.unconsumed_tail, CHUNK))
+            if fault is not None:
+                return archive, fault
+            chunk = archive.unused_data
+    except zlib.error:
+        return archive, "the gzip file is corrupt"
+    return archive, None
+
+
+def taken_for_empty(name: str, head: Callable[[], bytes]) -> str | None:
+    """Return what is wrong with a file that Spark may read as an empty one, without an error.
+
+    >>> taken_for_empty("a.jsonl.bz2", lambda: b'{"id": 1}')
+    'not a bzip2 file, which its name says it is'
+    >>> taken_for_empty("a.jsonl.gz", lambda: b"") is None
+    True
+    """
+    ending = next((ending for ending in (".bz2", *_UNCHECKED) if name.endswith(ending)), None)
+    if ending in _UNCHECKED:
+        return (
+            f"a {ending} file is not told apart from a damaged one: expected gz, bz2, zst or no compression"
+        )
+    if ending is not None and not _BZIP2.match(head()):
+        return "not a bzip2 file, which its name says it is"
+    return None
+
+
+def without_ends(path: Path, size: int) -> str | None:
+    """Return what is wrong where a Parquet file lacks the four letters that it begins and ends with."""
+    with path.open("rb") as file:
+        head = file.read(4)
+        file.seek(max(0, size - 4))
+        tail = file.read(4)
+    return None if head == tail == b"PAR1" and size >= 12 else "the Parquet file is cut off or corrupt"
