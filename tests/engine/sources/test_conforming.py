@@ -16,7 +16,8 @@ from tests.engine.sources.builders import contract_of, evidence_of, jsonl, rows_
 from tieout.contracts.columns import CANONICAL_COLUMNS
 from tieout.engine.evidence import Evidence
 from tieout.engine.ledger import SCHEMAS
-from tieout.engine.sources.conforming import conformed, text_columns
+from tieout.engine.sources.conforming import conformed
+from tieout.engine.sources.named_columns import text_columns
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger

@@ -10,7 +10,7 @@ function it uses (`MAY_BE_NULL`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -48,6 +48,7 @@ from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, strict
 from tieout.engine.sources.expressions import require_plain
 from tieout.engine.sources.json_numbers import MARKED, NUMBERS, bounded_times, exact_fields, rewritten
+from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
 from tieout.model import Ledger
@@ -57,9 +58,6 @@ MAY_BE_NULL: Final = re.compile(
     re.IGNORECASE,
 )
 """What in an expression says that null is one of its values."""
-_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"")
-_NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
-_PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()")
 _BELONGS: Final = "_tieout_belongs"
 _VALUE: Final = "_tieout_value_"
 _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
@@ -80,51 +78,6 @@ class Conformed:
     notes: tuple[str, ...] = ()
 
 
-def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
-    """Return the source columns that become canonical ones as they are.
-
-    >>> sorted(text_columns(Ledger.FILTERED, {"message_id": "id", "at": "to_timestamp(t)"}))
-    ['id', 'offset', 'partition', 'payload_hash', 'reason', 'topic', 'topic_id']
-    """
-    used = {path for text in columns.values() if not _is_path(text) for path in _heads(text)}
-    plain = {plain_column(name, columns) for name in SCHEMAS[ledger].names}
-    return frozenset(name for name in plain if name is not None and name not in used)
-
-
-def number_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
-    """Return the source columns that become canonical ones as they are, and none that is text.
-
-    >>> sorted(number_columns(Ledger.FILTERED, {"message_id": "id", "at": "id"}))
-    ['offset', 'partition']
-    """
-    plain = {True: set[str | None](), False: set[str | None]()}
-    for field in SCHEMAS[ledger].fields:
-        plain[isinstance(field.dataType, StringType)].add(plain_column(field.name, columns))
-    return frozenset(name for name in plain[False] - plain[True] if name is not None)
-
-
-def plain_column(name: str, columns: Mapping[str, str]) -> str | None:
-    """Return the source's column that becomes the canonical one as it is, None where an expression makes it.
-
-    >>> plain_column("at", {"at": "`when`"}), plain_column("at", {}), plain_column("at", {"at": "f(x)"})
-    ('when', 'at', None)
-    """
-    text = columns.get(name, name).strip()
-    return text.strip("`") if _is_path(text) and "." not in text else None
-
-
-def content_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
-    """Return the source's columns, in lower case, that what a message carries is made of.
-
-    >>> sorted(content_columns(Ledger.PRODUCED, {"payload_hash": "sha2(body, 256)"}))
-    ['body', 'header_hash', 'key_hash', 'record_timestamp']
-    """
-    named = set(CONTENT_COLUMNS) & set(SCHEMAS[ledger].names)
-    if "content" not in SCHEMAS[ledger].names:
-        return frozenset()
-    return frozenset(head.lower() for name in named for head in _heads(columns.get(name, name)))
-
-
 def empty_contents(
     spark: SparkSession, columns: Mapping[str, str], present: frozenset[str]
 ) -> dict[str, str]:
@@ -134,8 +87,8 @@ def empty_contents(
     """
     names = [name for name in CONTENT_COLUMNS if name in present and name != "record_timestamp"]
     made = {name: columns.get(name, f"`{name}`") for name in names}
-    alone = {name: text for name, text in made.items() if len(_heads(text)) == 1}
-    heads = sorted({head for text in alone.values() for head in _heads(text)})
+    alone = {name: text for name, text in made.items() if len(heads_in(text)) == 1}
+    heads = sorted({head for text in alone.values() for head in heads_in(text)})
     if not alone:
         return {}
     with lenient(spark):
@@ -165,8 +118,8 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
     mapping = _mapping(schema, spec.columns, names)
     lacks, more = LACKS in source.columns, [name for name in (COUNT, LACKS) if name in source.columns]
     with lenient(source.sparkSession):
-        computed = [text for text in (*mapping.values(), spec.where or "") if not _is_path(text)]
-        shielded = _with_known_times(source, {name for text in computed for name in _heads(text)})
+        computed = [text for text in (*mapping.values(), spec.where or "") if not is_path(text)]
+        shielded = _with_known_times(source, {name for text in computed for name in heads_in(text)})
         valued = _with_values(shielded, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
         faults = [F.col(FAULT), *(_fault_of(types, ledger, field) for field in schema.fields)]
@@ -189,10 +142,10 @@ def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
     """Return `content`, of rows that say nothing else with the content columns that their file does not have."""
     lacking = [
         F.when(
-            F.arrays_overlap(LACKS, F.array(*[F.lit(head.lower()) for head in sorted(_heads(text))])), name
+            F.arrays_overlap(LACKS, F.array(*[F.lit(head.lower()) for head in sorted(heads_in(text))])), name
         )
         for name, text in mapping.items()
-        if name in CONTENT_COLUMNS and _heads(text)
+        if name in CONTENT_COLUMNS and heads_in(text)
     ]
     names = F.array_compact(F.array(*lacking)) if lacking else F.array().cast("array<string>")
     return F.coalesce("content", F.when(F.size(names) > 0, lacking_word(names)))
@@ -300,7 +253,7 @@ def _expressions(
 def exact(text: str, numbers: dict[str, list[str]]) -> str:
     """Return the contract's expression so that numbers of JSON documents are the texts that they were written as."""
     path = text.strip()
-    if _is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
+    if is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
         text = f"to_json({path})"
     return bounded_times(rewritten(exact_fields(text), numbers))
 
@@ -355,11 +308,10 @@ def _shown(text: str) -> str:
 
 def _is_failed(value: Column, text: str, names: list[str]) -> Column:
     """Return whether the expression gives null although everything it names has a value."""
-    code = _LITERAL.sub(" ", text)
-    if _is_path(text) or MAY_BE_NULL.search(code):
+    if is_path(text) or MAY_BE_NULL.search(without_literals(text)):
         return F.lit(False)
     own = {name.lower() for name in names}
-    paths = sorted({path for path in _PATH.findall(code) if _head(path).lower() in own})
+    paths = sorted({path for path in paths_of(text) if head_of(path).lower() in own})
     there = [F.expr(path).isNotNull() for path in paths]
     if not there:
         return F.lit(False)
@@ -436,32 +388,6 @@ def _check_boolean(belongs: DataFrame, place: str) -> None:
         raise SourceError(
             f"{place}.where: expected a condition, found an expression of type {kind.simpleString()}"
         )
-
-
-def _is_path(text: str) -> bool:
-    return _PATH.fullmatch(text.strip()) is not None
-
-
-def paths_in(text: str, columns: Iterable[str]) -> set[str]:
-    """Return those of a source's columns, and their fields, that an expression names, in lower case.
-
-    >>> sorted(paths_in("concat(cast(Doc.body as binary), `id`, 'x.y')", ["doc", "id", "x"]))
-    ['doc.body', 'id']
-    """
-    own = {name.lower() for name in columns}
-    return {path.replace("`", "").lower() for path in _paths(text) if _head(path).lower() in own}
-
-
-def _heads(text: str) -> set[str]:
-    return {_head(path) for path in _paths(text)}
-
-
-def _paths(text: str) -> list[str]:
-    return _PATH.findall(_LITERAL.sub(" ", text))
-
-
-def _head(path: str) -> str:
-    return path[1 : path.index("`", 1)] if path.startswith("`") else path.partition(".")[0]
 
 
 @contextmanager
