@@ -23,8 +23,8 @@ from tieout.contracts import Contract, Replay
 from tieout.engine.reading import spec_of
 from tieout.engine.sources import READERS
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.conforming import exact, lenient, numbers_in
-from tieout.engine.sources.expressions import require_plain
+from tieout.engine.sources.conforming import lenient
+from tieout.engine.sources.expressions import exact, numbers_in, require_plain
 from tieout.engine.sources.named_columns import paths_in, text_columns
 from tieout.engine.sources.source import FAULT, HIDDEN, Request
 from tieout.errors import SourceError

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -46,8 +46,8 @@ from tieout.engine.ledger import (
 )
 from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, strict
-from tieout.engine.sources.expressions import require_plain
-from tieout.engine.sources.json_numbers import MARKED, NUMBERS, bounded_times, exact_fields, rewritten
+from tieout.engine.sources.expressions import exact, expression_of, expressions_of, numbers_in, require_plain
+from tieout.engine.sources.json_numbers import MARKED
 from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
 from tieout.errors import SourceError
@@ -62,7 +62,6 @@ _BELONGS: Final = "_tieout_belongs"
 _VALUE: Final = "_tieout_value_"
 _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
 """What a row of the log states, one of them at least."""
-_SHOWN_COLUMNS: Final = 40
 _SHOWN_TEXT: Final = 80
 
 
@@ -190,11 +189,11 @@ def _with_values(
     require_plain(source, spec.named_expressions(place), written=lambda text: exact(text, numbers))
     belongs, doubt = F.lit(True), F.lit(None).cast(StringType())
     if spec.where is not None and names:
-        belongs = _expression(source, spec.where, f"{place}.where", names, numbers)
+        belongs = expression_of(source, spec.where, f"{place}.where", names, numbers)
         _check_boolean(source.select(belongs), place)
         doubt = F.when(_is_failed(belongs, spec.where, names), F.lit("where: a value does not convert"))
     values, failures = [], []
-    expressions = _expressions(source, mapping, f"{place}.columns", names, numbers)
+    expressions = expressions_of(source, mapping, f"{place}.columns", names, numbers)
     for name, text in mapping.items():
         value = expressions[name]
         values.append(value.alias(_VALUE + name))
@@ -229,81 +228,6 @@ def _own_column(name: str, source_name: str) -> str:
         return f"`{source_name}`"
     words = ", ".join(f"'{word}'" for word in sorted(CONTENT_WORDS))
     return f"if(cast(`{source_name}` as string) in ({words}), cast(`{source_name}` as string), null)"
-
-
-def _expressions(
-    source: DataFrame, mapping: Mapping[str, str], place: str, names: list[str], numbers: dict[str, list[str]]
-) -> dict[str, Column]:
-    """Return the contract's expressions by canonical column, all of them known to be ones.
-
-    Raises:
-        SourceError: where one is not.
-    """
-    try:
-        expressions = {name: F.expr(exact(text, numbers)) for name, text in mapping.items()}
-        source.select("*", *(value.alias(_VALUE + name) for name, value in expressions.items()))
-    except AnalysisException:
-        return {
-            name: _expression(source, text, f"{place}.{name}", names, numbers)
-            for name, text in mapping.items()
-        }
-    return expressions
-
-
-def exact(text: str, numbers: dict[str, list[str]]) -> str:
-    """Return the contract's expression so that numbers of JSON documents are the texts that they were written as."""
-    path = text.strip()
-    if is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
-        text = f"to_json({path})"
-    return bounded_times(rewritten(exact_fields(text), numbers))
-
-
-def numbers_in(source: DataFrame) -> dict[str, list[str]]:
-    """Return the source's columns that have texts in the place of numbers, each with the paths to them."""
-    found = {field.name: field.metadata.get(NUMBERS) for field in source.schema.fields}
-    return {name: paths for name, paths in found.items() if paths}
-
-
-def _expression(
-    source: DataFrame, text: str, place: str, names: list[str], numbers: dict[str, list[str]]
-) -> Column:
-    """Return the contract's expression, known to be one over the source's columns.
-
-    Raises:
-        SourceError: where it is not.
-    """
-    try:
-        expression = F.expr(exact(text, numbers))
-        source.select("*", expression)
-    except AnalysisException as error:
-        shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
-        raise SourceError(f"{place}: {reason_of(error, text)}; the source's columns are: {shown}") from None
-    return expression
-
-
-def reason_of(error: AnalysisException, text: str) -> str:
-    """Return what is wrong with the expression, in one line."""
-    parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        return f"no column {parameters.get('objectName', '')}".strip()
-    if condition == "UNRESOLVED_ROUTINE":
-        return f"no function {parameters.get('routineName', '')}".strip()
-    if condition == "MISSING_GROUP_BY":
-        return f"expected an expression over one row, found an aggregate: {_shown(text)}"
-    if condition == "MISSING_AGGREGATION":
-        return "it is no aggregate"
-    if condition == "PARSE_SYNTAX_ERROR":
-        return f"expected Spark SQL, found {_shown(text)}: {_told(error)}"
-    return _told(error)
-
-
-def _told(error: AnalysisException) -> str:
-    return " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
-
-
-def _shown(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN_TEXT else f"{line[:_SHOWN_TEXT]}…"
 
 
 def _is_failed(value: Column, text: str, names: list[str]) -> Column:

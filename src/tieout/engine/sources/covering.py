@@ -22,8 +22,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.keys import SESSION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.conforming import reason_of
-from tieout.engine.sources.expressions import require_plain
+from tieout.engine.sources.expressions import reason_of, require_plain
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 

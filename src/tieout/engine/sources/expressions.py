@@ -1,4 +1,4 @@
-"""What Spark makes of a contract's expressions, looked at before any of them is worked out.
+"""What Spark makes of a contract's expressions: columns, or why not, before any of them is worked out.
 
 Each is parsed first, and only then analysed, since to analyse a query inside it would open the files that it names.
 What the names do not show, the analysed plan does: what is not deterministic, and what stands for the session's own
@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from tieout.contracts.expressions import REFUSED, SUBQUERY, refusal, refused, told
+from tieout.engine.sources.json_numbers import NUMBERS, bounded_times, exact_fields, rewritten
+from tieout.engine.sources.named_columns import is_path
 from tieout.errors import SourceError
 
 _EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
@@ -37,6 +40,8 @@ _OF_THE_SESSION: Final = {
     "VariableReference": "a variable of the session",
 }
 """Expressions that Spark calls deterministic, and that give another value in another run or to another user."""
+_SHOWN_COLUMNS: Final = 40
+_SHOWN_TEXT: Final = 80
 _CHANGING: Final = "a function that gives another value each time"
 
 
@@ -130,3 +135,78 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             yield tree
         for value in tree.values():
             yield from _nodes(value)
+
+
+def expressions_of(
+    source: DataFrame, mapping: Mapping[str, str], place: str, names: list[str], numbers: dict[str, list[str]]
+) -> dict[str, Column]:
+    """Return the contract's expressions by canonical column, all of them known to be ones.
+
+    Raises:
+        SourceError: where one is not.
+    """
+    try:
+        expressions = {name: F.expr(exact(text, numbers)) for name, text in mapping.items()}
+        source.select("*", *expressions.values())
+    except AnalysisException:
+        return {
+            name: expression_of(source, text, f"{place}.{name}", names, numbers)
+            for name, text in mapping.items()
+        }
+    return expressions
+
+
+def expression_of(
+    source: DataFrame, text: str, place: str, names: list[str], numbers: dict[str, list[str]]
+) -> Column:
+    """Return the contract's expression, known to be one over the source's columns.
+
+    Raises:
+        SourceError: where it is not.
+    """
+    try:
+        expression = F.expr(exact(text, numbers))
+        source.select("*", expression)
+    except AnalysisException as error:
+        shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
+        raise SourceError(f"{place}: {reason_of(error, text)}; the source's columns are: {shown}") from None
+    return expression
+
+
+def exact(text: str, numbers: dict[str, list[str]]) -> str:
+    """Return the contract's expression so that numbers of JSON documents are the texts that they were written as."""
+    path = text.strip()
+    if is_path(path) and any(one.startswith(f"{path}.") for paths in numbers.values() for one in paths):
+        text = f"to_json({path})"
+    return bounded_times(rewritten(exact_fields(text), numbers))
+
+
+def numbers_in(source: DataFrame) -> dict[str, list[str]]:
+    """Return the source's columns that have texts in the place of numbers, each with the paths to them."""
+    found = {field.name: field.metadata.get(NUMBERS) for field in source.schema.fields}
+    return {name: paths for name, paths in found.items() if paths}
+
+
+def reason_of(error: AnalysisException, text: str) -> str:
+    """Return what is wrong with the expression, in one line."""
+    parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
+    if condition.startswith("UNRESOLVED_COLUMN"):
+        return f"no column {parameters.get('objectName', '')}".strip()
+    if condition == "UNRESOLVED_ROUTINE":
+        return f"no function {parameters.get('routineName', '')}".strip()
+    if condition == "MISSING_GROUP_BY":
+        return f"expected an expression over one row, found an aggregate: {_shown(text)}"
+    if condition == "MISSING_AGGREGATION":
+        return "it is no aggregate"
+    if condition == "PARSE_SYNTAX_ERROR":
+        return f"expected Spark SQL, found {_shown(text)}: {_told(error)}"
+    return _told(error)
+
+
+def _told(error: AnalysisException) -> str:
+    return " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_TEXT else f"{line[:_SHOWN_TEXT]}…"
