@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import psycopg2
 from psycopg2 import errorcodes
@@ -18,6 +18,7 @@ from tieout.settings import DATABASE_URL
 from tieout.store.sql import queries
 
 Cursor: TypeAlias = RealDictCursor
+_T = TypeVar("_T")
 
 CONNECT_TIMEOUT: Final = timedelta(seconds=10)
 STATEMENT_TIMEOUT: Final = timedelta(minutes=2)
@@ -111,6 +112,23 @@ class Database:
         ):
             cursor.execute(queries()["session"], limits)
             yield cursor
+
+    def all(
+        self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object
+    ) -> tuple[_T, ...]:
+        """Return the rows of a query by its name, each converted, in a transaction of their own.
+
+        Raises: what `transaction` raises.
+        """
+        with self.transaction() as cursor:
+            cursor.execute(queries()[query], parameters)
+            return tuple(convert(row) for row in cursor.fetchall())
+
+    def first(
+        self, query: str, convert: Callable[[Mapping[str, Any]], _T], **parameters: object
+    ) -> _T | None:
+        """Return the first row that `all` returns, or None."""
+        return next(iter(self.all(query, convert, **parameters)), None)
 
     def _connect(self, *, is_snapshot: bool) -> connection:
         given = self._parts()
