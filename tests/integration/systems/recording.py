@@ -21,6 +21,7 @@ from string import Template
 from typing import Any, Final
 
 import psycopg2
+from psycopg2 import sql
 from tests.integration.kafka_faults.cluster import OFFSETS_TOPIC
 from tests.integration.systems.engine import ROOT
 from tests.integration.systems.playing import DATABASE
@@ -76,6 +77,12 @@ RECORDINGS: Final = {
         topics=(),
         folders=("produced", "output", "data/kahadb"),
     ),
+    "storm_trident": Recording(
+        "storm-trident-plain",
+        {"contract.yml": 0, "contract_at_least_once.yml": 1},
+        folders=("zookeeper",),
+        tables=("entries",),
+    ),
     "kafka_connect": Recording("connect-ranges-group", {"contract.yml": 0}, folders=("files",)),
 }
 
@@ -130,12 +137,20 @@ def _keep_evidence(recording: Recording, folder: Path, evidence: Path, database:
     if recording.topics:
         _keep_topics(recording, folder, evidence)
     for name in recording.folders:
-        shutil.copytree(played / name, evidence / Path(name).name, ignore=_NOT_EVIDENCE)
+        target = evidence / Path(name).name
+        shutil.copytree(played / name, target, ignore=_NOT_EVIDENCE, copy_function=_copy_filled)
     schema = recording.play.replace("-", "_")
     for table in recording.tables:
         with psycopg2.connect(database) as connection, (evidence / f"{table}.csv").open("w") as file:
-            query = f"copy {schema}.{table} to stdout with (format csv, header)"
+            place = sql.Identifier(schema, table)
+            query = sql.SQL("copy (select * from {}) to stdout with (format csv, header)").format(place)
             connection.cursor().copy_expert(query, file)
+
+
+def _copy_filled(source: str, target: str) -> None:
+    """Copy a file; a log of ZooKeeper's without the 64 MB of zeros that it is filled up with."""
+    content = Path(source).read_bytes()
+    Path(target).write_bytes(content.rstrip(b"\0") if content.startswith(b"ZKLG") else content)
 
 
 def _keep_topics(recording: Recording, folder: Path, evidence: Path) -> None:
