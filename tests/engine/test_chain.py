@@ -68,6 +68,12 @@ def test_each_hop_is_judged_by_itself(judged: tuple[str, dict[str, dict[str, Any
         "one hop of a chain, after orders_route: a message that was lost there is lost here as well where produced has "
         "it. The pages and `tieout trace` tell where a message was lost"
     ]
+    befores = {name: one["statement"].get("after") for name, one in told.items()}
+    assert befores == {
+        "orders_enrich": None,
+        "orders_route": "orders_enrich",
+        "orders_to_table": "orders_route",
+    }
 
 
 def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]]) -> None:

@@ -89,6 +89,7 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "pipeline": contract.pipeline,
         "group": contract.group,
+        **({} if contract.after is None else {"after": contract.after.pipeline}),
         "contract_digest": contract.digest,
         "window": {"start": _iso(window.start), "end": _iso(window.end)} | _offsets_of(window),
         **({} if form is None else {"position_form": form}),
