@@ -20,6 +20,7 @@ from tieout.engine.prematch.early import comes_before
 from tieout.engine.prematch.fingerprint import (
     BUCKET,
     PAIRS,
+    PARTS,
     STANDARD,
     SUMS,
     Shared,
@@ -92,8 +93,8 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
             F.coalesce(F.sum(F.when(of_sent, F.col("inside"))), F.lit(0)).alias("owned"),
             F.min(F.when(of_sent, F.col("earliest"))).alias("done_at"),
             F.max(F.when(of_seen, F.col("latest"))).alias("seen_at"),
-            F.max(F.when(of_sent, F.col("began"))).alias("began_at"),
-            F.min(F.when(of_seen, F.col("earliest"))).alias("first_seen_at"),
+            *[F.max(F.when(of_sent, F.col(f"began_{part}"))).alias(f"began_{part}") for part in range(PARTS)],
+            *[F.min(F.when(of_seen, F.col(f"seen_{part}"))).alias(f"seen_{part}") for part in range(PARTS)],
             F.try_sum(F.when(of_sent, F.col("micros"))).alias("done_micros"),
             F.try_sum(F.when(of_seen, F.col("micros"))).alias("seen_micros"),
             F.max(F.when(of_sent, F.col("sample"))).alias("done_sample"),
@@ -103,7 +104,8 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
     is_left = F.exists("left", lambda difference: difference != 0)
     patience = contract.max_latency + contract.clock_skew
     is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(patience), F.lit(False))
-    is_in_time &= ~comes_before(contract, F.col("first_seen_at"), F.col("began_at"))
+    for part in range(PARTS):
+        is_in_time &= ~comes_before(contract, F.col(f"seen_{part}"), F.col(f"began_{part}"))
     is_split = (F.col("owned") > 0) & (F.col("owned") < F.col("sent"))
     return merged.withColumns(
         {

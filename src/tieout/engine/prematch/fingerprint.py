@@ -41,6 +41,9 @@ PAIRS: Final = {
 Shared: TypeAlias = Mapping[str, tuple[str, ...]]
 """Per pair, by what its names begin with, the columns that both ledgers have of a message."""
 HASHES: Final = ("first", "second")
+_BITS_OF_PART: Final = 2
+PARTS: Final = 1 << _BITS_OF_PART
+"""In so many parts of a bucket times are held against each other."""
 _BITS_OF_WORD: Final = 6
 _ID_BITS: Final = 64
 _LOW_HALF: Final = 0xFFFFFFFF
@@ -138,11 +141,11 @@ def buckets_of(
     |-------|-----------|--------|------|-------------|---------|------|------------|--------|--------|--------|-------|
     | a     | 0         | 7     | 128  | …           | [-1, -1] | 1023 | 10:00:01  | 128    | …      | …      | 0     |
 
-    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`, `began` is the latest
-    `attempted_at`, on the other side `processed_at`; `inside` counts rows of the window, `micros` adds the times up
-    from the window's start, `sample` is the time of the message with the least hash. There are sums for each pair that
-    the ledger is of. Rows of other groups are left out; of rows that could not
-    be read only `counted` tells.
+    `last` is the highest position; `earliest` and `latest` are of `done_at` and `processed_at`; of each of the
+    bucket's `PARTS`, `began_…` is the latest `attempted_at`, and `seen_…` the earliest `processed_at`. `inside` counts
+    rows of the window, `micros` adds the times up from the window's start, `sample` is the time of the message with the
+    least hash. There are sums for each pair that the ledger is of. Rows of other groups are left out; of rows that
+    could not be read only `counted` tells.
     """
     known = hashed(side, ledger, contract, compared).withColumn("bucket", bucket_of(widths))
     micros = F.unix_micros("time") - F.lit(_micros(window))
@@ -152,7 +155,7 @@ def buckets_of(
         "last": F.max("offset"),
         "earliest": F.min("time"),
         "latest": F.max("time"),
-        "began": F.max("own_time"),
+        **_bounds(ledger, widths),
         "inside": F.count_if(
             (F.col("own_time") >= F.lit(window.start)) & (F.col("own_time") < F.lit(window.end))
         ),
@@ -165,6 +168,20 @@ def buckets_of(
         F.count_if("is_rough").alias("rough"),
         *[column.alias(f"counted_{name}") for name, column in side.counted.items()],
     )
+
+
+def _bounds(ledger: Ledger, widths: Widths) -> dict[str, Column]:
+    """Return the latest send, or the earliest effect, of each part of a bucket.
+
+    An effect comes before its send where it lies before it by more than clocks may differ: the shorter the run of
+    positions that is compared as one, the rarer do messages of different moments look as if one did.
+    """
+    if ledger is Ledger.LOG:
+        return {}
+    name, most = ("began", F.max) if ledger is Ledger.PRODUCED else ("seen", F.min)
+    width = max(widths.bucket_bits - _BITS_OF_PART, 0)
+    place = F.shiftright("offset", width).bitwiseAND(PARTS - 1)
+    return {f"{name}_{part}": most(F.when(place == part, F.col("own_time"))) for part in range(PARTS)}
 
 
 def hashed(side: Side, ledger: Ledger, contract: Contract, compared: Shared) -> DataFrame:
