@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.engine.sources.flink import SINK, SOURCE, committer, metadata, split, transaction
 from tests.engine.sources.maps import serialised_map
+from tests.engine.sources.zookeeper import ROOT, current, entry, log, ranged, snapshot
 from tests.fuzz.changing import CASES, EXTREMES, SECONDS, changed_bytes
 from tests.pulsar import ANSWERS, ORDERS, STATISTICS
 
@@ -52,6 +53,9 @@ from tieout.engine.systems.spark_manifest import (
     origin_of,
     output_of,
 )
+from tieout.engine.systems.trident_state import Stream, topologies_of
+from tieout.engine.systems.zookeeper_log import Transaction, transactions_in
+from tieout.engine.systems.zookeeper_snapshot import nodes_in
 from tieout.pulsar import Answer, AnswerError, Copied
 
 _OFFSETS = b'v1\n{"batchTimestampMs":1795000000000,"conf":{}}\n{"orders":{"0":5,"1":9}}\n{"logOffset":2}\n-'
@@ -72,6 +76,10 @@ _ANSWERS = tuple(
         *(f"{ORDERS}/ledger/{place}" for place in ("5/entry/0", "5/entry/7", "15/entry/2")),
     )
 )
+_ZOOKEEPER_LOG = log(
+    (entry(1, ranged(1, 0, 4)), entry(2, current(2), (f"{ROOT}/user/orders@0/1", None)), entry(3)), padding=8
+)
+_ZOOKEEPER_SNAPSHOT = snapshot({ranged(1, 0, 4)[0]: (ranged(1, 0, 4)[1] or b"", 1)})
 _WORDS = (
     b"[" * 9000,
     b"{" * 9000,
@@ -193,6 +201,17 @@ def _read_names(chance: random.Random, _: Path) -> None:
     list(divided([("a/x", known), ("b/y", known)]))
 
 
+def _read_zookeeper(chance: random.Random, _: Path) -> None:
+    """Of a transaction log, what it tells of a stream; of a snapshot, its nodes."""
+    stream = Stream()
+    for one in transactions_in(_changed(_ZOOKEEPER_LOG, chance), "/transactional"):
+        if isinstance(one, Transaction):
+            for change in one.changes:
+                stream.tell(change.path.removeprefix(f"{ROOT}/"), change.data, one.millis)
+    list(topologies_of(stream.batches))
+    nodes_in(_changed(_ZOOKEEPER_SNAPSHOT, chance), "/transactional")
+
+
 @pytest.mark.parametrize(
     "parser",
     [
@@ -206,6 +225,7 @@ def _read_names(chance: random.Random, _: Path) -> None:
         _read_committer,
         _read_names,
         _read_answer,
+        _read_zookeeper,
     ],
 )
 def test_a_parser_takes_anything(parser: Callable[[random.Random, Path], None], tmp_path: Path) -> None:

@@ -22,8 +22,14 @@ def log(entries: Iterable[bytes], *, version: int = 2, padding: int = 64) -> byt
     return b"ZKLG" + struct.pack(">iq", version, 0) + b"".join(entries) + bytes(padding)
 
 
-def entry(zxid: int, *nodes: Node, millis: int | None = None, kind: int | None = None) -> bytes:
-    """Return an entry that writes or deletes nodes, several of them in one; none of them is an error's."""
+def entry(
+    zxid: int,
+    *nodes: Node,
+    millis: int | None = None,
+    kind: int | None = None,
+    record: bytes = struct.pack(">i", -101),
+) -> bytes:
+    """Return an entry that writes or deletes nodes, several of them in one; without nodes it is an error's record."""
     at = MILLIS + 1000 * zxid if millis is None else millis
     if kind is None and len(nodes) == 1:
         kind, record = _record(nodes[0])
@@ -34,7 +40,7 @@ def entry(zxid: int, *nodes: Node, millis: int | None = None, kind: int | None =
         )
         kind = 14
     else:
-        kind, record = -1 if kind is None else kind, struct.pack(">i", -101)
+        kind = -1 if kind is None else kind
     body = struct.pack(">qiqqi", 72057594037927936, 1, zxid, at, kind) + record + b"digest"
     return struct.pack(">qi", zlib.adler32(body), len(body)) + body + b"B"
 

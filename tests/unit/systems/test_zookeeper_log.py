@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import time
+
 import pytest
 from tests.engine.sources.zookeeper import MILLIS, ROOT, current, entry, log, ranged, snapshot
 
@@ -51,6 +54,27 @@ def test_a_changed_entry_in_the_middle_is_no_torn_end() -> None:
     found = list(transactions_in(bytes(content), "/transactional"))
 
     assert found[-1] == TornLog(len(log(_ENTRIES[:1], padding=0)), is_followed=True)
+
+
+def test_a_torn_file_is_searched_no_longer_than_a_few_readings_take() -> None:
+    """Each of 60,000 places looks as if an entry of two megabytes began there, whose checksum does not hold."""
+    heads = (b"B" + bytes(8) + struct.pack(">i", 2_000_000)) * 60_000
+    began = time.process_time()
+
+    found = list(transactions_in(log((), padding=0) + b"torn" + heads + b"B" * 4_000_000, "/transactional"))
+
+    assert found == [TornLog(16, is_followed=True)]
+    assert time.process_time() - began < 5
+
+
+def test_transactions_do_not_lie_within_each_other() -> None:
+    """A server writes none like it; a parser that calls itself for each would end there."""
+    record = b""
+    for _ in range(5000):
+        record = struct.pack(">iii", 1, 14, len(record)) + record
+
+    with pytest.raises(FormatError, match="a transaction within a transaction"):
+        list(transactions_in(log((entry(1, kind=14, record=record),)), "/transactional"))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ _END: Final = b"B"
 _CREATES: Final = frozenset({1, 15, 19, 21})
 _DELETES: Final = frozenset({2, 20})
 _SET, _MULTI = 5, 14
-_MOST_ENDS: Final = 1 << 16
+_MOST_READINGS: Final = 4
+"""Behind a torn entry, so many times the file's bytes are searched for a whole one."""
 _COUNT_BITS: Final = 32
 
 
@@ -100,30 +101,34 @@ def follows(zxid: int, before: int) -> bool:
 
 def _entry(content: bytes, at: int) -> bytes | None:
     """Return the entry that begins at a byte, None where none that is whole does."""
-    head = DataInput(content[at : at + _ENTRY_BYTES])
-    if len(content) - at < _ENTRY_BYTES:
-        return None
-    checksum, size = head.signed(8), head.signed(4)
-    begin = at + _ENTRY_BYTES
-    body = content[begin : begin + max(size, 0)]
-    if size <= 0 or len(body) < size or content[begin + size : begin + size + len(_END)] != _END:
-        return None
-    return body if zlib.adler32(body) == checksum else None
+    size = _size(content, at)
+    body = content[at + _ENTRY_BYTES : at + _ENTRY_BYTES + size]
+    return body if size and zlib.adler32(body) == DataInput(content[at : at + 8]).signed(8) else None
+
+
+def _size(content: bytes, at: int) -> int:
+    """Return the bytes of what looks like an entry that begins at a byte, 0 where nothing does."""
+    size = int.from_bytes(content[at + 8 : at + _ENTRY_BYTES], "big", signed=True)
+    end = at + _ENTRY_BYTES + size
+    return size if size > 0 and content[end : end + len(_END)] == _END else 0
 
 
 def _is_followed(content: bytes, at: int) -> bool:
-    """Return whether a whole entry begins behind a torn one: right behind it, or behind any end of an entry."""
-    size = int.from_bytes(content[at + 8 : at + _ENTRY_BYTES], "big", signed=True)
-    if 0 < size < len(content) and _entry(content, at + _ENTRY_BYTES + size + len(_END)) is not None:
+    """Return whether a whole entry begins behind a torn one: right behind it, or behind any end of an entry.
+
+    It may, where so much looks like an entry that to check all of it would take too long.
+    """
+    torn = _size(content, at)
+    if torn and _entry(content, at + _ENTRY_BYTES + torn + len(_END)) is not None:
         return True
+    left = _MOST_READINGS * len(content)
     end = content.find(_END, at)
-    for _ in range(_MOST_ENDS):
-        if end < 0:
-            return False
+    while end >= 0 and left > 0:
+        left -= _ENTRY_BYTES + _size(content, end + 1)
         if _entry(content, end + 1) is not None:
             return True
         end = content.find(_END, end + 1)
-    return True
+    return end >= 0
 
 
 def _transaction(body: bytes, prefix: str) -> Transaction:
@@ -138,6 +143,10 @@ def _changes(kind: int, data: DataInput, prefix: str) -> Iterator[Change]:
     if kind == _MULTI:
         for _ in range(data.number(4)):
             inner, record = data.signed(4), _buffer(data)
+            if inner == _MULTI:
+                raise FormatError(
+                    "expected the parts of a transaction, found a transaction within a transaction"
+                )
             yield from _changes(inner, DataInput(record or b""), prefix)
         return
     if kind not in _CREATES and kind not in _DELETES and kind != _SET:
