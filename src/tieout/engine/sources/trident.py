@@ -97,9 +97,10 @@ def _reading(
 ) -> Reading:
     begins_at = found.begins_at
     faults = [*found.faults, *stream.faults]
+    earliest = min((one.millis for one in stream.batches), default=None)
     for txid, millis in stream.unknown:
         # What was read when the log began is not in it: the ledger begins behind that.
-        if begins_at is not None and not any(one.millis < millis for one in stream.batches):
+        if begins_at is not None and (earliest is None or earliest >= millis):
             begins_at = max(begins_at, millis)
         else:
             faults.append(_NO_RANGES.format(txid, txid))
