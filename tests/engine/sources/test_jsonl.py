@@ -55,7 +55,8 @@ def test_bad_lines_are_counted_and_named(spark: SparkSession, tmp_path: Path) ->
         "a.jsonl:4: the line is not one JSON object",
         "a.jsonl:5: offset: expected a whole number below 2^62, found four",
         "a.jsonl:6: offset: expected a whole number below 2^62, found 5.5",
-        "a.jsonl:7: the line is not one JSON object",
+        "a.jsonl:7: the line is not one JSON object: it begins an array, whose members are expected on a line each (jq "
+        "-c '.[]')",
         "1 more rows could not be read",
     )
 
@@ -198,7 +199,7 @@ def test_what_is_one_object_is_what_another_parser_takes_for_one(spark: SparkSes
         (wide, {"c": ["c.d"]}),
     ):
         rows = json_objects(text, schema, {}, numbers).orderBy(BLOCK, ROW).collect()
-        taken = [row[FAULT] != "the line is not one JSON object" for row in rows]
+        taken = ["the line is not one JSON object" not in (row[FAULT] or "") for row in rows]
         assert [line for line, ours in zip(lines, taken, strict=True) if ours != _is_object(line)] == []
     assert 1000 < sum(_is_object(line) for line in lines) < len(lines) - 1000
 

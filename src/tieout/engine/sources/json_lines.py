@@ -35,6 +35,9 @@ RECORD: Final = "_tieout_record"
 _OBJECTS: Final = "_tieout_objects"
 _NOT_UTF8: Final = "the line is not UTF-8"
 _NOT_ONE_OBJECT: Final = "the line is not one JSON object"
+_AN_ARRAY: Final = (
+    f"{_NOT_ONE_OBJECT}: it begins an array, whose members are expected on a line each (jq -c '.[]')"
+)
 _OTHER_TYPE: Final = "a value is of another type than its field has on other lines"
 _NO_NUMBER: Final = "NaN and Infinity are no values of JSON"
 _OF_OTHER_SYNTAX: Final = "allow"
@@ -213,7 +216,9 @@ def json_fault(text: str = TEXT, options: Mapping[str, str] = _NO_OPTIONS) -> Co
     """Return why the text is not exactly one JSON object, or null where it is."""
     objects = _parsed(F.col(text), _bracketed(StructType()), options).getField(_OBJECTS)
     is_one = _is_one(objects, text, options)
-    return F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(~is_one, _NOT_ONE_OBJECT)
+    begins_array = F.ltrim(text).startswith("[")
+    reason = F.when(begins_array, _AN_ARRAY).otherwise(_NOT_ONE_OBJECT)
+    return F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(~is_one, reason)
 
 
 def _bracketed(schema: StructType) -> StructType:
