@@ -142,8 +142,10 @@ def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[
 
     Nothing where its contract comes after no other.
     """
+    if not run_ids:
+        return {}
     way = _way(cursor, pipeline)
-    if len(way) == 1 or not run_ids:
+    if len(way) == 1:
         return {}
     cursor.execute(queries(_FILE)["lost_here"], {"runs": list(run_ids)})
     here = cursor.fetchall()
