@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from tests.engine.sources.flink import SINK, SOURCE, committer, metadata, split, transaction
 from tests.engine.sources.maps import serialised_map
+from tests.engine.sources.share_state import ACKNOWLEDGED, ARCHIVED, update
+from tests.engine.sources.share_state import key as state_name
+from tests.engine.sources.share_state import snapshot as state_snapshot
 from tests.engine.sources.zookeeper import ROOT, current, entry, log, ranged, snapshot
 from tests.fuzz.changing import CASES, EXTREMES, SECONDS, changed_bytes
 from tests.pulsar import ANSWERS, ORDERS, STATISTICS
@@ -38,6 +41,7 @@ from tieout.engine.systems.pulsar_positions import (
     stats_in,
 )
 from tieout.engine.systems.range_names import divided, range_name
+from tieout.engine.systems.share_state import share_state, state_key
 from tieout.engine.systems.spark_checkpoint import (
     PlannedBatch,
     history_of,
@@ -212,6 +216,18 @@ def _read_zookeeper(chance: random.Random, _: Path) -> None:
     nodes_in(_changed(_ZOOKEEPER_SNAPSHOT, chance), "/transactional")
 
 
+def _read_share_state(chance: random.Random, _: Path) -> None:
+    """Of a record of a share group's state, its key and its value."""
+    kind = chance.randrange(3)
+    if kind == 0:
+        state_key(_changed(state_name(1), chance))
+    elif kind == 1:
+        share_state(_changed(state_snapshot(3, (3, 9, ACKNOWLEDGED, 1)), chance), is_snapshot=True)
+    else:
+        told = update(3, (3, 9, ACKNOWLEDGED, 1), (11, 12, ARCHIVED, 5))
+        share_state(_changed(told, chance), is_snapshot=False)
+
+
 @pytest.mark.parametrize(
     "parser",
     [
@@ -226,6 +242,7 @@ def _read_zookeeper(chance: random.Random, _: Path) -> None:
         _read_names,
         _read_answer,
         _read_zookeeper,
+        _read_share_state,
     ],
 )
 def test_a_parser_takes_anything(parser: Callable[[random.Random, Path], None], tmp_path: Path) -> None:

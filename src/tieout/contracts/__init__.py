@@ -28,6 +28,7 @@ from tieout.contracts.replay import (
 )
 from tieout.contracts.sources import (
     OFFSETS_TOPIC,
+    STATE_TOPIC,
     ConnectFilesSource,
     ConnectOffsetsSource,
     FilesSource,
@@ -38,6 +39,7 @@ from tieout.contracts.sources import (
     KafkaDumpLogSource,
     KafkaOffsetsSource,
     KafkaSegmentsSource,
+    KafkaShareGroupSource,
     KafkaSource,
     KahaDbSource,
     PulsarCursorSource,
@@ -56,6 +58,7 @@ __all__ = [
     "ID_PREFIX",
     "OFFSETS_TOPIC",
     "OWN_TOPIC",
+    "STATE_TOPIC",
     "Active",
     "After",
     "AlertRoute",
@@ -73,6 +76,7 @@ __all__ = [
     "KafkaDumpLogSource",
     "KafkaOffsetsSource",
     "KafkaSegmentsSource",
+    "KafkaShareGroupSource",
     "KafkaSource",
     "KahaDbSource",
     "LedgerSpec",

@@ -112,6 +112,7 @@ Moment = Annotated[
 """A time, or the one at which a run reads its sources."""
 Cron = Annotated[str, AfterValidator(check_cron)]
 Zone = Annotated[str, AfterValidator(_zone)]
+PartitionCount = Annotated[int, Field(ge=1, lt=1 << 31)]
 ConnectionName = Annotated[str, AfterValidator(_connection)]
 Text = Annotated[str, AfterValidator(_text), Field(json_schema_extra={"minLength": 1})]
 Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.integration.kafka_faults.cluster import Cluster, new_cluster
-from tests.integration.systems import activemq, connect, dstreams, flink, pulsar, spark, storm, streams
+from tests.integration.systems import activemq, connect, dstreams, flink, pulsar, share, spark, storm, streams
 from tests.integration.systems.engine import ROOT, Engine
 from tests.integration.systems.scene import Case, Stage
 from tests.integration.systems.selection import system_of
@@ -32,6 +32,7 @@ Play = Callable[[Stage], list[Case]]
 DATABASE: Final = "TIEOUT_SYSTEMS_DATABASE"
 SYSTEMS: Final[Mapping[str, Any]] = {
     "streams": streams,
+    "share": share,
     "spark": spark,
     "dstreams": dstreams,
     "connect": connect,

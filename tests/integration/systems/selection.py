@@ -10,6 +10,7 @@ __all__ = ["ALL", "IS_LEFT_OUT", "SELECTED", "TITLES", "VARIABLE", "asked_for", 
 
 TITLES: Final = {
     "streams": "Kafka Streams",
+    "share": "Kafka share groups",
     "spark": "Spark Structured Streaming",
     "dstreams": "Spark Streaming, direct",
     "connect": "Kafka Connect",
@@ -22,6 +23,7 @@ TITLES: Final = {
 IN_EVERY_RUN: Final = {
     "streams-at-least-once": 1,
     "streams-exactly-once": 1,
+    "share-before": 1,
     "spark-halted": 2,
     "dstreams-results-first": 1,
     "dstreams-transaction": 1,
@@ -39,6 +41,7 @@ IN_EVERY_RUN: Final = {
 """Of each system a fault and the configuration that survives it, and how many of a play's judgements are made: each is
 a Spark job, and costs seconds."""
 OTHERS: Final = (
+    *("share-after", "share-unacknowledged", "share-rejected", "share-released"),
     *("spark-checkpoint", "spark-overrun", "spark-files", "dstreams-offsets-first"),
     *("connect-file-sink", "connect-ranges-names", "connect-ranges-group"),
     *("connect-dead-letters", "connect-no-dead-letters"),
@@ -57,6 +60,10 @@ OTHERS: Final = (
         "activemq-not-archived",
         "activemq-unanswered",
         "activemq-rolled-back",
+        "activemq-jms-receive",
+        "activemq-jms-listener",
+        "activemq-jms-not-persistent",
+        "activemq-jms-async",
     ),
     *("pulsar-unacknowledged", "pulsar-keyed", "pulsar-batch", "pulsar-batch-index", "pulsar-expired"),
     *("pulsar-transactions", "pulsar-committed", "pulsar-shared", "pulsar-subscriptions"),

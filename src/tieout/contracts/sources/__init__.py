@@ -24,6 +24,7 @@ from tieout.contracts.sources.kafka import (
     cluster_topic,
 )
 from tieout.contracts.sources.pulsar import PulsarCursorSource, PulsarSource
+from tieout.contracts.sources.share_groups import STATE_TOPIC, KafkaShareGroupSource
 from tieout.contracts.sources.spark import SparkCheckpointSource, SparkFilesSource
 from tieout.contracts.sources.storm import TridentSource
 from tieout.contracts.sources.verifiable import VerifiableConsumerSource, VerifiableProducerSource
@@ -36,6 +37,7 @@ Source = Annotated[
     | KafkaDumpLogSource
     | KafkaConsumerGroupsSource
     | KafkaOffsetsSource
+    | KafkaShareGroupSource
     | VerifiableProducerSource
     | VerifiableConsumerSource
     | SparkCheckpointSource
@@ -53,6 +55,7 @@ Source = Annotated[
 
 __all__ = [
     "OFFSETS_TOPIC",
+    "STATE_TOPIC",
     "ConnectFilesSource",
     "ConnectOffsetsSource",
     "FilesSource",
@@ -63,6 +66,7 @@ __all__ = [
     "KafkaDumpLogSource",
     "KafkaOffsetsSource",
     "KafkaSegmentsSource",
+    "KafkaShareGroupSource",
     "KafkaSource",
     "KahaDbSource",
     "PulsarCursorSource",

@@ -10,7 +10,7 @@ from tieout.contracts.scalars import Text
 from tieout.contracts.sources.copies import Copy
 from tieout.contracts.sources.files import Paths
 
-QUEUES: Final = frozenset({"kahadb"})
+QUEUES: Final = frozenset({"kahadb", "kafka_share_group"})
 """Kinds whose positions are always those of a queue, acknowledged one by one."""
 
 

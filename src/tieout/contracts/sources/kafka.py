@@ -6,13 +6,13 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tieout.contracts.scalars import ConnectionName, Model, Text
+from tieout.contracts.scalars import ConnectionName, Model, PartitionCount, Text
 from tieout.contracts.sources.connect import ConnectOffsetsSource
 from tieout.contracts.sources.copies import Copy
 from tieout.contracts.sources.files import Paths
+from tieout.contracts.sources.share_groups import STATE_TOPIC, KafkaShareGroupSource
 
 CleanupPolicy = Literal["delete", "compact", "compact,delete"]
-PartitionCount = Annotated[int, Field(ge=1, lt=1 << 31)]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
@@ -117,10 +117,17 @@ def cluster_topic(source: object) -> tuple[str, str] | None:
     ('events', '__consumer_offsets')
     """
     if not isinstance(
-        source, KafkaSource | KafkaOffsetsSource | KafkaConsumerGroupsSource | ConnectOffsetsSource
+        source,
+        KafkaSource
+        | KafkaOffsetsSource
+        | KafkaConsumerGroupsSource
+        | KafkaShareGroupSource
+        | ConnectOffsetsSource,
     ):
         return None
     if source.connection is None:
         return None
+    if isinstance(source, KafkaShareGroupSource):
+        return source.connection, STATE_TOPIC
     named = source.topic if isinstance(source, KafkaSource | ConnectOffsetsSource) else OFFSETS_TOPIC
     return None if named is None else (source.connection, named)

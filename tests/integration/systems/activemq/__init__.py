@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.integration.systems.activemq import consumers, senders
+from tests.integration.systems.activemq import consumers, jms, senders
 from tests.integration.systems.engine import Engine, class_path_of
 
-PLAYS = {**consumers.PLAYS, **senders.PLAYS}
+PLAYS = {**consumers.PLAYS, **senders.PLAYS, **jms.PLAYS}
 
 
 def engine(folder: Path) -> Engine:

@@ -42,6 +42,7 @@ class Queue:
             "openwire": free_port(),
             **settings,
         }
+        self.url = f"tcp://127.0.0.1:{self._settings['openwire']}"
         self.output = stage.folder / "output" / "delivered.jsonl"
         self.output.parent.mkdir(parents=True, exist_ok=True)
         self.output.touch()
@@ -83,6 +84,13 @@ class Queue:
                 connection.send("SEND", told, body)
             self._write(id_, body, attempted_at, outcome or ("acked" if is_answered else "unknown"))
             ids.append(id_)
+        return ids
+
+    def sent_elsewhere(self, count: int) -> list[str]:
+        """Write down so many new messages as sent, which another client is about to send; return their ids."""
+        ids = [f"{self.name}-{self._count + number}" for number in range(count)]
+        for id_ in ids:
+            self._write(id_, f"message {self._count}".encode(), datetime.now(UTC), "acked")
         return ids
 
     def consume(self, ack: str, name: str, limit: int = NO_LIMIT) -> subprocess.Popen[bytes]:
@@ -172,8 +180,12 @@ class Queue:
 
     def lost(self, ids: Sequence[str], locus: str) -> list[dict[str, Any]]:
         """Return one expected break for each of the messages, where the journal has it, in files that are all there."""
+        return breaks_of(self.places(ids), "LOST", locus)
+
+    def places(self, ids: Sequence[str]) -> list[list[Any]]:
+        """Return partition, position and id of each of the messages, where the journal has it."""
         positions = self._positions()
-        return breaks_of([[0, positions.get(id_), id_] for id_ in ids], "LOST", locus)
+        return [[0, positions.get(id_), id_] for id_ in ids]
 
     def _positions(self) -> dict[str, int]:
         """Return where each message's record begins: the number of the file times 2^32 and the byte."""

@@ -1,0 +1,182 @@
+"""Kafka's share groups: members that acknowledge before or after their output, reject, release, and are killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from tests.integration.kafka_faults.cluster import wait_until
+from tests.integration.kafka_faults.contract import UNTIL_READ
+from tests.integration.kafka_faults.scene import Place, Scene, breaks_of
+from tests.integration.systems.engine import Application, Engine, class_path_of
+from tests.integration.systems.scene import Case, Expected, Stage
+
+_COUNT: Final = 10
+_PROCESSED: Final = 4
+_LATER: Final = 2
+_REFUSED: Final = (3, 6)
+_KILLED: Final = "member killed with records in hand"
+_AFTER: Final = {"acknowledgement": "after output", "output": "keyed by position"}
+_TWICE: Final = ("OUTPUT_DUPLICATE", "consumer or sink")
+
+
+def engine(folder: Path) -> Engine:
+    """Return Kafka's client with a member of a share group, compiled into the folder."""
+    return Engine(class_path_of("share", folder), "128m")
+
+
+def before(stage: Stage) -> list[Case]:
+    """What was acknowledged before its output is given to nobody else."""
+    source, sent, first = _started(stage, acknowledges_first="true", limit=_PROCESSED)
+    _await_held(first)
+    first.kill()
+    source.send(_LATER, session="sender-2")
+    source.end()
+    second = _member(stage, source, acknowledges_first="true")
+    _await_rows(stage, _PROCESSED + _LATER)
+    second.kill()
+    lost = breaks_of(sent[_PROCESSED:], "LOST", "consumer", flags=["COMMIT_AHEAD"])
+    expected = Expected("BROKEN", {"DELIVERED": _PROCESSED + _LATER, "LOST": len(lost)}, lost)
+    settings = {"acknowledgement": "before output"}
+    return [_case(stage, _KILLED, "acknowledges before its output", source, expected, settings)]
+
+
+def after(stage: Stage) -> list[Case]:
+    """What was not acknowledged is given to the next member once its lock is over."""
+    source, _ = _killed(stage, leaves_last="false")
+    expected = Expected("KEPT", {"DELIVERED": _COUNT})
+    how = "acknowledges after its output, between two records"
+    return [_case(stage, _KILLED, how, source, expected, _AFTER, guarantee="exactly_once")]
+
+
+def unacknowledged(stage: Stage) -> list[Case]:
+    """What was put out and not acknowledged is put out again."""
+    source, sent = _killed(stage, leaves_last="true")
+    again = breaks_of([sent[_PROCESSED - 1]], *_TWICE)
+    classes = {"DELIVERED": _COUNT - 1, "OUTPUT_DUPLICATE": 1}
+    how = "acknowledges after its output, killed in between"
+    broken, kept = Expected("BROKEN", classes, again), Expected("KEPT", classes, again)
+    plain = {"acknowledgement": "after output"}
+    return [
+        _case(stage, _KILLED, how, source, broken, plain, guarantee="exactly_once"),
+        _case(stage, _KILLED, how, source, kept),
+    ]
+
+
+def rejected(stage: Stage) -> list[Case]:
+    """What a member rejects is given to nobody; whoever does not say that it may be has lost it."""
+    source, sent, member = _started(stage, reject=" ".join(map(str, _REFUSED)))
+    _await_rows(stage, _COUNT - len(_REFUSED))
+    source.end()
+    member.kill()
+    ledgers = {"dead_letters": {"source": _state(stage, source)}}
+    delivered = _COUNT - len(_REFUSED)
+    rows = {"dead_letters": len(_REFUSED)}
+    parked = Expected("KEPT", {"DELIVERED": delivered, "DEAD_LETTERED": len(_REFUSED)}, rows=rows)
+    lost = breaks_of([sent[offset] for offset in _REFUSED], "LOST", "consumer")
+    gone = Expected("BROKEN", {"DELIVERED": delivered, "LOST": len(lost)}, lost)
+    fault = "member rejects records"
+    return [
+        _case(stage, fault, "rejected, declared as dead letters", source, parked, ledgers=ledgers),
+        _case(stage, fault, "rejected, not declared", source, gone),
+    ]
+
+
+def released(stage: Stage) -> list[Case]:
+    """What a member releases is given out again."""
+    source, _, member = _started(stage, release_first=" ".join(map(str, _REFUSED)))
+    _await_rows(stage, _COUNT)
+    source.end()
+    member.kill()
+    expected = Expected("KEPT", {"DELIVERED": _COUNT})
+    fault = "member releases records once"
+    return [_case(stage, fault, "released", source, expected, guarantee="exactly_once")]
+
+
+PLAYS: Final = {
+    "share-before": before,
+    "share-after": after,
+    "share-unacknowledged": unacknowledged,
+    "share-rejected": rejected,
+    "share-released": released,
+}
+
+
+def _started(stage: Stage, **settings: object) -> tuple[Scene, list[Place], Application]:
+    """Send what a member is to be given, and start it."""
+    source = stage.topic("in")
+    sent = source.send(_COUNT)
+    return source, sent, _member(stage, source, **settings)
+
+
+def _killed(stage: Stage, leaves_last: str) -> tuple[Scene, list[Place]]:
+    """Kill a member that has put out some of what it was given, and wait until another one has put out the rest."""
+    source, sent, first = _started(stage, leaves_last=leaves_last, limit=_PROCESSED)
+    _await_held(first)
+    first.kill()
+    source.end()
+    second = _member(stage, source)
+    _await_rows(stage, _COUNT + (leaves_last == "true"))
+    second.kill()
+    return source, sent
+
+
+def _member(stage: Stage, source: Scene, **settings: object) -> Application:
+    life = sum(1 for _ in stage.folder.glob("member-*.log")) + 1
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    told = {
+        "bootstrap.servers": stage.cluster.bootstrap,
+        "input": source.name,
+        "group": stage.name,
+        "member": f"member-{life}",
+        "output": _output(stage),
+        **named,
+    }
+    return stage.start("Member", told, "member")
+
+
+def _output(stage: Stage) -> Path:
+    return stage.folder / "output.jsonl"
+
+
+def _await_held(member: Application) -> None:
+    wait_until(lambda: "HELD" in member.log.read_text(), f"{member.name} to stand still")
+
+
+def _await_rows(stage: Stage, count: int) -> None:
+    """Wait until so many rows are put out, and what was given for them is written down."""
+    file = _output(stage)
+    wait_until(lambda: file.exists() and len(file.read_text().splitlines()) >= count, f"{count} rows")
+
+
+def _state(stage: Stage, source: Scene) -> dict[str, Any]:
+    return {
+        "kind": "kafka_share_group",
+        "path": str(stage.data),
+        "group": stage.name,
+        "topic": source.name,
+        "partitions": 1,
+        "taken_at": "now",
+    }
+
+
+def _case(
+    stage: Stage,
+    fault: str,
+    how: str,
+    source: Scene,
+    expected: Expected,
+    settings: dict[str, Any] | None = None,
+    guarantee: str = "at_least_once",
+    ledgers: dict[str, Any] | None = None,
+) -> Case:
+    output = {"kind": "files", "format": "jsonl", "path": str(_output(stage))}
+    own = {
+        "delivered": {"source": output, "coverage": UNTIL_READ},
+        "committed": {"source": _state(stage, source)},
+        **(ledgers or {}),
+    }
+    more: dict[str, Any] = {"consumption": "queue", "redelivery": "3s"}
+    if settings is not None:
+        more["settings"] = {"consumer": {"client": "java-4.3", **settings}}
+    return stage.case(fault, how, source, own, expected, group=stage.name, guarantee=guarantee, **more)
