@@ -115,6 +115,6 @@ def _lost(stage: Stage, how: str, count: int, options: str = "", **settings: obj
     missing = [id_ for id_ in ids if id_ not in stored]
     if not missing:
         raise RecordingError("the broker had written all messages before it was killed")
-    lost = breaks_of([[0, None, id_] for id_ in missing], "LOST", "after the acknowledgement")
+    lost = breaks_of([[None, None, id_] for id_ in missing], "LOST", "after the acknowledgement")
     classes = {"DELIVERED": _ANSWERED + count - len(missing), "LOST": len(missing)}
     return [queue.case(_BROKER, how, Expected("BROKEN", classes, lost))]

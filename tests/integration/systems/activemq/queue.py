@@ -162,8 +162,9 @@ class Queue:
             **more,
         }
         window = (iso(self.started_at), iso(ended_at))
+        guarantee = contract["guarantee"]
         return Case(
-            fault, configuration, "at_least_once", window, iso(ended_at), seconds, contract, **vars(expected)
+            fault, configuration, guarantee, window, iso(ended_at), seconds, contract, **vars(expected)
         )
 
     def journal(self, columns: Mapping[str, str] = _COLUMNS, **options: object) -> dict[str, Any]:
