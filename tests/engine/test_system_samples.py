@@ -15,8 +15,10 @@ from tests.engine.sources.flink import write_checkpoint as write_flink_checkpoin
 from tests.engine.sources.flink import written as flink_written
 from tests.engine.sources.kahadb import added, journal, removed, write
 from tests.engine.sources.maps import serialised_map
+from tests.engine.sources.share_state import TOPIC_ID, key, update
 from tests.engine.sources.zookeeper import current, entry, log, ranged
 from tests.engine.sources.zookeeper import write as write_zookeeper
+from tests.kafka_batches import batch, record
 
 from tieout.cli.starting import drafted
 from tieout.contracts import Contract, load_contract
@@ -270,6 +272,40 @@ def test_a_journal_is_found_with_its_queue_and_what_its_messages_hold(tmp_path: 
     assert any("other queues as well: others, ActiveMQ.DLQ" in question for question in told)
     assert any("concurrent_store_and_dispatch: false is a promise" in question for question in told)
     assert not any("was not found" in question for question in told)
+
+
+def test_the_state_of_share_groups_is_found_with_its_topic(tmp_path: Path) -> None:
+    """In a broker's log directory, beside the topic's own folders, which say its id; records are locked one by one."""
+    state = tmp_path / "data" / "__share_group_state-0"
+    state.mkdir(parents=True)
+    told = [record(update(3), key=key(1, group="loader"), delta=place) for place in range(2)]
+    (state / f"{0:020}.log").write_bytes(batch(told))
+    own = tmp_path / "data" / "orders-0"
+    own.mkdir()
+    (own / f"{0:020}.log").touch()
+    (own / "partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}\n")
+
+    made, contract = _drafted(
+        tmp_path,
+        committed=tmp_path / "data",
+        produced=_lines(tmp_path / "in.jsonl", "m0"),
+        delivered=_lines(tmp_path / "out.jsonl", "m0"),
+    )
+
+    assert contract.is_queue
+    source = _source(contract, "committed")
+    assert {source[name] for name in ("kind", "topic", "partitions")} == {"kafka_share_group", "orders", 1}
+    assert any("share groups with a state of orders: loader" in question for question in made.open_questions)
+
+
+def test_a_state_without_the_topic_s_folders_is_refused(tmp_path: Path) -> None:
+    """Its id alone does not say which topic it is."""
+    state = tmp_path / "data" / "__share_group_state-0"
+    state.mkdir(parents=True)
+    (state / f"{0:020}.log").write_bytes(batch(record(update(3), key=key(1))))
+
+    with pytest.raises(SourceError, match="a topic whose folders are beside it, found none"):
+        sample(str(tmp_path / "data"), "--committed", Ledger.COMMITTED)
 
 
 @pytest.mark.parametrize("content", [journal(), journal(added(0))[:-80]], ids=["empty", "torn"])

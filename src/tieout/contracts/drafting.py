@@ -242,6 +242,8 @@ def _source_of_system(found: LedgerSample, group: str) -> str:
     place = {"connection": name, "topic": topic} if found.form == "kafka" else {"path": found.path}
     if found.kind == "kafka_offsets":
         place = {"connection": name, "group": group}
+    if found.kind == "kafka_share_group":
+        place = {"path": found.path, "group": group}
     form = {"format": found.form} if found.form in _ROW_FORMATS else {}
     options = {} if found.separator == "," else {"options": {"sep": found.separator}}
     named = {**place, **dict(found.options), **options}

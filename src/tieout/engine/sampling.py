@@ -11,9 +11,10 @@ import csv
 import glob
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final
@@ -21,6 +22,7 @@ from typing import IO, Any, Final
 from tieout.contracts import OFFSETS_TOPIC, FilesSource, KafkaSource
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.encodings import opened
+from tieout.engine.share_group_samples import share_group_sample
 from tieout.engine.system_samples import (
     POSITION_COLUMNS,
     checkpoint_sample,
@@ -119,7 +121,11 @@ def _files(text: str, place: str) -> LedgerSample:
     return found if not Path(text).is_dir() else replace(found, path=f"{text.rstrip('/')}/*{ending}")
 
 
-_BY_NAME: Final = {"spark_checkpoint": checkpoint_sample, "connect_offsets": worker_sample}
+_BY_NAME: Final[Mapping[str, Callable[[str, str], LedgerSample]]] = {
+    "spark_checkpoint": checkpoint_sample,
+    "connect_offsets": worker_sample,
+    "kafka_share_group": partial(share_group_sample, gives=POSITION_COLUMNS),
+}
 
 
 def _of_system(kind: str, text: str, place: str, ledger: Ledger) -> LedgerSample:

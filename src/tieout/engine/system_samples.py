@@ -15,6 +15,7 @@ from typing import Final
 
 from tieout.contracts.guessing import ColumnSample, LedgerSample
 from tieout.contracts.sources.connect import RANGE_NAME
+from tieout.engine.share_group_samples import has_share_state
 from tieout.engine.systems.flink_checkpoint import MAGIC as FLINK_MAGIC
 from tieout.engine.systems.flink_checkpoint import checkpoint_in
 from tieout.engine.systems.flink_states import reads_kafka
@@ -244,6 +245,8 @@ def _kind_of_positions(folder: Path) -> str | None:
         return "spark_checkpoint"
     if flink_metadata(folder):
         return "flink_checkpoints"
+    if has_share_state(folder):
+        return "kafka_share_group"
     return "trident" if server_logs(folder) else None
 
 

@@ -32,6 +32,7 @@ EXAMPLES: Final = ROOT / "examples" / "systems"
 _CONTRACTS: Final = Path(__file__).parent / "recorded"
 _NOT_EVIDENCE: Final = shutil.ignore_patterns(".*", "held", "lock", "db.data", "db.redo")
 """What begins with a dot, a consumer's own mark, and the index of KahaDB, which is made anew from the journal."""
+STATE_TOPIC: Final = "__share_group_state"
 _BROKER_FILES: Final = ("*.log", "partition.metadata", "log-start-offset-checkpoint")
 
 
@@ -41,7 +42,7 @@ class Recording:
 
     `topics` are the names of topics behind that of the play; `folders` are the application's own, `tables` are
     written out as CSV. The positions of a copy are undated where the files alone had their times: no commit is then
-    known to be ahead of what was lost.
+    known to be ahead of what was lost. `positions` is the topic in which Kafka keeps those of the group.
     """
 
     play: str
@@ -50,11 +51,15 @@ class Recording:
     folders: Sequence[str] = ()
     tables: Sequence[str] = ()
     is_undated: bool = False
+    positions: str = OFFSETS_TOPIC
 
 
 RECORDINGS: Final = {
     "kafka_streams": Recording(
         "streams-at-least-once", {"contract.yml": 0, "contract_at_least_once.yml": 1}, ("in", "out")
+    ),
+    "kafka_share_group": Recording(
+        "share-before", {"contract.yml": 0}, folders=("output",), positions=STATE_TOPIC
     ),
     "spark_structured_streaming": Recording(
         "spark-files", {"contract.yml": 0}, folders=("output", "checkpoint")
@@ -157,7 +162,7 @@ def _keep_topics(recording: Recording, folder: Path, evidence: Path) -> None:
     """Copy what the broker keeps of the topics, and what was sent to the first of them."""
     played, data = folder / recording.play, folder / "cluster" / "broker-1" / "data"
     topics = [f"{recording.play}-{role}" for role in recording.topics]
-    for topic in (*topics, OFFSETS_TOPIC):
+    for topic in (*topics, recording.positions):
         for place in data.glob(f"{topic}-[0-9]*"):
             if any(path.stat().st_size for path in place.glob("*.log")):
                 _copy(place, evidence / "broker" / place.name, _BROKER_FILES)

@@ -16,7 +16,6 @@ _PROCESSED: Final = 4
 _LATER: Final = 2
 _REFUSED: Final = (3, 6)
 _KILLED: Final = "member killed with records in hand"
-_AFTER: Final = {"acknowledgement": "after output", "output": "keyed by position"}
 _TWICE: Final = ("OUTPUT_DUPLICATE", "consumer or sink")
 
 
@@ -37,8 +36,7 @@ def before(stage: Stage) -> list[Case]:
     second.kill()
     lost = breaks_of(sent[_PROCESSED:], "LOST", "consumer", flags=["COMMIT_AHEAD"])
     expected = Expected("BROKEN", {"DELIVERED": _PROCESSED + _LATER, "LOST": len(lost)}, lost)
-    settings = {"acknowledgement": "before output"}
-    return [_case(stage, _KILLED, "acknowledges before its output", source, expected, settings)]
+    return [_case(stage, _KILLED, "acknowledges before its output", source, expected)]
 
 
 def after(stage: Stage) -> list[Case]:
@@ -46,7 +44,7 @@ def after(stage: Stage) -> list[Case]:
     source, _ = _killed(stage, leaves_last="false")
     expected = Expected("KEPT", {"DELIVERED": _COUNT})
     how = "acknowledges after its output, between two records"
-    return [_case(stage, _KILLED, how, source, expected, _AFTER, guarantee="exactly_once")]
+    return [_case(stage, _KILLED, how, source, expected, guarantee="exactly_once")]
 
 
 def unacknowledged(stage: Stage) -> list[Case]:
@@ -56,9 +54,8 @@ def unacknowledged(stage: Stage) -> list[Case]:
     classes = {"DELIVERED": _COUNT - 1, "OUTPUT_DUPLICATE": 1}
     how = "acknowledges after its output, killed in between"
     broken, kept = Expected("BROKEN", classes, again), Expected("KEPT", classes, again)
-    plain = {"acknowledgement": "after output"}
     return [
-        _case(stage, _KILLED, how, source, broken, plain, guarantee="exactly_once"),
+        _case(stage, _KILLED, how, source, broken, guarantee="exactly_once"),
         _case(stage, _KILLED, how, source, kept),
     ]
 
@@ -124,6 +121,7 @@ def _killed(stage: Stage, leaves_last: str) -> tuple[Scene, list[Place]]:
 def _member(stage: Stage, source: Scene, **settings: object) -> Application:
     life = sum(1 for _ in stage.folder.glob("member-*.log")) + 1
     named = {name.replace("_", "."): value for name, value in settings.items()}
+    _output(stage).parent.mkdir(parents=True, exist_ok=True)
     told = {
         "bootstrap.servers": stage.cluster.bootstrap,
         "input": source.name,
@@ -136,7 +134,7 @@ def _member(stage: Stage, source: Scene, **settings: object) -> Application:
 
 
 def _output(stage: Stage) -> Path:
-    return stage.folder / "output.jsonl"
+    return stage.folder / "output" / "delivered.jsonl"
 
 
 def _await_held(member: Application) -> None:
@@ -166,7 +164,6 @@ def _case(
     how: str,
     source: Scene,
     expected: Expected,
-    settings: dict[str, Any] | None = None,
     guarantee: str = "at_least_once",
     ledgers: dict[str, Any] | None = None,
 ) -> Case:
@@ -176,7 +173,5 @@ def _case(
         "committed": {"source": _state(stage, source)},
         **(ledgers or {}),
     }
-    more: dict[str, Any] = {"consumption": "queue", "redelivery": "3s"}
-    if settings is not None:
-        more["settings"] = {"consumer": {"client": "java-4.3", **settings}}
+    more = {"consumption": "queue", "redelivery": "3s"}
     return stage.case(fault, how, source, own, expected, group=stage.name, guarantee=guarantee, **more)

@@ -1,0 +1,98 @@
+"""A look at the state of share groups in a broker's log directory: which topics have one, and of which groups.
+
+Pure Python; what is looked at here is what the reader of the kind `kafka_share_group` reads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from tieout.contracts import STATE_TOPIC
+from tieout.contracts.guessing import LedgerSample
+from tieout.engine.kafka.folders import folders_of
+from tieout.engine.kafka.records import Batch, LogError
+from tieout.engine.kafka.segments import batches
+from tieout.engine.systems.json_texts import FormatError
+from tieout.engine.systems.share_state import StateKey, state_key
+from tieout.errors import SourceError
+from tieout.regular_files import opened_file
+from tieout.settings import unpacking
+
+_MOST_BATCHES: Final = 10_000
+_MOST_FOLDERS: Final = 10_000
+_MOST_NAMED: Final = 5
+_PARTITIONS: Final = 50
+
+
+def has_share_state(folder: Path) -> bool:
+    """Return whether a local folder is a broker's log directory with a partition of share groups' state."""
+    return any(path.is_dir() for path in islice(folder.glob(f"{STATE_TOPIC}-*"), 1))
+
+
+def share_group_sample(text: str, place: str, gives: tuple[str, ...]) -> LedgerSample:
+    """Return the sample of the topic that most of the state is of, with a warning that names its groups.
+
+    Raises:
+        SourceError: where no state is there, it cannot be read, or no folder of a topic with one is beside it.
+    """
+    folder = Path(text)
+    state = folders_of((str(folder.absolute()),), folder, STATE_TOPIC).folders
+    keys: Counter[StateKey] = Counter()
+    for segment in (one for part in state for one in part.segments):
+        keys.update(_keys_in(segment, f"{place} {text}"))
+    names = _topic_names(folder)
+    topics = Counter(dict.fromkeys(names.values(), 0))
+    for key, count in keys.items():
+        if key.topic_id in names:
+            topics[names[key.topic_id]] += count
+    (topic, most), *_ = topics.most_common(1) or [("", 0)]
+    if not most:
+        raise SourceError(
+            f"{place} {text}: expected the state of a share group in a topic whose folders are beside it, found none"
+        )
+    groups = sorted({key.group for key in keys if names.get(key.topic_id) == topic})
+    others = sorted(name for name, count in topics.items() if count and name != topic)
+    warnings = [f"share groups with a state of {topic}: {', '.join(groups[:_MOST_NAMED])}"]
+    warnings += [f"other topics with a state: {', '.join(others[:_MOST_NAMED])}"] if others else []
+    options: tuple[tuple[str, str | int], ...] = (("topic", topic),)
+    if len(state) != _PARTITIONS:
+        options += (("partitions", len(state)),)
+    count = sum(keys.values())
+    return LedgerSample("", text, (), count, ",", tuple(warnings), "kafka_share_group", options, gives)
+
+
+def _keys_in(segment: Path, place: str) -> Counter[StateKey]:
+    """Return how many records each partition of a group has among the first of a segment.
+
+    Raises:
+        SourceError: where the segment cannot be read.
+    """
+    found: Counter[StateKey] = Counter()
+    try:
+        with opened_file(segment) as file:
+            entries = batches(file, segment.stat().st_size, unpacking().record)
+            for entry in islice(entries, _MOST_BATCHES):
+                if isinstance(entry, Batch) and not entry.is_control:
+                    keys = (state_key(record.key or b"") for record in entry.records())
+                    found.update(key._replace(is_snapshot=False) for key in keys)
+    except (OSError, LogError, FormatError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise SourceError(f"{place}: {segment.name} cannot be read: {reason}") from error
+    return found
+
+
+def _topic_names(folder: Path) -> dict[str, str]:
+    """Return the names of the topics whose folders are in a log directory, by their ids."""
+    names = {
+        path.name.rpartition("-")[0] for path in islice(folder.iterdir(), _MOST_FOLDERS) if path.is_dir()
+    }
+    found = (
+        part
+        for name in sorted(names)
+        if name
+        for part in folders_of((str(folder.absolute()),), folder, name).folders
+    )
+    return {part.topic_id: part.topic for part in found if part.topic_id is not None}
