@@ -13,8 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import NewTopic
+from tests.engine.sources.share_state import ACKNOWLEDGED, ARCHIVED, key, update
 from tests.integration.kafka_topics.sent import GROUP, LATEST_STAMP, PASSWORD, PAYLOADS, USER
 from tools.record.__main__ import JARS
 from tools.record.broker import Broker, start_broker
@@ -83,6 +84,7 @@ def filled(broker: Broker) -> Producer:
         _send_offsets(broker, sender, start + 4)
         sender.commit_transaction() if is_committed else sender.abort_transaction()
     _commit(broker, 6)
+    _share(broker)
     holder = _transactional(broker, "orders-2")
     holder.begin_transaction()
     _send(holder, "orders", PAYLOADS[16:18], partition=1)
@@ -119,6 +121,20 @@ def _commit(broker: Broker, offset: int) -> None:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": GROUP})
     consumer.commit(offsets=[TopicPartition("plain", 1, offset)], asynchronous=False)
     consumer.close()
+
+
+def _share(broker: Broker) -> None:
+    """Write the state of a share group, as its coordinator would; brokers take it from this client alone."""
+    state = "__share_group_state"
+    policy = {"cleanup.policy": "delete", "retention.ms": "-1"}
+    broker.admin.create_topics([NewTopic(state, 2, 1, config=policy)])[state].result(30)
+    described = broker.admin.describe_topics(TopicCollection(["plain"]))["plain"].result(30)
+    topic_id = str(described.topic_id).translate(str.maketrans("+/", "-_"))
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "__admin_client"})
+    for partition, told in enumerate(((0, 2, ACKNOWLEDGED, 1), (1, 1, ARCHIVED, 5))):
+        name = key(1, GROUP, topic_id, partition)
+        producer.produce(state, update(0, told), name, partition=partition)
+    producer.flush(30)
 
 
 def _keystore(folder: Path, authority: Path) -> Path:
