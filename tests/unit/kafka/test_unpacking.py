@@ -203,6 +203,37 @@ def test_a_page_of_parquet_is_not_larger_than_the_limit(
     assert oversized_page(tmp_path / "absent.parquet", 2 * _MB) is None
 
 
+def test_a_page_behind_pages_with_statistics_is_found(tmp_path: Path) -> None:
+    """The least and the largest value of a page stand in its header, before the next page."""
+    texts = ["x" * 100] * 10_000 + ["y" * (3 * _MB)]
+    pq.write_table(
+        pa.table({"id": texts}), tmp_path / "last.parquet", use_dictionary=False, compression="zstd"
+    )
+
+    assert str(oversized_page(tmp_path / "last.parquet", 2 * _MB)).startswith(
+        "column id: expected pages of at most"
+    )
+
+
+@pytest.mark.parametrize("damage", [b"\x19\xff", b"\x15\x00\x15\x81" + b"\xff" * 12, b"\x00"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_page_whose_header_is_none_is_a_fault(tmp_path: Path, damage: bytes, is_first: bool) -> None:
+    """What it unpacks to is not known before a reader unpacks it: it is not passed on to Spark."""
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": ["x" * 100] * 10, "at": list(range(10))}), file, use_dictionary=["id"])
+    assert oversized_page(file, _MB) is None
+    column = pq.read_metadata(file).row_group(0).column(0)
+    place = column.dictionary_page_offset if is_first else column.data_page_offset
+    content = bytearray(file.read_bytes())
+    content[place : place + len(damage)] = damage
+
+    file.write_bytes(content)
+
+    expected = "column id: expected a page's header, found what is none, so that what the page unpacks to is not known"
+    assert str(oversized_page(file, _MB)).startswith(expected)
+    assert str(_fault(tmp_path, "rows.parquet", "parquet")).startswith(expected)
+
+
 def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """In megabytes, with defaults; anything else is an error."""
     assert unpacking() == Unpacking(128 * _MB, 16_384 * _MB)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from tieout.settings import UNPACKED_RECORD_MB
 
@@ -26,9 +26,10 @@ _DEEPEST: Final = 8
 
 
 def oversized_page(path: Path, most: int) -> str | None:
-    """Return which column has a page of more than `most` bytes unpacked, None where none has.
+    """Return which column has a page of more than `most` bytes unpacked, or one whose header is none; else None.
 
-    It is None too of a file that does not read: what is wrong with it shows when it is read.
+    What a page that cannot be read here unpacks to, nobody can tell beforehand. It is None too of a file whose footer
+    does not read: no reader gets to its pages, and says so.
     """
     import pyarrow as pa  # noqa: PLC0415 - takes a while to load
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -39,15 +40,28 @@ def oversized_page(path: Path, most: int) -> str | None:
             for group in range(footer.num_row_groups):
                 for number in range(footer.num_columns):
                     column = footer.row_group(group).column(number)
-                    starts = (column.dictionary_page_offset, column.data_page_offset)
-                    start = min(place for place in starts if place is not None)
-                    sizes = _page_sizes(file, start, start + column.total_compressed_size)
-                    if any(not 0 <= size <= most for size in sizes):
-                        expected = f"column {column.path_in_schema}: expected pages of at most {most >> 20} MB unpacked"
-                        return f"{expected}, found a larger one; {UNPACKED_RECORD_MB} allows more"
-    except (pa.ArrowException, OSError, ValueError, IndexError):
+                    if fault := _fault_of_column(file, column, most):
+                        return f"column {column.path_in_schema}: {fault}"
+    except (pa.ArrowException, OSError):
         return None
     return None
+
+
+def _fault_of_column(file: IO[bytes], column: Any, most: int) -> str | None:
+    """Return what is wrong with a column's pages; `column` is its part of the footer."""
+    # A file begins with four letters: some writers put 0 where there is no dictionary.
+    starts = (column.dictionary_page_offset, column.data_page_offset)
+    start = min((place for place in starts if place), default=0)
+    try:
+        sizes = _page_sizes(file, start, start + column.total_compressed_size)
+        if all(0 <= size <= most for size in sizes):
+            return None
+    except (ValueError, IndexError):
+        return (
+            "expected a page's header, found what is none, so that what the page unpacks to is not known: "
+            "damaged or encrypted; write the file anew"
+        )
+    return f"expected pages of at most {most >> 20} MB unpacked, found a larger one; {UNPACKED_RECORD_MB} allows more"
 
 
 def _page_sizes(file: IO[bytes], start: int, end: int) -> Iterator[int]:
@@ -126,7 +140,8 @@ class _Compact:
         elif kind == _DOUBLE:
             self.position += 8
         elif kind == _BINARY:
-            self.position += self._varint()
+            length = self._varint()
+            self.position += length
         elif kind == _STRUCT:
             while head := self._byte():
                 if not head >> 4:
