@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from random import Random
@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.engine.histories import GRACE_END, READ_AT
 from tests.oracle.covering import said_coverage
-from tests.oracle.history import Row
+from tests.oracle.history import OracleCoverage, Row
 from tests.oracle.random_histories import RandomHistory, Setting, draw_setting, history_in
 
 from tieout.contracts import CoverageSpec
@@ -56,27 +56,37 @@ class Deletion:
 def deletions(setting: Setting, rng: Random, name: str) -> Iterator[Deletion]:
     """Yield one history of the setting under one form of coverage, each time without another part."""
     whole = history_in(setting, rng, name)
-    produced = _numbered(rng, whole.rows[Ledger.PRODUCED], whole.present[Ledger.PRODUCED])
+    produced = numbered(rng, whole.rows[Ledger.PRODUCED], whole.present[Ledger.PRODUCED])
     whole = replace(whole, rows={**whole.rows, Ledger.PRODUCED: produced})
     form = rng.choice([one for one in FORMS if one != "nothing" or rng.random() < 0.2])
-    before = _said(rng, whole, form)
+    before = said_in(rng, whole, form)
     for ledger, rows in before.rows.items():
         for kind, removed in _parts(rng, ledger, rows):
             if removed:
                 yield Deletion(kind, ledger, form, before, without(before, ledger, removed), tuple(removed))
 
 
-def without(history: RandomHistory, ledger: Ledger, removed: list[Row]) -> RandomHistory:
-    """Return the history without these rows of a ledger, and with the coverage that the rest shows."""
+def without(
+    history: RandomHistory, ledger: Ledger, removed: list[Row], *, is_stated: bool = False
+) -> RandomHistory:
+    """Return the history without these rows of a ledger, and with the coverage that the rest shows, or is stated."""
     gone = {id(row) for row in removed}
     rows = [row for row in history.rows[ledger] if id(row) not in gone]
-    return covered(replace(history, rows={**history.rows, ledger: rows}))
+    left = replace(history, rows={**history.rows, ledger: rows})
+    return covered(left, stated=history.coverage if is_stated else {})
 
 
-def covered(history: RandomHistory) -> RandomHistory:
-    """Return the history with the coverage that its contract says and its rows show."""
+def covered(
+    history: RandomHistory, *, stated: Mapping[Ledger, OracleCoverage] | None = None
+) -> RandomHistory:
+    """Return the history with the coverage that its contract says and its rows show.
+
+    Where the contract only declares a ledger, that of `stated` stands for it.
+    """
     coverage = {
-        ledger: said_coverage(
+        ledger: stated[ledger]
+        if stated and ledger in stated and history.contract.ledgers[ledger].coverage == "declared"
+        else said_coverage(
             history.contract, ledger, rows, window=history.window, read_at=READ_AT, watermark=WATERMARK
         )
         for ledger, rows in history.rows.items()
@@ -91,7 +101,7 @@ def drawn(seed: int, count: int) -> Iterator[Deletion]:
         yield from deletions(draw_setting(rng, is_wild=False), rng, f"{seed}/{number}")
 
 
-def _numbered(rng: Random, rows: list[Row], present: frozenset[str]) -> list[Row]:
+def numbered(rng: Random, rows: list[Row], present: frozenset[str]) -> list[Row]:
     """Return sends of several producers, whose sessions count without gaps."""
     names = ["p1", "p2", "p3"][: rng.randint(1, 3)]
     of_message: dict[Any, str] = {}
@@ -106,7 +116,7 @@ def _numbered(rng: Random, rows: list[Row], present: frozenset[str]) -> list[Row
     return told
 
 
-def _said(rng: Random, history: RandomHistory, form: str) -> RandomHistory:
+def said_in(rng: Random, history: RandomHistory, form: str) -> RandomHistory:
     """Return the history under a contract that says its coverage in this form."""
     specs = {}
     for ledger, spec in history.contract.ledgers.items():
@@ -142,14 +152,15 @@ def _parts(rng: Random, ledger: Ledger, rows: list[Row]) -> Iterator[tuple[str, 
         if values and (ledger is Ledger.PRODUCED or kind == "partition"):
             value = rng.choice(values)
             yield kind, [row for row in rows if row.get(column) == value]
-    ordered = sorted(rows, key=lambda row: _order(ledger, row))
+    ordered = sorted(rows, key=lambda row: order_in(ledger, row))
     for kind, (first, last) in _stretches(rng, len(ordered)).items():
         yield kind, ordered[first:last]
     yield "file", [row for row in rows if rng.random() < 0.4]
     yield "everything", list(rows)
 
 
-def _order(ledger: Ledger, row: Row) -> tuple[Any, ...]:
+def order_in(ledger: Ledger, row: Row) -> tuple[Any, ...]:
+    """Return where a row stands in its ledger: a record at its position, anything else at its time."""
     if ledger is Ledger.LOG:
         return (row.get("topic") or "", row.get("partition") or 0, row.get("offset") or 0)
     time = row.get(TIME_OF.get(ledger, "at"))

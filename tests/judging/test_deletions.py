@@ -1,0 +1,178 @@
+"""The rounds on evidence of which parts were taken away: BROKEN and UNKNOWN never become KEPT if anybody misses them.
+
+Every part of golden histories and drawn parts of random ones, under every form of coverage. Where the verdict turned to
+KEPT, what is left says nothing of what is gone (`tests.oracle.missing`), but for the kinds that are told there as open;
+the verdict of the rounds is the oracle's. Coverage itself is read by the engine in tests/agreement/test_deletions.
+
+`TIEOUT_DELETION_SECONDS` gives more time, `TIEOUT_RANDOM_SEED` other histories.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+import pytest
+from tests.engine.histories import load_cases
+from tests.engine.marking import batches
+from tests.judging.kernel import is_of_one_topic_each, kernel_statement, kernel_statements
+from tests.oracle import judge_history
+from tests.oracle.deleting import FORMS, Deletion, deletions
+from tests.oracle.golden_deletions import AS_WRITTEN, GOLDEN_FORMS, golden_deletions
+from tests.oracle.missing import ASSERTED, OPEN, OUTSIDE, UNMARKED, missed_by
+from tests.oracle.random_histories import RandomHistory, draw_setting
+
+SEED: Final = os.environ.get("TIEOUT_RANDOM_SEED", "1")
+SECONDS: Final = float(os.environ.get("TIEOUT_DELETION_SECONDS", "30"))
+"""How long each of the two tests below goes on with more histories."""
+GOLDEN_KINDS: Final = {
+    *("producer", "session", "consumer", "topic", "partition", "one row", "head", "tail", "middle", "file"),
+    *("everything", "head, bounds read off", "tail, bounds read off"),
+}
+RANDOM_KINDS: Final = {
+    *("producer", "session", "partition", "head", "middle", "tail", "one row", "file", "everything"),
+}
+
+
+class Told:
+    """What was found of deletions so far."""
+
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.forms: Counter[str] = Counter()
+        self.turned: Counter[str] = Counter()
+        self.open: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        self.by_rounds = 0
+        self._last: tuple[RandomHistory | None, str] = (None, "")
+
+    def judge(self, one: Deletion) -> str:
+        """Return the oracle's verdict on what is left, and note it where somebody should have missed what is gone."""
+        if self._last[0] is not one.before:
+            self._last = (one.before, _expected(one.before))
+        before, after = self._last[1], _expected(one.after)
+        self.kinds[one.kind] += 1
+        self.forms[one.form] += 1
+        if after == "KEPT" and before in ("BROKEN", "UNKNOWN"):
+            self.turned[one.ledger.value] += 1
+            missing = missed_by(one)
+            # Two lines of one deletion may be of an open kind and of another: the other one is what counts.
+            held = [who for who in missing if not who.startswith(OPEN)]
+            self.open.update({who.partition(":")[0] for who in missing} if missing and not held else ())
+            self.wrong += [f"{one}: {before} became KEPT, and {who}" for who in held]
+            if one.form == "nothing":
+                self.wrong.append(f"{one}: {before} became KEPT, and nobody says that anything is complete")
+        return after
+
+    def compare(self, found: list[tuple[Deletion, str]], ends: float) -> None:
+        """Hold the rounds against the oracle's verdicts, the largest buckets first, until the time is over."""
+        histories = [one.after for one, _ in found]
+        for batch in sorted(batches(histories), key=lambda batch: -len(batch.places)):
+            statements = kernel_statements(batch.histories)
+            for place, statement in zip(batch.places, statements, strict=True):
+                one, expected = found[place]
+                verdict = str(statement["verdict"])
+                if verdict != expected:  # what a bucket tells otherwise counts only if the history alone does
+                    verdict = str(kernel_statement(one.after)["verdict"])
+                if verdict != expected:
+                    self.wrong.append(f"{one}: the oracle says {expected}, the rounds {verdict}")
+            self.by_rounds += len(batch.places)
+            if time.monotonic() > ends:
+                return
+
+    def __str__(self) -> str:
+        return (
+            f"{sum(self.kinds.values())} deletions, {self.by_rounds} of them by the rounds; turned: "
+            f"{dict(self.turned)}; open: {dict(self.open)}"
+        )
+
+
+def _expected(history: RandomHistory) -> str:
+    found = judge_history(history.contract, history.window, history.rows, history.coverage, history.present)
+    return str(found["verdict"])
+
+
+def _golden(seed: str) -> Iterator[Deletion]:
+    """Yield the deletions of all golden histories, each under one form of coverage after the other."""
+    cases = [case for case in load_cases() if is_of_one_topic_each(case)]
+    assert len(cases) > 600
+    turns = [(case, form) for case in cases for form in GOLDEN_FORMS]
+    Random(seed).shuffle(turns)  # noqa: S311 - repeatable, not secret
+    for case, form in turns:
+        yield from golden_deletions(case, form)
+
+
+def _random(seed: str) -> Iterator[Deletion]:
+    """Yield deletions of families of random histories, one family after the other."""
+    family = 0
+    while True:
+        family += 1
+        setting = draw_setting(Random(f"{seed}/{family}"), is_wild=False)  # noqa: S311
+        for member in range(20):
+            name = f"{seed}/{family}/{member}"
+            yield from deletions(setting, Random(name), name)  # noqa: S311
+
+
+def _judged(found: Iterator[Deletion], seconds: float) -> Told:
+    """Return what deletions told: half of the time the oracle's verdicts, then those of the rounds."""
+    told, begun = Told(), time.monotonic()
+    judged: list[tuple[Deletion, str]] = []
+    for one in found:
+        judged.append((one, told.judge(one)))
+        if time.monotonic() > begun + seconds / 2:
+            break
+    told.compare(judged, begun + seconds)
+    print(told)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("an unknown send in the log without effect is lost", OUTSIDE),
+        ("a read of another message than the record that the log holds", ASSERTED),
+        ("an effect that shows an id alone, before its transaction was committed", UNMARKED),
+    ],
+)
+def test_what_is_told_as_open_is_open(name: str, kind: str) -> None:
+    """A removed record that nobody misses yet; once somebody does, its kind goes, here and in the docs."""
+    case = next(case for case in load_cases() if case.name == name)
+
+    told = Told()
+    for one in golden_deletions(case, AS_WRITTEN):
+        told.judge(one)
+
+    assert told.wrong == []
+    assert told.open[kind] > 0
+
+
+@pytest.mark.timeout(0)
+def test_no_part_of_a_golden_history_is_missed_by_what_is_left_and_kept() -> None:
+    """Every part of every ledger of a golden history, under seven forms of coverage."""
+    told = _judged(_golden(SEED), SECONDS)
+
+    assert told.wrong == [], str(told)
+    assert set(told.kinds) <= GOLDEN_KINDS
+    assert len(told.kinds) > 8
+    assert set(told.forms) == set(GOLDEN_FORMS)
+    assert told.by_rounds > 100
+    assert sum(told.open.values()) > 0, (
+        "decided: take the open kinds out of tests/oracle/missing.py and the docs"
+    )
+    assert sum(told.turned.values()) > 0, "these deletions try nothing"
+
+
+@pytest.mark.timeout(0)
+def test_no_part_of_a_random_history_is_missed_by_what_is_left_and_kept() -> None:
+    """Parts of each ledger of random histories, under six forms of coverage."""
+    told = _judged(_random(SEED), SECONDS)
+
+    assert told.wrong == [], str(told)
+    assert set(told.kinds) == RANDOM_KINDS
+    assert set(told.forms) <= set(FORMS)
+    assert told.by_rounds > 100
+    assert sum(told.turned.values()) > 0, "these deletions try nothing"
