@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from tests.engine.histories import load_case
 from tests.judging.kernel import scope_of
 
-from tieout.engine.judging.breaks import BREAK_COLUMNS, ORDER, PARTS, Breaks, Shape, packed, shape_of
+from tieout.engine.judging.breaks import BREAK_COLUMNS, ORDER, Breaks, Part, Shape, packed, shape_of
+from tieout.engine.judging.task import HANDED
 from tieout.engine.session import set_to
 from tieout.engine.staging import break_lines
 
@@ -54,15 +55,19 @@ def shape(spark: SparkSession) -> Shape:
     return shape_of(scope_of(CASE, CASE.rows, CASE.present))
 
 
-def _packed(shape: Shape, count: int, most: int) -> dict[str, list[bytes]]:
+def _packed(shape: Shape, count: int, most: int) -> dict[Part, list[bytes]]:
     with duckdb.connect() as connection:
         making, viewing = _BREAKS.strip().split(";\n")
         connection.execute(making, [count])
         connection.execute(viewing)
         found = defaultdict(list)
-        for name, file in packed(connection, shape, most):
-            found[name].append(file)
+        for part, file in packed(connection, shape, most):
+            found[part].append(file)
     return found
+
+
+def _handed(found: dict[Part, list[bytes]]) -> list[tuple[Any, ...]]:
+    return [(None, None, file, *vars(part).values()) for part, files in found.items() for file in files]
 
 
 def _rows(files: Iterator[bytes] | list[bytes]) -> list[dict[str, Any]]:
@@ -78,7 +83,7 @@ def test_the_first_are_told_apart(shape: Shape, most: int) -> None:
     """Also where what they are ordered by is null, or the same."""
     found = _packed(shape, 60, most)
     every = sorted(_rows([file for files in found.values() for file in files]), key=_in_order)
-    first = _rows([file for name, files in found.items() if PARTS[name].is_first for file in files])
+    first = _rows([file for part, files in found.items() if part.is_first for file in files])
     assert sorted(first, key=_in_order) == every[:most]
     assert len(every) == 60
 
@@ -86,15 +91,17 @@ def test_the_first_are_told_apart(shape: Shape, most: int) -> None:
 def test_those_that_stand_by_themselves_are_told_apart(shape: Shape) -> None:
     """One in six of these is of an order."""
     found = _packed(shape, 60, 100)
-    standing = [row for name, files in found.items() if PARTS[name].is_standing for row in _rows(files)]
+    standing = [row for part, files in found.items() if part.is_standing for row in _rows(files)]
     assert sorted(int(row["break_id"]) for row in standing) == [*range(0, 60, 6)]
 
 
 def test_a_bucket_without_breaks_has_files_all_the_same(shape: Shape) -> None:
     """Whoever reads the folder finds the columns."""
     found = _packed(shape, 0, 100)
-    assert found.keys() == PARTS.keys()
-    assert pq.read_table(BytesIO(found["breaks 0"][0])).column_names == list(BREAK_COLUMNS)
+    assert len(found) == 4
+    assert pq.read_table(BytesIO(found[Part(is_standing=False, is_first=False)][0])).column_names == list(
+        BREAK_COLUMNS
+    )
 
 
 def test_the_severity_is_the_flags_where_an_aborted_effect_is_among_them(shape: Shape) -> None:
@@ -127,8 +134,7 @@ def test_the_driver_is_told_of_no_more_breaks_than_are_kept(
 ) -> None:
     """A part of the first of each bucket, in their order, whatever else the buckets found."""
     monkeypatch.setattr("tieout.engine.staging.BREAKS_KEPT", 2_000)
-    files = [(name, file) for name, each in _packed(shape, 40_000, 2_000).items() for file in each]
-    kept = narrow_driver.createDataFrame(files, "rows_of string, packed binary").repartition(4)
+    kept = narrow_driver.createDataFrame(_handed(_packed(shape, 40_000, 2_000)), HANDED).repartition(4)
 
     found = list(break_lines(Breaks(kept, shape.schema)))
 
@@ -138,8 +144,8 @@ def test_the_driver_is_told_of_no_more_breaks_than_are_kept(
 
 def test_files_are_put_into_their_folder_once(spark: SparkSession, shape: Shape, tmp_path: Any) -> None:
     """A task that runs twice leaves the same files, and no drafts."""
-    files = [(name, file) for name, each in _packed(shape, 60, 10).items() for file in each]
-    kept = spark.createDataFrame([*files, *files], "rows_of string, packed binary")
+    files = _handed(_packed(shape, 60, 10))
+    kept = spark.createDataFrame([*files, *files], HANDED)
     folder = tmp_path / "of [all] breaks"
 
     Breaks(kept, shape.schema).write(folder)

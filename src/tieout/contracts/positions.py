@@ -15,10 +15,11 @@ from tieout.model import Ledger
 if TYPE_CHECKING:
     from tieout.contracts.contract import Contract
 
-_BITS: Final[Mapping[str, tuple[int, ...]]] = {
-    "ledger:entry:batch": (31, 20, 12),
-    "file:offset": (31, 32),
-}
+PULSAR_BITS: Final = (31, 20, 12)
+"""Of the ledger, the entry in it and the place in the entry's batch."""
+KAHADB_BITS: Final = (31, 32)
+"""Of the file's number and the byte in it."""
+_BITS: Final[Mapping[str, tuple[int, ...]]] = {"ledger:entry:batch": PULSAR_BITS, "file:offset": KAHADB_BITS}
 """Per form of positions the bits of each part of the number, the first part's above the others'."""
 _FORMS: Final[Mapping[str, str]] = {
     "pulsar": "ledger:entry:batch",

@@ -151,6 +151,7 @@ def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[
     here = cursor.fetchall()
     since = {row["run_id"]: row["window_start"] - _look_back(row["look_back"]) for row in here}
     asked = {"runs": list(since), "since": list(since.values()), "hops": [hop.pipeline for hop in way[1:]]}
+    asked |= _runs_before(cursor, asked)
     judged, earlier = _judged_before(cursor, asked), _lost_before(cursor, asked)
     found: dict[IncidentKey, Origin] = {}
     for row in here:
@@ -160,6 +161,14 @@ def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[
             origin = replace(origin, doubt=_doubt(origin, row, way, judged[row["run_id"]]))
         found[key] = origin
     return found
+
+
+def _runs_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the runs of earlier hops that count for each run that is asked about, column by column."""
+    cursor.execute(queries(_FILE)["runs_before"], asked)
+    found = cursor.fetchall()
+    columns = {"here": "here_run_id", "depths": "depth", "before": "run_id"}
+    return {name: [row[column] for row in found] for name, column in columns.items()}
 
 
 def _judged_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:

@@ -24,53 +24,52 @@ FROM tieout.run r JOIN tieout.incident i USING (run_id)
 WHERE r.run_id = ANY(%(runs)s::uuid[]) AND i.class = 'LOST'
 ORDER BY r.window_start, r.run_id, i.incident_id
 
--- name: judged_before
--- Of each run and hop: whether the hop's windows cover the run's, and what they lost. A hop's run counts where it is
--- current, or was its window's latest when the run asked about was made: what a hop has repaired meanwhile, later hops
--- tell of only once they are judged again.
-SELECT asked.run_id, hop.depth,
-       coalesce(range_agg(tstzrange(r.window_start, r.window_end)) FILTER (WHERE r.run_id IS NOT NULL), '{}')
-           @> tstzrange(here.window_start, here.window_end) AS is_judged,
-       coalesce(sum(lost.incidents), 0) AS lost, coalesce(sum(lost.unnamed), 0) AS unnamed
+-- name: runs_before
+-- The runs of earlier hops that count for each of some runs. A hop's run counts where it is current, or was its window's
+-- latest when the run asked about was made: what a hop has repaired meanwhile, later hops tell of only once they are
+-- judged again.
+SELECT here.run_id AS here_run_id, hop.depth, r.run_id
 FROM unnest(%(runs)s::uuid[], %(since)s::timestamptz[]) AS asked (run_id, since)
 JOIN tieout.run here ON here.run_id = asked.run_id
 CROSS JOIN unnest(%(hops)s::text[]) WITH ORDINALITY AS hop (pipeline, depth)
-LEFT JOIN tieout.run r ON r.pipeline = hop.pipeline AND r.window_start < here.window_end AND r.window_end > asked.since
-    AND (r.is_current OR (r.generated_at <= here.generated_at AND NOT EXISTS (
-        SELECT FROM tieout.run later
-        WHERE later.pipeline = r.pipeline AND later.consumer_group = r.consumer_group
-          AND later.window_start = r.window_start AND later.window_end = r.window_end
-          AND later.generated_at > r.generated_at AND later.generated_at <= here.generated_at
-    )))
+JOIN tieout.run r ON r.pipeline = hop.pipeline AND r.window_start < here.window_end AND r.window_end > asked.since
+WHERE r.is_current OR (r.generated_at <= here.generated_at AND NOT EXISTS (
+    SELECT FROM tieout.run later
+    WHERE later.pipeline = r.pipeline AND later.consumer_group = r.consumer_group
+      AND later.window_start = r.window_start AND later.window_end = r.window_end
+      AND later.generated_at > r.generated_at AND later.generated_at <= here.generated_at
+))
+
+-- name: judged_before
+-- Of each run and hop: whether the hop's windows cover the run's, and what they lost.
+SELECT here.run_id, hop.depth,
+       coalesce(range_agg(tstzrange(r.window_start, r.window_end)) FILTER (WHERE r.run_id IS NOT NULL), '{}')
+           @> tstzrange(here.window_start, here.window_end) AS is_judged,
+       coalesce(sum(lost.incidents), 0) AS lost, coalesce(sum(lost.unnamed), 0) AS unnamed
+FROM tieout.run here
+CROSS JOIN unnest(%(hops)s::text[]) WITH ORDINALITY AS hop (pipeline, depth)
+LEFT JOIN unnest(%(here)s::uuid[], %(depths)s::bigint[], %(before)s::uuid[]) AS counting (here_run_id, depth, run_id)
+    ON counting.here_run_id = here.run_id AND counting.depth = hop.depth
+LEFT JOIN tieout.run r ON r.run_id = counting.run_id
 LEFT JOIN LATERAL (
     SELECT count(*) AS incidents, count(*) FILTER (WHERE i.message_ids IS NULL) AS unnamed
     FROM tieout.incident i WHERE i.run_id = r.run_id AND i.class = 'LOST'
 ) lost ON true
-GROUP BY asked.run_id, here.window_start, here.window_end, hop.depth
-ORDER BY asked.run_id, hop.depth
+WHERE here.run_id = ANY(%(runs)s::uuid[])
+GROUP BY here.run_id, here.window_start, here.window_end, hop.depth
+ORDER BY here.run_id, hop.depth
 
 -- name: lost_before
 -- Each lost message at the earliest hop that lost it; told where the incident of any hop has alerts of its own.
-WITH asked AS (
-    SELECT asked.run_id, asked.since, here.window_end, here.generated_at
-    FROM unnest(%(runs)s::uuid[], %(since)s::timestamptz[]) AS asked (run_id, since)
-    JOIN tieout.run here ON here.run_id = asked.run_id
-), here AS MATERIALIZED (
-    SELECT i.run_id, i.incident_id, unnest(coalesce(i.earlier_ids, i.message_ids)) AS id
-    FROM tieout.incident i JOIN asked USING (run_id) WHERE i.class = 'LOST'
+WITH here AS MATERIALIZED (
+    SELECT run_id, incident_id, unnest(coalesce(earlier_ids, message_ids)) AS id
+    FROM tieout.incident WHERE run_id = ANY(%(runs)s::uuid[]) AND class = 'LOST'
 ), before AS MATERIALIZED (
-    SELECT asked.run_id AS here_run_id, hop.depth, r.pipeline, r.run_id, r.window_start, r.window_end, i.incident_id,
+    SELECT counting.here_run_id, counting.depth, r.pipeline, r.run_id, r.window_start, r.window_end, i.incident_id,
            i.severity = 'critical' AND jsonb_array_length(coalesce(r.contract -> 'alerts', '[]')) > 0 AS is_told,
            unnest(i.message_ids) AS id
-    FROM asked
-    CROSS JOIN unnest(%(hops)s::text[]) WITH ORDINALITY AS hop (pipeline, depth)
-    JOIN tieout.run r ON r.pipeline = hop.pipeline AND r.window_start < asked.window_end AND r.window_end > asked.since
-        AND (r.is_current OR (r.generated_at <= asked.generated_at AND NOT EXISTS (
-            SELECT FROM tieout.run later
-            WHERE later.pipeline = r.pipeline AND later.consumer_group = r.consumer_group
-              AND later.window_start = r.window_start AND later.window_end = r.window_end
-              AND later.generated_at > r.generated_at AND later.generated_at <= asked.generated_at
-        )))
+    FROM unnest(%(here)s::uuid[], %(depths)s::bigint[], %(before)s::uuid[]) AS counting (here_run_id, depth, run_id)
+    JOIN tieout.run r ON r.run_id = counting.run_id
     JOIN tieout.incident i ON i.run_id = r.run_id AND i.class = 'LOST'
 ), earliest AS (
     SELECT DISTINCT ON (here.run_id, here.incident_id, here.id)

@@ -75,7 +75,7 @@ def shape_of(scope: Scope) -> Shape:
     )
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Part:
     """Which breaks a file holds: those of messages or those that stand by themselves, of the first ones or of the rest.
 
@@ -86,14 +86,10 @@ class Part:
     is_first: bool
 
 
-PARTS: Final = {f"breaks {number}": Part(bool(number & 2), bool(number & 1)) for number in range(4)}
-"""The parts by the name under which a bucket hands them out."""
-
-
 def packed(
     connection: duckdb.DuckDBPyConnection, shape: Shape, most: int = BREAKS_KEPT
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the breaks of a bucket as Parquet files, each under the name of its part, at least one of each part.
+) -> Iterator[tuple[Part, bytes]]:
+    """Yield the breaks of a bucket as Parquet files, each with its part, at least one of each part.
 
     The first are the `most` of `named_breaks` that come first in order.
     """
@@ -112,19 +108,23 @@ def packed(
         f"SELECT {columns}, kind <> 'message' AS is_standing, "  # noqa: S608 - names of this package
         f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM breaks"
     )
-    files = {name: _File(to_arrow_schema(shape.schema)) for name in PARTS}
+    files = {
+        Part(is_standing, is_first): _File(to_arrow_schema(shape.schema))
+        for is_standing in (False, True)
+        for is_first in (False, True)
+    }
     for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
         rows = pa.Table.from_batches([batch])
-        for name, part in PARTS.items():
+        for part, file in files.items():
             is_of_part = pc.and_(
                 pc.equal(rows["is_standing"], part.is_standing), pc.equal(rows["is_first"], part.is_first)
             )
-            files[name].add(rows.filter(is_of_part).select(BREAK_COLUMNS))
-            if files[name].size > _BYTES_OF_FILE:
-                yield name, files[name].end()
-                files[name] = _File(to_arrow_schema(shape.schema))
-    for name, file in files.items():
-        yield name, file.end()
+            file.add(rows.filter(is_of_part).select(BREAK_COLUMNS))
+            if file.size > _BYTES_OF_FILE:
+                yield part, file.end()
+                files[part] = _File(to_arrow_schema(shape.schema))
+    for part, file in files.items():
+        yield part, file.end()
 
 
 def _named(column: str) -> str:
@@ -156,7 +156,7 @@ class _File:
 
 @dataclass(frozen=True)
 class Breaks:
-    """Every break of a run: the packed `files` that tasks handed out, with the name of its part in `rows_of`.
+    """Every break of a run: the packed `files` that tasks handed out, with `is_standing` and `is_first` of their part.
 
     Where clean rows prove those that stand by themselves as well, these are `proved` rows instead: by true the first
     ones, by false the rest.
@@ -172,14 +172,14 @@ class Breaks:
 
     def first(self) -> DataFrame:
         """Return the breaks that people read, as rows; of several buckets each has as many as are kept of all."""
-        files = self.files.filter(F.col("rows_of").isin(*_names(is_first=True)))
+        files = self.files.filter("is_first")
         return self._joined(
             self._unpacked(files, BREAK_COLUMNS), *[self.proved[key] for key in self.proved if key]
         )
 
     def standing(self, *, is_first: bool) -> DataFrame:
         """Return the breaks that stand by themselves as the bucket proved them, the first ones or the rest."""
-        files = self.files.filter(F.col("rows_of").isin(*_names(is_standing=True, is_first=is_first)))
+        files = self.files.filter(F.col("is_standing") & (F.col("is_first") == is_first))
         return self._unpacked(files, BREAK_COLUMNS)
 
     def write(self, folder: Path) -> None:
@@ -208,13 +208,6 @@ class Breaks:
         return reduce(DataFrame.unionByName, (one.select(*rows.columns) for one in more), rows)
 
 
-def _names(*, is_standing: bool | None = None, is_first: bool | None = None) -> list[str]:
-    """Return the names of the parts of which this holds; None asks nothing."""
-    wanted = {"is_standing": is_standing, "is_first": is_first}
-    told = {name: value for name, value in wanted.items() if value is not None}
-    return [name for name, part in PARTS.items() if told.items() <= vars(part).items()]
-
-
 def proven(scope: Scope, breaks: Breaks, tables: Tables) -> Breaks:
     """Return breaks of which those that stand by themselves are proved by clean rows at their positions as well.
 
@@ -227,7 +220,7 @@ def proven(scope: Scope, breaks: Breaks, tables: Tables) -> Breaks:
         is_first: with_clean_proof(scope, breaks.standing(is_first=is_first))
         for is_first in (True, False)[: 1 + has_rest]
     }
-    of_messages = breaks.files.filter(F.col("rows_of").isin(*_names(is_standing=False)))
+    of_messages = breaks.files.filter(~F.col("is_standing"))
     return Breaks(of_messages, breaks.schema, proved)
 
 

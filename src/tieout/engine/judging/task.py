@@ -26,7 +26,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, BooleanType, StringType, StructField, StructType
 
 from tieout import settings
 from tieout.engine.judging.breaks import Breaks, Shape, packed, shape_of
@@ -59,9 +59,11 @@ HANDED: Final = StructType(
         StructField("rows_of", StringType()),
         StructField("told", StringType()),
         StructField("packed", BinaryType()),
+        StructField("is_standing", BooleanType()),
+        StructField("is_first", BooleanType()),
     ]
 )
-"""What a bucket hands out: rows of small tables as JSON in `told`, breaks as `breaks.py` packs them."""
+"""What a bucket hands out: rows of small tables as JSON in `told`, or a file of breaks and which part they are."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,7 @@ def _handed_out(
     ]
     yield from pa.Table.from_pylist(rows, schema=schema).to_batches(_ROWS_PER_BATCH)
     for part, file in packed(connection, shape):
-        yield pa.RecordBatch.from_pylist([{"rows_of": part, "packed": file}], schema=schema)
+        yield pa.RecordBatch.from_pylist([{"packed": file, **vars(part)}], schema=schema)
 
 
 def _plain(value: object) -> int | str:

@@ -21,8 +21,8 @@ from tieout.engine.sources.small_files import SmallFile, local_folder
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request
 from tieout.engine.systems.kahadb_journal import Entry
 from tieout.engine.systems.kahadb_queue import (
+    BYTE_BITS,
     EXPIRED,
-    FILE_BITS,
     MAYBE_EXPIRED,
     POISON,
     Arrival,
@@ -129,7 +129,7 @@ def _rows(spec: KahaDbSource, request: Request, journal: Journal, history: Queue
 
 def _of_log(spec: KahaDbSource, request: Request, journal: Journal, history: QueueHistory) -> Iterator[_Row]:
     """Yield a row for each message that was given to the queue; of one without, its bounds alone."""
-    end = journal.last << FILE_BITS | journal.end
+    end = journal.last << BYTE_BITS | journal.end
     bounds = (True, 0, end, end, spec.taken_time(request.now))
     place = (spec.destination, 0)
     if not history.arrivals:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tieout.contracts.positions import KAHADB_BITS
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.kahadb_journal import LOCAL, Added, Ended, Entry, Removed, Started
 from tieout.engine.systems.openwire import StoredMessage
 
-FILE_BITS: Final = 32
+BYTE_BITS: Final = KAHADB_BITS[1]
 """A position is the number of its file, and so many bits for the byte in it."""
 EXPIRED: Final = "EXPIRED"
 POISON: Final = "POISON"
@@ -106,7 +107,7 @@ class QueueHistory:
         if message is not None and message.arrived_at is not None:
             self._date(message.arrived_at)
         if entry.queue == self._queue:
-            position = number << FILE_BITS | entry.at
+            position = number << BYTE_BITS | entry.at
             arrival = Arrival(file, position, entry.message_id, entry.transaction, message, fault)
             self.arrivals.append(arrival)
             self._latest[entry.message_id] = arrival

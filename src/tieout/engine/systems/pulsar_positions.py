@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tieout.contracts.positions import PULSAR_BITS
 from tieout.contracts.positions import shown_position as shown
 from tieout.engine.limits import LARGEST_INT, number_in
 from tieout.engine.systems.json_texts import FormatError, json_object
 
-ENTRY_BITS, BATCH_BITS = 20, 12
-_LEDGER_SHIFT: Final = ENTRY_BITS + BATCH_BITS
-_MOST_ENTRIES: Final = 1 << ENTRY_BITS
-_MOST_IN_BATCH: Final = 1 << BATCH_BITS
-_MOST_LEDGERS: Final = 1 << 31
+_LEDGER_BITS, _ENTRY_BITS, _BATCH_BITS = PULSAR_BITS
+_LEDGER_SHIFT: Final = _ENTRY_BITS + _BATCH_BITS
+_MOST_ENTRIES: Final = 1 << _ENTRY_BITS
+_MOST_IN_BATCH: Final = 1 << _BATCH_BITS
+_MOST_LEDGERS: Final = 1 << _LEDGER_BITS
 _RANGE: Final = re.compile(r"([(\[])(\d{1,19}):(-?\d{1,19})\.\.(\d{1,19}):(-?\d{1,19})([)\]])")
 _NOWHERE: Final = -1
 """The entry before a ledger's first."""
@@ -44,7 +45,7 @@ def packed(ledger: int, entry: int, batch: int = 0) -> int:
             f"position {ledger}:{entry}:{batch}: expected a ledger below {_MOST_LEDGERS}, an entry below "
             f"{_MOST_ENTRIES} and a place in its batch below {_MOST_IN_BATCH}"
         )
-    return (ledger << _LEDGER_SHIFT) + (entry << BATCH_BITS) + batch
+    return (ledger << _LEDGER_SHIFT) + (entry << _BATCH_BITS) + batch
 
 
 def shown_position(number: int) -> str:
