@@ -68,6 +68,7 @@ class Settings(Model):
 
     producer: dict[str, Setting] = Field(default={})
     consumer: dict[str, Setting] = Field(default={})
+    share_group: dict[str, Setting] = Field(default={})
     broker: dict[str, Setting] = Field(default={})
     connect: dict[str, Setting] = Field(default={})
     connector: dict[str, Setting] = Field(default={})

@@ -95,6 +95,7 @@ includeHeaders topic
 _NAMES: Final = {
     "producer": _CLIENT + _PRODUCER,
     "consumer": _CLIENT + _CONSUMER,
+    "share_group": _CLIENT + "share.session.timeout.ms share.heartbeat.interval.ms max.poll.records group.id",
     "broker": _BROKER,
     "connect": _CONNECT,
     "connector": _CONNECTOR,
@@ -108,6 +109,7 @@ _NAMES: Final = {
 _FAMILIES: Final = {
     "producer": ("ssl.", "sasl.", "metrics.", "enable.ssl.", "socket.", "go."),
     "consumer": ("ssl.", "sasl.", "metrics.", "enable.ssl.", "socket.", "go."),
+    "share_group": ("ssl.", "sasl.", "metrics.", "share.", "group.share."),
     "broker": (
         "ssl.", "sasl.", "metrics.", "listener.name.", "log.cleaner.", "quota.", "remote.log.", "group.",
         "delegation.token.", "controller.", "zookeeper.", "metadata.",
@@ -143,6 +145,7 @@ _FAMILIES: Final = {
 _TELLING_FAMILIES: Final = {
     "producer": ("ssl.", "sasl."),
     "consumer": ("ssl.", "sasl."),
+    "share_group": ("share.", "group.share."),
     "broker": ("listener.name.", "log.cleaner.", "remote.log.", "zookeeper."),
     "connect": ("config.storage.", "offset.storage.", "status.storage.", "listeners.https."),
     "connector": ("transforms.", "errors.", "topic.creation.", "producer.override.", "consumer.override."),

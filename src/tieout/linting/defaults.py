@@ -101,6 +101,10 @@ DEFAULTS: Final = (
     Default("kafka", "offsets.retention.minutes", "10080", since="2.0"),
     Default("kafka", "transaction.max.timeout.ms", "900000"),
     Default("kafka", "retention.ms", "604800000"),
+    # Share groups: the same documentation, Share Consumer Configs and Group Configs
+    Default("share_group", "share.acknowledgement.mode", "implicit"),
+    Default("share_group", "share.auto.offset.reset", "latest"),
+    Default("share_group", "share.isolation.level", "read_uncommitted"),
     # Kafka Connect and Kafka Streams: the same documentation
     Default("connect", "exactly.once.source.support", "disabled"),
     Default("connect", "offset.flush.interval.ms", "60000"),

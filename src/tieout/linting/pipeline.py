@@ -18,7 +18,7 @@ from tieout.linting.versions import ALL, Versions
 Truth = bool | None
 
 SECTIONS: Final = (
-    "producer", "consumer", "broker", "connect", "connector", "streams",
+    "producer", "consumer", "share_group", "broker", "connect", "connector", "streams",
     "flink", "spark", "storm", "pulsar", "activemq",
 )  # fmt: skip
 """The parts of a pipeline, in the order in which they are told."""

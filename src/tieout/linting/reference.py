@@ -24,6 +24,7 @@ from tieout.linting.values import LOOKED_AT
 _PARTS: Final = {
     "producer": "A Kafka producer.",
     "consumer": "The Kafka consumer whose output is judged.",
+    "share_group": "Members of a Kafka share group, and what the group itself is set to.",
     "broker": "Kafka's brokers and the topic, whose own settings count before the brokers'.",
     "connect": "A Kafka Connect worker.",
     "connector": "One connector in Kafka Connect; a sink where it names `topics` or `topics.regex`.",

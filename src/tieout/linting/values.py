@@ -139,6 +139,14 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "listener.ack-mode": _all(_ANY),
         "max.in.flight": _all(_c_number(1)),
     },
+    "share_group": {
+        "share.acknowledgement.mode": _all(_one_of("implicit", "explicit")),
+        "share.auto.offset.reset": _all(
+            _one_of("latest", "earliest"),
+            _matching("by_duration: and a duration", re.compile(r"by_duration:P[0-9DTHMS.]+")),
+        ),
+        "share.isolation.level": _all(_LEVEL),
+    },
     "broker": {
         "min.insync.replicas": _all(_whole(1, _INT)),
         "unclean.leader.election.enable": _all(_TRUTH),

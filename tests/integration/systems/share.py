@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,10 @@ _PROCESSED: Final = 4
 _LATER: Final = 2
 _REFUSED: Final = (3, 6)
 _KILLED: Final = "member killed with records in hand"
+_GROUP: Final = {"share.auto.offset.reset": "earliest", "share.isolation.level": "read_committed"}
+_BEFORE: Final = {**_GROUP, "commits": "before processing"}
+_PLAIN: Final = {**_GROUP, "commits": "after processing"}
+_KEYED: Final = {**_PLAIN, "output": "keyed by position"}
 _TWICE: Final = ("OUTPUT_DUPLICATE", "consumer or sink")
 
 
@@ -36,7 +41,7 @@ def before(stage: Stage) -> list[Case]:
     second.kill()
     lost = breaks_of(sent[_PROCESSED:], "LOST", "consumer", flags=["COMMIT_AHEAD"])
     expected = Expected("BROKEN", {"DELIVERED": _PROCESSED + _LATER, "LOST": len(lost)}, lost)
-    return [_case(stage, _KILLED, "acknowledges before its output", source, expected)]
+    return [_case(stage, _KILLED, "acknowledges before its output", source, expected, _BEFORE)]
 
 
 def after(stage: Stage) -> list[Case]:
@@ -44,7 +49,7 @@ def after(stage: Stage) -> list[Case]:
     source, _ = _killed(stage, leaves_last="false")
     expected = Expected("KEPT", {"DELIVERED": _COUNT})
     how = "acknowledges after its output, between two records"
-    return [_case(stage, _KILLED, how, source, expected, guarantee="exactly_once")]
+    return [_case(stage, _KILLED, how, source, expected, _KEYED, guarantee="exactly_once")]
 
 
 def unacknowledged(stage: Stage) -> list[Case]:
@@ -55,7 +60,7 @@ def unacknowledged(stage: Stage) -> list[Case]:
     how = "acknowledges after its output, killed in between"
     broken, kept = Expected("BROKEN", classes, again), Expected("KEPT", classes, again)
     return [
-        _case(stage, _KILLED, how, source, broken, guarantee="exactly_once"),
+        _case(stage, _KILLED, how, source, broken, _PLAIN, guarantee="exactly_once"),
         _case(stage, _KILLED, how, source, kept),
     ]
 
@@ -164,6 +169,7 @@ def _case(
     how: str,
     source: Scene,
     expected: Expected,
+    settings: Mapping[str, str] | None = None,
     guarantee: str = "at_least_once",
     ledgers: dict[str, Any] | None = None,
 ) -> Case:
@@ -173,5 +179,7 @@ def _case(
         "committed": {"source": _state(stage, source)},
         **(ledgers or {}),
     }
-    more = {"consumption": "queue", "redelivery": "3s"}
+    more: dict[str, Any] = {"consumption": "queue", "redelivery": "3s"}
+    if settings is not None:
+        more["settings"] = {"share_group": dict(settings)}
     return stage.case(fault, how, source, own, expected, group=stage.name, guarantee=guarantee, **more)

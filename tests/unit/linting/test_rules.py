@@ -79,6 +79,22 @@ CASES = {
         "consumer: {client: librdkafka, auto.offset.reset: smallest}",
         "consumer: {client: librdkafka, auto.offset.reset: smallest, output: keyed by id}",
     ),
+    "share_group_commits": (
+        "share_group: {commits: before processing}",
+        "share_group: {commits: after processing}",
+    ),
+    "share_group_redelivery": (
+        "share_group: {commits: after processing}",
+        "share_group: {output: keyed by position}",
+    ),
+    "share_group_reset": (
+        "share_group: {client: share_group-4.3}",
+        "share_group: {share.auto.offset.reset: earliest}",
+    ),
+    "share_group_isolation": (
+        "producer: {transactional.id: t}\nshare_group: {share.isolation.level: read_uncommitted}",
+        "producer: {transactional.id: t}\nshare_group: {share.isolation.level: read_committed}",
+    ),
     "broker_unsaid": (
         "producer: {acks: all}",
         "{producer: {acks: all}, broker: {min.insync.replicas: 2}}",

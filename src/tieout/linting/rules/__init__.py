@@ -13,6 +13,7 @@ from tieout.linting.rules import (
     flink,
     producer,
     pulsar,
+    share_groups,
     sinks,
     spark,
     storm,
@@ -22,6 +23,7 @@ from tieout.linting.rules import (
 RULES: Final[tuple[Rule, ...]] = (
     *producer.RULES,
     *consumer.RULES,
+    *share_groups.RULES,
     *broker.RULES,
     *connect.RULES,
     *sinks.RULES,
