@@ -149,15 +149,17 @@ def _tieout(match: str) -> Callable[[], Any]:
         from tieout.engine.staging import write_output  # noqa: PLC0415
         from tieout.reporting.page import render_html  # noqa: PLC0415
         from tools.bench.data import JUDGED_AT, WINDOW  # noqa: PLC0415
+        from tools.bench.moving import moved  # noqa: PLC0415
 
         spark = local_session("bench")
 
         def run(_produced: Path, folder: Path) -> Answer:
             contract = load_contract(folder / f"{match}-contract.yml")
-            with TemporaryDirectory() as output:
+            with TemporaryDirectory() as output, moved(spark) as bytes_moved:
                 found = reconcile(spark, contract, WINDOW, run_id="bench", now=JUDGED_AT, progress=_told)
                 _told("writing")
                 write_output(found, Path(output) / "statement", render_html)
+            print(json.dumps({"moved": bytes_moved}), flush=True)
             flags = found.statement["flags"]
             return {kind: sum(flags.get(name, 0) for name in names) for kind, names in _FOUND_AS.items()}
 

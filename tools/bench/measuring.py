@@ -29,6 +29,19 @@ def peak_memory() -> int:
     return sum(_peak(pid) for pid in _family(os.getpid()))
 
 
+def workers_memory() -> int:
+    """Return the bytes that the largest Python process among this one's descendants held at its peak."""
+    workers = (pid for pid in _family(os.getpid())[1:] if "python" in _command(pid))
+    return max(map(_peak, workers), default=0)
+
+
+def _command(pid: int) -> str:
+    try:
+        return (Path("/proc") / str(pid) / "comm").read_text()
+    except OSError:
+        return ""
+
+
 def _family(root: int) -> list[int]:
     parents = {int(path.name): _parent(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
     found = [root]
@@ -66,7 +79,8 @@ def _peak(pid: int) -> int:
 class Measured:
     """What one contender took on one dataset; without `seconds` it did not finish, and `failure` says why.
 
-    `steps` are the seconds of the parts of a run, as far as the contender tells its steps.
+    `steps` are the seconds of the parts of a run, and `moved` the bytes that its last one moved and held, as far as the
+    contender tells them.
     """
 
     seconds: float | None
@@ -76,6 +90,7 @@ class Measured:
     repeats: int
     failure: str | None = None
     steps: dict[str, float] = field(default_factory=dict)
+    moved: dict[str, int] = field(default_factory=dict)
 
 
 def measured(command: Sequence[str], environment: dict[str, str], limit: float, log: Path) -> Measured:
@@ -117,6 +132,7 @@ def measured(command: Sequence[str], environment: dict[str, str], limit: float, 
         answer=runs[-1]["answer"],
         repeats=len(counted),
         steps=_steps(lines, len(runs) - len(counted)),
+        moved=next((line["moved"] for line in reversed(lines) if "moved" in line), {}),
     )
 
 

@@ -149,6 +149,23 @@ def _steps(results: Results) -> Iterator[str]:
         yield f"| {name} | " + " | ".join(cells) + " |"
 
 
+_MOVED: Final = {
+    "shuffled": "Spark's tasks exchanged",
+    "spilled": "Spark spilled",
+    "kernel_spilled": "the task that judges spilled",
+    "worker": "the largest Python worker held",
+}
+
+
+def _moved(results: Results) -> Iterator[str]:
+    """Yield the table of the bytes that Tieout's runs moved and held, a column for each size and share."""
+    known = {at: moved for at in results.datasets() if (moved := results.of(*at, TIEOUT).get("moved"))}
+    yield "| MiB | " + " | ".join(f"{rows / 1e6:g} million, {rate * 100:g} %" for rows, rate in known) + " |"
+    yield "|---" * (1 + len(known)) + "|"
+    for name, words in _MOVED.items():
+        yield f"| {words} | " + " | ".join(f"{moved[name] / 2**20:.0f}" for moved in known.values()) + " |"
+
+
 def _cell(results: Results, rows: int, target: Target) -> str:
     ours, theirs = (results.of(rows, target.rate, name) for name in (TIEOUT, target.other))
     if not ours.get("seconds") or not theirs.get("seconds"):
@@ -186,6 +203,12 @@ def page(results: Results, memory: str, note: str = "") -> str:
             "Seconds from one step to the next, by million messages a side and share of broken ones.",
             "",
             *_steps(results),
+            "",
+            "## What Tieout moves and holds",
+            "",
+            "Mebibytes, of the last run of each size and share.",
+            "",
+            *_moved(results),
             "",
             "## Results",
             table(results),

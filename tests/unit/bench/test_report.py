@@ -79,6 +79,17 @@ def test_the_page_says_where_the_seconds_go(results: Results, tmp_path: Path) ->
     assert told[head + 2 : head + 4] == ["| matching | 2.2 | 7.0 |", "| looking |  | 1.0 |"]
 
 
+def test_the_page_says_what_is_moved(results: Results, tmp_path: Path) -> None:
+    """In mebibytes; a run that told nothing of it has no column."""
+    moved = {"shuffled": 3 << 20, "spilled": 0, "kernel_spilled": 5 << 20, "worker": 700 << 20}
+    wanted = Dataset(1_000_000, 0.0, ("lost",), tmp_path)
+    results.add(wanted, "tieout", replace(result(9.0, ANSWER), moved=moved))
+    told = page(results, "6g").splitlines()
+
+    head = told.index("| MiB | 1 million, 0 % |")
+    assert [line.rpartition(" | ")[2] for line in told[head + 2 : head + 6]] == ["3 |", "0 |", "5 |", "700 |"]
+
+
 def test_the_table_has_ratios_to_the_scan_and_who_did_not_finish(results: Results) -> None:
     """The fastest comes first; what did not finish says so."""
     rows = [line for line in table(results).splitlines() if line.startswith("| ")]
@@ -115,6 +126,16 @@ def test_the_first_of_several_runs_is_not_counted(tmp_path: Path) -> None:
     found = measured([sys.executable, "-c", f"print('{lines}')"], dict(os.environ), 60, tmp_path / "log")
 
     assert (found.seconds, found.memory, found.repeats) == (2, 5, 2)
+
+
+def test_what_is_moved_is_told_by_the_last_run(tmp_path: Path) -> None:
+    """Runs before it may have warmed something up."""
+    run = {"seconds": 4, "cpu": 1, "memory": 5, "answer": {}}
+    lines = "\\n".join(map(json.dumps, ({"moved": {"shuffled": 9}}, run, {"moved": {"shuffled": 7}}, run)))
+
+    found = measured([sys.executable, "-c", f"print('{lines}')"], dict(os.environ), 60, tmp_path / "log")
+
+    assert found.moved == {"shuffled": 7}
 
 
 def test_steps_are_those_of_whole_runs_after_the_first(tmp_path: Path) -> None:
