@@ -23,7 +23,7 @@ from tieout.contracts.guessing import (
     quoted,
     wanted_columns,
 )
-from tieout.contracts.sources.activemq import QUEUES
+from tieout.contracts.sources import QUEUES
 from tieout.contracts.sources.files import TABLE_FORMATS
 from tieout.model import Guarantee, Identity, Ledger
 

@@ -18,7 +18,7 @@ from tieout.contracts.durations import format_duration
 from tieout.contracts.expressions import refusal, refused, with_moment
 from tieout.contracts.ledgers import CoverageSpec
 from tieout.contracts.secrets import secrets_in
-from tieout.contracts.sources.activemq import QUEUES
+from tieout.contracts.sources import QUEUES
 from tieout.contracts.times import parse_time
 from tieout.model import POSITION_LEDGERS, Guarantee, Identity, Ledger
 

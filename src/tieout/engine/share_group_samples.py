@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts import STATE_TOPIC
+from tieout.contracts import STATE_TOPIC, KafkaShareGroupSource
 from tieout.contracts.guessing import LedgerSample
 from tieout.engine.kafka.folders import folders_of
 from tieout.engine.kafka.records import Batch, LogError
@@ -24,7 +24,6 @@ from tieout.settings import unpacking
 _MOST_BATCHES: Final = 10_000
 _MOST_FOLDERS: Final = 10_000
 _MOST_NAMED: Final = 5
-_PARTITIONS: Final = 50
 
 
 def has_share_state(folder: Path) -> bool:
@@ -58,7 +57,7 @@ def share_group_sample(text: str, place: str, gives: tuple[str, ...]) -> LedgerS
     warnings = [f"share groups with a state of {topic}: {', '.join(groups[:_MOST_NAMED])}"]
     warnings += [f"other topics with a state: {', '.join(others[:_MOST_NAMED])}"] if others else []
     options: tuple[tuple[str, str | int], ...] = (("topic", topic),)
-    if len(state) != _PARTITIONS:
+    if len(state) != KafkaShareGroupSource.model_fields["partitions"].default:
         options += (("partitions", len(state)),)
     count = sum(keys.values())
     return LedgerSample("", text, (), count, ",", tuple(warnings), "kafka_share_group", options, gives)
@@ -86,13 +85,12 @@ def _keys_in(segment: Path, place: str) -> Counter[StateKey]:
 
 def _topic_names(folder: Path) -> dict[str, str]:
     """Return the names of the topics whose folders are in a log directory, by their ids."""
-    names = {
-        path.name.rpartition("-")[0] for path in islice(folder.iterdir(), _MOST_FOLDERS) if path.is_dir()
-    }
+    paths = sorted(islice(folder.iterdir(), _MOST_FOLDERS))
+    named = ((path, path.name.rpartition("-")[0]) for path in paths)
     found = (
         part
-        for name in sorted(names)
-        if name
-        for part in folders_of((str(folder.absolute()),), folder, name).folders
+        for path, name in named
+        if name and path.is_dir()
+        for part in folders_of((str(path.absolute()),), folder, name).folders
     )
     return {part.topic_id: part.topic for part in found if part.topic_id is not None}

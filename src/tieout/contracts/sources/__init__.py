@@ -5,7 +5,7 @@ The engine has a reader for each; this package says only how a contract describe
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -53,8 +53,12 @@ Source = Annotated[
     Field(discriminator="kind"),
 ]
 
+QUEUES: Final = frozenset({"kahadb", "kafka_share_group"})
+"""Kinds whose positions are always those of a queue, acknowledged one by one."""
+
 __all__ = [
     "OFFSETS_TOPIC",
+    "QUEUES",
     "STATE_TOPIC",
     "ConnectFilesSource",
     "ConnectOffsetsSource",

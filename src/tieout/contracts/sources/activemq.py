@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import field_validator
 
 from tieout.contracts.scalars import Text
 from tieout.contracts.sources.copies import Copy
 from tieout.contracts.sources.files import Paths
-
-QUEUES: Final = frozenset({"kahadb", "kafka_share_group"})
-"""Kinds whose positions are always those of a queue, acknowledged one by one."""
 
 
 class KahaDbSource(Copy):
