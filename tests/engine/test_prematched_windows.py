@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -130,11 +131,16 @@ def test_an_output_without_positions_is_prematched_as_well(
 def test_an_error_while_comparing_is_told(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file with spoilt pages ends the comparison; that is a step of its own, and then every row is matched."""
+    """A file with a spoilt page ends the comparison; that is a step of its own, and then every row is matched.
+
+    The page's header is whole: a page without one is a fault of the file before anything is compared.
+    """
     _write(spark, tmp_path, is_clean=True, has_log=False)
     part = max((tmp_path / "delivered").glob("*.parquet"), key=lambda path: path.stat().st_size)
-    content = part.read_bytes()
-    spoilt = content[:4] + b"\xff" * (len(content) // 2) + content[4 + len(content) // 2 :]
+    ids = pq.read_metadata(part).row_group(0).column(0)
+    end = ids.data_page_offset + ids.total_compressed_size
+    spoilt = bytearray(part.read_bytes())
+    spoilt[end - 100 : end] = b"\xff" * 100
     part.write_bytes(spoilt)
     part.with_name(f".{part.name}.crc").unlink(missing_ok=True)
     monkeypatch.setattr("tieout.engine.prematch.prematching.SMALL_BYTES", 0)
