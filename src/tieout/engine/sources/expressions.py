@@ -61,7 +61,7 @@ def require_plain(
         found = refused(text) or next(_refused_in(_parsed(source.sparkSession, text)), None)
         if found is not None:
             raise SourceError(f"{place}: {refusal(found)}")
-    if made and _is_classic(source.sparkSession):
+    if made and is_classic(source.sparkSession):
         _require_plain_plan(source, {place: written(text) for place, text in made.items()})
 
 
@@ -84,13 +84,14 @@ def _require_plain_plan(source: DataFrame, expressions: Mapping[str, str]) -> No
             raise SourceError(f"{place}: {refusal(found)}")
 
 
-def _is_classic(spark: SparkSession) -> bool:
+def is_classic(spark: SparkSession) -> bool:
+    """Return whether the session's Java is at hand, which it is not through Spark Connect."""
     return hasattr(spark, "_jsparkSession")
 
 
 def _parsed(spark: SparkSession, text: str) -> Any:
     """Return Spark's own tree of the expression, not analysed; nothing of what is none."""
-    if not _is_classic(spark):
+    if not is_classic(spark):
         return []
     session: Any = spark._jsparkSession
     try:

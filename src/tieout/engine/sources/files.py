@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -12,15 +9,16 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StringType, StructType
 
 from tieout.contracts import FilesSource
+from tieout.engine.sources.csv_lines import csv_rows, with_header_faults
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of
-from tieout.engine.sources.json_lines import CORRUPT, RECORD, inferred, json_rows
-from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, lacking_of, with_lacking
-from tieout.engine.sources.lines import first_line, lines_of, uri_of
+from tieout.engine.sources.json_lines import inferred, json_rows
+from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, with_lacking
+from tieout.engine.sources.lines import block_of, uri_of
 from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
 from tieout.engine.sources.parquet_copies import COPIED, with_texts
@@ -28,12 +26,12 @@ from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
     FILE,
-    HIDDEN,
     ROW,
     TEXT,
     Reading,
     Request,
     is_of_spark,
+    is_reserved,
     unread,
     within_reach,
 )
@@ -42,9 +40,6 @@ from tieout.engine.sources.written_meanwhile import writes_to
 from tieout.engine.table_folders import SINK_MANIFEST, is_sink_folder, table_format
 from tieout.errors import SourceError
 
-_LINE_BREAK: Final = (
-    "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
-)
 _SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
 _TWICE: Final = "a key stands twice in one of its objects"
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
@@ -105,6 +100,8 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
 
     Raises: what `read` raises.
     """
+    if spec.format == "csv":
+        inputs = with_header_faults(request, inputs, spec.reader_options)
     readable = inputs.readable
     if not readable:
         return unread(inputs, request.now)
@@ -146,76 +143,8 @@ def _rows(spec: FilesSource, request: Request, files: Sequence[Input]) -> DataFr
     if spec.format == "jsonl":
         return json_with_lacking(request, files, json_rows(request, files, options))
     if spec.format == "csv":
-        return _csv_rows(request, files, options)
+        return csv_rows(request, files, options)
     return _columnar_rows(request, spec.format, files, options)
-
-
-def _csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
-    """Return the rows of CSV files, each read by its own header, whatever the order of its columns."""
-    by_header: dict[str, list[Input]] = defaultdict(list)
-    for file in files:
-        header = _header_line(request.spark, file)
-        if header.strip():
-            by_header[header].append(file)
-    if not by_header:
-        return _csv_part(request, files, "", options)
-    names = {header: _csv_names(header, options) for header in by_header}
-    lacking = lacking_of(names, request.content_columns)
-    parts = [
-        with_lacking(_csv_part(request, group, header, options), lacking[header])
-        for header, group in by_header.items()
-    ]
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
-
-
-def _csv_part(request: Request, files: Sequence[Input], header: str, options: Mapping[str, str]) -> DataFrame:
-    lines = lines_of(request.spark, files)
-    names = _csv_names(header, options)
-    if len({name.lower() for name in names}) < len(names):
-        raise SourceError(
-            f"{request.place}: {files[0].name}:1: a column name stands twice: {', '.join(names)}"
-        )
-    if not names:
-        return lines.select(*HIDDEN[:-1], F.lit(None).cast(StringType()).alias(FAULT))
-    fields = [StructField(name, StringType()) for name in names]
-    schema = StructType([*fields, StructField(CORRUPT, StringType())])
-    settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
-    data = lines.where(F.col(TEXT) != header)
-    ddl = ", ".join(f"`{field.name.replace('`', '``')}` STRING" for field in schema.fields)
-    parsed = data.withColumn(RECORD, F.from_csv(TEXT, ddl, settings))
-    fault = (
-        F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8")
-        .when(_is_left_open(settings), _LINE_BREAK)
-        .when(F.col(f"{RECORD}.{CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
-    )
-    columns = [F.col(RECORD).getField(name).alias(name) for name in names]
-    return parsed.select(*columns, *HIDDEN[:-1], fault.alias(FAULT))
-
-
-def _is_left_open(options: Mapping[str, str]) -> Column:
-    """Return whether a quote at the beginning of a value is not closed on its line; false where quotes are others.
-
-    Most lines have no quote, and need not be searched by patterns.
-    """
-    if options["escape"] != '"' or options.get("quote", '"') != '"':
-        return F.lit(False)
-    separator = re.escape(options.get("sep", ","))
-    outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
-    return F.contains(TEXT, F.lit('"')) & outside.rlike(rf'(?:^|{separator})\s*"')
-
-
-def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:
-    separator = options.get("sep", ",")
-    names = next(csv.reader([header], delimiter=separator, quotechar=options.get("quote", '"')), [])
-    return [name.strip() for name in names]
-
-
-def _header_line(spark: SparkSession, file: Input) -> str:
-    path = Path(file.path)
-    if path.is_file():
-        return first_line(path)
-    head = lines_of(spark, [file]).select(TEXT).head()
-    return "" if head is None else str(head[0])
 
 
 def _columnar_rows(
@@ -274,11 +203,12 @@ def _columnar_part(
     reader = request.spark.read.format(file_format).options(**{"mergeSchema": "true", **options})
     source = (reader if schema is None else reader.schema(schema)).load([file.read_path for file in files])
     nothing: DataType = StringType()
+    own = [F.col(f"`{name.replace('`', '``')}`") for name in source.columns if not is_reserved(name)]
     return within_reach(of_these_files(source, files), request.reach).select(
-        *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
-        uri_of(files).alias(FILE),
+        *own,
+        uri_of(source, files).alias(FILE),
         F.lit(None).cast(nothing).alias(TEXT),
-        F.col("_metadata.file_block_start").alias(BLOCK),
+        block_of(source).alias(BLOCK),
         F.monotonically_increasing_id().cast(LongType()).alias(ROW),
         F.lit(None).cast(nothing).alias(FAULT),
     )

@@ -40,7 +40,7 @@ from tieout.engine.ledger import CONTENT_WORDS
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.inputs import spark_path
 from tieout.engine.sources.jdbc_parts import parts
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reach, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reach, Reading, Request, is_reserved
 from tieout.errors import SourceError
 from tieout.warehouse import copied, relation, snapshot
 
@@ -133,7 +133,8 @@ def _taken_at(session: PgConnection) -> datetime:
 def _columns(session: PgConnection, spec: JdbcSource, place: str) -> tuple[_Column, ...]:
     with session.cursor() as cursor:
         cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT 0").format(relation(spec)))
-        columns = tuple(_Column(column.name, column.type_code) for column in cursor.description or ())
+        found = tuple(_Column(column.name, column.type_code) for column in cursor.description or ())
+    columns = tuple(column for column in found if not is_reserved(column.name))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise SourceError(f"{place}.query: a column name stands twice: {', '.join(names)}")

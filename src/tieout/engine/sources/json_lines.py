@@ -6,13 +6,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StringType, StructField, StructType
 
+from tieout.engine.sources.expressions import is_classic
 from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.json_bounds import (
+    HALF,
+    TOO_DEEP,
+    TOO_MANY,
+    bounded,
+    has_any_key,
+    has_half,
+    is_deep,
+)
 from tieout.engine.sources.json_numbers import (
     MARKED,
     NUMBERS,
@@ -27,7 +37,7 @@ from tieout.engine.sources.json_numbers import (
     marked,
 )
 from tieout.engine.sources.lines import lines_of
-from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Request
+from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Request, is_reserved
 
 CORRUPT: Final = "_tieout_corrupt"
 RECORD: Final = "_tieout_record"
@@ -55,13 +65,17 @@ def json_rows(request: Request, files: Sequence[Input], options: Mapping[str, st
     fields = [
         StructField(field.name, StringType() if field.name.lower() in text | mixed else field.dataType)
         for field in found.fields
-        if field.name != CORRUPT
+        if not is_reserved(field.name)
     ]
-    needed = StructType([field for field in fields if request.needs(field.name)])
+    kept, excess = bounded(field for field in fields if request.needs(field.name))
+    needed = StructType(kept)
     unused = {field.name.lower(): field.name for field in fields if not request.needs(field.name)}
     numbers = {} if _has_other_syntax(options) else _numbers_of(needed, found, request)
     numeric = frozenset(name.lower() for name in request.number_columns)
     rows = json_objects(lines_of(request.spark, files), needed, options, numbers, numeric)
+    if excess:
+        too_many = F.when(has_any_key(F.col(TEXT), excess), F.lit(TOO_MANY))
+        rows = rows.withColumn(FAULT, F.coalesce(FAULT, too_many))
     return rows.select("*", *(F.lit(None).cast(StringType()).alias(name) for name in unused.values()))
 
 
@@ -94,13 +108,25 @@ def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, 
         AnalysisException: where a key stands twice in an object.
     """
     paths = [file.read_path for file in files]
+    settings = {**options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     before = spark.conf.get(_CASE_SENSITIVE)
     spark.conf.set(_CASE_SENSITIVE, "true")
     try:
-        reader = spark.read.options(**options)
-        return reader.json(paths, mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT).schema
+        if not is_classic(spark):
+            return spark.read.options(**settings).json(paths).schema
+        schema = _schema_of(spark, lines_of(spark, files).where(~is_deep(F.col(TEXT))), settings)
+        # Only where it reads files Spark looks whether a key stands twice.
+        return spark.read.options(**settings).schema(schema).json(paths).schema
     finally:
         spark.conf.set(_CASE_SENSITIVE, str(before))
+
+
+def _schema_of(spark: SparkSession, lines: DataFrame, settings: Mapping[str, str]) -> StructType:
+    """Return the fields of the objects in `TEXT`; PySpark itself hands Spark paths only."""
+    jvm: Any = spark._jvm
+    reader: Any = spark.read.options(**settings)
+    texts = getattr(lines.select(TEXT)._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())
+    return DataFrame(reader._jreader.json(texts), spark).schema
 
 
 def json_objects(
@@ -126,7 +152,8 @@ def json_objects(
     for number, field in enumerate(exact):
         spelled[field.name.lower()].append((field.name, F.get(objects, 0).getField(f"_{number}")))
     is_whole = F.col(RECORD).getField(CORRUPT).isNull() & F.is_valid_utf8(TEXT)
-    is_read = is_whole & _is_one(objects, TEXT, options)
+    is_text = ~has_half(F.col(TEXT)) & ~is_deep(F.col(TEXT))
+    is_read = is_whole & is_text & _is_one(objects, TEXT, options)
     fault = F.when(~is_read, F.coalesce(json_fault(TEXT, options), F.lit(_OTHER_TYPE)))
     doubled = [_twice(alike) for alike in spelled.values() if len(alike) > 1]
     kinds = {field.name: field.dataType for field in exact.fields}
@@ -218,7 +245,9 @@ def json_fault(text: str = TEXT, options: Mapping[str, str] = _NO_OPTIONS) -> Co
     is_one = _is_one(objects, text, options)
     begins_array = F.ltrim(text).startswith("[")
     reason = F.when(begins_array, _AN_ARRAY).otherwise(_NOT_ONE_OBJECT)
-    return F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(~is_one, reason)
+    line = F.col(text)
+    fault = F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(has_half(line), HALF).when(is_deep(line), TOO_DEEP)
+    return fault.when(~is_one, reason)
 
 
 def _bracketed(schema: StructType) -> StructType:

@@ -26,26 +26,32 @@ def lines_of(spark: SparkSession, files: Sequence[Input]) -> DataFrame:
         SourceError: where Spark would read other files than these.
     """
     line = F.col("value")
+    rows = spark.read.text([file.read_path for file in files])
     return (
-        of_these_files(spark.read.text([file.read_path for file in files]), files)
+        of_these_files(rows, files)
         .select(
             F.when(F.startswith(line, F.lit("\ufeff")), F.substr(line, F.lit(2))).otherwise(line).alias(TEXT),
-            uri_of(files).alias(FILE),
-            F.col("_metadata.file_block_start").alias(BLOCK),
+            uri_of(rows, files).alias(FILE),
+            block_of(rows).alias(BLOCK),
             F.monotonically_increasing_id().alias(ROW),
         )
         .where(F.trim(TEXT) != "")
     )
 
 
-def uri_of(files: Sequence[Input]) -> Column:
-    """Return the URI of the file that a row of Spark's is in; of a copy, that of its original."""
-    uri = F.col("_metadata.file_path")
+def uri_of(rows: DataFrame, files: Sequence[Input]) -> Column:
+    """Return the URI of the file that each of the rows is in, as Spark reads them; of a copy, that of its original."""
+    uri = rows.metadataColumn("_metadata").getField("file_path")
     copies = [(Path(file.copy).name, Path(file.path).as_uri()) for file in files if file.copy is not None]
     if not copies:
         return uri
     originals = F.create_map(*[F.lit(text) for pair in copies for text in pair])
     return F.coalesce(F.try_element_at(originals, F.substring_index(uri, "/", -1)), uri)
+
+
+def block_of(rows: DataFrame) -> Column:
+    """Return where in its file the part begins that each of the rows is in; a file may itself have such a column."""
+    return rows.metadataColumn("_metadata").getField("file_block_start")
 
 
 def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:

@@ -38,6 +38,7 @@ LACKS: Final = "_tieout_lacks"
 """The columns, of `Request.content_columns`, that the row's file lacks and others have; not every reader adds it."""
 HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
 """The columns that every reader adds to those of its source, and that end with conforming."""
+_RESERVED: Final = "_tieout_"
 _LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 
 
@@ -57,6 +58,17 @@ class Reach:
         """Return whether a row of that time is read: not where it is older, unless it is an unset clock's."""
         is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
         return time.isNull() | is_unset | (time >= F.lit(self.begins_at))
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a column of a source has a name of the readers' own, such as `FAULT`: such a column is not read.
+
+    Whoever writes evidence may choose names: with one of these a row would say itself whether it is a faulty one.
+
+    >>> is_reserved("_Tieout_count"), is_reserved("tieout_count")
+    (True, False)
+    """
+    return name.lower().startswith(_RESERVED)
 
 
 def within_reach(rows: DataFrame, reach: Reach | None) -> DataFrame:

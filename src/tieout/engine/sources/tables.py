@@ -37,6 +37,7 @@ from tieout.engine.sources.source import (
     Reading,
     Request,
     is_of_spark,
+    is_reserved,
     within_reach,
 )
 from tieout.engine.table_folders import LOGS, METADATA
@@ -276,7 +277,7 @@ def _rows(request: Request, table_format: str, table: _Table, snapshot: _Snapsho
     if table_format == DELTA:
         file, block = F.col("_metadata.file_path"), F.col("_metadata.file_block_start")
     return within_reach(source, request.reach).select(
-        *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns),
+        *(F.col(f"`{name.replace('`', '``')}`") for name in source.columns if not is_reserved(name)),
         file.alias(FILE),
         F.lit(None).cast(StringType()).alias(TEXT),
         block.cast(LongType()).alias(BLOCK),

@@ -1,0 +1,144 @@
+"""CSV files as rows: each by its own header, and what is wrong with a header or a line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from tieout.engine.sources.inputs import Input, Inputs
+from tieout.engine.sources.json_lines import CORRUPT, RECORD
+from tieout.engine.sources.lacking import lacking_of, with_lacking
+from tieout.engine.sources.lines import first_line, lines_of
+from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Request, is_reserved
+
+_LINE_BREAK: Final = (
+    "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
+)
+_MOST_COLUMNS: Final = 4096
+"""How many columns a header may name: each is a column of Spark's, and a file may name millions."""
+_MOST_VALUES: Final = 20_000
+"""How many values a line may have; Spark's parser fails beyond 20,480, and the whole job with it."""
+
+
+def csv_rows(request: Request, files: Sequence[Input], options: Mapping[str, str]) -> DataFrame:
+    """Return the rows of CSV files, each read by its own header, whatever the order of its columns."""
+    by_header: dict[str, list[Input]] = defaultdict(list)
+    for file in files:
+        header = _header_line(request.spark, file)
+        if header.strip():
+            by_header[header].append(file)
+    if not by_header:
+        return _csv_part(request, files, "", options)
+    names = {header: _csv_names(header, options) for header in by_header}
+    lacking = lacking_of(names, request.content_columns)
+    parts = [
+        with_lacking(_csv_part(request, group, header, options), lacking[header])
+        for header, group in by_header.items()
+    ]
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+
+
+def _csv_part(request: Request, files: Sequence[Input], header: str, options: Mapping[str, str]) -> DataFrame:
+    lines = lines_of(request.spark, files)
+    names = _csv_names(header, options)
+    if not names:
+        return lines.select(*HIDDEN[:-1], F.lit(None).cast(StringType()).alias(FAULT))
+    own = [name for name in names if not is_reserved(name)]
+    # Under other names, which the line's own columns must not have either.
+    held = [f"{CORRUPT}_{place}" if is_reserved(name) else name for place, name in enumerate(names)]
+    schema = StructType([StructField(name, StringType()) for name in (*held, CORRUPT)])
+    settings = {"escape": '"', **options, "mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
+    data = lines.where(F.col(TEXT) != header)
+    ddl = ", ".join(f"`{field.name.replace('`', '``')}` STRING" for field in schema.fields)
+    is_wide = _is_wide(settings)
+    parsed = data.withColumn(RECORD, F.from_csv(F.when(~is_wide, F.col(TEXT)), ddl, settings))
+    fault = (
+        F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8")
+        .when(is_wide, f"expected {len(names)} columns, found more than {_MOST_VALUES}")
+        .when(_is_left_open(settings), _LINE_BREAK)
+        .when(F.col(f"{RECORD}.{CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
+    )
+    columns = [F.col(RECORD).getField(name).alias(name) for name in own]
+    return parsed.select(*columns, *HIDDEN[:-1], fault.alias(FAULT))
+
+
+def with_header_faults(request: Request, inputs: Inputs, options: Mapping[str, str]) -> Inputs:
+    """Return the inputs; a CSV file by whose header nobody knows which value is which has a fault."""
+    files = [
+        file
+        if file.fault
+        else replace(file, fault=_fault_of_header(_header_line(request.spark, file), options))
+        for file in inputs.files
+    ]
+    return Inputs(tuple(files), inputs.missing)
+
+
+def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
+    """Return what is wrong with the header, None where each column has a name of its own.
+
+    >>> _fault_of_header("id,at,ID", {})
+    'expected a name of its own for each column of its header, found ID twice'
+    """
+    if header.count(options.get("sep", ",")) >= _MOST_COLUMNS:
+        return f"expected a header of at most {_MOST_COLUMNS} columns, found more"
+    try:
+        names = _csv_names(header, options)
+    except csv.Error:
+        return "expected a header of columns' names, found one that is too long for any"
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            return (
+                f"expected a name of its own for each column of its header, found {name[:80] or 'none'} twice"
+            )
+        seen.add(name.lower())
+    return None
+
+
+def _is_wide(options: Mapping[str, str]) -> Column:
+    """Return whether a line has more values than Spark's parser takes; separators within quotes are none."""
+    separator = F.lit(options.get("sep", ","))
+    outside = F.col(TEXT)
+    if options["escape"] == '"' and options.get("quote", '"') == '"':
+        outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
+
+    def count(text: Column) -> Column:
+        return F.length(text) - F.length(F.replace(text, separator, F.lit("")))
+
+    return F.when(F.length(TEXT) > _MOST_VALUES, count(outside) >= _MOST_VALUES).otherwise(F.lit(False))
+
+
+def _is_left_open(options: Mapping[str, str]) -> Column:
+    """Return whether a quote at the beginning of a value is not closed on its line; false where quotes are others.
+
+    Most lines have no quote, and need not be searched by patterns.
+    """
+    if options["escape"] != '"' or options.get("quote", '"') != '"':
+        return F.lit(False)
+    separator = re.escape(options.get("sep", ","))
+    outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
+    return F.contains(TEXT, F.lit('"')) & outside.rlike(rf'(?:^|{separator})\s*"')
+
+
+def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:
+    separator = options.get("sep", ",")
+    names = next(csv.reader([header], delimiter=separator, quotechar=options.get("quote", '"')), [])
+    return [name.strip() for name in names]
+
+
+def _header_line(spark: SparkSession, file: Input) -> str:
+    path = Path(file.path)
+    if path.is_file():
+        return first_line(path)
+    head = lines_of(spark, [file]).select(TEXT).head()
+    return "" if head is None else str(head[0])

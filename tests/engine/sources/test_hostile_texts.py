@@ -1,0 +1,166 @@
+"""What whoever writes a text of evidence may put into it to end every run, or to hide a row: it is that row's fault."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from tests.engine.sources.builders import evidence_of, jsonl, rows_of
+
+from tieout.engine.evidence import Evidence
+
+_CSV = {"kind": "files", "format": "csv", "path": "p.csv"}
+_RESERVED = ("_tieout_file", "_tieout_text", "_tieout_fault", "_tieout_count", "_tieout_lacks", "_TIEOUT_row")
+
+
+def _read_json(spark: SparkSession, folder: Path, *lines: str) -> Evidence:
+    (folder / "p.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return evidence_of(spark, folder, "produced", source=jsonl("p.jsonl"))
+
+
+def _check_one_is_faulty(found: Evidence, told: str) -> None:
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 1)
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.notes[0] == told
+
+
+@pytest.mark.parametrize("levels", [65, 200, 900, 20_000])
+@pytest.mark.parametrize("brackets", [('{"a":', "}"), ("[", "]")], ids=["objects", "arrays"])
+def test_many_levels_are_one_lines_fault(
+    spark: SparkSession, tmp_path: Path, levels: int, brackets: tuple[str, str]
+) -> None:
+    """Some hundred levels would overflow the stack of Python, or of Java, and end the session."""
+    deep = f'{{"message_id": "b", "x": {brackets[0] * levels}1{brackets[1] * levels}}}'
+
+    found = _read_json(spark, tmp_path, '{"message_id": "a"}', deep)
+
+    _check_one_is_faulty(found, "p.jsonl:2: expected objects and arrays of at most 64 levels, found more")
+
+
+def test_brackets_that_are_not_levels_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Many objects beside each other, and brackets in a text."""
+    beside = {"message_id": "a", "x": [{"y": [1]}] * 200}
+    text = {"message_id": "b", "x": '{"[' * 100 + '\\"{'}
+
+    found = _read_json(spark, tmp_path, json.dumps(beside), json.dumps({**text, "x": [text["x"]]}))
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (2, 0)
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\uDFFF", "\\\\\\ud801", "\\ud83dx\\ude00"])
+def test_half_a_character_is_a_fault(spark: SparkSession, tmp_path: Path, half: str) -> None:
+    """Java writes any half as a question mark: ids that differ in halves would be one, and a loss of one unseen."""
+    found = _read_json(spark, tmp_path, '{"message_id": "a"}', f'{{"message_id": "b{half}"}}')
+
+    told = "p.jsonl:2: half of a surrogate pair is no character: two such texts would be read as one"
+    _check_one_is_faulty(found, told)
+
+
+@pytest.mark.parametrize("whole", ["\\ud83d\\ude00", "\\uD83D\\uDE00", "\\\\ud800"])
+def test_a_whole_character_is_read(spark: SparkSession, tmp_path: Path, whole: str) -> None:
+    """A pair is one character, and behind an escaped backslash stands no escape."""
+    line = f'{{"message_id": "{whole}"}}'
+
+    found = _read_json(spark, tmp_path, line)
+
+    assert rows_of(found, "message_id") == [(json.loads(line)["message_id"],)]
+
+
+def _spellings(count: int) -> Iterator[str]:
+    letters = [(one, one.upper()) if one.isalpha() else (one,) for one in "message_id"]
+    return ("".join(parts) for parts in itertools.islice(itertools.product(*letters), count))
+
+
+def test_spellings_of_one_key_are_bounded(spark: SparkSession, tmp_path: Path) -> None:
+    """Each is a column of Spark's: some hundred took all memory. What is spelled otherwise is a fault, not left out."""
+    lines = [f'{{"{name}": "m{place}"}}' for place, name in enumerate(_spellings(200))]
+
+    found = _read_json(spark, tmp_path, *lines)
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (8, 192)
+    assert found.coverage.notes[0].endswith("expected a key in at most 8 spellings, found more")
+
+
+@pytest.mark.parametrize("name", _RESERVED)
+@pytest.mark.parametrize("file_format", ["jsonl", "csv", "parquet", "orc"])
+def test_a_column_named_as_the_readers_own_are_is_not_read(
+    spark: SparkSession, tmp_path: Path, name: str, file_format: str
+) -> None:
+    """Such a column ended the run, or said in a row's stead how many faults it is."""
+    _write(tmp_path / f"p.{file_format}", {"message_id": ["a"], name: ["0"]})
+
+    source = {"kind": "files", "format": file_format, "path": f"p.{file_format}"}
+    found = evidence_of(spark, tmp_path, "produced", source=source)
+
+    assert rows_of(found, "message_id") == [("a",)]
+    assert found.coverage.unparsed == 0
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_a_column_named_as_sparks_own_is_no_place(
+    spark: SparkSession, tmp_path: Path, file_format: str
+) -> None:
+    """Spark tells the place of a row in a column `_metadata`, and a file may have one of that name."""
+    _write(tmp_path / f"p.{file_format}", {"message_id": ["a"], "_metadata": ["x"]})
+
+    source = {"kind": "files", "format": file_format, "path": f"p.{file_format}"}
+    found = evidence_of(spark, tmp_path, "produced", source=source)
+
+    assert rows_of(found, "message_id") == [("a",)]
+
+
+def _write(path: Path, columns: dict[str, list[Any]]) -> None:
+    """Write one row as each format has it."""
+    names, values = list(columns), [column[0] for column in columns.values()]
+    if path.suffix == ".jsonl":
+        path.write_text(json.dumps(dict(zip(names, values, strict=True))) + "\n")
+    elif path.suffix == ".csv":
+        path.write_text(f"{','.join(names)}\n{','.join(values)}\n")
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        pyarrow.orc.write_table(pa.table(columns), path)
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+def test_a_csv_line_of_very_many_values(spark: SparkSession, tmp_path: Path, quoted: bool) -> None:
+    """Spark's parser ends the job beyond 20,480 values; within quotes separators are none."""
+    value = '"' + "," * 30_000 + '"' if quoted else "," * 30_000
+    (tmp_path / "p.csv").write_text(f"message_id,x\na,\nb,{value}\n")
+
+    found = evidence_of(spark, tmp_path, "produced", source=_CSV)
+
+    if quoted:
+        assert (found.coverage.rows, found.coverage.unparsed) == (2, 0)
+    else:
+        _check_one_is_faulty(found, "p.csv:3: expected 2 columns, found more than 20000")
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("message_id,,", "expected a name of its own for each column of its header, found none twice"),
+        ("message_id,x,X", "expected a name of its own for each column of its header, found X twice"),
+        (",".join(f"c{n}" for n in range(5000)), "expected a header of at most 4096 columns, found more"),
+        ("x" * 200_000, "expected a header of columns' names, found one that is too long for any"),
+    ],
+    ids=["no names", "twice", "many", "long"],
+)
+def test_a_header_that_tells_no_columns_is_its_files_fault(
+    spark: SparkSession, tmp_path: Path, header: str, told: str
+) -> None:
+    """It ended the run, with all other files of the ledger."""
+    (tmp_path / "a.csv").write_text("message_id\na\n")
+    (tmp_path / "p.csv").write_text(f"{header}\nb,,\n")
+
+    found = evidence_of(spark, tmp_path, "produced", source={**_CSV, "path": "*.csv"})
+
+    _check_one_is_faulty(found, f"p.csv: {told}")
