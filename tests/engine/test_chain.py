@@ -83,7 +83,7 @@ def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]])
     tell_incidents(store)
 
     alerts = query(url, "SELECT pipeline FROM tieout.alert")
-    own = {one.pipeline: one.open_incidents - one.lost_before for one in store.standings()}
+    own = {one.pipeline: one.open_incidents - one.happened_before for one in store.standings()}
     assert [row["pipeline"] for row in alerts] == TRUTH["told"]
     assert own == {hop["pipeline"]: len(hop["lost_here"]) for hop in TRUTH["hops"]}
     for pipeline in ("orders_route", "orders_to_table"):

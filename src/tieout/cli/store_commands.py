@@ -233,8 +233,8 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
 
 def _standing_line(found: PipelineStanding) -> str:
     counts = [f"{found.open_breaks} open breaks in {found.open_incidents} incidents"]
-    if found.lost_before:
-        counts.append(f"{found.lost_before} of them lost before, at an earlier hop")
+    if found.happened_before:
+        counts.append(f"{found.happened_before} of them happened before, at an earlier hop")
     if found.oldest_open is not None:
         counts.append(f"the oldest of {format_time(found.oldest_open)}")
     if found.accepted_breaks:
@@ -262,7 +262,7 @@ def _origin_words(origin: Origin | None) -> str:
 
 
 def _origin_json(origin: Origin | None) -> dict[str, Any]:
-    """Return where an incident's messages were lost, nothing where its contract comes after no other."""
+    """Return where an incident happened, nothing where its contract comes after no other."""
     if origin is None:
         return {}
     return {"origin": asdict(origin) | {"is_consequence": origin.is_consequence, "words": origin.words}}

@@ -67,32 +67,38 @@ class WindowOperator(WaitingOperator):
                 raise AirflowFailException(refusal(window, self._contract.grace, now))
             self.log.info("the window's grace lasts until %s, coming again then", due.isoformat())
             self.come_again(due)
-        self._await_evidence(window, now, due + self._contract.evidence_timeout)
+        note = self._await_evidence(window, now, due + self._contract.evidence_timeout)
         return {
             "start": window.start.astimezone(UTC).isoformat(),
             "end": window.end.astimezone(UTC).isoformat(),
             "contract": self._contract.to_json(),
             "base_dir": str(self._contract.base_dir),
+            **({} if note is None else {"note": note}),
         }
 
-    def _await_evidence(self, window: Window, now: datetime, until: datetime) -> None:
+    def _await_evidence(self, window: Window, now: datetime, until: datetime) -> str | None:
         """Come again while a ledger is known not to reach far enough, until it is too late to wait for it.
 
         Then the run goes on, and its verdict says which ledger does not cover the window. The hop before is waited for
-        in the same way, so that a loss is told at the hop where it happened; no verdict depends on it.
+        in the same way, so that a loss is told at the hop where it happened; no verdict depends on it. Returned is that
+        it was waited for in vain, None where it was not.
 
         While there is something to wait for, the task leaves and comes again; no worker is held meanwhile.
         """
+        unjudged = _unjudged_before(self._contract, window)
         if now >= until:
-            return
+            for note in unjudged:
+                self.log.warning("going on without the hop before: %s", note)
+            return next(iter(unjudged), None)
         from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
 
         make_known(self._contract.connections)
-        reasons = (*lacking(self._contract, window), *_unjudged_before(self._contract, window))
+        reasons = (*lacking(self._contract, window), *unjudged)
         if reasons:
             again = min(now + LOOK_AGAIN, until)
             self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))
             self.come_again(again)
+        return None
 
 
 def _unjudged_before(contract: Contract, window: Window) -> tuple[str, ...]:
@@ -206,7 +212,9 @@ class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
                 "no verdict: the task check left no result; clear the run to do it again"
             )
         verdict = Verdict(found["verdict"])
-        told = f"{verdict}: {'; '.join(found['reasons']) or 'no reason given'} ({found['output']})"
+        given = context["ti"].xcom_pull(task_ids="window")
+        notes = (note,) if (note := given.get("note")) else ()
+        told = f"{verdict}: {'; '.join((*found['reasons'], *notes)) or 'no reason given'} ({found['output']})"
         if verdict.fails_the_run:
             raise AirflowFailException(told)
         self.log.info(told)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from tieout.contracts import Contract
 from tieout.reporting.incident_alerts import IncidentNews, incident_alerts
-from tieout.store import Life, Run, Store
+from tieout.store import Life, Origin, Run, Store
 
 _log: Final = logging.getLogger(__name__)
 
@@ -44,7 +44,10 @@ def _told(store: Store, pipeline: str) -> int:
             "pipeline %s: %s incidents changed, but no contract says whom to tell", pipeline, len(news)
         )
         return 0
-    return store.tell_news(news, incident_alerts(contract, [_news(incident) for incident in news]))
+    open_runs = {incident.run_id for incident in news if incident.resolution is None}
+    origins = store.origins(pipeline, open_runs) if contract.after else {}
+    told = [_news(incident, origins.get((incident.run_id, incident.id))) for incident in news]
+    return store.tell_news(news, incident_alerts(contract, told))
 
 
 def _contract(run: Run) -> Contract | None:
@@ -55,7 +58,7 @@ def _contract(run: Run) -> Contract | None:
         return None
 
 
-def _news(incident: Life) -> IncidentNews:
+def _news(incident: Life, origin: Origin | None) -> IncidentNews:
     return IncidentNews(
         incident_id=incident.id,
         thread=incident.origin_id or incident.id,
@@ -73,4 +76,5 @@ def _news(incident: Life) -> IncidentNews:
         window=incident.window,
         run_id=incident.run_id,
         accepted_until=incident.accepted_until,
+        chain=origin.words if origin is not None and incident.resolution is None else None,
     )

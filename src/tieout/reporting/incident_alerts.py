@@ -29,7 +29,10 @@ _RESOLVED: Final = {
 
 @dataclass(frozen=True)
 class IncidentNews:
-    """What changed about an incident; `thread` is the first of its story, `resolution` is None while it is open."""
+    """What changed about an incident; `thread` is the first of its story, `resolution` is None while it is open.
+
+    `chain` says at which hop of a chain it happened, None where its contract comes after no other.
+    """
 
     incident_id: str
     thread: str
@@ -47,6 +50,7 @@ class IncidentNews:
     window: Window
     run_id: str
     accepted_until: datetime | None = None
+    chain: str | None = None
 
 
 def incident_alerts(
@@ -126,6 +130,8 @@ def _lines(news: IncidentNews, form: str | None) -> list[str]:
         "cause": news.cause,
     }
     lines = [incident_line(incident, form), f"Incident {plain(news.incident_id)}"]
+    if news.chain is not None:
+        lines.append(plain(f"Chain: {news.chain}"))
     if news.resolution is not None:
         until = f" until {news.accepted_until:%Y-%m-%d %H:%M} UTC" if news.resolution == "accepted" else ""
         lines.insert(0, f"No longer open: {_RESOLVED.get(news.resolution, news.resolution)}{until}.")

@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from tieout.store.acts import Silence
-from tieout.store.chains import EarlierLoss, Origin
+from tieout.store.chains import EarlierIncident, Origin
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
 from tieout.store.outbox import ClaimedAlert
@@ -26,7 +26,7 @@ from tieout.store.store import Store
 __all__ = [
     "ClaimedAlert",
     "CurrentStatement",
-    "EarlierLoss",
+    "EarlierIncident",
     "EarlierWindow",
     "GapsTold",
     "HistoryEntry",

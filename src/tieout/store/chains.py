@@ -1,26 +1,24 @@
-"""Where in a chain of contracts a message was lost: told at the hop where it happened, once.
+"""Where in a chain of contracts a break happened: told at that hop, once.
 
 A contract names the hop before it (`after`). An incident of lost messages is a *consequence* where each of its messages
-was lost at an earlier hop already. That is read from the runs that count whenever somebody asks, and stored nowhere: a
-statement and its verdict never change for it. Docs: docs/how-to/follow-a-chain.md.
+was lost at an earlier hop already; one of doubled, corrupted or invented ones where this hop only carried on what the
+hop before put out (`carrying.py` says what proves it). That is read from the runs that count whenever somebody asks,
+and stored nowhere: a statement and its verdict never change for it. Docs: docs/how-to/follow-a-chain.md.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
-from uuid import UUID
 
-from tieout.contracts import After
 from tieout.contracts.durations import parse_duration
 from tieout.contracts.times import format_time
-from tieout.model import Window
+from tieout.model import BreakClass, Window
+from tieout.store.carrying import CARRIED, CORRUPTED, JOINED, why_not
 from tieout.store.connecting import Cursor
 from tieout.store.sql import queries
-from tieout.store.storable import storable_text
 
 _FILE: Final = "chains.sql"
 _LOOK_BACK: Final = timedelta(days=7)
@@ -30,8 +28,8 @@ IncidentKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class EarlierLoss:
-    """An incident of an earlier hop, and how many messages of a later one it lost.
+class EarlierIncident:
+    """An incident of an earlier hop, and how many messages of a later one it has.
 
     `is_told` says whether it, or one of a hop in between, has alerts of its own.
     """
@@ -46,16 +44,17 @@ class EarlierLoss:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the messages of an incident were lost, as far as the runs of earlier hops tell.
+    """Where what an incident tells of its messages happened, as far as the runs of earlier hops tell.
 
-    `earlier` has each message once, at the earliest hop that lost it; `doubt` says why nothing can be told of the
-    others. `messages` is None where their ids are not known; `hops` are the
-    earlier hops that were asked, the nearest first.
+    `what` is `lost`, `duplicated`, `corrupted` or `invented`. `earlier` has each message once, at the earliest hop that
+    has it; `doubt` says why nothing can be told of the others. `messages` is None where they are not known; `hops` are
+    the earlier hops that were asked, the nearest first.
     """
 
+    what: str
     hops: tuple[str, ...]
     messages: int | None
-    earlier: tuple[EarlierLoss, ...]
+    earlier: tuple[EarlierIncident, ...]
     doubt: str | None
 
     @property
@@ -64,14 +63,14 @@ class Origin:
         return self.hops[0]
 
     @property
-    def lost_before(self) -> int:
-        """How many of the messages earlier hops lost."""
+    def messages_before(self) -> int:
+        """How many of the messages earlier hops have in incidents."""
         return sum(one.messages for one in self.earlier)
 
     @property
     def is_consequence(self) -> bool:
-        """Whether each of the messages was lost before."""
-        return bool(self.earlier) and self.lost_before == self.messages
+        """Whether it happened to each of the messages before."""
+        return bool(self.earlier) and self.messages_before == self.messages
 
     @property
     def is_told_before(self) -> bool:
@@ -83,15 +82,38 @@ class Origin:
         """The same in words."""
         places = " and ".join(dict.fromkeys(one.pipeline for one in self.earlier))
         if self.is_consequence:
-            return f"lost before, at {places}"
+            return f"{self.what} before, at {places}"
         if self.doubt is not None:
             some = (
-                f"{self.lost_before} were lost before, at {places}; of the others, " if self.earlier else ""
+                f"{self.messages_before} were {self.what} before, at {places}; of the others, "
+                if self.earlier
+                else ""
             )
-            return f"{some}could not tell whether {self.after} lost them: {self.doubt}"
+            return f"{some}could not tell whether {self.after} {self.what} them: {self.doubt}"
         if self.earlier:
-            return f"{self.lost_before} of {self.messages} were lost before, at {places}; the others here"
-        return f"lost here: {self.after} did not lose them"
+            others = "here" if self.what == LOST else "are not the same there"
+            some = f"{self.messages_before} of {self.messages} were {self.what} before, at {places}"
+            return f"{some}; the others {others}"
+        if self.what == LOST:
+            return f"lost here: {self.after} did not lose them"
+        return f"{self.what} here, not at {self.after}"
+
+
+LOST: Final = "lost"
+"""What a hop did to the messages of an incident of class LOST."""
+
+
+def what_of(class_name: str) -> str:
+    """Return what a hop did to the messages of an incident, in one word.
+
+    >>> what_of("LOST"), what_of("CORRUPTED_KEY"), what_of("LOG_DUPLICATE"), what_of("PHANTOM_ABORTED")
+    ('lost', 'corrupted', 'duplicated', 'invented')
+    """
+    if class_name == BreakClass.LOST:
+        return LOST
+    if class_name in CORRUPTED:
+        return "corrupted"
+    return "duplicated" if class_name.endswith("DUPLICATE") else "invented"
 
 
 @dataclass(frozen=True)
@@ -103,62 +125,36 @@ class _Hop:
     why_not: str | None
 
 
-def message_ids(contract: Mapping[str, Any], found: Iterable[str]) -> tuple[str | None, str | None]:
-    """Return what the store keeps of the ids of an incident's lost messages: digests, and those of the hop before.
-
-    Null where an id is not one message's alone, or where the hop before calls them the same.
-    """
-    if _why_not(contract) is not None:
-        return None, None
-    ids = set(found)
-    told = contract.get("after") or {}
-    if told.get("id") is None:
-        return _array(ids), None
-    after = After(pipeline=told["pipeline"], id=told["id"])
-    earlier = [after.id_there(one) for one in ids]
-    return _array(ids), "{}" if None in earlier else _array(set(filter(None, earlier)))
-
-
-def _why_not(contract: Mapping[str, Any]) -> str | None:
-    """Return why an id of a contract does not stand for one message, or None where it does."""
-    identity = contract.get("identity", "message_id")
-    if identity != "message_id":
-        return f"identifies messages by {identity}"
-    if contract.get("id_scope", "global") != "global":
-        return "has ids that are a session's own"
-    kind = (contract.get("multiplicity") or {}).get("kind", "one_to_one")
-    return None if kind == "one_to_one" else f"is {kind}: of a message, a part may be lost"
-
-
-def _array(ids: Collection[str]) -> str:
-    digests = sorted(
-        str(UUID(hashlib.md5(storable_text(one).encode(), usedforsecurity=False).hexdigest())) for one in ids
-    )
-    return "{" + ",".join(digests) + "}"
-
-
 def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[IncidentKey, Origin]:
-    """Return where the lost messages of some runs of a pipeline were lost, by run and incident.
+    """Return where the incidents of some runs of a pipeline happened, by run and incident.
 
-    Nothing where its contract comes after no other.
+    Nothing of classes that are not joined, and nothing where its contract comes after no other.
     """
     if not run_ids:
         return {}
     way = _way(cursor, pipeline)
     if len(way) == 1:
         return {}
-    cursor.execute(queries(_FILE)["lost_here"], {"runs": list(run_ids)})
+    cursor.execute(queries(_FILE)["found_here"], {"runs": list(run_ids), "classes": list(JOINED)})
     here = cursor.fetchall()
     since = {row["run_id"]: row["window_start"] - _look_back(row["look_back"]) for row in here}
-    asked = {"runs": list(since), "since": list(since.values()), "hops": [hop.pipeline for hop in way[1:]]}
+    asked = {
+        "runs": list(since),
+        "since": list(since.values()),
+        "hops": [hop.pipeline for hop in way[1:]],
+        "classes": list(JOINED),
+        "carried": list(CARRIED),
+    }
     asked |= _runs_before(cursor, asked)
-    judged, earlier = _judged_before(cursor, asked), _lost_before(cursor, asked)
+    judged, earlier = _judged_before(cursor, asked), _earlier_incidents(cursor, asked)
     found: dict[IncidentKey, Origin] = {}
     for row in here:
         key = (row["run_id"], row["incident_id"])
-        origin = Origin(tuple(asked["hops"]), row["compared"], tuple(earlier.get(key, ())), None)
+        hops, told = tuple(asked["hops"]), tuple(earlier.get(key, ()))
+        origin = Origin(what_of(row["class"]), hops, row["compared"], told, None)
         if not origin.is_consequence:
-            origin = replace(origin, doubt=_doubt(origin, row, way, judged[row["run_id"]]))
+            doubt = _doubt_of_loss if row["class"] == BreakClass.LOST else _doubt_of_carrying
+            origin = replace(origin, doubt=doubt(origin, row, way, judged[row["run_id"]]))
         found[key] = origin
     return found
 
@@ -180,12 +176,12 @@ def _judged_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[M
     return found
 
 
-def _lost_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[IncidentKey, list[EarlierLoss]]:
-    """Return by run and incident where its messages were lost first."""
-    cursor.execute(queries(_FILE)["lost_before"], asked)
-    found: dict[IncidentKey, list[EarlierLoss]] = {}
+def _earlier_incidents(cursor: Cursor, asked: Mapping[str, Any]) -> dict[IncidentKey, list[EarlierIncident]]:
+    """Return by run and incident the earliest incidents that have its messages."""
+    cursor.execute(queries(_FILE)["found_before"], asked)
+    found: dict[IncidentKey, list[EarlierIncident]] = {}
     for row in cursor.fetchall():
-        found.setdefault((row["here_run_id"], row["here_incident_id"]), []).append(_earlier_loss(row))
+        found.setdefault((row["here_run_id"], row["here_incident_id"]), []).append(_earlier_incident(row))
     return found
 
 
@@ -197,14 +193,14 @@ def _way(cursor: Cursor, pipeline: str) -> list[_Hop]:
         cursor.execute(queries(_FILE)["hop"], {"pipeline": name})
         row: Mapping[str, Any] = cursor.fetchone() or {}
         contract = {**row, "multiplicity": {"kind": row.get("multiplicity", "one_to_one")}}
-        passed.append(_Hop(name, row.get("id") is not None, _why_not(contract)))
+        passed.append(_Hop(name, row.get("id") is not None, why_not(contract)))
         name = row.get("before")
         if len(passed) > 1 and passed[-1].changes_ids:
             break
     return passed
 
 
-def _doubt(
+def _doubt_of_loss(
     origin: Origin, row: Mapping[str, Any], way: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Return why it cannot be told of each message whether it was lost before, or None where it can."""
@@ -213,8 +209,7 @@ def _doubt(
         return f"{own.pipeline} {own.why_not}" if own.why_not else "not every id of them is known"
     if not row["compared"]:
         return "after.id does not match each of their ids"
-    window = f"{format_time(row['window_start'])} to {format_time(row['window_end'])}"
-    doubts = [_doubt_of(hop, told, window) for hop, told in zip(hops, judged, strict=True)]
+    doubts = [_doubt_of(hop, told, _window_of(row)) for hop, told in zip(hops, judged, strict=True)]
     if any(doubts):
         return next(filter(None, doubts))
     other = next((hop for hop, told in zip(hops, judged, strict=True) if told["lost"]), None)
@@ -231,6 +226,35 @@ def _doubt(
     )
 
 
+def _doubt_of_carrying(
+    origin: Origin, row: Mapping[str, Any], way: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """Return why it cannot be told of each message whether the hop before put it out like that, or None where it can.
+
+    Only that hop is asked: what came from farther away went through it.
+    """
+    own, before, told = way[0], way[1], judged[0]
+    judges = "OUTPUT_DUPLICATE" if row["class"] == BreakClass.LOG_DUPLICATE else row["class"]
+    doubts = (
+        (row["known"] is None and own.why_not is not None, f"{own.pipeline} {own.why_not}"),
+        (row["known"] is None, f"the evidence of {own.pipeline} does not show all of them"),
+        (not told["is_judged"], f"{before.pipeline} has not judged all of {_window_of(row)}"),
+        (judges in told["not_judged"], f"{before.pipeline} does not judge {judges}"),
+    )
+    # A hop that put out nothing that was not sent so has nothing to compare.
+    compared = (
+        (before.why_not is not None, f"{before.pipeline} {before.why_not}"),
+        (not row["compared"], f"the evidence of {own.pipeline} does not show that it only carried them on"),
+        (not origin.earlier, f"{before.pipeline} has others, or the same otherwise"),
+    )
+    asked = (*doubts, *(compared if told["carried"] else ()))
+    return next((words for holds, words in asked if holds), None)
+
+
+def _window_of(row: Mapping[str, Any]) -> str:
+    return f"{format_time(row['window_start'])} to {format_time(row['window_end'])}"
+
+
 def _doubt_of(hop: _Hop, told: Mapping[str, Any], window: str) -> str | None:
     """Return why a hop's runs do not tell what it lost of a time."""
     if not told["is_judged"]:
@@ -240,9 +264,9 @@ def _doubt_of(hop: _Hop, told: Mapping[str, Any], window: str) -> str | None:
     return f"not every id of what {hop.pipeline} lost is known" if told["unnamed"] else None
 
 
-def _earlier_loss(row: Mapping[str, Any]) -> EarlierLoss:
+def _earlier_incident(row: Mapping[str, Any]) -> EarlierIncident:
     window = Window(row["window_start"], row["window_end"])
-    return EarlierLoss(
+    return EarlierIncident(
         row["pipeline"], row["run_id"], row["incident_id"], window, row["messages"], bool(row["is_told"])
     )
 

@@ -1,4 +1,4 @@
--- Losses over a chain of contracts, by name; docs/how-to/follow-a-chain.md. They only read.
+-- Incidents over a chain of contracts, by name; docs/how-to/follow-a-chain.md. They only read.
 
 -- name: hop
 -- A pipeline as the contract of its latest window has it.
@@ -17,11 +17,11 @@ CROSS JOIN LATERAL (
     ORDER BY window_start DESC, published_at DESC LIMIT 1
 ) latest
 
--- name: lost_here
-SELECT r.run_id, r.window_start, r.window_end, r.contract ->> 'look_back' AS look_back, i.incident_id,
+-- name: found_here
+SELECT r.run_id, r.window_start, r.window_end, r.contract ->> 'look_back' AS look_back, i.incident_id, i.class,
        cardinality(i.message_ids) AS known, cardinality(coalesce(i.earlier_ids, i.message_ids)) AS compared
 FROM tieout.run r JOIN tieout.incident i USING (run_id)
-WHERE r.run_id = ANY(%(runs)s::uuid[]) AND i.class = 'LOST'
+WHERE r.run_id = ANY(%(runs)s::uuid[]) AND i.class = ANY(%(classes)s::text[])
 ORDER BY r.window_start, r.run_id, i.incident_id
 
 -- name: runs_before
@@ -41,43 +41,57 @@ WHERE r.is_current OR (r.generated_at <= here.generated_at AND NOT EXISTS (
 ))
 
 -- name: judged_before
--- Of each run and hop: whether the hop's windows cover the run's, and what they lost.
+-- Of each run and hop: whether the hop's windows cover the run's, what they lost, what else they put out that was not
+-- sent so, and which classes the windows of the run's time do not judge. Of no other is the statement read: it is large.
 SELECT here.run_id, hop.depth,
        coalesce(range_agg(tstzrange(r.window_start, r.window_end)) FILTER (WHERE r.run_id IS NOT NULL), '{}')
            @> tstzrange(here.window_start, here.window_end) AS is_judged,
-       coalesce(sum(lost.incidents), 0) AS lost, coalesce(sum(lost.unnamed), 0) AS unnamed
+       coalesce(sum(found.lost), 0) AS lost, coalesce(sum(found.unnamed), 0) AS unnamed,
+       coalesce(sum(found.carried), 0) AS carried,
+       coalesce(jsonb_path_query_array(
+           jsonb_agg(r.statement -> 'not_judged')
+               FILTER (WHERE r.window_start < here.window_end AND r.window_end > here.window_start),
+           '$[*][*].class'
+       ), '[]') AS not_judged
 FROM tieout.run here
 CROSS JOIN unnest(%(hops)s::text[]) WITH ORDINALITY AS hop (pipeline, depth)
 LEFT JOIN unnest(%(here)s::uuid[], %(depths)s::bigint[], %(before)s::uuid[]) AS counting (here_run_id, depth, run_id)
     ON counting.here_run_id = here.run_id AND counting.depth = hop.depth
 LEFT JOIN tieout.run r ON r.run_id = counting.run_id
 LEFT JOIN LATERAL (
-    SELECT count(*) AS incidents, count(*) FILTER (WHERE i.message_ids IS NULL) AS unnamed
-    FROM tieout.incident i WHERE i.run_id = r.run_id AND i.class = 'LOST'
-) lost ON true
+    SELECT count(*) FILTER (WHERE i.class = 'LOST') AS lost,
+           count(*) FILTER (WHERE i.class = 'LOST' AND i.message_ids IS NULL) AS unnamed,
+           count(*) FILTER (WHERE i.class = ANY(%(carried)s::text[])) AS carried
+    FROM tieout.incident i WHERE i.run_id = r.run_id
+) found ON true
 WHERE here.run_id = ANY(%(runs)s::uuid[])
 GROUP BY here.run_id, here.window_start, here.window_end, hop.depth
 ORDER BY here.run_id, hop.depth
 
--- name: lost_before
--- Each lost message at the earliest hop that lost it; told where the incident of any hop has alerts of its own.
+-- name: found_before
+-- Each message at the earliest hop that has it; told where the incident of any hop has alerts of its own. A loss goes on
+-- through hops that never knew of the message; what is put out has to be the same at each hop in between (`rank`).
 WITH here AS MATERIALIZED (
-    SELECT run_id, incident_id, unnest(coalesce(earlier_ids, message_ids)) AS id
-    FROM tieout.incident WHERE run_id = ANY(%(runs)s::uuid[]) AND class = 'LOST'
+    SELECT run_id, incident_id, class = 'LOST' AS is_lost, unnest(coalesce(earlier_ids, message_ids)) AS id
+    FROM tieout.incident WHERE run_id = ANY(%(runs)s::uuid[]) AND class = ANY(%(classes)s::text[])
 ), before AS MATERIALIZED (
     SELECT counting.here_run_id, counting.depth, r.pipeline, r.run_id, r.window_start, r.window_end, i.incident_id,
            i.severity = 'critical' AND jsonb_array_length(coalesce(r.contract -> 'alerts', '[]')) > 0 AS is_told,
            unnest(i.message_ids) AS id
     FROM unnest(%(here)s::uuid[], %(depths)s::bigint[], %(before)s::uuid[]) AS counting (here_run_id, depth, run_id)
     JOIN tieout.run r ON r.run_id = counting.run_id
-    JOIN tieout.incident i ON i.run_id = r.run_id AND i.class = 'LOST'
-), earliest AS (
-    SELECT DISTINCT ON (here.run_id, here.incident_id, here.id)
-           here.run_id AS here_run_id, here.incident_id AS here_incident_id, before.depth, before.pipeline,
-           before.run_id, before.window_start, before.window_end, before.incident_id,
-           bool_or(before.is_told) OVER (PARTITION BY here.run_id, here.incident_id, here.id) AS is_told
+    JOIN tieout.incident i ON i.run_id = r.run_id AND i.class = ANY(%(classes)s::text[])
+), same AS (
+    SELECT here.run_id AS here_run_id, here.incident_id AS here_incident_id, here.id, here.is_lost, before.depth,
+           before.pipeline, before.run_id, before.window_start, before.window_end, before.incident_id, before.is_told,
+           dense_rank() OVER (PARTITION BY here.run_id, here.incident_id, here.id ORDER BY before.depth) AS rank
     FROM here JOIN before ON before.here_run_id = here.run_id AND before.id = here.id
-    ORDER BY here.run_id, here.incident_id, here.id, before.depth DESC, before.window_start, before.incident_id
+), earliest AS (
+    SELECT DISTINCT ON (here_run_id, here_incident_id, id)
+           here_run_id, here_incident_id, depth, pipeline, run_id, window_start, window_end, incident_id,
+           bool_or(is_told) OVER (PARTITION BY here_run_id, here_incident_id, id) AS is_told
+    FROM same WHERE is_lost OR rank = depth
+    ORDER BY here_run_id, here_incident_id, id, depth DESC, window_start, incident_id
 )
 SELECT here_run_id, here_incident_id, pipeline, run_id, window_start, window_end, incident_id, count(*) AS messages,
        bool_and(is_told) AS is_told

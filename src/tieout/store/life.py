@@ -19,6 +19,7 @@ from typing import Any, Final
 from tieout.errors import StoreError
 from tieout.model import BreakClass, Severity, Verdict, Window
 from tieout.store import chains
+from tieout.store.carrying import JOINED
 from tieout.store.connecting import Cursor
 from tieout.store.covering import time_of
 from tieout.store.sql import queries
@@ -137,7 +138,7 @@ class EarlierWindow:
 class PipelineStanding:
     """How a pipeline stands: its latest window's current run, and what is open over all windows.
 
-    `lost_before` counts those of the open incidents whose messages an earlier hop of the chain lost.
+    `happened_before` counts those of the open incidents that an earlier hop of the chain has already.
     """
 
     pipeline: str
@@ -151,7 +152,7 @@ class PipelineStanding:
     oldest_open: datetime | None
     accepted_breaks: int
     pending_windows: int
-    lost_before: int = 0
+    happened_before: int = 0
 
 
 def life_key(pipeline: str, group: str) -> int:
@@ -282,8 +283,8 @@ def life_of(row: Mapping[str, Any]) -> Life:
 def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]:
     """Return incidents about which something changed that no alert tells yet, the gravest and largest first.
 
-    An open incident whose messages were all lost at an earlier hop is held back as long as alerts of that hop tell it;
-    it stays news meanwhile.
+    An open incident that an earlier hop has already is held back as long as alerts of that hop tell it; it stays news
+    meanwhile.
     """
     held: list[str] = []
     told: list[Life] = []
@@ -295,7 +296,7 @@ def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]
         page = [life_of(row) for row in cursor.fetchall()]
         if not page:
             break
-        opened = {one.run_id for one in page if one.class_name == BreakClass.LOST and one.resolution is None}
+        opened = {one.run_id for one in page if one.class_name in JOINED and one.resolution is None}
         origins = chains.origins_of(cursor, pipeline, opened)
         for one in page:
             origin = origins.get((one.run_id, one.id)) if one.resolution is None else None

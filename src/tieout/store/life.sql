@@ -260,11 +260,11 @@ WITH page AS (
 SELECT page.*, aged.windows AS age_in_windows FROM page JOIN aged USING (consumer_group, window_end)
 ORDER BY page.window_start, page.id
 
--- name: open_losses
+-- name: open_hops
 -- The latest of those that come after a hop; how many lie further back is not asked.
 SELECT l.run_id, l.id FROM tieout.life l JOIN tieout.run r USING (run_id)
-WHERE l.pipeline = %(pipeline)s AND l.kind = 'incident' AND l.state <> 'resolved' AND l.class = 'LOST'
-  AND r.contract -> 'after' IS NOT NULL
+WHERE l.pipeline = %(pipeline)s AND l.kind = 'incident' AND l.state <> 'resolved'
+  AND l.class = ANY(%(classes)s::text[]) AND r.contract -> 'after' IS NOT NULL
 ORDER BY l.window_start DESC, l.id LIMIT 1000
 
 -- name: lives

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from tieout.model import Alert
 from tieout.store import acts, chains, life, outbox
 from tieout.store.acts import Silence, Subject
+from tieout.store.carrying import JOINED
 from tieout.store.chains import Origin
 from tieout.store.connecting import Database
 from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding
@@ -173,9 +174,9 @@ class Lives:
             return outbox.enqueue(cursor, alerts)
 
     def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
-        """Return where the lost messages of a pipeline's runs were lost, by run and incident.
+        """Return where the incidents of a pipeline's runs happened, by run and incident.
 
-        Nothing where the contract comes after no other.
+        Nothing of classes that are not joined, and nothing where the contract comes after no other.
         """
         with self._database.transaction(is_snapshot=True) as cursor:
             return chains.origins_of(cursor, storable_text(pipeline), run_ids)
@@ -186,10 +187,10 @@ class Lives:
         found = self._database.all(
             "standing", life.standing_of, pipeline=pipeline and storable_text(pipeline)
         )
-        return tuple(replace(one, lost_before=self._lost_before(one.pipeline)) for one in found)
+        return tuple(replace(one, happened_before=self._happened_before(one.pipeline)) for one in found)
 
-    def _lost_before(self, pipeline: str) -> int:
-        opened = self._database.all("open_losses", dict, pipeline=pipeline)
+    def _happened_before(self, pipeline: str) -> int:
+        opened = self._database.all("open_hops", dict, pipeline=pipeline, classes=list(JOINED))
         origins = self.origins(pipeline, {row["run_id"] for row in opened}) if opened else {}
         found = (origins.get((row["run_id"], row["id"])) for row in opened)
         return sum(origin is not None and origin.is_consequence for origin in found)

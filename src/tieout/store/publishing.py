@@ -14,8 +14,9 @@ from psycopg2 import errors
 from psycopg2.extras import execute_values
 
 from tieout.errors import PublishInProgressError
-from tieout.model import BreakClass, Severity
-from tieout.store import chains, life
+from tieout.model import Severity
+from tieout.store import life
+from tieout.store.carrying import Carrying, Mark
 from tieout.store.connecting import LOCK_TIMEOUT, Cursor, milliseconds
 from tieout.store.covering import lacking, time_of
 from tieout.store.results import PublishedRun, RunOrigin
@@ -39,13 +40,15 @@ _PAGE: Final = 200
 class _Sample:
     """Passes on the first breaks of each incident and the followed ones, and remembers what it saw of the rest.
 
-    Of lost messages it remembers every id: `lost` has them by incident.
+    Of what may be joined over a chain it remembers every mark: `marks` has them by incident, those of messages without
+    an id left out.
     """
 
+    chain: Carrying
     followed: frozenset[str] = frozenset()
     seen: Counter[str] = field(default_factory=Counter)
     severities: dict[str, Severity] = field(default_factory=dict)
-    lost: dict[str, list[str]] = field(default_factory=dict)
+    marks: dict[str, list[Mark]] = field(default_factory=dict)
     is_cut: bool = False
 
     def of(self, breaks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -56,8 +59,8 @@ class _Sample:
             severity = severity_of(item)
             if severity.rank >= self.severities.get(incident, Severity.INFO).rank:
                 self.severities[incident] = severity
-            if item.get("class") == BreakClass.LOST and item.get("message_id") is not None:
-                self.lost.setdefault(incident, []).append(str(item["message_id"]))
+            if (mark := self.chain.mark_of(item)) is not None:
+                self.marks.setdefault(incident, []).append(mark)
             if self.seen[incident] <= BREAKS_PER_INCIDENT or stored_id(item) in self.followed:
                 yield item
             else:
@@ -129,11 +132,10 @@ def _write_findings(
     run_id = run["run_id"]
     _write(cursor, "write_partitions", (partition_row(run_id, item) for item in statement["partitions"]))
     _write(cursor, "write_counts", count_rows(run_id, statement))
-    sample = _Sample(life.followed(cursor, run))
+    sample = _Sample(Carrying.of(contract), life.followed(cursor, run))
     _write(cursor, "write_breaks", (break_row(run_id, item) for item in sample.of(breaks)))
     incidents = (
-        incident_row(run_id, item, sample.severities, _ids(item, sample, contract))
-        for item in statement["incidents"]
+        incident_row(run_id, item, sample.severities, _marks(item, sample)) for item in statement["incidents"]
     )
     _write(cursor, "write_incidents", incidents)
     if sample.is_cut or sample.seen.total() < statement["breaks_total"]:
@@ -141,14 +143,12 @@ def _write_findings(
     cursor.execute(queries()["note_breaks_read"], {"run_id": run_id, "breaks_read": sample.seen.total()})
 
 
-def _ids(
-    item: Mapping[str, Any], sample: _Sample, contract: Mapping[str, Any]
-) -> tuple[str | None, str | None]:
-    """Return what is kept of the ids of an incident's lost messages: nothing where one of them did not go by."""
-    found = sample.lost.get(item["incident_id"], ())
+def _marks(item: Mapping[str, Any], sample: _Sample) -> tuple[str | None, str | None]:
+    """Return what is kept of the marks of an incident's messages: nothing where one of them did not go by."""
+    found = sample.marks.get(item["incident_id"], ())
     if not found or len(found) != item["breaks"]:
         return None, None
-    return chains.message_ids(contract, found)
+    return sample.chain.kept(item["class"], found)
 
 
 def _write(cursor: Cursor, query: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -141,9 +141,9 @@ CREATE TABLE tieout.incident (
 COMMENT ON TABLE tieout.incident IS 'Breaks of one cause, partition and contiguous stretch.';
 COMMENT ON COLUMN tieout.incident.breaks IS 'How many breaks it has; the table break holds the first 20.';
 COMMENT ON COLUMN tieout.incident.message_ids IS
-    'MD5 digests of the ids of its lost messages; null where it is of another class, or not each id is known to be one message''s.';
+    'MD5 digests of what the output shows of its messages, of lost ones their ids; null where it is not known of each.';
 COMMENT ON COLUMN tieout.incident.earlier_ids IS
-    'The same as the hop before calls them, where the contract says how; empty where that does not fit each of them.';
+    'What the output of the hop before must show of them; null where that is the same, empty where nothing proves it.';
 
 CREATE INDEX incident_gravest_idx ON tieout.incident (
     run_id, (CASE severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END), breaks DESC, incident_id

@@ -1,4 +1,4 @@
-"""The chain that a pipeline is a hop of, and where its lost messages were lost, as far as the visitor may read it."""
+"""The chain that a pipeline is a hop of, and where its incidents happened, as far as the visitor may read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tieout.contracts.chains import whole_way
 from tieout.model import Window
-from tieout.store import EarlierLoss
+from tieout.store import EarlierIncident
+from tieout.store.chains import LOST
 from tieout.store.reader import Reader
 from tieout.store.views import HopWindow
 from tieout.web.visits import Visit
@@ -27,12 +28,13 @@ class Hop:
 
 @dataclass(frozen=True)
 class ShownOrigin:
-    """Where an incident's messages were lost, in words, and the earlier incidents to read on in."""
+    """Where an incident happened, in words, and the earlier incidents to read on in."""
 
+    what: str
     words: str
     is_consequence: bool
     is_told_before: bool
-    earlier: tuple[EarlierLoss, ...]
+    earlier: tuple[EarlierIncident, ...]
 
 
 def way_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
@@ -52,7 +54,8 @@ def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tup
     for name in way:
         windows = tuple(one for one in found if one.pipeline == name)
         origins = origins_shown(visit, reader, name, [one.run_id for one in windows if one.lost])
-        before = sum(loss.messages for origin in origins.values() for loss in origin.earlier)
+        losses = [origin for origin in origins.values() if origin.what == LOST]
+        before = sum(one.messages for origin in losses for one in origin.earlier)
         hops.append(Hop(name, windows, before) if name in readable else Hop(name, None))
     return tuple(hops)
 
@@ -60,13 +63,15 @@ def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tup
 def origins_shown(
     visit: Visit, reader: Reader, pipeline: str, run_ids: Iterable[str]
 ) -> Mapping[tuple[str, str], ShownOrigin]:
-    """Return where the lost messages of some runs were lost; of hops that the visitor may not read, nothing."""
+    """Return where the incidents of some runs happened; of hops that the visitor may not read, nothing."""
     shown = {}
     for key, origin in reader.origins(pipeline, set(run_ids)).items():
         if visit.access.readable(visit.user, origin.hops) >= set(origin.hops):
             shown[key] = ShownOrigin(
-                origin.words, origin.is_consequence, origin.is_told_before, origin.earlier
+                origin.what, origin.words, origin.is_consequence, origin.is_told_before, origin.earlier
             )
         else:
-            shown[key] = ShownOrigin("not shown: you may not read every earlier hop", False, False, ())
+            shown[key] = ShownOrigin(
+                origin.what, "not shown: you may not read every earlier hop", False, False, ()
+            )
     return shown
