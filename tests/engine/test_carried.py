@@ -18,7 +18,10 @@ CLEAN = (A, M, Z)
 TWICE, THRICE = (A, M, M, Z), (A, M, M, M, Z)
 SPOILT = (A, OTHER, Z)
 INVENTED = (A, M, Z, ("x", "X"))
-NOT_SHOWN = "could not tell whether {before} {what} them: the evidence of hop{here} does not show that it only carried them on"
+NOT_SHOWN = (
+    "could not tell whether {before} {what} them: "
+    "the evidence of hop{here} does not show that it only carried them on"
+)
 OTHERWISE = "could not tell whether {before} {what} them: {before} has others, or the same otherwise"
 
 _CARRIED: list[tuple[str, list[Hop], str, str]] = [

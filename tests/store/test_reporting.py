@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.store.examples import ORIGIN, WINDOW, breaks, incident, statement
+from tests.store.examples import ORIGIN, WINDOW, breaks, incident, one_break, statement
 
 from tieout.cli.main import main
 from tieout.model import CheckResult, CheckStatus, Severity, Verdict
@@ -64,3 +64,37 @@ def test_the_report_of_a_period(store: Store, store_url: str, monkeypatch: pytes
     assert (code, err.getvalue()) == (3, "")
     assert (told["windows_judged"], told["windows_unchecked"], told["not_judged"]) == (2, 1, [])
     assert {name: count for name, count in told["verdicts"].items() if count} == {"KEPT": 1, "UNKNOWN": 1}
+
+
+def test_a_report_tells_a_loss_at_the_hop_where_it_happened(
+    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three hops with one loss, one has an open incident, and the others say which one theirs is."""
+    monkeypatch.setenv("TIEOUT_DATABASE_URL", store_url)
+    before: str | None = None
+    for number, pipeline in enumerate(("enrich", "route", "table"), start=1):
+        name = f"loss at {pipeline}"
+        after = {} if before is None else {"after": before}
+        told = statement(number, pipeline=pipeline, incidents=[incident(name, 1)], breaks_total=1, **after)
+        contract = {"pipeline": pipeline, **({} if before is None else {"after": {"pipeline": before}})}
+        store.publish(told, [one_break(1, incident_id=name)], contract, ORIGIN)
+        before = pipeline
+
+    def printed(form: str) -> str:
+        out = io.StringIO()
+        asked = ["--from", "2026-11-20T10:00:00Z", "--to", "2026-11-20T11:00:00Z", "--format", form]
+        main(["report", *asked], out=out, err=io.StringIO())
+        return out.getvalue()
+
+    first, second, third = json.loads(printed("json"))["pipelines"]
+    assert [one["incidents_total"] - one["incidents_before"] for one in (first, second, third)] == [1, 0, 0]
+    assert "origin" not in first["incidents"][0]
+    for one in (second, third):
+        origin = one["incidents"][0]["origin"]
+        assert (origin["words"], origin["is_consequence"]) == ("lost before, at enrich", True)
+        assert [told["incident_id"] for told in origin["earlier"]] == ["loss at enrich"]
+    for form in ("text", "markdown", "html"):
+        page = printed(form)
+        assert page.count("Open incidents") == (2 if form == "html" else 1), form
+        assert page.count("lost before, at enrich (incident loss at enrich)") == 2, form
+        assert page.count("From an earlier hop") == 2, form

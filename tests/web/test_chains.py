@@ -69,6 +69,20 @@ def test_a_window_shows_the_whole_chain(client: TestClient) -> None:
     assert "passes these pipelines" not in _text(client, f"/runs/{run_id(6)}")
 
 
+def test_the_health_of_all_pipelines_tells_a_loss_at_its_hop(client: TestClient) -> None:
+    """A later hop's line says after which hop it comes, and which of its open incidents that one has already."""
+    told = _text(client, "/", period="day", until="2026-11-21T00:00:00Z")
+    page = client.get("/", params={"period": "day", "until": "2026-11-21T00:00:00Z"}).text
+
+    assert re.search(r"enrich (KEPT|BROKEN|UNKNOWN|[^a-z]+) ", told)
+    assert "route after enrich; 1 open incident lost before, at enrich" in told
+    assert "table after route" in told
+    assert "table after route;" not in told
+    assert f"after_hidden after {HIDDEN}" in told
+    assert f"after {HIDDEN};" not in told
+    assert f"/runs/{run_id(1)}/incident?id=loss+at+enrich" in page.replace("%20", "+")
+
+
 @pytest.mark.parametrize("address", ["/pipelines/route", "/pipelines/route/incidents"])
 def test_lists_of_incidents_mark_it(client: TestClient, address: str) -> None:
     """Wherever a loss is listed, it says where it happened."""

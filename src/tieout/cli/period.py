@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from tieout.contracts.times import format_time
 from tieout.errors import UsageError
 from tieout.model import Verdict, Window
-from tieout.reporting.period import JudgedWindow
+from tieout.reporting.period import JudgedWindow, Origin
 from tieout.settings import required_database_url
 from tieout.verdicts import final_verdict
+
+if TYPE_CHECKING:
+    from tieout.store import Store
 
 STATEMENT: Final = "statement.json"
 _NEEDED: Final = (
@@ -31,6 +35,8 @@ def stored_windows(period: Window, pipeline: str | None) -> tuple[JudgedWindow, 
     from tieout.store import Store  # noqa: PLC0415 - only this command and its like need PostgreSQL's client
 
     store = Store(required_database_url(), application_name="tieout report")
+    stored = store.statements_between(period.start, period.end, pipeline)
+    origins = _origins(store, [one.statement for one in stored])
     return tuple(
         JudgedWindow(
             statement=found.statement,
@@ -38,9 +44,33 @@ def stored_windows(period: Window, pipeline: str | None) -> tuple[JudgedWindow, 
             is_checked=found.final_verdict is not None,
             active_from=found.active_from,
             active_until=found.active_until,
+            origins=origins.get(found.statement["run_id"], {}),
         )
-        for found in store.statements_between(period.start, period.end, pipeline)
+        for found in stored
     )
+
+
+def _origins(store: Store, statements: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Origin]]:
+    """Return by run and incident at which hop of a chain it happened."""
+    runs: dict[str, list[str]] = {}
+    for one in statements:
+        if one.get("after") is not None and one["incidents"]:
+            runs.setdefault(one["pipeline"], []).append(one["run_id"])
+    found: dict[str, dict[str, Origin]] = {}
+    for pipeline, run_ids in runs.items():
+        for (run_id, incident_id), origin in store.origins(pipeline, run_ids).items():
+            earlier = tuple(
+                {
+                    "pipeline": one.pipeline,
+                    "run_id": one.run_id,
+                    "incident_id": one.incident_id,
+                    "window": {"start": format_time(one.window.start), "end": format_time(one.window.end)},
+                    "messages": one.messages,
+                }
+                for one in origin.earlier
+            )
+            found.setdefault(run_id, {})[incident_id] = Origin(origin.words, origin.is_consequence, earlier)
+    return found
 
 
 def written_windows(folder: Path) -> tuple[JudgedWindow, ...]:

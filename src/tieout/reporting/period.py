@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Any, Final
@@ -27,11 +27,24 @@ _GRAVEST_FIRST: Final = (Verdict.BROKEN, Verdict.UNKNOWN, Verdict.PENDING, Verdi
 
 
 @dataclass(frozen=True)
+class Origin:
+    """At which hop of a chain an incident happened, in words; `earlier` names that hop's incidents.
+
+    A *consequence* is an incident that earlier hops have already, each message of it.
+    """
+
+    words: str
+    is_consequence: bool
+    earlier: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
 class JudgedWindow:
     """The statement that counts for one window.
 
     `verdict` is the one after the independent checks; `is_checked` None where nothing is known of checks. `active_from`
-    and `active_until` are the contract's, None where it is open or not known.
+    and `active_until` are the contract's, None where it is open or not known. `origins` says, by incident, at which hop
+    of a chain it happened (`Origin`); it has none of incidents of which nothing is known.
     """
 
     statement: Mapping[str, Any]
@@ -39,6 +52,7 @@ class JudgedWindow:
     is_checked: bool | None = None
     active_from: datetime | None = None
     active_until: datetime | None = None
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
     @property
     def window(self) -> Window:
@@ -107,6 +121,7 @@ def _of_pipeline(
         "classes": _added(one.statement["classes"] for one in counted),
         "flags": _added(one.statement["flags"] for one in counted),
         "incidents_total": sum(_incident_count(one) for one in counted),
+        "incidents_before": sum(origin.is_consequence for one in counted for origin in one.origins.values()),
         "breaks_total": sum(int(one.statement["breaks_total"]) for one in counted),
         "incidents": incidents[:INCIDENTS_KEPT],
         "inputs_total": sum(len(found) for one in counted for found in _inputs(one).values()),
@@ -157,21 +172,36 @@ def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:
 
 
 def _incidents(judged: Sequence[JudgedWindow]) -> list[dict[str, Any]]:
-    """Return the incidents that the statements still hold, the gravest and largest first, with their windows."""
+    """Return the incidents that the statements still hold, with their windows.
+
+    Those that happened here come before those that an earlier hop has already, then the gravest and largest.
+    """
     found = [
         {
             **incident,
             **({"position_form": form} if (form := one.statement.get("position_form")) else {}),
             "severity": incident.get("severity"),
             "window": _span(one.window.start, one.window.end),
+            **({"origin": asdict(origin)} if (origin := one.origins.get(incident["incident_id"])) else {}),
         }
         for one in judged
         for incident in one.statement["incidents"]
     ]
     ranks = {severity.value: -severity.rank for severity in Severity}
     return sorted(
-        found, key=lambda one: (ranks.get(one["severity"], 1), -one["breaks"], str(one["incident_id"]))
+        found,
+        key=lambda one: (
+            is_consequence(one),
+            ranks.get(one["severity"], 1),
+            -one["breaks"],
+            str(one["incident_id"]),
+        ),
     )
+
+
+def is_consequence(incident: Mapping[str, Any]) -> bool:
+    """Return whether an earlier hop of the chain has an incident of the report already."""
+    return bool(incident.get("origin", {}).get("is_consequence"))
 
 
 def _incident_count(one: JudgedWindow) -> int:

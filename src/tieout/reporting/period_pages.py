@@ -11,6 +11,7 @@ from typing import Any, Final
 from tieout.reporting.alerts import plain
 from tieout.reporting.markdown import code, incident_table, table
 from tieout.reporting.page import environment
+from tieout.reporting.period import is_consequence
 from tieout.reporting.sheet import Account, accounts
 from tieout.reporting.text import aligned, incident_line, words
 
@@ -87,16 +88,19 @@ def _text_of(told: Mapping[str, Any]) -> list[str]:
         )
     ]
     gaps = [f"{gap['start']} to {gap['end']}" for gap in told["not_judged"]]
-    incidents = [
-        plain(f"{incident['window']['start']}: {incident_line(incident, incident.get('position_form'))}")
-        for incident in told["incidents"][:INCIDENTS_SHOWN]
-    ]
+    own, before = incidents_of(told)
+    incidents = [plain(_incident(one)) for one in own[:INCIDENTS_SHOWN]]
+    consequences = [plain(_incident(one)) for one in before[:INCIDENTS_SHOWN]]
     named = (
         ("Attention", warnings(told)),
         ("Not judged", _cut(gaps, GAPS_SHOWN, len(gaps))),
         ("Sums", aligned(sums)),
         ("Classes", aligned([[plain(name), str(count)] for name, count in told["classes"].items()])),
-        ("Open incidents", _cut(incidents, INCIDENTS_SHOWN, told["incidents_total"])),
+        (
+            "Open incidents",
+            _cut(incidents, INCIDENTS_SHOWN, told["incidents_total"] - told["incidents_before"]),
+        ),
+        ("From an earlier hop", _cut(consequences, INCIDENTS_SHOWN, told["incidents_before"])),
     )
     guarantees = ", ".join(words(name) for name in told["guarantees"])
     lines = [
@@ -107,6 +111,27 @@ def _text_of(told: Mapping[str, Any]) -> list[str]:
     for title, found in named:
         lines += [f"  {title}", *(f"    {line}" for line in found)] if found else []
     return lines
+
+
+def incidents_of(told: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """Return a pipeline's incidents that happened at its hop, and those that an earlier hop has already."""
+    own = [one for one in told["incidents"] if not is_consequence(one)]
+    return own, [one for one in told["incidents"] if is_consequence(one)]
+
+
+def origin_words(incident: Mapping[str, Any]) -> str:
+    """Return at which hop an incident happened, with the ids of that hop's incidents; empty where nothing is known."""
+    origin = incident.get("origin")
+    if origin is None:
+        return ""
+    ids = ", ".join(one["incident_id"] for one in origin["earlier"])
+    return f"{origin['words']}{f' (incident {ids})' if ids else ''}"
+
+
+def _incident(incident: Mapping[str, Any]) -> str:
+    found = f"{incident['window']['start']}: {incident_line(incident, incident.get('position_form'))}"
+    words = origin_words(incident)
+    return f"{found}; {words}" if words else found
 
 
 def _cut(lines: Sequence[str], shown: int, total: int) -> list[str]:
@@ -137,6 +162,8 @@ def _markdown_of(told: Mapping[str, Any]) -> str:
         )
     ]
     gaps = [f"- {code(gap['start'])} to {code(gap['end'])}" for gap in told["not_judged"]]
+    own, before = incidents_of(told)
+    consequences = [f"- {code(_incident(one))}" for one in before[:INCIDENTS_SHOWN]]
     windows = [
         (
             code(one["start"]),
@@ -155,8 +182,10 @@ def _markdown_of(told: Mapping[str, Any]) -> str:
         "\n".join(f"- **{line}**" for line in warnings(told)),
         "### Not judged\n\n" + "\n".join(_cut(gaps, GAPS_SHOWN, len(gaps))) if gaps else "",
         "### Sums\n\n" + table(("", "total"), rows, {1}),
-        "### Open incidents\n\n" + incident_table(told["incidents"][:INCIDENTS_SHOWN])
-        if told["incidents"]
+        "### Open incidents\n\n" + incident_table(own[:INCIDENTS_SHOWN]) if own else "",
+        "### From an earlier hop\n\n"
+        + "\n".join(_cut(consequences, INCIDENTS_SHOWN, told["incidents_before"]))
+        if before
         else "",
         "### Windows\n\n" + table(head, windows, range(3, 3 + len(_COLUMNS))) if windows else "",
         f"and {more} more windows; the report as JSON has all." if more > 0 else "",
@@ -175,6 +204,8 @@ def period_html(document: Mapping[str, Any]) -> str:
             warnings=warnings,
             windows_line=windows_line,
             nothing_judged=nothing_judged,
+            incidents_of=incidents_of,
+            origin_words=origin_words,
             columns=_COLUMNS,
             windows_shown=PAGE_WINDOWS,
         )

@@ -15,6 +15,7 @@ from tieout.contracts.times import parse_time
 from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, Window
 from tieout.store import chains, results, views
+from tieout.store.carrying import JOINED
 from tieout.store.chains import Origin
 from tieout.store.connecting import Cursor
 from tieout.store.life import HistoryEntry, entry_of
@@ -260,8 +261,15 @@ class Reader:
         )
 
     def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
-        """Return where the lost messages of a pipeline's runs were lost, by run and incident."""
+        """Return where the incidents of a pipeline's runs happened, by run and incident."""
         return chains.origins_of(self._cursor, pipeline, run_ids)
+
+    def open_incidents_of_hop(self, pipeline: str) -> tuple[tuple[str, str], ...]:
+        """Return run and id of a pipeline's latest open incidents that may have happened at an earlier hop."""
+        self._cursor.execute(
+            queries("life.sql")["open_hops"], {"pipeline": pipeline, "classes": list(JOINED)}
+        )
+        return tuple((row["run_id"], row["id"]) for row in self._cursor.fetchall())
 
     def predecessors(self, pipelines: Sequence[str]) -> dict[str, str | None]:
         """Return the pipeline of the hop before each of the pipelines that have a run."""

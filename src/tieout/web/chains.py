@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tieout.contracts.chains import whole_way
@@ -35,6 +36,32 @@ class ShownOrigin:
     is_consequence: bool
     is_told_before: bool
     earlier: tuple[EarlierIncident, ...]
+
+
+@dataclass(frozen=True)
+class HopLine:
+    """What a list of pipelines says of a later hop: the hop before, and its open incidents that happened before.
+
+    `before` has them in words, with their number and the earlier incident to read on in.
+    """
+
+    after: str
+    before: tuple[tuple[str, int, EarlierIncident], ...]
+
+
+def hop_lines(visit: Visit, reader: Reader, pipelines: Sequence[str]) -> dict[str, HopLine]:
+    """Return a line for each of the pipelines that comes after another."""
+    lines = {}
+    for pipeline, after in reader.predecessors(pipelines).items():
+        if after is None:
+            continue
+        opened = reader.open_incidents_of_hop(pipeline)
+        origins = origins_shown(visit, reader, pipeline, [run_id for run_id, _ in opened])
+        found = [origins[key] for key in opened if key in origins and origins[key].is_consequence]
+        counts = Counter(one.words for one in found)
+        first = {one.words: one.earlier[0] for one in reversed(found)}
+        lines[pipeline] = HopLine(after, tuple((words, counts[words], first[words]) for words in counts))
+    return lines
 
 
 def way_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
+from tieout.web.chains import hop_lines
 from tieout.web.health import health_of
 from tieout.web.periods import TICKS, buckets_until
 from tieout.web.queries import Named
@@ -27,12 +28,14 @@ def health(visit: VisitDep, asked: Annotated[Named, Query()]) -> HTMLResponse:
         wanted = [one for one in known if asked.name.casefold() in one and one > asked.after]
         shown = wanted[:PIPELINES_SHOWN]
         found = health_of(reader, reader.heads(shown), buckets, visit.now)
+        hops = hop_lines(visit, reader, [one.head.pipeline for one in found])
     return visit.page(
         "health.html.j2",
         asked=asked,
         buckets=buckets,
         ticks=TICKS[asked.period],
         found=found,
+        hops=hops,
         never_judged=sorted(set(shown) - {one.head.pipeline for one in found}),
         following=shown[-1] if len(wanted) > len(shown) else None,
         total=len(known),
