@@ -243,7 +243,8 @@ def _source_of_system(found: LedgerSample, group: str) -> str:
     if found.kind == "kafka_offsets":
         place = {"connection": name, "group": group}
     if found.kind == "kafka_share_group":
-        place = {"path": found.path, "group": group}
+        place = {"connection": name} if found.form == "kafka" else {"path": found.path}
+        place["group"] = group
     form = {"format": found.form} if found.form in _ROW_FORMATS else {}
     options = {} if found.separator == "," else {"options": {"sep": found.separator}}
     named = {**place, **dict(found.options), **options}

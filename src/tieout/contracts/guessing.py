@@ -113,6 +113,17 @@ class ColumnSample:
         return self.expression or quoted(self.name)
 
 
+POSITION_COLUMNS: Final = (
+    "consumer_group",
+    "topic",
+    "partition",
+    "first_offset",
+    "committed_offset",
+    "committed_at",
+)
+"""What the readers of positions give by themselves."""
+
+
 @dataclass(frozen=True)
 class LedgerSample:
     """Some rows of a source: its `form`, where it is, and its columns.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts.guessing import LedgerSample
+from tieout.contracts.guessing import POSITION_COLUMNS, LedgerSample
 from tieout.engine.sources.kahadb_folders import read_journal
 from tieout.engine.sources.small_files import SmallFile
 from tieout.engine.systems.json_texts import FormatError
@@ -66,14 +66,16 @@ def properties_of(messages: list[StoredMessage]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(values) for name, values in found.items()}
 
 
-def journal_positions(text: str, place: str, gives: tuple[str, ...]) -> LedgerSample:
+def journal_positions(text: str, place: str) -> LedgerSample:
     """Return the sample of what left the journal's queue, as positions.
 
     Raises:
         SourceError: where no queue is in the journal.
     """
     queue, _, warnings, count = journal_messages(text, place, 0)
-    return LedgerSample("", text, (), count, ",", warnings, "kahadb", (("destination", queue),), gives)
+    return LedgerSample(
+        "", text, (), count, ",", warnings, "kahadb", (("destination", queue),), POSITION_COLUMNS
+    )
 
 
 def _read(entries: list[Added]) -> Iterator[StoredMessage]:

@@ -14,17 +14,15 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Final
 
-from tieout.contracts import OFFSETS_TOPIC, FilesSource, KafkaSource
-from tieout.contracts.guessing import ColumnSample, LedgerSample
+from tieout.contracts import OFFSETS_TOPIC, STATE_TOPIC, FilesSource, KafkaSource
+from tieout.contracts.guessing import POSITION_COLUMNS, ColumnSample, LedgerSample
 from tieout.encodings import opened
-from tieout.engine.share_group_samples import share_group_sample
+from tieout.engine.share_group_samples import cluster_sample, share_group_sample
 from tieout.engine.system_samples import (
-    POSITION_COLUMNS,
     checkpoint_sample,
     flink_metadata,
     flink_sample,
@@ -79,8 +77,8 @@ def sample(text: str, place: str, ledger: Ledger) -> LedgerSample:
     """Return some rows of what the text names: a file, folder, pattern, or one of the forms below.
 
     A folder may be a Delta or Iceberg table. `jdbc:CONNECTION:TABLE` is a table, `kafka:CONNECTION:TOPIC` a topic,
-    of which the newest records are looked at; `pulsar:CONNECTION:TOPIC` is one of Pulsar, and with `:SUBSCRIPTION`
-    behind it a subscription's positions.
+    of which the newest records are looked at; of `__share_group_state` those of all share groups.
+    `pulsar:CONNECTION:TOPIC` is one of Pulsar, and with `:SUBSCRIPTION` behind it a subscription's positions.
 
     Args:
         text: Where the rows are.
@@ -124,7 +122,7 @@ def _files(text: str, place: str) -> LedgerSample:
 _BY_NAME: Final[Mapping[str, Callable[[str, str], LedgerSample]]] = {
     "spark_checkpoint": checkpoint_sample,
     "connect_offsets": worker_sample,
-    "kafka_share_group": partial(share_group_sample, gives=POSITION_COLUMNS),
+    "kafka_share_group": share_group_sample,
 }
 
 
@@ -283,6 +281,8 @@ def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:
         raise SourceError(
             f"{place} {text}: expected kafka:CONNECTION:TOPIC, such as kafka:kafka_default:orders"
         )
+    if ledger in POSITION_LEDGERS and topic == STATE_TOPIC:
+        return cluster_sample(name, place)
     records = newest_records(KafkaSource(connection=name, topic=topic), place, ledger, ROWS)
     if ledger in POSITION_LEDGERS and topic == OFFSETS_TOPIC:
         return positions_of_groups(f"{name}:{topic}", len(records))
@@ -322,7 +322,7 @@ def _journal(text: str, place: str, ledger: Ledger) -> LedgerSample:
     )
 
     if ledger in POSITION_LEDGERS:
-        return journal_positions(text, place, POSITION_COLUMNS)
+        return journal_positions(text, place)
     queue, messages, warnings, count = journal_messages(text, place, ROWS)
     properties = [
         ColumnSample(name, "text", values, f"properties[{_literal(name)}]")

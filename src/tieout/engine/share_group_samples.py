@@ -1,17 +1,19 @@
-"""A look at the state of share groups in a broker's log directory: which topics have one, and of which groups.
+"""A look at the state of share groups in a broker's log directory or a cluster: which topics have one, of which groups.
 
-Pure Python; what is looked at here is what the reader of the kind `kafka_share_group` reads.
+What is looked at here is what the reader of the kind `kafka_share_group` reads.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from tieout.contracts import STATE_TOPIC, KafkaShareGroupSource
-from tieout.contracts.guessing import LedgerSample
+from tieout.contracts.guessing import POSITION_COLUMNS, LedgerSample
 from tieout.engine.kafka.folders import folders_of
 from tieout.engine.kafka.records import Batch, LogError
 from tieout.engine.kafka.segments import batches
@@ -23,6 +25,7 @@ from tieout.settings import unpacking
 
 _MOST_BATCHES: Final = 10_000
 _MOST_FOLDERS: Final = 10_000
+_MOST_RECORDS: Final = 10_000
 _MOST_NAMED: Final = 5
 
 
@@ -31,8 +34,8 @@ def has_share_state(folder: Path) -> bool:
     return any(path.is_dir() for path in islice(folder.glob(f"{STATE_TOPIC}-*"), 1))
 
 
-def share_group_sample(text: str, place: str, gives: tuple[str, ...]) -> LedgerSample:
-    """Return the sample of the topic that most of the state is of, with a warning that names its groups.
+def share_group_sample(text: str, place: str) -> LedgerSample:
+    """Return the sample of the topic that most of the state in a log directory is of; a warning names its groups.
 
     Raises:
         SourceError: where no state is there, it cannot be read, or no folder of a topic with one is beside it.
@@ -42,25 +45,57 @@ def share_group_sample(text: str, place: str, gives: tuple[str, ...]) -> LedgerS
     keys: Counter[StateKey] = Counter()
     for segment in (one for part in state for one in part.segments):
         keys.update(_keys_in(segment, f"{place} {text}"))
-    names = _topic_names(folder)
+    found = _sample_of(
+        keys, _topic_names(folder), text, f"{place} {text}", "a topic whose folders are beside it"
+    )
+    if len(state) == KafkaShareGroupSource.model_fields["partitions"].default:
+        return found
+    return replace(found, options=(*found.options, ("partitions", len(state))))
+
+
+def cluster_sample(connection: str, place: str) -> LedgerSample:
+    """Return the sample of the topic that most of a cluster's newest state is of; a warning names its groups.
+
+    Raises:
+        SourceError: where no state is there, or it cannot be read.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    from tieout.engine.sources.kafka import newest_state  # noqa: PLC0415 - loads PySpark
+
+    path = f"{connection}:{STATE_TOPIC}"
+    records, names = newest_state(connection, place, _MOST_RECORDS)
+    try:
+        keys = Counter(state_key(key)._replace(is_snapshot=False) for key in records)
+    except FormatError as error:
+        raise SourceError(f"{place} {path}: a record cannot be read: {error}") from error
+    found = _sample_of(keys, names, path, f"{place} {path}", "a topic of the cluster")
+    return replace(found, form="kafka")
+
+
+def _sample_of(
+    keys: Counter[StateKey], names: Mapping[str, str], path: str, place: str, wanted: str
+) -> LedgerSample:
+    """Return the sample of the topic that most records are of.
+
+    Raises:
+        SourceError: where none is of a topic that has a name.
+    """
     topics = Counter(dict.fromkeys(names.values(), 0))
     for key, count in keys.items():
         if key.topic_id in names:
             topics[names[key.topic_id]] += count
     (topic, most), *_ = topics.most_common(1) or [("", 0)]
     if not most:
-        raise SourceError(
-            f"{place} {text}: expected the state of a share group in a topic whose folders are beside it, found none"
-        )
+        raise SourceError(f"{place}: expected the state of a share group in {wanted}, found none")
     groups = sorted({key.group for key in keys if names.get(key.topic_id) == topic})
     others = sorted(name for name, count in topics.items() if count and name != topic)
     warnings = [f"share groups with a state of {topic}: {', '.join(groups[:_MOST_NAMED])}"]
     warnings += [f"other topics with a state: {', '.join(others[:_MOST_NAMED])}"] if others else []
-    options: tuple[tuple[str, str | int], ...] = (("topic", topic),)
-    if len(state) != KafkaShareGroupSource.model_fields["partitions"].default:
-        options += (("partitions", len(state)),)
+    options = (("topic", topic),)
     count = sum(keys.values())
-    return LedgerSample("", text, (), count, ",", tuple(warnings), "kafka_share_group", options, gives)
+    return LedgerSample(
+        "", path, (), count, ",", tuple(warnings), "kafka_share_group", options, POSITION_COLUMNS
+    )
 
 
 def _keys_in(segment: Path, place: str) -> Counter[StateKey]:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from tieout.contracts.guessing import ColumnSample, LedgerSample
+from tieout.contracts.guessing import POSITION_COLUMNS, ColumnSample, LedgerSample
 from tieout.contracts.sources.connect import RANGE_NAME
 from tieout.engine.share_group_samples import has_share_state
 from tieout.engine.systems.flink_checkpoint import MAGIC as FLINK_MAGIC
@@ -31,15 +31,6 @@ from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, Ledger
 from tieout.regular_files import opened_file
 
-POSITION_COLUMNS: Final = (
-    "consumer_group",
-    "topic",
-    "partition",
-    "first_offset",
-    "committed_offset",
-    "committed_at",
-)
-"""What the readers of positions give by themselves."""
 WRITTEN: Final = ColumnSample("file_modified_at", "time", ("",))
 """The time of a row's file, which the readers of a sink's files give beside its own columns."""
 _OF_NAMES: Final = ("topic", "partition", "offset", "consumer_group")

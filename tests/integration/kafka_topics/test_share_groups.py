@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.integration.kafka_topics.conftest import Served
+from tests.integration.kafka_topics.conftest import ROOT, Served
 from tests.integration.kafka_topics.sent import GROUP
 
-from tieout.contracts import KafkaShareGroupSource
+from tieout.contracts import KafkaShareGroupSource, load_contract
 from tieout.engine.sources import kafka_share_group
 from tieout.engine.sources.source import Reading, Request
 from tieout.model import Ledger
@@ -67,6 +69,27 @@ def test_archived_records_are_dead_letters_from_a_cluster_as_well(
     assert found is not None
     rows = [tuple(row) for row in found.select("topic", "partition", "offset", "reason").collect()]
     assert rows == [("plain", 1, 1, "archived, delivered 5 times")]
+
+
+@pytest.mark.parametrize("connection", ["kafka_plain", "kafka_secured"])
+def test_a_contract_is_drafted_from_the_state_of_a_cluster(
+    connected: Served, tmp_path: Path, connection: str
+) -> None:
+    """`tieout init` names the topic that most of the state is of, and its groups; the group has a queue."""
+    file = tmp_path / "drafted.yml"
+    sources = ["--produced", f"kafka:{connection}:plain", "--delivered", f"kafka:{connection}:plain"]
+    sources += ["--committed", f"kafka:{connection}:__share_group_state", "--group", GROUP]
+    words = ["init", "plain_to_plain", "--guarantee", "at_least_once", *sources, "--output", str(file)]
+    command = [sys.executable, "-m", "tieout.cli", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+    contract = load_contract(file)
+
+    expected = KafkaShareGroupSource(connection=connection, group=GROUP, topic="plain")
+    assert contract.ledgers[Ledger.COMMITTED].source == expected
+    assert contract.is_queue
+    assert f"share groups with a state of plain: {GROUP}" in file.read_text() + done.stderr + done.stdout
 
 
 def test_a_cluster_without_the_topic_says_so(connected: Served, spark: SparkSession) -> None:

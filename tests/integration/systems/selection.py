@@ -42,6 +42,7 @@ IN_EVERY_RUN: Final = {
 a Spark job, and costs seconds."""
 OTHERS: Final = (
     *("share-after", "share-unacknowledged", "share-rejected", "share-released"),
+    *("share-outlived", "share-in-time"),
     *("spark-checkpoint", "spark-overrun", "spark-files", "dstreams-offsets-first"),
     *("connect-file-sink", "connect-ranges-names", "connect-ranges-group"),
     *("connect-dead-letters", "connect-no-dead-letters"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,9 @@ _COUNT: Final = 10
 _PROCESSED: Final = 4
 _LATER: Final = 2
 _REFUSED: Final = (3, 6)
+_LONG_LOCK_MS: Final = 60_000
+_SLOW_SECONDS: Final = 8
+"""For so long a member is slow: longer than a lock of the other plays, which last 3 s."""
 _KILLED: Final = "member killed with records in hand"
 _GROUP: Final = {"share.auto.offset.reset": "earliest", "share.isolation.level": "read_committed"}
 _BEFORE: Final = {**_GROUP, "commits": "before processing"}
@@ -95,12 +99,51 @@ def released(stage: Stage) -> list[Case]:
     return [_case(stage, fault, "released", source, expected, guarantee="exactly_once")]
 
 
+def outlived(stage: Stage) -> list[Case]:
+    """What a member holds for longer than its locks is given to another one, and both put it out."""
+    source, sent, first = _started(stage, limit=_PROCESSED, wakes_at=_wake(stage))
+    _await_held(first)
+    second = _member(stage, source)
+    _await_rows(stage, _COUNT)
+    _wake(stage).touch()
+    _await_rows(stage, _COUNT + _COUNT - _PROCESSED)
+    source.end()
+    first.kill()
+    second.kill()
+    again = breaks_of(sent[_PROCESSED:], *_TWICE)
+    classes = {"DELIVERED": _PROCESSED, "OUTPUT_DUPLICATE": len(again)}
+    broken, kept = Expected("BROKEN", classes, again), Expected("KEPT", classes, again)
+    fault, how = "member slower than its locks", "its locks of 3 s over, its output afterwards"
+    return [
+        _case(stage, fault, how, source, broken, _PLAIN, guarantee="exactly_once"),
+        _case(stage, fault, how, source, kept),
+    ]
+
+
+def in_time(stage: Stage) -> list[Case]:
+    """While its locks hold, what a member has is given to nobody else, however slow it is."""
+    source, _, first = _started(stage, limit=_PROCESSED, wakes_at=_wake(stage), lock_ms=_LONG_LOCK_MS)
+    _await_held(first)
+    second = _member(stage, source, lock_ms=_LONG_LOCK_MS)
+    time.sleep(_SLOW_SECONDS)
+    _wake(stage).touch()
+    _await_rows(stage, _COUNT)
+    source.end()
+    first.kill()
+    second.kill()
+    expected = Expected("KEPT", {"DELIVERED": _COUNT})
+    how = "its output within its locks of 60 s"
+    return [_case(stage, "member slow with its records", how, source, expected, guarantee="exactly_once")]
+
+
 PLAYS: Final = {
     "share-before": before,
     "share-after": after,
     "share-unacknowledged": unacknowledged,
     "share-rejected": rejected,
     "share-released": released,
+    "share-outlived": outlived,
+    "share-in-time": in_time,
 }
 
 
@@ -136,6 +179,11 @@ def _member(stage: Stage, source: Scene, **settings: object) -> Application:
         **named,
     }
     return stage.start("Member", told, "member")
+
+
+def _wake(stage: Stage) -> Path:
+    """The file that a member which stands still waits for."""
+    return stage.folder / "wake"
 
 
 def _output(stage: Stage) -> Path:

@@ -20,7 +20,7 @@ PLAYS = [
     if (system_of(play) == "connect" and play != "connect-source-truncated")
     or play in ("flink-expired", "flink-not-expired", "flink-at-least-once", "flink-exactly-once")
     or play in ("pulsar-sent-again", "pulsar-deduplicated", "pulsar-unacknowledged", "pulsar-keyed")
-    or play in ("share-before", "share-after", "share-unacknowledged")
+    or play in ("share-before", "share-after", "share-unacknowledged", "share-outlived")
     or play in ("activemq-jms-receive", "activemq-jms-listener")
     or play in ("activemq-auto", "activemq-client-individual", "activemq-expiry")
     or play in ("pulsar-expired", "pulsar-order-shared", "pulsar-order-key-shared")

@@ -124,6 +124,19 @@ def described_topic(
         )
 
 
+def topic_names(spark: SparkSession, settings: Mapping[str, str], place: str) -> dict[str, str]:
+    """Return the names of the topics that the cluster shows this user, by their ids; not those that are Kafka's own.
+
+    Raises:
+        SourceUnreachableError: where no broker answers.
+        SourceError: where the brokers refuse the login or the user; without a secret.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    with _told(settings, place), _administration(jvm, settings) as client:
+        found = client.listTopics().listings().get().toArray()
+        return {str(each.topicId().toString()): str(each.name()) for each in found if not each.isInternal()}
+
+
 def group_positions(
     spark: SparkSession, settings: Mapping[str, str], group: str, place: str
 ) -> tuple[Position, ...]:

@@ -26,7 +26,7 @@ from pyspark.sql.types import LongType, StringType
 
 from tieout import settings
 from tieout.brokers import client_settings
-from tieout.contracts import OFFSETS_TOPIC, KafkaSource
+from tieout.contracts import OFFSETS_TOPIC, STATE_TOPIC, KafkaSource
 from tieout.contracts.times import format_time
 from tieout.engine.joining import same
 from tieout.engine.kafka.topics import (
@@ -36,6 +36,7 @@ from tieout.engine.kafka.topics import (
     described_topic,
     group_positions,
     require_connector,
+    topic_names,
 )
 from tieout.engine.limits import LATEST_MILLIS
 from tieout.engine.materialising import no_rows
@@ -93,23 +94,50 @@ def newest_records(
         SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
         ConnectionNotFoundError: where the connection is not defined.
     """
+    with _looked_at(spec.connection, ledger) as cluster:
+        if ledger not in POSITION_LEDGERS:
+            refuse_other_ledgers(cluster.request, spec.kind)
+        return _newest(cluster, spec.topic, place, limit)
+
+
+def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], dict[str, str]]:
+    """Return the keys of about so many of the newest records of share groups' state, and topics' names by their ids.
+
+    Raises:
+        SourceError: where the cluster has no such state, or cannot be asked.
+        ConnectionNotFoundError: where the connection is not defined.
+    """
+    with _looked_at(connection, Ledger.COMMITTED) as cluster:
+        keys = [key or b"" for key, _ in _newest(cluster, STATE_TOPIC, place, limit)]
+        return keys, topic_names(cluster.request.spark, cluster.settings, place)
+
+
+@contextmanager
+def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
+    """Yield a cluster to be looked at, which Spark runs for meanwhile."""
     spark = local_session("tieout", settings.jars({"kafka"}))
     try:
-        request = Request(spark, ledger, Path(), datetime.now(UTC))
-        if ledger not in POSITION_LEDGERS:
-            refuse_other_ledgers(request, spec.kind)
-        cluster = Cluster.of(spec.connection, request)
-        topic = cluster.topic(spec.topic)
-        if topic is None:
-            raise SourceError(f"{place}: the cluster of {spec.connection} has no topic {spec.topic}")
-        each = limit // len(topic.partitions) + 1
-        newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
-        with set_to(spark, INTERNAL_TOPICS if spec.topic == OFFSETS_TOPIC else {}):
-            records = cluster.records(replace(topic, partitions=newest), COMMITTED)
-            found = records.select("key", "value").limit(limit).collect()
-        return [(_as_bytes(row["key"]), _as_bytes(row["value"])) for row in found]
+        yield Cluster.of(connection, Request(spark, ledger, Path(), datetime.now(UTC)))
     finally:
         spark.stop()
+
+
+def _newest(cluster: Cluster, name: str, place: str, limit: int) -> list[tuple[bytes | None, bytes | None]]:
+    """Return keys and values of about so many of a topic's newest records.
+
+    Raises:
+        SourceError: where the topic is not there, or the cluster cannot be asked.
+    """
+    topic = cluster.topic(name)
+    if topic is None:
+        raise SourceError(f"{place}: the cluster of the connection has no topic {name}")
+    each = limit // len(topic.partitions) + 1
+    newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
+    is_internal = name in (OFFSETS_TOPIC, STATE_TOPIC)
+    with set_to(cluster.request.spark, INTERNAL_TOPICS if is_internal else {}):
+        records = cluster.records(replace(topic, partitions=newest), COMMITTED)
+        found = records.select("key", "value").limit(limit).collect()
+    return [(_as_bytes(row["key"]), _as_bytes(row["value"])) for row in found]
 
 
 def _as_bytes(value: bytearray | None) -> bytes | None:

@@ -61,6 +61,25 @@ class DataInput:
             raise FormatError(f"expected a number from 0 on at byte {self._at - count}, found {found}")
         return found
 
+    def varint(self) -> int:
+        """Return the next number as Kafka writes one without a sign: seven bits a byte, the lowest first.
+
+        Source: "The Kafka Protocol", UNSIGNED_VARINT.
+
+        >>> DataInput(bytes([0xAC, 0x02])).varint()
+        300
+
+        Raises:
+            FormatError: where it is cut off, or has more than five bytes.
+        """
+        found = 0
+        for place in range(5):
+            byte = self.taken(1)[0]
+            found |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:
+                return found
+        raise FormatError("expected a number of at most five bytes, found a longer one")
+
     def text(self) -> str:
         """Return the next text; a character of it that UTF-8 does not have is replaced.
 

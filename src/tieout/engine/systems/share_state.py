@@ -102,7 +102,7 @@ def share_state(content: bytes, *, is_snapshot: bool) -> ShareState:
         raise FormatError(f"start offset: expected an offset or -1, found {start}")
     if is_snapshot:
         value.taken(16)  # when it was created and written
-    count = _varint(value) - 1
+    count = value.varint() - 1
     if not 0 <= count <= len(content) // _BATCH_BYTES:
         raise FormatError(f"expected as many stretches {_WRITTEN} as the value has room for, found {count}")
     batches = tuple(_batch(value) for _ in range(count))
@@ -123,20 +123,9 @@ def _batch(value: DataInput) -> StateBatch:
 
 def _pass_tags(value: DataInput) -> None:
     """Pass over tagged fields, which later versions may add without becoming another version."""
-    for _ in range(_varint(value)):
-        _varint(value)
-        value.taken(_varint(value))
-
-
-def _varint(value: DataInput) -> int:
-    """Return a number without a sign, seven bits a byte, the lowest first."""
-    found = 0
-    for place in range(5):
-        byte = value.taken(1)[0]
-        found |= (byte & 0x7F) << 7 * place
-        if byte < 0x80:
-            return found
-    raise FormatError("expected a number of at most five bytes, found a longer one")
+    for _ in range(value.varint()):
+        value.varint()
+        value.taken(value.varint())
 
 
 def _require_end(content: DataInput, what: str) -> None:

@@ -1,6 +1,8 @@
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.time.Duration;
 import java.time.Instant;
@@ -26,7 +28,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * A member of a share group that writes each record of the topic `input` down, and acknowledges it before or after.
  *
  * After `limit` records it stands still with what it was given; it does so before the acknowledgement of the last of
- * them where `leaves.last` is true. It prints `HELD` then.
+ * them where `leaves.last` is true. It prints `HELD` then. Where there is a `wakes.at`, it stands still until that file is
+ * there, and goes on with what it was given, whatever became of its locks. An acknowledgement that the broker refuses it
+ * prints as `REFUSED`; one that is too late for a record below the group's start offset the broker passes over.
  */
 public final class Member {
     private static final Pattern ID = Pattern.compile("\"order_id\": ?\"([^\"]*)\"");
@@ -56,10 +60,17 @@ public final class Member {
     private static void readFromTheBeginning(Properties settings) throws Exception {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", settings.getProperty("bootstrap.servers")))) {
             ConfigResource group = new ConfigResource(ConfigResource.Type.GROUP, settings.getProperty("group"));
-            AlterConfigOp earliest = new AlterConfigOp(
-                new ConfigEntry("share.auto.offset.reset", "earliest"), AlterConfigOp.OpType.SET);
-            admin.incrementalAlterConfigs(Map.of(group, List.of(earliest))).all().get();
+            List<AlterConfigOp> wanted = new java.util.ArrayList<>();
+            wanted.add(set("share.auto.offset.reset", "earliest"));
+            if (settings.containsKey("lock.ms")) {
+                wanted.add(set("share.record.lock.duration.ms", settings.getProperty("lock.ms")));
+            }
+            admin.incrementalAlterConfigs(Map.of(group, wanted)).all().get();
         }
+    }
+
+    private static AlterConfigOp set(String name, String value) {
+        return new AlterConfigOp(new ConfigEntry(name, value), AlterConfigOp.OpType.SET);
     }
 
     private void run() throws Exception {
@@ -126,15 +137,21 @@ public final class Member {
         }
     }
 
-    private static void commit(KafkaShareConsumer<byte[], byte[]> consumer) {
+    private void commit(KafkaShareConsumer<byte[], byte[]> consumer) {
         consumer.commitSync().forEach((partition, error) -> error.ifPresent(found -> {
-            throw found;
+            if (!settings.containsKey("wakes.at")) {
+                throw found;
+            }
+            System.out.println("REFUSED " + found.getClass().getSimpleName());
         }));
     }
 
-    private static void standStill() throws InterruptedException {
+    private void standStill() throws InterruptedException {
         System.out.println("HELD");
-        Thread.sleep(Long.MAX_VALUE);
+        Path wakes = settings.containsKey("wakes.at") ? Path.of(settings.getProperty("wakes.at")) : null;
+        while (wakes == null || !Files.exists(wakes)) {
+            Thread.sleep(100);
+        }
     }
 
     private int limit() {
