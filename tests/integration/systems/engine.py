@@ -84,13 +84,14 @@ class Engine:
         return Application(name, process, log)
 
 
-def class_path_of(system: str, folder: Path, jars: Sequence[Path] = ()) -> str:
+def class_path_of(system: str, folder: Path, jars: Sequence[Path] = (), common: Sequence[str] = ()) -> str:
     """Compile the system's own Java into the folder, and return the class path to run it with.
 
     Args:
         system: a folder in `requirements/engines`, in `.tieout/engines` and in `java` beside this module.
         folder: where the classes are put.
         jars: folders of jars beside those that were fetched.
+        common: the names of the sources in `java/common` that are compiled with them.
 
     Raises:
         RecordingError: where they were not fetched, or the compiler refuses the sources.
@@ -99,7 +100,9 @@ def class_path_of(system: str, folder: Path, jars: Sequence[Path] = ()) -> str:
     if not (fetched / ".fetched").exists():
         raise RecordingError(f"the jars of {system} are not in {fetched}: run `make engines`")
     libraries = ":".join(f"{place}/*" for place in (fetched, *jars))
-    sources = [str(path) for path in sorted((Path(__file__).parent / "java" / system).glob("*.java"))]
+    java = Path(__file__).parent / "java"
+    sources = [str(path) for path in sorted((java / system).glob("*.java"))]
+    sources += [str(java / "common" / f"{name}.java") for name in common]
     command = ["javac", "-nowarn", "-proc:none", "-cp", libraries, "-d", str(folder), *sources]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -41,7 +41,7 @@ def engine_of_spark(folder: Path) -> Engine:
     """Return Spark: PySpark's jars, in the folder that TIEOUT_SYSTEMS_SPARK names, and those of `make engines`."""
     jars = (Path(os.environ["TIEOUT_SYSTEMS_SPARK"]),)
     options = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
-    return Engine(class_path_of("spark", folder, jars), "512m", options)
+    return Engine(class_path_of("spark", folder, jars, ["Tables"]), "512m", options)
 
 
 def halted_after_write(stage: Stage) -> list[Case]:

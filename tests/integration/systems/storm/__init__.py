@@ -21,4 +21,4 @@ def engine(folder: Path) -> Engine:
         "-Dorg.apache.storm.shade.zookeeper.admin.enableServer=false",
         *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED),
     ]
-    return Engine(class_path_of("storm", folder), "448m", options)
+    return Engine(class_path_of("storm", folder, common=["Tables"]), "448m", options)

@@ -12,7 +12,7 @@ public final class Batches {
         Properties settings = Settings.of(arguments);
         long last = Long.parseLong(settings.getProperty("halt.after.batch", "-1"));
         SparkSession spark = Settings.session();
-        try (Tables tables = new Tables(settings)) {
+        try (Tables tables = new Tables(settings, settings.getProperty("life"))) {
             VoidFunction2<Dataset<Row>, Long> write =
                     (rows, batch) -> {
                         List<Message> messages =

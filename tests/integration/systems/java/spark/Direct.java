@@ -18,13 +18,15 @@ import org.apache.spark.streaming.kafka010.OffsetRange;
 /** A direct stream of one partition that keeps its ranges in a table: before the output, after it, or with it. */
 public final class Direct {
     private final Tables tables;
+    private final Ranges ranges;
     private final String order;
     private final int last;
     private int batches;
     private volatile long position;
 
-    private Direct(Tables tables, Properties settings) {
+    private Direct(Tables tables, Properties settings) throws SQLException {
         this.tables = tables;
+        ranges = new Ranges(tables);
         order = settings.getProperty("order");
         last = Integer.parseInt(settings.getProperty("halt.in.batch", "-1"));
     }
@@ -37,7 +39,7 @@ public final class Direct {
                         .setAppName("direct")
                         .set("spark.ui.enabled", "false")
                         .set("spark.streaming.kafka.maxRatePerPartition", settings.getProperty("per.batch"));
-        try (Tables tables = new Tables(settings);
+        try (Tables tables = new Tables(settings, settings.getProperty("life"));
                 JavaStreamingContext context = new JavaStreamingContext(configuration, Durations.seconds(1))) {
             // The preview's warnings name a class that this Spark does not have.
             context.sparkContext().setLogLevel("ERROR");
@@ -47,7 +49,7 @@ public final class Direct {
 
     private void run(JavaStreamingContext context, Properties settings) throws Exception {
         TopicPartition place = new TopicPartition(settings.getProperty("topic"), 0);
-        position = tables.position(place.topic(), place.partition());
+        position = ranges.position(place.topic(), place.partition());
         Map<String, Object> consumer =
                 Map.of(
                         "bootstrap.servers", settings.getProperty("brokers"),
@@ -104,7 +106,7 @@ public final class Direct {
     }
 
     private void advance(OffsetRange range) throws SQLException {
-        tables.advance(range.topic(), range.partition(), range.fromOffset(), range.untilOffset());
+        ranges.advance(range.topic(), range.partition(), range.fromOffset(), range.untilOffset());
     }
 
     private void haltIfLast() {

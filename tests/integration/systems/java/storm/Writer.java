@@ -24,7 +24,6 @@ final class Writer extends BaseRichBolt {
     private transient List<Tuple> written;
     private transient OutputCollector collector;
     private transient Tables tables;
-    private transient String life;
 
     Writer(Properties settings) {
         this.settings = settings;
@@ -34,9 +33,8 @@ final class Writer extends BaseRichBolt {
     public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector output) {
         collector = output;
         written = new ArrayList<>();
-        life = context.getStormId();
         try {
-            tables = new Tables(settings);
+            tables = new Tables(settings, context.getStormId());
         } catch (SQLException error) {
             throw new IllegalStateException(error);
         }
@@ -54,8 +52,8 @@ final class Writer extends BaseRichBolt {
             if (isFirst && message.offset() == number("slow.first")) {
                 TimeUnit.MILLISECONDS.sleep(number("slow.ms"));
             }
-            tables.insert("plain", life, List.of(message));
-            tables.insert("keyed", life, List.of(message));
+            tables.insert("plain", List.of(message));
+            tables.insert("keyed", List.of(message));
             if (message.offset() == number("stand.still.after")) {
                 new java.util.concurrent.CountDownLatch(1).await();
             }

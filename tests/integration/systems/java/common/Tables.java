@@ -6,8 +6,8 @@ import java.sql.Statement;
 import java.util.List;
 import java.util.Properties;
 
-/** The tables of a topology: its output with a key and without one. */
-final class Tables {
+/** The tables of an application: its output with a key and without one. */
+final class Tables implements AutoCloseable {
     private static final String COLUMNS =
             "message_id text, topic text, partition int, \"offset\" bigint, key_hash text, payload_hash text,"
                     + " consumer_id text, processed_at timestamptz default clock_timestamp()";
@@ -15,9 +15,12 @@ final class Tables {
             "insert into %s (message_id, topic, partition, \"offset\", key_hash, payload_hash, consumer_id)"
                     + " values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing";
 
-    private final Connection connection;
+    final Connection connection;
+    private final String life;
 
-    Tables(Properties settings) throws SQLException {
+    /** Makes the tables where they are not there; rows are those of that life of the application. */
+    Tables(Properties settings, String life) throws SQLException {
+        this.life = life;
         connection = DriverManager.getConnection(settings.getProperty("database"));
         try (Statement statement = connection.createStatement()) {
             statement.execute("create schema if not exists " + settings.getProperty("schema"));
@@ -28,8 +31,8 @@ final class Tables {
         }
     }
 
-    /** Adds a row for each message, as that life of the topology. */
-    void insert(String table, String life, List<Message> messages) throws SQLException {
+    /** Adds a row for each message. */
+    void insert(String table, List<Message> messages) throws SQLException {
         try (PreparedStatement insert = connection.prepareStatement(INSERT.formatted(table))) {
             for (Message message : messages) {
                 insert.setString(1, message.id());
@@ -43,5 +46,10 @@ final class Tables {
             }
             insert.executeBatch();
         }
+    }
+
+    @Override
+    public void close() throws SQLException {
+        connection.close();
     }
 }
