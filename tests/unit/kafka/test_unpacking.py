@@ -198,9 +198,9 @@ def test_a_page_of_parquet_is_not_larger_than_the_limit(
 
     expected = "column id: expected pages of at most 2 MB unpacked, found a larger one; "
     expected += "TIEOUT_UNPACKED_RECORD_MB allows more"
-    assert oversized_page(tmp_path / "bomb.parquet", 2 * _MB) == expected
-    assert oversized_page(tmp_path / "many.parquet", 2 * _MB) is None
-    assert oversized_page(tmp_path / "absent.parquet", 2 * _MB) is None
+    assert oversized_page(tmp_path / "bomb.parquet", Unpacking(2 * _MB)) == expected
+    assert oversized_page(tmp_path / "many.parquet", Unpacking(2 * _MB)) is None
+    assert oversized_page(tmp_path / "absent.parquet", Unpacking(2 * _MB)) is None
 
 
 def test_a_page_behind_pages_with_statistics_is_found(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_page_behind_pages_with_statistics_is_found(tmp_path: Path) -> None:
         pa.table({"id": texts}), tmp_path / "last.parquet", use_dictionary=False, compression="zstd"
     )
 
-    assert str(oversized_page(tmp_path / "last.parquet", 2 * _MB)).startswith(
+    assert str(oversized_page(tmp_path / "last.parquet", Unpacking(2 * _MB))).startswith(
         "column id: expected pages of at most"
     )
 
@@ -221,7 +221,7 @@ def test_a_page_whose_header_is_none_is_a_fault(tmp_path: Path, damage: bytes, i
     """What it unpacks to is not known before a reader unpacks it: it is not passed on to Spark."""
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"id": ["x" * 100] * 10, "at": list(range(10))}), file, use_dictionary=["id"])
-    assert oversized_page(file, _MB) is None
+    assert oversized_page(file, Unpacking(_MB)) is None
     column = pq.read_metadata(file).row_group(0).column(0)
     place = column.dictionary_page_offset if is_first else column.data_page_offset
     content = bytearray(file.read_bytes())
@@ -230,8 +230,38 @@ def test_a_page_whose_header_is_none_is_a_fault(tmp_path: Path, damage: bytes, i
     file.write_bytes(content)
 
     expected = "column id: expected a page's header, found what is none, so that what the page unpacks to is not known"
-    assert str(oversized_page(file, _MB)).startswith(expected)
+    assert str(oversized_page(file, Unpacking(_MB))).startswith(expected)
     assert str(_fault(tmp_path, "rows.parquet", "parquet")).startswith(expected)
+
+
+def test_more_rows_than_bytes_can_tell_are_not_read(tmp_path: Path) -> None:
+    """Kilobytes of nulls would be a run of hours; as many rows as an ordinary file has are read."""
+    for name, count in {"bomb": 12_000_000, "many": 1_000_000}.items():
+        pq.write_table(pa.table({"id": pa.nulls(count, pa.string())}), tmp_path / f"{name}.parquet")
+
+    assert str(oversized_page(tmp_path / "bomb.parquet", Unpacking())).startswith(
+        "expected at most 100 rows a byte, found 12000000 rows in "
+    )
+    assert oversized_page(tmp_path / "many.parquet", Unpacking()) is None
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_value_that_stands_once_and_is_read_often_counts_each_time(tmp_path: Path, is_nested: bool) -> None:
+    """Three kilobytes may be a terabyte, although no page is large; many short values are none."""
+    texts = pa.array(["x" * _MB, *(f"{n}" * 10 for n in range(5000))])
+    for name, places in {"bomb": [0] * 200, "many": [n + 1 for n in range(5000)] * 20}.items():
+        values: pa.Array = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), texts)
+        if is_nested:
+            values = pa.StructArray.from_arrays([values.cast(pa.string())], names=["a"])
+        pq.write_table(
+            pa.table({"id": values}), tmp_path / f"{name}.parquet", dictionary_pagesize_limit=4 * _MB
+        )
+
+    limits = Unpacking(4 * _MB, 100 * _MB)
+    told = f"column id{'.a' if is_nested else ''}: expected values of at most 100 MB in all, found more; "
+    assert oversized_page(tmp_path / "bomb.parquet", limits) == f"{told}TIEOUT_UNPACKED_FILE_MB allows more"
+    assert oversized_page(tmp_path / "many.parquet", limits) is None
+    assert oversized_page(tmp_path / "bomb.parquet", Unpacking(4 * _MB, 300 * _MB)) is None
 
 
 def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:

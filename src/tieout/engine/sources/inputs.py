@@ -263,7 +263,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
         fault = fault or (taken_for_empty(path.name, partial(_head, path)) if size else None)
         fault = fault or (without_ends(path, size) if file_format == "parquet" else None)
         fault = fault or (fault_of_packed(path, limits) if is_text else None)
-        fault = fault or (oversized_page(path, limits.record) if file_format == "parquet" else None)
+        fault = fault or (oversized_page(path, limits) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
     return Input(str(path), name, f"{OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)

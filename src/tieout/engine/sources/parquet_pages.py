@@ -12,21 +12,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
-from tieout.settings import UNPACKED_RECORD_MB
+from tieout.engine.sources.parquet_repeats import Repeated, fault_of_rows, fault_of_values
+from tieout.settings import UNPACKED_RECORD_MB, Unpacking
 
 _HEADER: Final = 1 << 10
 """Most headers are much shorter; a larger one is read again with more."""
 _LARGEST_HEADER: Final = 16 << 20
 """A header has the least and the largest value of its page."""
-_UNPACKED, _PACKED = 2, 3
-"""The fields of a header with the bytes of its page."""
+_KIND, _UNPACKED, _PACKED = 1, 2, 3
+"""The fields of a header with the kind and the bytes of its page."""
+_DICTIONARY: Final = 2
+"""The kind of page that has a column's values once each."""
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 7, 8, 12
 _INTS: Final = (4, 5, 6)
 _DEEPEST: Final = 8
 
 
-def oversized_page(path: Path, most: int) -> str | None:
-    """Return which column has a page of more than `most` bytes unpacked, or one whose header is none; else None.
+def oversized_page(path: Path, limits: Unpacking) -> str | None:
+    """Return which column has a page beyond the limit, or one whose header is none, or what of its rows is too much.
 
     What a page that cannot be read here unpacks to, nobody can tell beforehand. It is None too of a file whose footer
     does not read: no reader gets to its pages, and says so.
@@ -36,36 +39,49 @@ def oversized_page(path: Path, most: int) -> str | None:
 
     try:
         footer = pq.read_metadata(path)
+        groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
+        if fault := fault_of_rows(sum(group.num_rows for group in groups), path.stat().st_size):
+            return fault
+        repeated = []
         with path.open("rb") as file:
-            for group in range(footer.num_row_groups):
-                for number in range(footer.num_columns):
-                    column = footer.row_group(group).column(number)
-                    if fault := _fault_of_column(file, column, most):
+            for number, group in enumerate(groups):
+                for column in (group.column(place) for place in range(footer.num_columns)):
+                    dictionary, fault = _dictionary_of(file, column, limits.record)
+                    if fault is not None:
                         return f"column {column.path_in_schema}: {fault}"
+                    repeated.append(Repeated(number, column.path_in_schema, dictionary, column.num_values))
+        return fault_of_values(path, repeated, limits.file)
     except (pa.ArrowException, OSError):
         return None
-    return None
 
 
-def _fault_of_column(file: IO[bytes], column: Any, most: int) -> str | None:
-    """Return what is wrong with a column's pages; `column` is its part of the footer."""
+def _dictionary_of(file: IO[bytes], column: Any, most: int) -> tuple[int, str | None]:
+    """Return how many bytes the column's dictionary has, and what is wrong with its pages, if anything is.
+
+    `column` is its part of the footer.
+    """
     # A file begins with four letters: some writers put 0 where there is no dictionary.
     starts = (column.dictionary_page_offset, column.data_page_offset)
     start = min((place for place in starts if place), default=0)
     try:
-        sizes = _page_sizes(file, start, start + column.total_compressed_size)
-        if all(0 <= size <= most for size in sizes):
-            return None
+        dictionary = 0
+        for kind, size in _pages(file, start, start + column.total_compressed_size):
+            if not 0 <= size <= most:
+                return 0, (
+                    f"expected pages of at most {most >> 20} MB unpacked, found a larger one; "
+                    f"{UNPACKED_RECORD_MB} allows more"
+                )
+            dictionary += size if kind == _DICTIONARY else 0
     except (ValueError, IndexError):
-        return (
+        return 0, (
             "expected a page's header, found what is none, so that what the page unpacks to is not known: "
             "damaged or encrypted; write the file anew"
         )
-    return f"expected pages of at most {most >> 20} MB unpacked, found a larger one; {UNPACKED_RECORD_MB} allows more"
+    return dictionary, None
 
 
-def _page_sizes(file: IO[bytes], start: int, end: int) -> Iterator[int]:
-    """Yield how many bytes each page of a column has unpacked."""
+def _pages(file: IO[bytes], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield of each page of a column its kind and how many bytes it has unpacked."""
     while start < end:
         size = _HEADER
         while True:
@@ -79,7 +95,7 @@ def _page_sizes(file: IO[bytes], start: int, end: int) -> Iterator[int]:
                 size *= 16
                 continue
             break
-        yield fields[_UNPACKED]
+        yield fields.get(_KIND, 0), fields[_UNPACKED]
         if fields[_PACKED] < 0:
             raise ValueError("expected a page's size, found a negative one")
         start += reader.position + fields[_PACKED]
