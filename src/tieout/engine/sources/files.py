@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StringType, StructType
 
 from tieout.contracts import FilesSource
+from tieout.engine.sources.columnar_footers import with_footer_faults
 from tieout.engine.sources.csv_lines import csv_rows, with_header_faults
 from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of
 from tieout.engine.sources.json_lines import inferred, json_rows
@@ -41,6 +42,7 @@ from tieout.engine.table_folders import SINK_MANIFEST, is_sink_folder, table_for
 from tieout.errors import SourceError
 
 _SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
+_SHOWN: Final = 80
 _TWICE: Final = "a key stands twice in one of its objects"
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
 
@@ -53,7 +55,7 @@ def read(spec: FilesSource, request: Request) -> Reading:
     that stands twice in a JSON object says two things: its file does not read.
 
     Raises:
-        SourceError: for files whose columns contradict each other or that are a table's, for what is no table although
+        SourceError: for files that are a table's, for what is no table although
             the contract says so, and where Spark reads other files than were digested.
     """
     if spec.is_table:
@@ -102,6 +104,7 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
     """
     if spec.format == "csv":
         inputs = with_header_faults(request, inputs, spec.reader_options)
+    inputs = with_footer_faults(request.spark, inputs, spec.format)
     readable = inputs.readable
     if not readable:
         return unread(inputs, request.now)
@@ -111,6 +114,8 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         if not is_of_spark(error):
             raise
         checked = _checked(spec, request, inputs)
+        if len(checked.readable) == len(readable):
+            checked = _of_one_type(spec, request, inputs)
         if len(checked.readable) == len(readable):
             raise SourceError(
                 f"{request.place}: the files cannot be read together: {_reason(error)}"
@@ -218,6 +223,29 @@ def _checked(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
     """Return the inputs after each was read through by itself; those that Spark gives up on carry a fault."""
     files = tuple(file if file.fault else _read_through(spec, request, file) for file in inputs.files)
     return Inputs(files, inputs.missing)
+
+
+def _of_one_type(spec: FilesSource, request: Request, inputs: Inputs) -> Inputs:
+    """Return the inputs; a columnar file of which a column has another type than in an earlier one carries a fault."""
+    types: dict[str, tuple[str, str]] = {}
+    files = []
+    for file in inputs.files:
+        if file.fault is not None or spec.format not in ("parquet", "orc"):
+            files.append(file)
+            continue
+        rows = _columnar_rows(replace(request, reach=None), spec.format, [file], {})
+        own = {field.name.lower(): (field.dataType.simpleString(), file.name) for field in rows.schema}
+        other = next(
+            (name for name, (kind, _) in own.items() if types.get(name, (kind, ""))[0] != kind), None
+        )
+        if other is None:
+            types = {**own, **types}
+            files.append(file)
+        else:
+            (kind, _), (known, first) = own[other], types[other]
+            fault = f"expected column {other} as {known[:_SHOWN]}, as in {first}, found {kind[:_SHOWN]}"
+            files.append(replace(file, fault=fault))
+    return Inputs(tuple(files), inputs.missing)
 
 
 def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:

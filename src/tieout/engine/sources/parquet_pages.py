@@ -15,6 +15,10 @@ from typing import IO, Any, Final
 from tieout.engine.sources.parquet_repeats import Repeated, fault_of_rows, fault_of_values
 from tieout.settings import UNPACKED_RECORD_MB, Unpacking
 
+_FOOTER: Final = (
+    "expected a footer that can be read, found none, so that what its pages unpack to is not known: damaged, "
+    "encrypted, or with a type of more than 100 levels; write the file anew"
+)
 _HEADER: Final = 1 << 10
 """Most headers are much shorter; a larger one is read again with more."""
 _LARGEST_HEADER: Final = 16 << 20
@@ -31,8 +35,8 @@ _DEEPEST: Final = 8
 def oversized_page(path: Path, limits: Unpacking) -> str | None:
     """Return which column has a page beyond the limit, or one whose header is none, or what of its rows is too much.
 
-    What a page that cannot be read here unpacks to, nobody can tell beforehand. It is None too of a file whose footer
-    does not read: no reader gets to its pages, and says so.
+    What a page that cannot be read here unpacks to, nobody can tell beforehand. Spark reads footers that pyarrow does
+    not, such as one with a type of more than a hundred levels: their pages nobody would have looked at.
     """
     import pyarrow as pa  # noqa: PLC0415 - takes a while to load
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -51,8 +55,10 @@ def oversized_page(path: Path, limits: Unpacking) -> str | None:
                         return f"column {column.path_in_schema}: {fault}"
                     repeated.append(Repeated(number, column.path_in_schema, dictionary, column.num_values))
         return fault_of_values(path, repeated, limits.file)
-    except (pa.ArrowException, OSError):
+    except FileNotFoundError:
         return None
+    except (pa.ArrowException, OSError):
+        return _FOOTER
 
 
 def _dictionary_of(file: IO[bytes], column: Any, most: int) -> tuple[int, str | None]:

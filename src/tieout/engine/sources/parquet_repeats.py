@@ -15,7 +15,7 @@ from typing import Any, Final
 from tieout.settings import UNPACKED_FILE_MB
 
 _ROWS: Final = 65_536
-_FREE_ROWS: Final = 10_000_000
+_FREE_ROWS: Final = 1_000_000
 _ROWS_PER_BYTE: Final = 100
 """Rows of evidence differ: even packed a row takes more than a hundredth of a byte."""
 _SMALL: Final = 1 << 10

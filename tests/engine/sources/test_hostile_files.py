@@ -1,4 +1,4 @@
-"""What whoever writes a text of evidence may put into it to end every run, or to hide a row: it is that row's fault."""
+"""What whoever writes a file of evidence may put into it to end every run, or to hide a row: it is that row's fault."""
 
 from __future__ import annotations
 
@@ -164,3 +164,65 @@ def test_a_header_that_tells_no_columns_is_its_files_fault(
     found = evidence_of(spark, tmp_path, "produced", source={**_CSV, "path": "*.csv"})
 
     _check_one_is_faulty(found, f"p.csv: {told}")
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_a_file_whose_column_has_another_type_is_a_fault(
+    spark: SparkSession, tmp_path: Path, file_format: str
+) -> None:
+    """One file more in the folder ended the run, for Spark reads both as one type or not at all."""
+    _write(tmp_path / f"a.{file_format}", {"message_id": ["a"], "offset": [1]})
+    _write(tmp_path / f"b.{file_format}", {"message_id": ["b"], "Offset": ["x"]})
+    _write(tmp_path / f"c.{file_format}", {"message_id": ["c"], "offset": [3]})
+
+    source = {"kind": "files", "format": file_format, "path": f"*.{file_format}"}
+    found = evidence_of(spark, tmp_path, "produced", source=source)
+
+    assert rows_of(found, "message_id", "offset") == [("a", 1), ("c", 3)]
+    assert found.coverage.notes[0] == (
+        f"b.{file_format}: expected column offset as bigint, as in a.{file_format}, found string"
+    )
+    assert not found.coverage.is_within_tolerance
+
+
+@pytest.mark.parametrize(
+    ("file_format", "is_remote"), [("parquet", False), ("parquet", True), ("orc", False)]
+)
+def test_more_rows_than_a_files_bytes_can_tell_are_not_read(
+    spark: SparkSession, tmp_path: Path, file_format: str, is_remote: bool
+) -> None:
+    """Kilobytes of nulls would be a run of hours; Spark is not asked to read them, wherever the file lies."""
+    _write(tmp_path / f"a.{file_format}", {"message_id": ["a"]})
+    table = pa.table({"message_id": pa.nulls(3_000_000, pa.string())})
+    (pq.write_table if file_format == "parquet" else pyarrow.orc.write_table)(
+        table, tmp_path / f"b.{file_format}"
+    )
+    folder = f"file://{tmp_path}" if is_remote else str(tmp_path)
+
+    source = {"kind": "files", "format": file_format, "path": f"{folder}/*.{file_format}"}
+    found = evidence_of(spark, tmp_path, "produced", source=source)
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 1)
+    assert "expected at most 100 rows a byte, found 3000000 rows in " in found.coverage.notes[0]
+
+
+@pytest.mark.parametrize("file_format", ["orc", "parquet"])
+@pytest.mark.parametrize("levels", [150, 1500])
+def test_a_type_of_very_many_levels_is_its_files_fault(
+    spark: SparkSession, tmp_path: Path, file_format: str, levels: int
+) -> None:
+    """It overflowed the stack of a thread for which Spark waited, and the run did not end; or no page was looked at."""
+    deep = pa.array([1])
+    for _ in range(levels):
+        deep = pa.StructArray.from_arrays([deep], names=["a"])
+    _write(tmp_path / f"a.{file_format}", {"message_id": ["a"]})
+    table = pa.table({"message_id": ["b"], "x": deep})
+    (pq.write_table if file_format == "parquet" else pyarrow.orc.write_table)(
+        table, tmp_path / f"b.{file_format}"
+    )
+
+    source = {"kind": "files", "format": file_format, "path": f"*.{file_format}"}
+    found = evidence_of(spark, tmp_path, "produced", source=source)
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 1)
+    assert found.coverage.notes[0].startswith(f"b.{file_format}: ")
