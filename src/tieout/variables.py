@@ -99,7 +99,8 @@ VARIABLES: Final = (
     Variable(
         settings.UNPACKED_FILE_MB,
         "16384",
-        "megabytes that one packed file or Kafka segment may unpack to; what is beyond is not read, and named",
+        "megabytes that one packed file or Kafka segment, or the repeated values of one Parquet file, may unpack to; "
+        "what is beyond is not read, and named",
     ),
     Variable(
         settings.BUCKET_MB,
