@@ -237,10 +237,13 @@ def test_a_run_waits_for_the_hop_before(
                 run_id(number), [], Verdict.BROKEN, suite="s", suite_digest="d", gx_version="1"
             )
         assert at(due)["end"] == "2026-11-20T11:00:00+00:00"
+        assert "note" not in at(due + timedelta(minutes=30))
 
         publish(store, 3, 30, "11:00")
         assert at(due) == due + LOOK_AGAIN
-        assert at(due + timedelta(minutes=30))["end"] == "2026-11-20T11:00:00+00:00"
+        gone_on = at(due + timedelta(minutes=30))
+        assert gone_on["end"] == "2026-11-20T11:00:00+00:00"
+        assert gone_on["note"] == "after: enrich has not judged all of the window"
 
 
 def test_where_a_triggerer_runs_a_wait_is_deferred(
