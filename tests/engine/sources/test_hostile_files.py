@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,16 @@ def test_a_type_of_very_many_levels_is_its_files_fault(
 
     assert (found.coverage.rows, found.coverage.unparsed) == (1, 1)
     assert found.coverage.notes[0].startswith(f"b.{file_format}: ")
+
+
+def test_a_name_that_is_no_text_is_its_files_fault(spark: SparkSession, tmp_path: Path) -> None:
+    """Java is handed no such path, and the run ended; names with any other character are read."""
+    names = [b"a\n.jsonl", b"b%20c.jsonl", b"d\\*.jsonl", b"{e,f}?.jsonl", b" g.jsonl"]
+    for number, name in enumerate([*names, b"z\xff.jsonl"]):
+        with open(os.path.join(os.fsencode(tmp_path), name), "w") as file:  # noqa: PTH118, PTH123 - a name in bytes
+            file.write(f'{{"message_id": "{number}"}}\n')
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*.jsonl"))
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (len(names), 1), found.coverage.notes
+    assert found.coverage.notes[0] == "z\\udcff.jsonl: expected a path in UTF-8, found other bytes; rename it"

@@ -59,6 +59,7 @@ _PACKED: Final = (".gz", ".bz2", ".zst")
 _TEXTS: Final = ("jsonl", "csv", "text")
 """The formats that Spark reads as lines of UTF-8."""
 _PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_NO_NAME: Final = "expected a path in UTF-8, found other bytes; rename it"
 _LINKED: Final = "name what it leads to in path, or copy it into the folder"
 
 
@@ -172,9 +173,13 @@ def local_path(uri: str) -> Path:
 
 
 def name_of(path: Path, base_dir: Path) -> str:
-    """Return the path as people know it: relative to the contract's folder where it lies below it."""
+    r"""Return the path as people know it: relative to the contract's folder where it lies below it.
+
+    Bytes that are no text stand as escapes, as in `a\udcff.jsonl`, for a statement is text.
+    """
     full, base = path.absolute(), base_dir.absolute()
-    return str(full.relative_to(base)) if full.is_relative_to(base) else str(full)
+    name = str(full.relative_to(base)) if full.is_relative_to(base) else str(full)
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def spark_path(path: str) -> str:
@@ -240,6 +245,8 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             "unread",
             f"a link out of the folder {name_of(root, base_dir.resolve())}; {_LINKED}",
         )
+    if not _is_text(path):
+        return Input(str(path), name, "unread", _NO_NAME)
     digest = hashlib.sha256()
     archive = zlib.decompressobj(GZIP_WINDOW) if path.suffix == ".gz" else None
     limits, is_text = unpacking(), file_format in (*_TEXTS, DUMP)
@@ -267,6 +274,15 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
     return Input(str(path), name, f"{OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether the path is UTF-8; Java is handed no other."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _as_utf8(file: Input, file_format: str) -> Input:
