@@ -180,7 +180,7 @@ def _statement(
 ) -> dict[str, Any]:
     scope = suspected(scope, tables)
     numbers = numbers_of(scope, tables)
-    scope = with_partitions_shown(scope, numbers.partitions)
+    scope = with_partitions_shown(scope, numbers.partitions, numbers.unaccounted)
     statement = assembled(scope, numbers)
     for row in breaks:
         row["severity"] = severity_of_break(scope.contract, row["class"], row["flags"])

@@ -1,7 +1,7 @@
 """The rounds on evidence of which parts were taken away: BROKEN and UNKNOWN never become KEPT if anybody misses them.
 
 Every part of golden histories and drawn parts of random ones, under every form of coverage. Where the verdict turned to
-KEPT, what is left says nothing of what is gone (`tests.oracle.missing`), but for the kinds that are told there as open;
+KEPT, what is left says nothing of what is gone (`tests.oracle.missing`), but for the kind that is told there as open;
 the verdict of the rounds is the oracle's. Coverage itself is read by the engine in tests/agreement/test_deletions.
 
 `TIEOUT_DELETION_SECONDS` gives more time, `TIEOUT_RANDOM_SEED` other histories.
@@ -23,7 +23,7 @@ from tests.judging.kernel import is_of_one_topic_each, kernel_statement, kernel_
 from tests.oracle import judge_history
 from tests.oracle.deleting import FORMS, Deletion, deletions
 from tests.oracle.golden_deletions import AS_WRITTEN, GOLDEN_FORMS, golden_deletions
-from tests.oracle.missing import ASSERTED, OPEN, OUTSIDE, UNMARKED, missed_by
+from tests.oracle.missing import UNMARKED, missed_by
 from tests.oracle.random_histories import RandomHistory, draw_setting
 
 SEED: Final = os.environ.get("TIEOUT_RANDOM_SEED", "1")
@@ -61,7 +61,7 @@ class Told:
             self.turned[one.ledger.value] += 1
             missing = missed_by(one)
             # Two lines of one deletion may be of an open kind and of another: the other one is what counts.
-            held = [who for who in missing if not who.startswith(OPEN)]
+            held = [who for who in missing if not who.startswith(UNMARKED)]
             self.open.update({who.partition(":")[0] for who in missing} if missing and not held else ())
             self.wrong += [f"{one}: {before} became KEPT, and {who}" for who in held]
             if one.form == "nothing":
@@ -130,16 +130,9 @@ def _judged(found: Iterator[Deletion], seconds: float) -> Told:
     return told
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("an unknown send in the log without effect is lost", OUTSIDE),
-        ("a read of another message than the record that the log holds", ASSERTED),
-        ("an effect that shows an id alone, before its transaction was committed", UNMARKED),
-    ],
-)
-def test_what_is_told_as_open_is_open(name: str, kind: str) -> None:
-    """A removed record that nobody misses yet; once somebody does, its kind goes, here and in the docs."""
+def test_what_is_told_as_open_is_open() -> None:
+    """A removed record of a topic without markers; once somebody misses it, the kind goes, here and in the docs."""
+    name = "an effect that shows an id alone, before its transaction was committed"
     case = next(case for case in load_cases() if case.name == name)
 
     told = Told()
@@ -147,7 +140,7 @@ def test_what_is_told_as_open_is_open(name: str, kind: str) -> None:
         told.judge(one)
 
     assert told.wrong == []
-    assert told.open[kind] > 0
+    assert told.open[UNMARKED] > 0
 
 
 @pytest.mark.timeout(0)
@@ -161,7 +154,7 @@ def test_no_part_of_a_golden_history_is_missed_by_what_is_left_and_kept() -> Non
     assert set(told.forms) == set(GOLDEN_FORMS)
     assert told.by_rounds > 100
     assert sum(told.open.values()) > 0, (
-        "decided: take the open kinds out of tests/oracle/missing.py and the docs"
+        "decided: take the open kind out of tests/oracle/missing.py and the docs"
     )
     assert sum(told.turned.values()) > 0, "these deletions try nothing"
 

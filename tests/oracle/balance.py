@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tests.oracle.fates import Fates
-from tests.oracle.history import Place, Position, state_of
+from tests.oracle.history import BEGINNING, Place, Position, state_of
 from tests.oracle.messages import Message
 from tests.oracle.phantoms import (
     could_be_an_unplaced_send,
@@ -138,6 +138,76 @@ def offset_range(fates: Fates, place: Place) -> tuple[int, int]:
     end = min((offset for offset, time in dated if time >= history.window.end), default=bounds.end)
     start = min((offset for offset, time in dated if time >= history.window.start), default=end)
     return start, end
+
+
+def has_unsent_records(fates: Fates) -> bool:
+    """Return whether the log has a record of the window that no send of `produced` accounts for (133)."""
+    history = fates.history
+    for at, record in history.records.items():
+        is_near = not history.window.offsets and history.in_window(record.get("record_timestamp"))
+        if (_is_judged(fates, at) or is_near) and state_at(fates, at) == "unattempted":
+            return True
+    return False
+
+
+def lacks_records(fates: Fates) -> bool:
+    """Return whether an offset of a plain log has no record, of those that the window judges and next to them (134).
+
+    An offset that a lost message had is that loss; without a message in what is judged, it is `unexplained`.
+    """
+    history = fates.history
+    for place, bounds in history.bounds.items():
+        if bounds.is_sparse or "compact" in bounds.policy:
+            continue
+        shown = {at[2] for at in history.records if at[:2] == place}
+        for offset in _offsets_near(fates, place):
+            if offset in shown or offset < bounds.start:
+                continue
+            state = _state_of_hole(fates, (*place, offset))
+            is_judged = _is_judged(fates, (*place, offset))
+            may_be_marker = state == "control" or (is_judged and state == "unexplained")
+            if (
+                state != "lost"
+                and not may_be_marker
+                and (is_judged or not _is_without_markers(fates, place[0]))
+            ):
+                return True
+    return False
+
+
+def _is_judged(fates: Fates, at: Position) -> bool:
+    if at[:2] not in fates.history.bounds and not fates.history.window.offsets:
+        return False
+    if fates.history.window.offsets:
+        return any(
+            (one.topic, one.partition) == at[:2] and one.start <= at[2] < one.end
+            for one in fates.history.window.offsets
+        )
+    start, end = offset_range(fates, at[:2])
+    return start <= at[2] < end
+
+
+def _offsets_near(fates: Fates, place: Place) -> range:
+    """Return the offsets among which the log may lack one of the window.
+
+    From the record before those that are judged up to the one behind the last that is stamped in the window, or the
+    log's ends where there are none.
+    """
+    history, bounds = fates.history, fates.history.bounds[place]
+    if history.window.offsets:
+        named = [one for one in history.window.offsets if (one.topic, one.partition) == place]
+        return range(named[0].start, named[0].end) if named else range(0)
+    start, end = offset_range(fates, place)
+    own = {at[2]: record.get("record_timestamp") for at, record in history.records.items() if at[:2] == place}
+    before = [offset for offset in own if offset < start]
+    if before:
+        start = max(before) + 1
+    elif bounds.is_start_stated and history.covers_from(Ledger.LOG, BEGINNING):
+        start = min(bounds.start, start)
+    stamped = [offset for offset, time in own.items() if history.in_window(time)]
+    if stamped and max(stamped) >= end:
+        end = min((offset for offset in own if offset > max(stamped)), default=bounds.end)
+    return range(start, end)
 
 
 def state_at(fates: Fates, at: Position) -> str | None:

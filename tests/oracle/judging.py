@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.oracle.balance import partitions_of
+from tests.oracle.balance import has_unsent_records, lacks_records, partitions_of
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Row
@@ -83,7 +83,9 @@ def judge_history(
         finding for finding in _findings(fates, judged) if history.holds(finding.time, finding.window_at)
     ]
     partitions = partitions_of(fates, judged)
-    verdict, reasons = verdict_of(history, findings, partitions, untold_orders=untold(fates))
+    verdict, reasons = verdict_of(
+        history, findings, partitions, untold_orders=untold(fates), lacking=_lacking(fates)
+    )
     totals: Counter[str] = Counter()
     for numbers in partitions:
         totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
@@ -101,6 +103,14 @@ def judge_history(
         "budgets": ratios(findings, totals),
         "breaks": _breaks(findings),
     }
+
+
+def _lacking(fates: Fates) -> frozenset[Ledger]:
+    """Return the ledgers that the log shows to lack rows (133, 134)."""
+    if not fates.history.has(Ledger.LOG):
+        return frozenset()
+    found = {Ledger.PRODUCED: has_unsent_records(fates), Ledger.LOG: lacks_records(fates)}
+    return frozenset(ledger for ledger, is_lacking in found.items() if is_lacking)
 
 
 def _findings(fates: Fates, judged: frozenset[BreakClass]) -> list[Finding]:

@@ -6,13 +6,14 @@ removed rows never happened: only the word of whoever calls the ledger complete 
 assignments and reads beside an output are such rows always, as 132 says: nothing else names them. An id that several
 sessions used counts as one here.
 
-Three kinds are told and not held yet (docs/explanation/trust.md): each begins with one of `OPEN`.
+One kind is told and not held (docs/explanation/trust.md): it begins with `UNMARKED`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from tests.oracle.deleting import Deletion
@@ -23,13 +24,8 @@ from tests.oracle.random_histories import RandomHistory
 from tieout.contracts import CoverageSpec
 from tieout.model import Guarantee, Identity, Ledger
 
-OUTSIDE = "outside the judged range"
-"""An offset below the window's first record or above its last one, or a record whose partition has it elsewhere."""
-ASSERTED = "asserted by another row"
-"""A hole in the log where a read, a send or an effect names a position: it counts as that message's."""
 UNMARKED = "a topic without markers"
-"""A hole in a transactional topic of which no marker is left: it counts as a marker (43)."""
-OPEN = (OUTSIDE, ASSERTED, UNMARKED)
+"""A hole in a transactional topic of which no marker is left: it counts as a marker (43), and the statement says so."""
 _ASIDE = (Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED)
 
 
@@ -81,10 +77,7 @@ def _without_sends(deletion: Deletion) -> Iterable[str]:
     ]
     sends = after.rows[Ledger.PRODUCED]
     yield from _unaccounted(deletion, "effect", effects, sends)
-    inside = [row for row in records if _is_judged(after, row)]
-    yield from _unaccounted(deletion, "record", inside, sends)
-    outside = [row for row in records if not _is_judged(after, row)]
-    yield from (f"{OUTSIDE}: {who}" for who in _unaccounted(deletion, "record", outside, sends))
+    yield from _unaccounted(deletion, "record", records, sends)
 
 
 def _without_records(deletion: Deletion) -> Iterable[str]:
@@ -125,41 +118,44 @@ def _bounds(deletion: Deletion) -> Iterable[str]:
         if offset is None or first is None or end is None or place_of(row) in left:
             continue
         is_whole = bounds.get("cleanup_policy") == "delete" and not bounds.get("is_sparse")
-        if is_whole and first <= offset < end and in_window(after, row.get("record_timestamp")):
+        if is_whole and first <= offset < end and _is_near(after, row):
             found = f"bounds {first} to {end} of {_partition(row)} hold {offset}"
-            yield f"{_why_open(after, row)}{found}"
+            yield f"{UNMARKED}: {found}" if _may_be_marker(after, row) else found
 
 
-def _why_open(after: RandomHistory, removed: Row) -> str:
-    """Return why a hole in the log does not uncover it, empty where it has to."""
-    if not _is_judged(after, removed):
-        return f"{OUTSIDE}: "
-    place = place_of(removed)
-    if any(
-        place_of(row) == place for name, rows in after.rows.items() if name is not Ledger.LOG for row in rows
-    ):
-        return f"{ASSERTED}: "
+def _may_be_marker(after: RandomHistory, removed: Row) -> bool:
     in_topic = [row for row in after.rows[Ledger.LOG] if row.get("topic") == removed.get("topic")]
     states = [row.get("transaction_state") for row in in_topic]
     states += [row.get("transaction_id") and "committed" for row in after.rows[Ledger.PRODUCED]]
     has_transactions = any(state not in (None, "none") for state in states)
-    if has_transactions and not any(row.get("is_control") for row in in_topic):
-        return f"{UNMARKED}: "
-    return ""
+    return has_transactions and not any(row.get("is_control") for row in in_topic)
 
 
-def _is_judged(after: RandomHistory, record: Row) -> bool:
-    """Return whether the offset is one of the window's range: from its first record to the first after it (42)."""
-    own = [row for row in after.rows[Ledger.LOG] if _partition(row) == _partition(record)]
-    dated = [
-        (row["offset"], row["record_timestamp"])
-        for row in own
-        if row.get("offset") is not None and row.get("record_timestamp") is not None
-    ]
-    last = max((row.get("end_offset") or 0 for row in own), default=0)
-    end = min((offset for offset, time in dated if time >= after.window.end), default=last)
-    start = min((offset for offset, time in dated if time >= after.window.start), default=end)
-    return bool(start <= record["offset"] < end)
+def _is_near(after: RandomHistory, removed: Row) -> bool:
+    """Return whether the window is asked for the offset: its record may have been one of it (134).
+
+    Not where the records on both sides are of other times: then nobody knows that it was.
+    """
+    own = [row for row in after.rows[Ledger.LOG] if _partition(row) == _partition(removed)]
+    stamps = {row["offset"]: row.get("record_timestamp") for row in own if row.get("offset") is not None}
+    below = [offset for offset in stamps if offset < removed["offset"]]
+    above = [offset for offset in stamps if offset > removed["offset"]]
+    inside = [offset for offset, time in stamps.items() if in_window(after, time)]
+    if inside and min(inside) < removed["offset"] < max(inside):
+        return True
+    before = [offset for offset in below if _is_reached(stamps[offset], after.window.start)]
+    if before:  # some record of the window or later lies below: the hole follows the window's last one, or a later one
+        ended = any(_is_reached(stamps[offset], after.window.end) for offset in below)
+        return not ended or bool(inside and max(inside) == max(below))
+    between = [offset for offset in above if _is_reached(stamps[offset], after.window.start)]
+    if any(offset < min(between, default=offset + 1) for offset in above):
+        return False  # an earlier record follows
+    begins = after.coverage.get(Ledger.LOG)
+    return bool(below) or begins is None or begins.covers_from is None
+
+
+def _is_reached(time: datetime | None, moment: datetime) -> bool:
+    return time is not None and time >= moment
 
 
 def _without_effects(deletion: Deletion) -> Iterable[str]:

@@ -46,9 +46,17 @@ _REORDERS = {"REORDER_PRODUCER", "REORDER_CONSUMER", "REORDER_OUTPUT"}
 
 
 def verdict_of(
-    history: History, findings: list[Finding], partitions: list[dict[str, Any]], *, untold_orders: int
+    history: History,
+    findings: list[Finding],
+    partitions: list[dict[str, Any]],
+    *,
+    untold_orders: int,
+    lacking: frozenset[Ledger] = frozenset(),
 ) -> tuple[Verdict, list[str]]:
-    """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, …."""
+    """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, ….
+
+    `lacking` are ledgers that the others show not to have everything.
+    """
     totals: Counter[str] = Counter()
     for numbers in partitions:
         totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
@@ -67,10 +75,9 @@ def verdict_of(
     doubts += ["ids"] if spelled.ids else []
     doubts += ["order of keys"] if untold_orders and history.contract.ordering == "key" else []
     doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
-    if Ledger.LOG not in history.uncovered and not _log_shows_each(history, partitions):
-        doubts.append(f"coverage:{Ledger.LOG}")
-    if Ledger.PRODUCED not in history.uncovered and _has_unsent_records(partitions):
-        doubts.append(f"coverage:{Ledger.PRODUCED}")
+    if not _log_shows_each(history, partitions):
+        lacking |= {Ledger.LOG}
+    doubts += [f"coverage:{ledger}" for ledger in sorted(lacking - set(history.uncovered))]
     doubts += _doubts(history, findings, partitions, totals)
     if doubts:
         return Verdict.UNKNOWN, doubts
@@ -126,11 +133,6 @@ def _log_shows_each(history: History, partitions: list[dict[str, Any]]) -> bool:
         elif topic.partition("@")[0] not in anew:
             return False
     return True
-
-
-def _has_unsent_records(partitions: list[dict[str, Any]]) -> bool:
-    """Return whether the log has records in the window that no send of `produced` accounts for (133)."""
-    return any(numbers["offsets"] and numbers["offsets"]["unattempted"] for numbers in partitions)
 
 
 def breaking_classes(history: History) -> set[str]:

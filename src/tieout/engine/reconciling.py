@@ -76,7 +76,7 @@ def reconciled(
     judged = judged_by(scope)
     scope = suspected(scope, judged.tables)
     numbers = numbers_of(scope, judged.tables)
-    statement = assembled(with_partitions_shown(scope, numbers.partitions), numbers)
+    statement = assembled(with_partitions_shown(scope, numbers.partitions, numbers.unaccounted), numbers)
     labels = {"run_id": run_id, "generated_at": _iso(now)}
     return Reconciliation(statement | labels, proven(scope, judged.breaks, judged.tables), judged.given)
 
@@ -97,7 +97,7 @@ def assembled(scope: Scope, numbers: Numbers) -> dict[str, Any]:
         "identity": contract.identity.value,
         "effects": scope.effect_ledger.value,
         "not_judged": not_judged_of(scope),
-        "limits": [*limits_of(scope, numbers.flags), *numbers.undecided.sentences],
+        "limits": [*limits_of(scope, numbers.flags, numbers.unaccounted), *numbers.undecided.sentences],
         "coverage": coverage_of(scope),
         "partitions": numbers.partitions,
         "classes": numbers.classes,

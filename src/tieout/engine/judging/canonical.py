@@ -34,7 +34,14 @@ _HANDED: Final = {"processed_at": "TIMESTAMP", "delivery_sequence": "BIGINT", "c
 CLEAN_COLUMNS: Final[dict[str, dict[str, str]]] = {
     "clean_counts": {**_PLACE, "sent": "BIGINT", "seen": "BIGINT"},
     "clean_latencies": {"micros": "DECIMAL(38,0)", "took": "BIGINT", "longest": "BIGINT"},
-    "clean_positions": {**_PLACE, "is_below_start": "BOOLEAN", "positions": "BIGINT"},
+    "clean_positions": {
+        **_PLACE,
+        "is_below_start": "BOOLEAN",
+        "is_judged": "BOOLEAN",
+        "positions": "BIGINT",
+        "before": "BIGINT",
+        "behind": "BIGINT",
+    },
     "clean_progress": {**_POSITION, "at": "TIMESTAMP", "by": "VARCHAR"},
     "clean_contents": {"topic": "VARCHAR", "payload_hash": "VARCHAR"},
     "clean_clocks": {"micros": "BIGINT"},

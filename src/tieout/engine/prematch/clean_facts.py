@@ -134,10 +134,16 @@ def _in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
 
 
 def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFrame:
-    """Return how many of the clean records lie in the offsets that the window judges of each topic partition.
+    """Return how many of the clean records lie in what the window judges of each partition, and next to it.
 
-    These are the offsets appended in the window by the log's clock: up to the first one stamped at or after its end, or
-    the log's end where there is none yet.
+    | topic | partition | is_below_start | is_judged | positions | before | behind |
+    |-------|-----------|----------------|-----------|-----------|--------|--------|
+    | a     | 0         | false          | true      | 120       | null   | null   |
+    | a     | 0         | false          | false     | 2         | 99     | 230    |
+
+    Judged are the offsets appended in the window by the log's clock: up to the first one stamped at or after its end,
+    or the log's end where there is none yet. The others that count lie behind these, up to the last one stamped in the
+    window. `before` is the last one in front of both, `behind` the first one behind.
     """
     stamp, offset = F.col("record_timestamp"), F.col("offset")
     seen = (
@@ -145,6 +151,7 @@ def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFr
         .groupBy(*[F.col(name).alias(f"r_{name}") for name in PLACE])
         .agg(
             F.min(F.when(stamp >= F.lit(scope.window.start), offset)).alias("first_in"),
+            F.max(F.when(scope.in_window(stamp), offset)).alias("last_in"),
             F.min(F.when(stamp >= F.lit(scope.window.end), offset)).alias("first_after"),
         )
     )
@@ -153,13 +160,18 @@ def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFr
             *[F.col(name).alias(f"b_{name}") for name in PLACE],
             F.coalesce("first_in", "log_end").alias("lo"),
             F.coalesce("first_after", "log_end").alias("hi"),
+            F.greatest("last_in", F.coalesce("first_after", "log_end") - 1).alias("last"),
             "log_start",
         )
     )
-    is_inside = same(PLACE, "b_") & (offset >= F.col("lo")) & (offset < F.col("hi"))
     below = F.coalesce(offset < F.col("log_start"), F.lit(False)).alias("is_below_start")
-    inside = records.select(*PLACE, "offset").join(F.broadcast(ranges), is_inside)
-    return inside.groupBy(*PLACE, below).agg(F.count("*").alias("positions"))
+    is_judged = ((offset >= F.col("lo")) & (offset < F.col("hi"))).alias("is_judged")
+    placed = records.select(*PLACE, "offset").join(F.broadcast(ranges), same(PLACE, "b_"))
+    return placed.groupBy(*PLACE, below, is_judged).agg(
+        F.count_if((offset >= F.col("lo")) & (offset <= F.col("last"))).alias("positions"),
+        F.max(F.when(offset < F.col("lo"), offset)).alias("before"),
+        F.min(F.when(offset > F.col("last"), offset)).alias("behind"),
+    )
 
 
 def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tieout.engine.scope import Scope
@@ -49,7 +49,7 @@ def bounds_of(scope: Scope) -> DataFrame:
     from the other bounds. Only a start that is stated (`stated_start`) says that what lies below it was there once:
     the rows may be a part of the log. `first_unstable` is the last stable offset, or the lowest open record's, null
     where nothing is unstable; `last_offset` is the highest record's. `has_epochs`: some of its records are not of the
-    first leader. `lacks_markers`: the topic has transactions, and its control records were not read.
+    first leader.
     """
     moment = F.coalesce("observed_at", F.lit(0).cast("timestamp"))
     latest = {
@@ -68,12 +68,8 @@ def bounds_of(scope: Scope) -> DataFrame:
             F.min("offset").alias("lowest_offset"),
             F.min(F.when(F.lower("transaction_state") == "open", F.col("offset"))).alias("lowest_open"),
             F.max("offset").alias("last_offset"),
-            F.bool_or(F.coalesce(F.lower("transaction_state"), F.lit("none")) != "none").alias("has_states"),
-            F.bool_or(F.coalesce("is_control", F.lit(False))).alias("has_markers"),
         )
     )
-    topic = Window.partitionBy("topic")
-    lacks_markers = F.bool_or("has_states").over(topic) & ~F.bool_or("has_markers").over(topic)
     return stated.select(
         "topic",
         "partition",
@@ -87,7 +83,6 @@ def bounds_of(scope: Scope) -> DataFrame:
         "observed_at",
         F.lower("cleanup_policy").alias("cleanup_policy"),
         "has_epochs",
-        lacks_markers.alias("lacks_markers"),
     )
 
 

@@ -181,6 +181,7 @@ def ends_of_log(scope: Scope) -> DataFrame:
         F.max_by(at, stamp),
         F.min(F.when(stamp >= F.lit(scope.window.start), at)),
         F.min(F.when(stamp >= F.lit(scope.window.end), at)),
+        F.max(F.when(scope.in_window(stamp), at)),
     )
     is_data = ~F.coalesce("is_control", F.lit(False))
     of_leaders = ours(scope, Ledger.LOG).filter(is_data).groupBy(*PLACE, "leader_epoch")

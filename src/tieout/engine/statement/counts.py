@@ -5,7 +5,7 @@ Docs: docs/reference/taxonomy.md, section 5; shape: docs/reference/contract.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,10 +17,12 @@ from tieout.model import OFFSET_STATES
 class Numbers:
     """What is counted of a window, whichever way: what the statement says beside contract and evidence.
 
-    `incidents` are those that the statement keeps.
+    `unaccounted` are the log's partitions with the offsets that speak against a ledger, as `counts/35_unaccounted.sql`
+    has them. `incidents` are those that the statement keeps.
     """
 
     partitions: list[dict[str, Any]]
+    unaccounted: Sequence[Mapping[str, Any]]
     classes: dict[str, int]
     flags: dict[str, int]
     unconfirmed: dict[str, int]

@@ -47,26 +47,34 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
     return told
 
 
-def with_partitions_shown(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
+def with_partitions_shown(
+    scope: Scope, partitions: Sequence[dict[str, Any]], unaccounted: Sequence[Mapping[str, Any]]
+) -> Scope:
     """Return the scope with what its ledgers lack of each other's partitions in their coverage; mostly itself.
 
-    `partitions` are the statement's. Where the log has records that nobody sent, `produced` lacks their sends, or the
-    topic has another producer: it does not have all, whatever says so. One of which the log has neither record nor
-    bounds it does not cover, nor what was or may have been accepted there. What a topic held that was created anew,
-    the new one's log need not show.
+    `partitions` are the statement's, `unaccounted` the rows of the rounds' table of that name.
+    Where the log has records that nobody sent, `produced` lacks their sends, or the topic has another producer: it does
+    not have all, whatever says so. Where offsets have no record, the log lacks some. A partition of which it has
+    neither record nor bounds it does not cover, nor what was or may have been accepted there. What a topic held that
+    was created anew, the new one's log need not show.
     """
-    return _with_log_partitions(scope.with_lacking(Ledger.PRODUCED, _unsent(partitions)), partitions)
+    scope = scope.with_lacking(Ledger.PRODUCED, _told_of(unaccounted, "unsent", _UNSENT))
+    scope = scope.with_lacking(Ledger.LOG, _told_of(unaccounted, "unshown", _UNSHOWN))
+    return _with_log_partitions(scope, partitions)
 
 
-def _unsent(partitions: Sequence[dict[str, Any]]) -> list[str]:
-    """Return in words how many records of each partition nobody sent."""
-    counts = [(row, row["offsets"]["unattempted"]) for row in partitions if row["offsets"] is not None]
-    return [
-        f"{row['topic']}-{row['partition']}: {count} records in the log that nobody sent: sends are missing, "
-        "or a producer is"
-        for row, count in counts
-        if count
-    ]
+_UNSENT: Final = "{} records in the log that nobody sent: sends are missing, or a producer is"
+_UNSHOWN: Final = "{} offsets without a record, in the window or next to it: the log's evidence lacks some"
+_SUPPOSED: Final = (
+    "{} offsets without a record count as transaction markers, of which none was read: a record that is missing there "
+    "is not seen (the sources kafka_segments and kafka_dump_log read markers)"
+)
+
+
+def _told_of(unaccounted: Sequence[Mapping[str, Any]], name: str, sentence: str) -> list[str]:
+    """Return the sentence with the count of that name, for each partition of the log that has one, in their order."""
+    told = [(row["topic"] or "", row["partition"] or 0, row[name]) for row in unaccounted if row[name]]
+    return [f"{topic}-{partition}: {sentence.format(count)}" for topic, partition, count in sorted(told)]
 
 
 def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
@@ -169,11 +177,14 @@ def _missing_for_losses(scope: Scope) -> str | None:
     return " or ".join(map(str, telling))
 
 
-def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
+def limits_of(
+    scope: Scope, flags: Mapping[str, int], unaccounted: Sequence[Mapping[str, Any]] = ()
+) -> list[str]:
     """Return what the verdict does not say: sentences that the statement carries.
 
     They name what the contract's terms hide whatever the evidence, what was found that no class is for, and what clocks
-    that stand apart leave open; `flags` are the statement's.
+    that stand apart or markers that were not read leave open; `flags` are the statement's, `unaccounted` the rows of
+    the rounds' table of that name.
     """
     limits = []
     doubly = flags.get(SET_ASIDE_AND_DELIVERED, 0)
@@ -204,7 +215,8 @@ def limits_of(scope: Scope, flags: Mapping[str, int]) -> list[str]:
             f"one hop of a chain, after {scope.contract.after.pipeline}: a message that was lost there is lost here as "
             "well where produced has it. The pages and `tieout trace` tell where a message was lost"
         )
-    return [*limits, *_unknown_contents(scope), *scope.suspicions.limits]
+    supposed = _told_of(unaccounted, "supposed", _SUPPOSED)
+    return [*limits, *supposed, *_unknown_contents(scope), *scope.suspicions.limits]
 
 
 def _unknown_contents(scope: Scope) -> Iterator[str]:

@@ -27,8 +27,8 @@ Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 
 HANDED_OUT: Final = (
-    "partition_counts", "balance", "range_bounds", "tally", "topic_suspicions", "hash_forms", "common_hashes",
-    "undecided_orders", "latency", "incidents", "breaks_total", "cause_limits", "comparing",
+    "partition_counts", "balance", "unaccounted", "range_bounds", "tally", "topic_suspicions", "hash_forms",
+    "common_hashes", "undecided_orders", "latency", "incidents", "breaks_total", "cause_limits", "comparing",
 )  # fmt: skip
 """The tables of few rows that a statement is made of."""
 TRACED: Final = (
@@ -65,6 +65,7 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
     classes, flags, unconfirmed = _counts_of(_confirmed(scope, tables["tally"]))
     return Numbers(
         partitions=partition_rows(tables["partition_counts"], balance, fans_out=scope.fans_out),
+        unaccounted=tables["unaccounted"] if Ledger.LOG in scope.evidence else (),
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,

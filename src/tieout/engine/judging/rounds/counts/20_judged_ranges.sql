@@ -1,28 +1,70 @@
 -- The offsets that the window judges of each topic partition: those appended in it by the log's clock, from the first
--- one stamped in it to the first one stamped behind it. A window that is ranges of offsets says them itself.
--- Needs the log's rows and bounds. Source: taxonomy.md 5, last item.
-CREATE TABLE judged_ranges AS
+-- one stamped in it to the first one stamped behind it. A window that is ranges of offsets says them itself. A topic
+-- `lacks_markers` that has transactions, by its records or by accepted sends, and of which no control record was read.
+-- Needs the log's rows and bounds, messages, sends and clean_positions. Source: taxonomy.md 5, last item; interpretations.md, 43.
+CREATE TABLE judged_offsets AS
 WITH stamped AS (
     SELECT topic, "partition",
         min("offset") FILTER (record_timestamp >= getvariable('window_start')) AS first_in,
+        max("offset") FILTER (in_window(record_timestamp)) AS last_in,
         min("offset") FILTER (record_timestamp >= getvariable('window_end')) AS first_after
     FROM log_rows
     GROUP BY topic, "partition"
 ),
+transactional AS (
+    SELECT DISTINCT s.topic
+    FROM sends AS s JOIN messages AS m USING (message_key)
+    WHERE s.transaction_id IS NOT NULL AND m.acceptance = 'accepted'
+),
+bounds AS (
+    SELECT topic, "partition", log_start, stated_start, log_end, cleanup_policy, is_sparse,
+        NOT has_markers AND (has_states OR topic IN (FROM transactional)) AS lacks_markers
+    FROM log_bounds
+),
 named AS (SELECT unnest(getvariable('ranges'), recursive := true) WHERE is_declared('log'))
-SELECT b.topic, b."partition",
+SELECT b.*,
     coalesce(s.first_in, b.log_end) AS "from",
     coalesce(s.first_after, b.log_end) AS "to",
-    b.log_start, b.cleanup_policy, b.lacks_markers, b.is_sparse
-FROM log_bounds AS b
+    s.last_in
+FROM bounds AS b
 LEFT JOIN stamped AS s
     ON b.topic IS NOT DISTINCT FROM s.topic AND b."partition" IS NOT DISTINCT FROM s."partition"
 WHERE NOT has_ranges()
-UNION ALL
-SELECT r.topic, r."partition", r."from", r."to", b.log_start, b.cleanup_policy, b.lacks_markers, b.is_sparse
+UNION ALL BY NAME
+SELECT r.*, b.log_start, b.cleanup_policy, b.lacks_markers, b.is_sparse
 FROM named AS r
-LEFT JOIN log_bounds AS b ON r.topic = b.topic AND r."partition" = b."partition"
+LEFT JOIN bounds AS b ON r.topic = b.topic AND r."partition" = b."partition"
 WHERE has_ranges();
+
+-- These, and how far from them the log may lack a record of the window: in front of its first one from the record
+-- before, or from the log's start; behind it, where the last one stamped in the window lies beyond its range, up to the
+-- record after that. Source: interpretations.md, 134.
+CREATE TABLE judged_ranges AS
+WITH around AS (
+    SELECT j.topic, j."partition",
+        max(l."offset") FILTER (l."offset" < j."from") AS before,
+        min(l."offset") FILTER (l."offset" > j.last_in) AS behind
+    FROM judged_offsets AS j
+    JOIN log_rows AS l
+        ON j.topic IS NOT DISTINCT FROM l.topic AND j."partition" IS NOT DISTINCT FROM l."partition"
+    GROUP BY j.topic, j."partition"
+    UNION ALL
+    SELECT topic, "partition", before, behind FROM clean_positions
+),
+nearest AS (
+    SELECT topic, "partition", max(before) AS before, min(behind) AS behind FROM around GROUP BY topic, "partition"
+)
+SELECT j.*,
+    CASE
+        WHEN has_ranges() THEN j."from"
+        WHEN n.before IS NOT NULL THEN n.before + 1
+        WHEN is_from_beginning('log') THEN least(j.stated_start, j."from")
+        ELSE j."from"
+    END AS near_from,
+    CASE WHEN j.last_in >= j."to" THEN coalesce(n.behind, j.log_end) ELSE j."to" END AS near_to
+FROM judged_offsets AS j
+LEFT JOIN nearest AS n
+    ON j.topic IS NOT DISTINCT FROM n.topic AND j."partition" IS NOT DISTINCT FROM n."partition";
 
 -- What the log shows of the partitions that a window of offsets names.
 CREATE TABLE range_bounds AS

@@ -14,9 +14,10 @@ WITH states AS (
     JOIN fates AS f USING (message_key)
 ),
 present AS (
-    SELECT topic, "partition", "offset", 'control' AS state, true AS is_present FROM log_rows WHERE is_control
+    SELECT topic, "partition", "offset", record_timestamp, 'control' AS state, true AS is_present
+    FROM log_rows WHERE is_control
     UNION ALL
-    SELECT r.topic, r."partition", r."offset",
+    SELECT r.topic, r."partition", r."offset", r.record_timestamp,
         CASE
             WHEN r.transaction_state IN ('aborted', 'open') THEN r.transaction_state
             WHEN s.is_attempted AND NOT (
@@ -37,7 +38,7 @@ asserted AS (
     GROUP BY p.topic, p."partition", p."offset"
 ),
 absent AS (
-    SELECT a.topic, a."partition", a."offset", a.state, false AS is_present
+    SELECT a.topic, a."partition", a."offset", NULL::TIMESTAMP AS record_timestamp, a.state, false AS is_present
     FROM asserted AS a
     WHERE NOT EXISTS (
         SELECT 1 FROM log_rows AS l
@@ -48,15 +49,16 @@ absent AS (
 every AS (FROM present UNION ALL FROM absent)
 SELECT e.topic, e."partition", e.state, e.is_present,
     coalesce(e."offset" < r.log_start, false) AS is_below_start,
+    e."offset" >= r."from" AND e."offset" < r."to" AS is_judged,
+    e."offset" >= r.near_from AND e."offset" < r.near_to AS is_near,
+    in_window(e.record_timestamp) AS is_in_window,
     count(*) AS positions
 FROM every AS e
 JOIN judged_ranges AS r
-    ON e.topic IS NOT DISTINCT FROM r.topic
-    AND e."partition" IS NOT DISTINCT FROM r."partition"
-    AND e."offset" >= r."from" AND e."offset" < r."to"
+    ON e.topic IS NOT DISTINCT FROM r.topic AND e."partition" IS NOT DISTINCT FROM r."partition"
 GROUP BY ALL
 UNION ALL
-SELECT topic, "partition", 'delivered', true, is_below_start, positions FROM clean_positions;
+SELECT topic, "partition", 'delivered', true, is_below_start, is_judged, true, false, positions FROM clean_positions;
 
 CREATE TABLE balance AS
 WITH stated AS (
@@ -77,6 +79,7 @@ WITH stated AS (
         sum(positions) FILTER (state = 'expired')::BIGINT AS expired,
         sum(positions) FILTER (state = 'compacted')::BIGINT AS compacted
     FROM offset_states
+    WHERE is_judged
     GROUP BY topic, "partition"
 ),
 measured AS (

@@ -17,6 +17,8 @@ CREATE MACRO holds_message(is_in_ranges, t) AS coalesce(is_in_ranges, in_window(
 -- How far a ledger's silence proves anything; false, never null. Of a ledger of which nothing is told the variables
 -- are null; one that is complete from the beginning is so from the first of all times.
 CREATE MACRO is_told(ledger) AS getvariable('covered_until_' || ledger) IS NOT NULL;
+CREATE MACRO is_from_beginning(ledger) AS
+    coalesce(getvariable('covered_from_' || ledger) = TIMESTAMP '0001-01-01 00:00:00', false);
 CREATE MACRO covered_from(ledger, t) AS coalesce(t >= getvariable('covered_from_' || ledger), false);
 CREATE MACRO covered_until(ledger, t) AS coalesce(t <= getvariable('covered_until_' || ledger), false);
 CREATE MACRO covered_between(ledger, first_at, last_at) AS

@@ -23,7 +23,7 @@ SELECT topic, "partition",
     coalesce(stated.log_end, last_offset + 1, greatest(stated.log_start, stable)) AS log_end,
     coalesce(stable, lowest_open) AS first_unstable,
     last_offset, observed_at, cleanup_policy, is_sparse, has_epochs,
-    -- The topic has transactions, and nobody read its control records.
-    bool_or(has_states) OVER (PARTITION BY topic) AND NOT bool_or(has_markers) OVER (PARTITION BY topic)
-        AS lacks_markers
+    -- Of its topic: some record is in a transaction; some control record was read.
+    bool_or(has_states) OVER (PARTITION BY topic) AS has_states,
+    bool_or(has_markers) OVER (PARTITION BY topic) AS has_markers
 FROM stated;
