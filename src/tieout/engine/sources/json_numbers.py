@@ -190,8 +190,14 @@ def has_texts(name: str, expressions: Sequence[str]) -> bool:
     )
 
 
+_UNREAD: Final = "\N{REPLACEMENT CHARACTER}"
+"""What Java reads for bytes that are no text."""
+
+
 def exact_fields(text: str) -> str:
     """Return the expression so that each `get_json_object` gives numbers as they are written in the document.
+
+    And null instead of a text that is not valid UTF-8 there.
 
     Each `to_timestamp` without a format reads a comma before the fraction of a second, as log files have it.
 
@@ -243,7 +249,9 @@ def _field_in(document: str, path: str) -> str:
     bare = f"""regexp_replace(get_json_object({quoted}, {path}), r'^{_MARK}', '')"""
     exact = f"""regexp_replace({bare}, r'{_QUOTED}', '$1')"""
     is_rounded = f"contains(f_, 'Infinity') or (contains(f_, '.') and f_ rlike r'{_DOUBLE}|{_NESTED}')"
-    choice = f"case when {is_rounded} then {exact} else f_ end"
+    # Bytes that are no text are all read as one character: ids that differ in them alone would be one.
+    is_unread = f"contains(f_, '{_UNREAD}') and not is_valid_utf8({document})"
+    choice = f"case when {is_unread} then null when {is_rounded} then {exact} else f_ end"
     return f"get(transform(array(get_json_object({document}, {path})), f_ -> {choice}), 0)"
 
 
