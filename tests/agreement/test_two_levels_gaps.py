@@ -68,6 +68,16 @@ def _across_the_start(*offsets: int) -> Rows:
     return _without(_messages(since=-timedelta(seconds=20)), *offsets)
 
 
+def _late(*offsets: int) -> Rows:
+    """Return messages of which the last thirty came after the window, one of them with a stamp of it.
+
+    Without those at the offsets.
+    """
+    rows = _messages(since=WINDOW.end - WINDOW.start - timedelta(seconds=COUNT - 30))
+    rows[L][COUNT - 10]["record_timestamp"] = rows[L][5]["record_timestamp"]
+    return _without(rows, *offsets)
+
+
 @pytest.mark.parametrize(
     ("rows", "verdict", "gap"),
     [
@@ -78,6 +88,9 @@ def _across_the_start(*offsets: int) -> Rows:
         (_across_the_start(), "KEPT", None),
         (_across_the_start(18, 19, 20), "UNKNOWN", "3 offsets without a record"),
         (_across_the_start(10), "KEPT", None),
+        (_late(), "KEPT", None),
+        (_late(100, COUNT - 9), "UNKNOWN", "2 offsets without a record"),
+        (_late(115), "KEPT", None),
     ],
     ids=[
         "stamped ahead",
@@ -87,6 +100,9 @@ def _across_the_start(*offsets: int) -> Rows:
         "whole",
         "holes at the start",
         "a hole before",
+        "an old stamp among later ones",
+        "holes in front of it and behind it",
+        "a hole among later ones",
     ],
 )
 def test_what_lies_next_to_the_judged_offsets(

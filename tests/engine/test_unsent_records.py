@@ -35,7 +35,7 @@ def _scope() -> Scope:
     return Scope(contract_for(LEDGERS, {}), WINDOW, evidence)
 
 
-def _shown(scope: Scope, *unaccounted: dict[str, int]) -> Scope:
+def _shown(scope: Scope, *unaccounted: dict[str, Any]) -> Scope:
     """Return the scope with what the partitions 0, 1, … of the log show."""
     partitions = [
         {"topic": "orders", "partition": number, "accepted": 0, "unproven": 0, "offsets": {}}

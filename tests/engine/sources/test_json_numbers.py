@@ -132,7 +132,12 @@ def test_expressions_are_left_alone_but_for_what_uses_numbers() -> None:
 
 def test_bytes_that_are_no_text_name_nothing(spark: SparkSession) -> None:
     """Java reads each as the same character: two ids that differ in them alone would be one."""
-    bodies = [b'{"id": "a\xff"}', b'{"id": "a\xfe"}', b'{"id": "a", "x": "\xff"}', '{"id": "a\ufffd"}'.encode()]
+    bodies = [
+        b'{"id": "a\xff"}',
+        b'{"id": "a\xfe"}',
+        b'{"id": "a", "x": "\xff"}',
+        '{"id": "a\ufffd"}'.encode(),
+    ]
     rows = spark.createDataFrame([(bytearray(body),) for body in bodies], "value binary")
 
     found = rows.selectExpr(exact_fields("get_json_object(string(value), '$.id')") + " AS id").collect()

@@ -136,14 +136,13 @@ def _in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
 def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFrame:
     """Return how many of the clean records lie in what the window judges of each partition, and next to it.
 
-    | topic | partition | is_below_start | is_judged | positions | before | behind |
-    |-------|-----------|----------------|-----------|-----------|--------|--------|
-    | a     | 0         | false          | true      | 120       | null   | null   |
-    | a     | 0         | false          | false     | 2         | 99     | 230    |
+    | topic | partition | is_below_start | is_judged | positions |
+    |-------|-----------|----------------|-----------|-----------|
+    | a     | 0         | false          | true      | 120       |
+    | a     | 0         | false          | false     | 2         |
 
     Judged are the offsets appended in the window by the log's clock: up to the first one stamped at or after its end,
-    or the log's end where there is none yet. The others that count lie behind these, up to the last one stamped in the
-    window. `before` is the last one in front of both, `behind` the first one behind.
+    or the log's end where there is none yet. The others lie behind these, up to the last one stamped in the window.
     """
     stamp, offset = F.col("record_timestamp"), F.col("offset")
     seen = (
@@ -165,13 +164,10 @@ def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFr
         )
     )
     below = F.coalesce(offset < F.col("log_start"), F.lit(False)).alias("is_below_start")
-    is_judged = ((offset >= F.col("lo")) & (offset < F.col("hi"))).alias("is_judged")
-    placed = records.select(*PLACE, "offset").join(F.broadcast(ranges), same(PLACE, "b_"))
-    return placed.groupBy(*PLACE, below, is_judged).agg(
-        F.count_if((offset >= F.col("lo")) & (offset <= F.col("last"))).alias("positions"),
-        F.max(F.when(offset < F.col("lo"), offset)).alias("before"),
-        F.min(F.when(offset > F.col("last"), offset)).alias("behind"),
-    )
+    is_judged = (offset < F.col("hi")).alias("is_judged")
+    is_near = same(PLACE, "b_") & (offset >= F.col("lo")) & (offset <= F.col("last"))
+    near = records.select(*PLACE, "offset").join(F.broadcast(ranges), is_near)
+    return near.groupBy(*PLACE, below, is_judged).agg(F.count("*").alias("positions"))
 
 
 def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:

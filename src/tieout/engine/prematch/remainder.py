@@ -171,7 +171,8 @@ def sharing_transactions(scope: Scope, ledger: Ledger, some: DataFrame) -> DataF
 def ends_of_log(scope: Scope) -> DataFrame:
     """Return the positions of the log's records that its bounds, its leaders and the window's ranges are told by.
 
-    What rules read off the whole log as a least or a greatest they so read off what is left of it.
+    What rules read off the whole log as a least or a greatest they so read off what is left of it: what is next to
+    these positions is left as well.
     """
     at, stamp = F.col("offset"), F.col("record_timestamp")
     extremes = (

@@ -1,7 +1,7 @@
 -- The offsets that the window judges of each topic partition: those appended in it by the log's clock, from the first
 -- one stamped in it to the first one stamped behind it. A window that is ranges of offsets says them itself. A topic
 -- `lacks_markers` that has transactions, by its records or by accepted sends, and of which no control record was read.
--- Needs the log's rows and bounds, messages, sends and clean_positions. Source: taxonomy.md 5, last item; interpretations.md, 43.
+-- Needs the log's rows and bounds, messages and sends. Source: taxonomy.md 5, last item; interpretations.md, 43.
 CREATE TABLE judged_offsets AS
 WITH stamped AS (
     SELECT topic, "partition",
@@ -48,11 +48,6 @@ WITH around AS (
     JOIN log_rows AS l
         ON j.topic IS NOT DISTINCT FROM l.topic AND j."partition" IS NOT DISTINCT FROM l."partition"
     GROUP BY j.topic, j."partition"
-    UNION ALL
-    SELECT topic, "partition", before, behind FROM clean_positions
-),
-nearest AS (
-    SELECT topic, "partition", max(before) AS before, min(behind) AS behind FROM around GROUP BY topic, "partition"
 )
 SELECT j.*,
     CASE
@@ -63,7 +58,7 @@ SELECT j.*,
     END AS near_from,
     CASE WHEN j.last_in >= j."to" THEN coalesce(n.behind, j.log_end) ELSE j."to" END AS near_to
 FROM judged_offsets AS j
-LEFT JOIN nearest AS n
+LEFT JOIN around AS n
     ON j.topic IS NOT DISTINCT FROM n.topic AND j."partition" IS NOT DISTINCT FROM n."partition";
 
 -- What the log shows of the partitions that a window of offsets names.
