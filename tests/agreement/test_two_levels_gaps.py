@@ -6,8 +6,8 @@ Most messages are clean, so that the rules see few of the log's rows and learn o
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Final
 
-import pytest
 from pyspark.sql import SparkSession
 from tests.agreement.test_two_levels import D, L, P, Rows, _left
 from tests.agreement.test_two_levels_traps import UNSTAMPED, _history
@@ -78,46 +78,33 @@ def _late(*offsets: int) -> Rows:
     return _without(rows, *offsets)
 
 
-@pytest.mark.parametrize(
-    ("rows", "verdict", "gap"),
-    [
-        (_stamped_ahead(), "KEPT", None),
-        (_unsent(), "UNKNOWN", "1 records in the log that nobody sent"),
-        (_without(_stamped_ahead(), 80, 81), "UNKNOWN", "2 offsets without a record"),
-        (_without(_stamped_ahead(COUNT + 3), 80), "UNKNOWN", "4 offsets without a record"),
-        (_across_the_start(), "KEPT", None),
-        (_across_the_start(18, 19, 20), "UNKNOWN", "3 offsets without a record"),
-        (_across_the_start(10), "KEPT", None),
-        (_late(), "KEPT", None),
-        (_late(100, COUNT - 9), "UNKNOWN", "2 offsets without a record"),
-        (_late(115), "KEPT", None),
-    ],
-    ids=[
-        "stamped ahead",
-        "unsent behind it",
-        "holes behind it",
-        "and up to the end",
-        "whole",
-        "holes at the start",
-        "a hole before",
-        "an old stamp among later ones",
-        "holes in front of it and behind it",
-        "a hole among later ones",
-    ],
-)
-def test_what_lies_next_to_the_judged_offsets(
-    spark: SparkSession, rows: Rows, verdict: str, gap: str | None
-) -> None:
-    """It is found as by judging every row, and most rows are judged by nobody."""
-    history = _history(rows, {"guarantee": "at_least_once"}, UNSTAMPED)
-    with suited_to(spark, is_small=True):
-        left = _left(spark, [history], Widths())
-        assert left is not None
-        assert left[1].rows is None or left[1].rows[L].count() < COUNT / 2
-        found = statements_of(left[0], [history])
-        whole = statements_of(scope_together(spark, [history]), [history])
+CASES: Final[dict[str, tuple[Rows, str, str | None]]] = {
+    "stamped ahead": (_stamped_ahead(), "KEPT", None),
+    "unsent behind it": (_unsent(), "UNKNOWN", "1 records in the log that nobody sent"),
+    "holes behind it": (_without(_stamped_ahead(), 80, 81), "UNKNOWN", "2 offsets without a record"),
+    "and up to the end": (_without(_stamped_ahead(COUNT + 3), 80), "UNKNOWN", "4 offsets without a record"),
+    "across the start": (_across_the_start(), "KEPT", None),
+    "holes at the start": (_across_the_start(18, 19, 20), "UNKNOWN", "3 offsets without a record"),
+    "a hole before": (_across_the_start(10), "KEPT", None),
+    "an old stamp among later ones": (_late(), "KEPT", None),
+    "holes in front of it and behind it": (_late(100, COUNT - 9), "UNKNOWN", "2 offsets without a record"),
+    "a hole among later ones": (_late(115), "KEPT", None),
+}
 
-    assert found == whole
-    assert found[0]["verdict"] == verdict
-    gaps = [told["gap"] for told in found[0]["coverage"].values() if told["gap"]]
-    assert [text.partition(": ")[2][: len(gap or "")] for text in gaps] == ([] if gap is None else [gap])
+
+def test_what_lies_next_to_the_judged_offsets(spark: SparkSession) -> None:
+    """It is found as by judging every row, and most rows are judged by nobody."""
+    histories = [_history(rows, {"guarantee": "at_least_once"}, UNSTAMPED) for rows, *_ in CASES.values()]
+    with suited_to(spark, is_small=True):
+        left = _left(spark, histories, Widths())
+        assert left is not None
+        assert left[1].rows is not None
+        assert left[1].rows[L].count() < COUNT * len(CASES) / 2
+        found = statements_of(left[0], histories)
+        whole = statements_of(scope_together(spark, histories), histories)
+
+    for (name, (_, verdict, gap)), first, second in zip(CASES.items(), found, whole, strict=True):
+        assert first == second, name
+        assert first["verdict"] == verdict, name
+        gaps = [told["gap"] for told in first["coverage"].values() if told["gap"]]
+        assert [text.partition(": ")[2][: len(gap or "")] for text in gaps] == ([gap] if gap else []), name
