@@ -76,7 +76,7 @@ def test_a_prematched_window_has_the_same_statement(
     assert latency["mean_s"] == exact["mean_s"]
     assert quick.breaks.rows().dtypes == full.breaks.rows().dtypes
     assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)]
-    rows = {(True, False): 0, (True, True): 62, (False, False): 28, (False, True): 93}[is_clean, has_log]
+    rows = {(True, False): 0, (True, True): 68, (False, False): 28, (False, True): 96}[is_clean, has_log]
     assert left == [f"leaving out all but {rows} rows, which are judged"]
     balances = [row["offsets"] for row in full.statement["partitions"]]
     assert [row and row["delivered"] for row in balances] == (
@@ -89,8 +89,8 @@ def test_a_prematched_window_has_the_same_statement(
     ("is_clean", "has_log", "delayed", "classes", "left"),
     [
         (True, False, (), {"DELIVERED"}, 0),
-        (True, True, (), {"DELIVERED"}, 62),
-        (False, True, ("m240",), {"DELIVERED", "LOST", "CORRUPTED_VALUE", "REORDER_OUTPUT"}, 93),
+        (True, True, (), {"DELIVERED"}, 68),
+        (False, True, ("m240",), {"DELIVERED", "LOST", "CORRUPTED_VALUE", "REORDER_OUTPUT"}, 96),
         (True, False, ("m200",), {"DELIVERED", "REORDER_OUTPUT"}, 0),
     ],
     ids=["clean", "clean beside a log", "with breaks", "in another order"],
