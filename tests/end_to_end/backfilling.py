@@ -67,21 +67,13 @@ class Backfills:
 
     def over_rest(self, behavior: str, **more: object) -> int:
         """Ask for both windows over REST and return the backfill's id; until Airflow knows the DAG, ask again."""
-        body = {
-            "dag_id": PIPELINE,
-            "from_date": STARTS[0].isoformat(),
-            "to_date": STARTS[-1].isoformat(),
-            "reprocess_behavior": behavior,
-            "max_active_runs": 2,
-            "run_backwards": False,
-            "dag_run_conf": {},
-            **more,
-        }
+        first, last = STARTS[0].isoformat(), STARTS[-1].isoformat()
+        terms = {"reprocess_behavior": behavior, "max_active_runs": 2, **more}
         found: list[int] = []
 
         def is_taken() -> bool:
             try:
-                found.append(int(self.api.post("/backfills", body)["id"]))
+                found.append(self.api.backfill(PIPELINE, first, last, **terms))
             except ApiError as error:
                 if error.status not in (404, 409):
                     raise

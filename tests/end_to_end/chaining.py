@@ -96,21 +96,11 @@ class Hops:
     def ask(self, pipeline: str) -> None:
         """Unpause a pipeline and ask for its window."""
         self.api.patch(f"/dags/{pipeline}", {"is_paused": False})
-        start = self.window.start.isoformat()
-        body = {
-            "dag_id": pipeline,
-            "from_date": start,
-            "to_date": start,
-            "max_active_runs": 1,
-            "reprocess_behavior": "completed",
-            "run_backwards": False,
-            "dag_run_conf": {},
-        }
-        self.eventually(lambda: self._is_taken(body))
+        self.eventually(lambda: self._is_taken(pipeline))
 
-    def _is_taken(self, body: dict[str, Any]) -> bool:
+    def _is_taken(self, pipeline: str) -> bool:
         try:
-            self.api.post("/backfills", body)
+            self.api.backfill(pipeline, self.window.start.isoformat())
         except ApiError as error:
             if error.status in (404, 409):
                 return False

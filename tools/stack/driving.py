@@ -121,18 +121,8 @@ class Driver:
 
     def _backfill(self, pipeline: str, window: Window) -> bool:
         """Ask for the run of one window, again if it ran before; return False where Airflow is not ready."""
-        start = window.start.isoformat()
-        body = {
-            "dag_id": pipeline,
-            "from_date": start,
-            "to_date": start,
-            "max_active_runs": 1,
-            "reprocess_behavior": "completed",
-            "run_backwards": False,
-            "dag_run_conf": {},
-        }
         try:
-            self.api.post("/backfills", body)
+            self.api.backfill(pipeline, window.start.isoformat())
         except ApiError as error:
             if error.status == 409:
                 return False

@@ -153,18 +153,9 @@ class Site:
 
     def judge(self, pipeline: str, start: str) -> tuple[str, str]:
         """Have one window judged by a backfill, and return the run's id and final state."""
-        body = {
-            "dag_id": pipeline,
-            "from_date": start,
-            "to_date": start,
-            "max_active_runs": 1,
-            "reprocess_behavior": "none",
-            "run_backwards": False,
-            "dag_run_conf": {},
-        }
         with self._timed("judging a window"):
             self.api.patch(f"/dags/{pipeline}", {"is_paused": False})
-            self.api.post("/backfills", body)
+            self.api.backfill(pipeline, start, reprocess_behavior="none")
             self.wait("a run to begin", lambda: self.api.runs(pipeline))
             run_id = str(self.api.runs(pipeline)[0]["dag_run_id"])
             self.wait("the run to end", lambda: self.api.state(pipeline, run_id) in ("success", "failed"))

@@ -108,9 +108,7 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
 def _is_wide(options: Mapping[str, str]) -> Column:
     """Return whether a line has more values than Spark's parser takes; separators within quotes are none."""
     separator = F.lit(options.get("sep", ","))
-    outside = F.col(TEXT)
-    if options["escape"] == '"' and options.get("quote", '"') == '"':
-        outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
+    outside = _outside_quotes() if _has_usual_quotes(options) else F.col(TEXT)
 
     def count(text: Column) -> Column:
         return F.length(text) - F.length(F.replace(text, separator, F.lit("")))
@@ -123,11 +121,19 @@ def _is_left_open(options: Mapping[str, str]) -> Column:
 
     Most lines have no quote, and need not be searched by patterns.
     """
-    if options["escape"] != '"' or options.get("quote", '"') != '"':
+    if not _has_usual_quotes(options):
         return F.lit(False)
     separator = re.escape(options.get("sep", ","))
-    outside = F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
-    return F.contains(TEXT, F.lit('"')) & outside.rlike(rf'(?:^|{separator})\s*"')
+    return F.contains(TEXT, F.lit('"')) & _outside_quotes().rlike(rf'(?:^|{separator})\s*"')
+
+
+def _has_usual_quotes(options: Mapping[str, str]) -> bool:
+    return options["escape"] == '"' and options.get("quote", '"') == '"'
+
+
+def _outside_quotes() -> Column:
+    """Return the line without what stands in quotes that are closed on it."""
+    return F.regexp_replace(F.replace(TEXT, F.lit('""'), F.lit("")), '"[^"]*+"', "")
 
 
 def _csv_names(header: str, options: Mapping[str, str]) -> list[str]:

@@ -97,7 +97,7 @@ def newest_records(
     with _looked_at(spec.connection, ledger) as cluster:
         if ledger not in POSITION_LEDGERS:
             refuse_other_ledgers(cluster.request, spec.kind)
-        return _newest(cluster, spec.topic, place, limit)
+        return _newest(cluster, spec.connection, spec.topic, place, limit)
 
 
 def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], dict[str, str]]:
@@ -108,7 +108,7 @@ def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], 
         ConnectionNotFoundError: where the connection is not defined.
     """
     with _looked_at(connection, Ledger.COMMITTED) as cluster:
-        keys = [key or b"" for key, _ in _newest(cluster, STATE_TOPIC, place, limit)]
+        keys = [key or b"" for key, _ in _newest(cluster, connection, STATE_TOPIC, place, limit)]
         return keys, topic_names(cluster.request.spark, cluster.settings, place)
 
 
@@ -122,7 +122,9 @@ def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
         spark.stop()
 
 
-def _newest(cluster: Cluster, name: str, place: str, limit: int) -> list[tuple[bytes | None, bytes | None]]:
+def _newest(
+    cluster: Cluster, connection: str, name: str, place: str, limit: int
+) -> list[tuple[bytes | None, bytes | None]]:
     """Return keys and values of about so many of a topic's newest records.
 
     Raises:
@@ -130,7 +132,7 @@ def _newest(cluster: Cluster, name: str, place: str, limit: int) -> list[tuple[b
     """
     topic = cluster.topic(name)
     if topic is None:
-        raise SourceError(f"{place}: the cluster of the connection has no topic {name}")
+        raise SourceError(f"{place}: the cluster of {connection} has no topic {name}")
     each = limit // len(topic.partitions) + 1
     newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
     is_internal = name in (OFFSETS_TOPIC, STATE_TOPIC)

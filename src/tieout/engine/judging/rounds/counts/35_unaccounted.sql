@@ -30,10 +30,7 @@ SELECT m.topic, m."partition",
         ELSE coalesce(m.named, 0)
             + CASE WHEN m.lacks_any_marker THEN 0 ELSE coalesce(m.near - coalesce(m.stated_near, 0), 0) END
     END::BIGINT AS unshown,
-    CASE
-        WHEN m.has_holes OR NOT m.lacks_any_marker THEN 0
-        ELSE b.control
-    END::BIGINT AS supposed
+    CASE WHEN m.lacks_any_marker AND NOT m.has_holes THEN b.control ELSE 0 END::BIGINT AS supposed
 FROM measured AS m
 JOIN balance AS b
     ON m.topic IS NOT DISTINCT FROM b.topic AND m."partition" IS NOT DISTINCT FROM b."partition";
