@@ -45,7 +45,43 @@ ATTACKS = {
     "current_user()": "current_user: its value depends on when, where and as whom",
     "current_database()": "current_database: its value",
     "explode(array(id))": "explode: it leaves out rows",
+    "window(sent_at, '1 minute').start": "window: it leaves out rows without a time",
+    "window(sent_at, '10 minutes', '5 minutes').end": "window: it leaves out rows without a time",
+    "session_window(sent_at, '1 minute').start": "session_window: it leaves out rows without a time",
+    "row_number() over (order by 1)": "over: its value depends on other rows",
+    "count(*)over()": "over: its value depends on other rows",
+    "lag(id) ignore nulls over (partition by id order by sent_at)": "over: its value depends on other rows",
+    "from_xml(id, 'a INT', map('rowValidationXSDPath', '/etc/passwd'))": "from_xml: it reads",
+    "schema_of_xml('<a/>', map('rowValidationXSDPath', '/etc/passwd'))": "schema_of_xml: it reads",
+    "concat(`it's`, rand(), `it's`)": "rand: it gives another value",
+    "id -- \r || rand()": "rand: it gives another value",
+    "id /* /* */ ' */ || rand() /* ' */": "rand: it gives another value",
 }
+MOVING = (
+    "timestamp 'now'",
+    'timestamp "now"',
+    "timestamp /* of the run */ 'now'",
+    "timestamp r'now'",
+    r"timestamp '\u006eow'",
+    r"timestamp '\156\ow'",
+    "timestamp_ntz 'Yesterday UTC'",
+    "date' today'",
+    "'now'::timestamp",
+    "try_cast('now' as timestamp)",
+    "try_to_timestamp('now')",
+)
+"""The moment of the run, in a text that Spark's parser replaces, or its optimizer."""
+MOVING_BY_PLAN = (
+    "cast('no' || 'w' as timestamp)",
+    "cast(replace('nXow', 'X', '') as timestamp_ntz)",
+    "to_date(trim(' today'))",
+    "sent_at > 'now'",
+    "sent_at between 'yesterday' and concat('tomor', 'row')",
+    "year('today')",
+    "date_add('today', 1)",
+    "try_to_timestamp('no' || 'w')",
+    "transform(array(id), x -> cast('no' || 'w' as timestamp))",
+)
 BY_PLAN = {
     "current_date": "current_date: its value",
     "unix_timestamp()": "current_timestamp: its value",
@@ -66,8 +102,13 @@ HARMLESS = (
     "timestamp '2026-11-20 10:00:00Z'",
     "unix_timestamp(id)",
     "explode_outer(array(id))",
+    "case when id = 'it is date \"now\"' then `it's` end",
+    "concat('over (', id) = `it's`",
+    "cast(sent_at as date) > date '2026-11-20'",
 )
 COLUMNS = ("id", "uuid", "user", "version")
+SCHEMA = ", ".join([*(f"{name} string" for name in COLUMNS), "sent_at timestamp", "`it's` string"])
+ROW = ("a", "b", "c", "d", None, "e")
 
 
 @pytest.mark.parametrize(("text", "reason"), ATTACKS.items())
@@ -95,7 +136,7 @@ def test_spark_is_asked_what_an_expression_is(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
 ) -> None:
     """Whatever its text hides: its parsed form and the analysed plan show the same, each before anything is run."""
-    source = spark.createDataFrame([("a", "b", "c", "d")], COLUMNS)
+    source = spark.createDataFrame([ROW], SCHEMA)
     spark.sql("DECLARE OR REPLACE VARIABLE hidden STRING DEFAULT 'x'")
     monkeypatch.setattr(expressions, "refused", lambda _text: None)
 
@@ -107,6 +148,21 @@ def test_spark_is_asked_what_an_expression_is(
     assert str(raised.value).count("found") == 1
     if text in BY_PLAN or "unix" not in text:
         assert (BY_PLAN.get(text) or reason) in str(raised.value)
+
+
+@pytest.mark.parametrize("text", MOVING)
+def test_a_text_that_means_the_moment_of_the_run_is_refused(text: str) -> None:
+    """However it is quoted, escaped and spaced: Spark's parser has replaced it before anything else sees it."""
+    assert "its value depends on when" in str(refused(text))
+
+
+@pytest.mark.parametrize("text", MOVING_BY_PLAN)
+def test_a_text_that_becomes_the_moment_of_the_run_is_refused(spark: SparkSession, text: str) -> None:
+    """Where it is worked out, or becomes a time by what it is compared with, the optimizer is asked."""
+    source = spark.createDataFrame([ROW], SCHEMA)
+
+    with pytest.raises(SourceError, match=r"^where: .* its value depends on when the run is made"):
+        require_plain(source, {"columns.x": "upper(id)", "where": text})
 
 
 def test_a_file_that_a_query_names_is_not_opened(
@@ -124,7 +180,7 @@ def test_a_file_that_a_query_names_is_not_opened(
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_only_looks_alike_is_no_attack(spark: SparkSession, text: str) -> None:
     """Names in texts and comments, and columns that are called like functions."""
-    source = spark.createDataFrame([("a", "b", "c", "d")], COLUMNS)
+    source = spark.createDataFrame([ROW], SCHEMA)
 
     require_plain(source, {"ledgers.produced.where": text})
     assert len(source.selectExpr(text).columns) == 1

@@ -1,8 +1,9 @@
 """What Spark makes of a contract's expressions: columns, or why not, before any of them is worked out.
 
 Each is parsed first, and only then analysed, since to analyse a query inside it would open the files that it names.
-What the names do not show, the analysed plan does: what is not deterministic, and what stands for the session's own
-values. Through Spark Connect neither is at hand; there the contract's own rules look at the text alone.
+What the names do not show, the analysed plan does: what is not deterministic, what stands for the session's own values
+or for the moment of the run, and what leaves out rows or looks at others. Through Spark Connect neither is at hand;
+there the contract's own rules look at the text alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.contracts.expressions import REFUSED, SUBQUERY, refusal, refused, told
+from tieout.contracts.expressions import OTHER_ROWS, REFUSED, SUBQUERY, refusal, refused, told
 from tieout.engine.sources.json_numbers import NUMBERS, bounded_times, exact_fields, rewritten
 from tieout.engine.sources.named_columns import is_path
 from tieout.errors import SourceError
@@ -40,9 +41,14 @@ _OF_THE_SESSION: Final = {
     "VariableReference": "a variable of the session",
 }
 """Expressions that Spark calls deterministic, and that give another value in another run or to another user."""
+_OF_ROWS: Final = frozenset({"Project", "Generate", "Aggregate", "LocalRelation"})
+"""The operators of a plan that leave every row: others filter, multiply, sort or number them."""
+_OPERATORS: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _SHOWN_COLUMNS: Final = 40
 _SHOWN_TEXT: Final = 80
+_NO_ROW: Final = "it leaves out or multiplies rows"
 _CHANGING: Final = "a function that gives another value each time"
+_MOVING: Final = "a date or time such as 'now': its value depends on when the run is made"
 
 
 def require_plain(
@@ -120,10 +126,27 @@ def _refused_by_plan(source: DataFrame, texts: list[str]) -> str | None:
     empty = spark.createDataFrame(jvm.java.util.ArrayList(), source._jdf.schema())
     plan = DataFrame(empty, source.sparkSession).selectExpr(*texts)._jdf.queryExecution().analyzed()
     for node in _nodes(json.loads(plan.toJSON())):
-        name = str(node["class"]).rpartition(".")[2]
+        package, _, name = str(node["class"]).rpartition(".")
         if name in _OF_THE_SESSION:
             return told(_OF_THE_SESSION[name])
-    return None if plan.deterministic() else _CHANGING
+        if f"{package}." == _OPERATORS and name not in _OF_ROWS:
+            return OTHER_ROWS if name == "Window" else f"{name.lower()}: {_NO_ROW}"
+    if not plan.deterministic():
+        return _CHANGING
+    return _MOVING if _is_moving(jvm.org.apache.spark.sql.catalyst.optimizer, plan) else None
+
+
+def _is_moving(optimizer: Any, plan: Any) -> bool:
+    """Return whether Spark's optimizer puts the moment of the run in the place of a text of the plan.
+
+    Source: Spark's rule `SpecialDatetimeValues`; it is given the plan as the optimizer gives it to it.
+    """
+    replaced = _rule(optimizer, "ReplaceExpressions").apply(plan)
+    return not _rule(optimizer, "SpecialDatetimeValues").apply(replaced).fastEquals(replaced)
+
+
+def _rule(optimizer: Any, name: str) -> Any:
+    return getattr(getattr(optimizer, f"{name}$"), "MODULE$")
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
