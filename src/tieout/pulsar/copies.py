@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ from tieout.pulsar.asking import LARGEST
 from tieout.regular_files import opened_file
 
 _LENGTH: Final = "content-length"
+_NO_FILE: Final = (errno.EINVAL, errno.ELOOP, errno.EISDIR)
+"""What is said of a pipe, a device, a folder, or a link that leads to itself in the place of an answer."""
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 """How a broker writes the number of a ledger or entry."""
 
@@ -30,7 +33,7 @@ class Copied:
         """Return the answer that was kept; one that was not is as if the broker had not known it.
 
         Raises:
-            AnswerError: for a file that holds none, one that was cut off, and a link out of the folder.
+            AnswerError: for a file that holds none, one that was cut off, a link out of the folder, what is no file.
             SourceError: where a file cannot be read.
         """
         if ".." in path.split("/"):
@@ -42,6 +45,8 @@ class Copied:
         except (FileNotFoundError, NotADirectoryError):
             return Answer(MISSING, (), b"")
         except OSError as error:
+            if error.errno in _NO_FILE:
+                raise AnswerError(f"cannot be read: {error.strerror}") from None
             raise SourceError(f"{self.at}: {path} cannot be read: {error.strerror}") from None
         return _answer(content)
 

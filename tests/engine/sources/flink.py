@@ -63,21 +63,24 @@ def metadata(
     rest: bytes = _NO_KEYED_NO_CHANNELS,
     file: str | None = None,
     below: str | None = None,
+    others: Sequence[Mapping[str, Sequence[bytes]]] = (),
 ) -> bytes:
-    """A file of metadata; `rest` is what each subtask has besides.
+    """A file of metadata; `rest` is what each subtask has besides, `others` the states of each operator's others.
 
     `file` has the states' content, where it is named as in a checkpoint, `below` where it is as in a savepoint.
     """
     found = bytes.fromhex("4960672d") + struct.pack(">iqii", version, number, 0, len(states))
     for (name, uid), elements in states.items():
-        said, content = state(elements)
-        stream = b"\1" + text("handle") + struct.pack(">i", len(content)) + content
-        if file is not None:
-            stream = b"\2" + struct.pack(">q", len(content)) + text(f"file:/data/chk-{number}/{file}")
-        if below is not None:
-            stream = b"\6" + text(below) + struct.pack(">q", len(content))
-        found += text(name) + text(uid) + bytes(16) + struct.pack(">iibi", 1, 128, 0, 1)
-        found += struct.pack(">ii", 0, 1) + said + stream + bytes(4) + rest
+        parts = [elements, *others]
+        found += text(name) + text(uid) + bytes(16) + struct.pack(">iibi", len(parts), 128, 0, len(parts))
+        for subtask, part in enumerate(parts):
+            said, content = state(part)
+            stream = b"\1" + text("handle") + struct.pack(">i", len(content)) + content
+            if file is not None:
+                stream = b"\2" + struct.pack(">q", len(content)) + text(f"file:/data/chk-{number}/{file}")
+            if below is not None:
+                stream = b"\6" + text(below) + struct.pack(">q", len(content))
+            found += struct.pack(">ii", subtask, 1) + said + stream + bytes(4) + rest
     return found + _PROPERTIES
 
 

@@ -12,12 +12,14 @@ from typing import Final
 
 MILLIS: Final = 1795170000000
 """When the first message of a test arrived."""
+END: Final = b"-qMa4"
+"""The mark that a broker writes behind each batch, and over with the next."""
 BROKEN_CHECKSUM: Final = 1
 
 
 def journal(*records: bytes, padding: int = 64) -> bytes:
     """Return a file of the journal, each record in a batch of its own, and zeros where more will be written."""
-    return b"".join(batch(record) for record in records) + bytes(padding)
+    return b"".join(batch(record) for record in records) + END + bytes(padding)
 
 
 def batch(*records: bytes, checksum: int | None = None) -> bytes:

@@ -178,3 +178,16 @@ def test_no_folder_and_no_format(spark: SparkSession, tmp_path: Path) -> None:
         _evidence(spark, tmp_path / "out", "delivered", format=None)
     with pytest.raises(SourceError, match="is evidence for"):
         _evidence(spark, tmp_path / "out", "produced")
+
+
+def test_a_file_without_a_byte_is_a_fault_of_the_output(spark: SparkSession, out: Path) -> None:
+    """Its name says that rows were in it: cut to nothing, what they doubled was gone without a word."""
+    (out / "topics" / "orders+0+0000000003+0000000005.json").write_bytes(b"")
+
+    found = _evidence(spark, out, "delivered")
+
+    assert found.coverage.unparsed == 1
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.notes[0].endswith(
+        ": expected the rows of the offsets in its name, found no byte: cut off"
+    )

@@ -289,3 +289,29 @@ def test_another_ledger_and_another_file_system_are_refused(spark: SparkSession,
         _evidence(spark, checkpoints, ledger="delivered")
     with pytest.raises(SourceError, match="s3a://bucket/checkpoints; copy it here"):
         _evidence(spark, checkpoints, path="s3a://bucket/checkpoints")
+
+
+@pytest.mark.parametrize("name", ["SourceReaderState", "SourceReaderStatf"])
+def test_a_subtask_without_the_state_that_others_have_is_a_fault(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """One changed letter in the name of its state took its partitions away without a word."""
+    one, other = ([split("orders", partition, 5)] for partition in (0, 1))
+    content = metadata(1, {SOURCE: {"SourceReaderState": one}}, others=[{name: other}])
+    written(tmp_path / "checkpoints" / JOB / "chk-1" / "_metadata", content, _at(1))
+
+    found = _evidence(spark, tmp_path / "checkpoints")
+
+    assert (found.coverage.rows, found.coverage.unparsed) == ((2, 0) if name[-1] == "e" else (0, 1))
+
+
+@pytest.mark.parametrize("file", ["a\0b", "n" * 300, "../../x"])
+def test_a_state_in_a_file_of_no_name_is_a_fault(spark: SparkSession, tmp_path: Path, file: str) -> None:
+    """A zero byte in it ended the run, and not in a fault."""
+    states = {SOURCE: {"SourceReaderState": [split("orders", 0, 5)]}}
+    content = metadata(1, states, below=file)
+    written(tmp_path / "checkpoints" / JOB / "chk-1" / "_metadata", content, _at(1))
+
+    found = _evidence(spark, tmp_path / "checkpoints")
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (0, 1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 from tests.engine.sources.builders import NOW
-from tests.engine.sources.kahadb import added, batch, ended, journal, removed, started, write
+from tests.engine.sources.kahadb import END, added, batch, ended, journal, removed, started, write
 
 from tieout.contracts import Contract, KahaDbSource
 from tieout.engine.reconciling import reconcile
@@ -99,6 +99,18 @@ def _tear_first(folder: Path) -> None:
     path.write_bytes(path.read_bytes().rstrip(b"\0")[:-2])
 
 
+def _cut_last(folder: Path) -> None:
+    """Cut the file off between two batches, where nothing is torn."""
+    path = folder / "store" / "db-2.log"
+    path.write_bytes(path.read_bytes()[: path.read_bytes().rindex(b"WRITE BATCH") - 5])
+
+
+def _empty_last(folder: Path) -> None:
+    path = folder / "store" / "db-2.log"
+    cut = path.read_bytes().rindex(b"WRITE BATCH") - 5
+    path.write_bytes(path.read_bytes()[:cut] + bytes(4096))
+
+
 def _change_last(folder: Path) -> None:
     write(folder / "store", 2, batch(added(3), checksum=1) + batch(added(4)))
 
@@ -120,7 +132,9 @@ def _number_far_on(folder: Path) -> None:
     [
         (_number_far_on, "files 1 to 999999999, 2, 3, 4, 5, 6 and 999999992 more are not there"),
         (_remove_first, "files 1 to 2, 1 is not there"),
-        (_tear_first, "db-1.log: expected a whole batch at byte"),
+        (_tear_first, "db-1.log: expected a whole batch or the mark of the journal's end at byte"),
+        (_cut_last, "db-2.log: expected a whole batch or the mark of the journal's end at byte"),
+        (_empty_last, "db-2.log: expected a whole batch or the mark of the journal's end at byte"),
         (_change_last, "db-2.log: expected a whole batch at byte 0"),
         (_another, "db-2.log: expected a journal of KahaDB"),
         (_copy_first, "expected what store/db-1.log holds, found another"),
@@ -139,15 +153,21 @@ def test_a_journal_that_is_not_whole_does_not_cover(
     assert any(told in note for note in reading.notes), reading.notes
 
 
-def test_a_torn_end_of_the_last_file_is_what_a_killed_broker_leaves(spark: SparkSession, queue: Path) -> None:
-    """What was torn was not answered; the rest covers."""
+def test_a_batch_that_is_being_written_is_read_once_more(
+    spark: SparkSession, queue: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A running broker leaves the end of the last file torn for a moment."""
     path = queue / "store" / "db-2.log"
-    path.write_bytes(path.read_bytes().rstrip(b"\0") + batch(added(9))[:-2])
+    before = path.read_bytes().rstrip(b"\0").removesuffix(END)
+    path.write_bytes(before + batch(added(9))[:-2])
+    monkeypatch.setattr(
+        "tieout.engine.sources.kahadb_folders.time.sleep",
+        lambda _: path.write_bytes(before + batch(added(9)) + END) and None,
+    )
 
     reading = _reading(spark, queue, Ledger.LOG)
 
-    assert (reading.unparsed_inputs, reading.rows.count()) == (0, 4)
-    assert any("ends within a batch" in note for note in reading.notes)
+    assert (reading.unparsed_inputs, reading.rows.count()) == (0, 5)
 
 
 def test_a_broker_that_need_not_write_everything_down_covers_nothing(

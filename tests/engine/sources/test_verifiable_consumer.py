@@ -184,3 +184,52 @@ def test_what_a_line_does_not_say_of_a_key_is_unknown(spark: SparkSession, tmp_p
     found = evidence_of(spark, tmp_path, "read", source={"kind": "verifiable_consumer", "path": "c.out"})
 
     assert rows_of(found, "message_id", "key_hash", "content") == [("a", None, None), ("b", None, "unknown")]
+
+
+_LINE = json.dumps(_record(18, "b"))
+_COMMIT = json.dumps(_EVENTS[5])
+
+
+@pytest.mark.parametrize(
+    ("ledger", "line", "told"),
+    [
+        ("read", _LINE.replace('"key"', '"name": "x", "key"'), "a key stands twice"),
+        ("read", _LINE.replace('"key"', '"n\\u0061me": "x", "key"'), "a key stands twice"),
+        ("read", _LINE.replace("record_data", "record_datb"), "a JSON object that is none"),
+        ("read", _LINE.replace('"name"', '"nbme"'), "a JSON object that is none"),
+        ("read", _LINE[:-1] + "]", "the line is not one JSON object"),
+        ("read", _LINE[:-9], "the line is not one JSON object"),
+        ("committed", _COMMIT.replace("true", "trve"), "an event with something else on its line"),
+        ("committed", _COMMIT.replace("true", '"trve"'), "expected success to be true or false"),
+        ("committed", _COMMIT.replace("success", "suxcess"), "expected success to be true or false"),
+        ("committed", _COMMIT.replace('offsets":', 'offsetx":'), "with it a list of offsets"),
+        ("committed", _COMMIT.replace('"offset": 19', '"offset": 9, "offset": 19'), "a key stands twice"),
+    ],
+)
+def test_a_line_that_may_be_an_event_is_never_passed_over(
+    spark: SparkSession, tmp_path: Path, ledger: str, line: str, told: str
+) -> None:
+    """One changed byte, or a key twice, took a read or a commit away without a word."""
+    events = [json.dumps(event) for event in (_EVENTS[0], _record(17, "a"), _EVENTS[-1])]
+    (tmp_path / "r.log").write_text("\n".join([*events[:2], line, events[2]]) + "\n")
+
+    found = evidence_of(spark, tmp_path, ledger, source={"kind": "verifiable_consumer", "path": "r.log"})
+
+    assert found.coverage.unparsed == 1
+    assert not found.coverage.is_within_tolerance
+    assert any(note.startswith("r.log:3: ") and told in note for note in found.coverage.notes)
+
+
+@pytest.mark.parametrize("end", ['{"timestamp":', '{"timestamp": 9763632800000, "name": "startup_complete"}'])
+def test_what_began_behind_an_orderly_end_is_not_complete(
+    spark: SparkSession, tmp_path: Path, end: str
+) -> None:
+    """A torn line, or a start of a time that is yet to come, says nothing of what came behind it."""
+    lines = [json.dumps(event) for event in (_EVENTS[0], _record(17, "a"), _EVENTS[-1])]
+    (tmp_path / "r.log").write_text("\n".join([*lines, end]))
+
+    found = evidence_of(spark, tmp_path, "read", source={"kind": "verifiable_consumer", "path": "r.log"})
+
+    until = found.coverage.complete_until
+    assert until is not None
+    assert until.timestamp() * 1000 == _START + 50

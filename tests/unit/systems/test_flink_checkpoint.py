@@ -152,6 +152,7 @@ def test_elements_that_lead_out_of_their_state_are_refused() -> None:
         (struct.pack(">i", 1) + split("orders", 0, 20)[4:], "of version 0, found version 1"),
         (split("orders", -1, 20), "from 0 on"),
         (split("orders", 0, 2**62), "expected an offset"),
+        (split("orders", 0, -4), "expected an offset"),
         (split("", 0, 2), "another source's state"),
         (split("a/b", 0, 2), "another source's state"),
         (struct.pack(">ii", 0, 4) + b"part", "cut off"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 import pytest
-from tests.engine.sources.kahadb import added, batch, ended, journal, removed, started
+from tests.engine.sources.kahadb import END, added, batch, ended, journal, removed, started
 
 from tieout.engine.systems import openwire
 from tieout.engine.systems.json_texts import FormatError
@@ -81,10 +81,27 @@ def test_what_an_unclean_end_tore_is_told(torn: bytes, is_followed: bool) -> Non
     assert found[1:] == [Torn(len(whole), is_followed)]
 
 
-def test_a_file_ends_with_its_mark_or_with_zeros() -> None:
-    """What is written beforehand for the records to come is not torn."""
-    assert len(list(entries_in(journal(added(0))))) == 1
-    assert len(list(entries_in(batch(added(0)) + b"-qMa\4 and more"))) == 1
+@pytest.mark.parametrize("rest", [b"", bytes(64), b" of what was torn before"])
+def test_a_file_ends_with_its_mark(rest: bytes) -> None:
+    """What is written beforehand for the records to come, and what an earlier write left there, is not torn."""
+    assert len(list(entries_in(batch(added(0)) + END + rest))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_followed"),
+    [
+        (b"", False),
+        (bytes(64), False),
+        (bytes(7) + batch(added(1)) + END, True),
+        (END + batch(added(1)) + END, True),
+    ],
+    ids=["cut off between batches", "zeros", "a hole", "a mark in the middle"],
+)
+def test_batches_that_are_gone_behind_a_whole_one_are_missed(rest: bytes, is_followed: bool) -> None:
+    """A broker writes the mark of the end with each batch, so that what ends without it is not all that was there."""
+    whole = batch(added(0))
+
+    assert list(entries_in(whole + rest))[1:] == [Torn(len(whole), is_followed)]
 
 
 @pytest.mark.parametrize("kind", [0, 1])

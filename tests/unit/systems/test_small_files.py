@@ -51,3 +51,13 @@ def test_a_time_beyond_the_calendar_is_none() -> None:
     assert time_of(0) == datetime(1970, 1, 1, tzinfo=UTC)
     assert time_of(10**12 * 10**9) is None
     assert time_of(-(10**12) * 10**9) is None
+
+
+def test_a_name_with_a_zero_byte_is_no_files(tmp_path: Path) -> None:
+    """A checkpoint may name one, and the file system is not asked for it: that ended the run."""
+    found = small_file(tmp_path / "a\0b", tmp_path, tmp_path)
+
+    assert (found.input.name, found.input.fault) == (
+        "a\\0b",
+        "expected the name of a file, found one with a zero byte",
+    )

@@ -27,7 +27,7 @@ def _log(*names: str) -> tuple[SinkFile, ...]:
 
 def test_a_path_is_decoded_once() -> None:
     """A percent sign in a folder's own name stays one; the scheme and its host are not part of the path."""
-    content = f"v1\n{_line('hdfs://nn:8020/out/at=a%253Ab/part%201')}\n".encode()
+    content = f"v1\n{_line('hdfs://nn:8020/out/at=a%253Ab/part%201')}".encode()
 
     assert logged_files(content) == (SinkFile("/out/at=a%3Ab/part 1", 7, is_added=True),)
     assert logged_files(b"v1") == ()
@@ -39,6 +39,8 @@ def test_a_path_is_decoded_once() -> None:
         b"",
         b"v2\n",
         b"v1\n{",
+        b"v1\n",
+        f"v1\n{_line('/out/a')}\n".encode(),
         b"v1\n[]",
         b"v1\n\xff",
         f"v1\n{_line('/out/a', size=-1)}".encode(),

@@ -43,6 +43,7 @@ _DIVIDED: Final = (
     "{}: its offsets overlap those of {} in another folder, as where a partitioner divides records: "
     "a name spans more than its file holds; expected the files of one folder"
 )
+_EMPTY: Final = "expected the rows of the offsets in its name, found no byte: cut off"
 _FACTS: Final = (
     "topic STRING, partition INT, offset BIGINT, consumer_group STRING, "
     f"{MODIFIED}, _first BIGINT, _count BIGINT"
@@ -171,15 +172,19 @@ def _digest(paths: Sequence[Path], folder: str, request: Request) -> str:
 def _output(spec: ConnectFilesSource, request: Request, folder: Path, found: _Found) -> Reading:
     """Return the rows of the files with the places that their names give them; rows are read whole, to be counted."""
     paths = [path for path, _ in found.files]
-    inputs = Inputs(
-        tuple(inputs_in(paths, request.base_dir, spec.format or "", Path(os.path.realpath(folder)))), ()
-    )
+    files = inputs_in(paths, request.base_dir, spec.format or "", Path(os.path.realpath(folder)))
+    inputs = Inputs(tuple(_not_empty(file) for file in files), ())
     names = {str(path): name for path, name in found.files}
-    files = FilesSource.model_validate({"path": spec.path, "format": spec.format, "options": spec.options})
-    reading = reading_of(files, replace(request, reach=None), inputs)
+    source = FilesSource.model_validate({"path": spec.path, "format": spec.format, "options": spec.options})
+    reading = reading_of(source, replace(request, reach=None), inputs)
     return with_told(
         reading, lambda one: _told(one, spec, request, found, _facts(spec, request, inputs, names))
     )
+
+
+def _not_empty(file: Input) -> Input:
+    """Return the file; one without a byte has a fault, for a connector names no file by offsets before it has rows."""
+    return file if file.size or file.fault is not None else replace(file, fault=_EMPTY)
 
 
 _Facts = dict[str, tuple[object, ...]]

@@ -33,6 +33,7 @@ _TRIES: Final = 3
 _TOO_FAST: Final = (
     "{}: checkpoints are replaced faster than they are read; copy the folder, and judge the copy"
 )
+_NO_STATE: Final = "expected the state {} of subtask {} of {}, as its other subtasks have, found none"
 _LINKED: Final = "a link to a folder, which is not followed; name what it leads to in path"
 _COPIED: Final = (
     "{}: written before the checkpoint that came before it, so its time is that of a copy: no position has a time; "
@@ -157,9 +158,12 @@ def _checkpoint(
     is_checkpoint = _CHECKPOINT.fullmatch(folder.name) is not None
     if is_checkpoint and folder.name != f"chk-{found.number}":
         raise FormatError(f"expected checkpoint {folder.name.removeprefix('chk-')}, found {found.number}")
+    keeping = {(one.operator, one.uid) for one in found.states if state in one.offsets}
     states = []
     for one in found.states:
-        if state in one.offsets:
+        if (one.operator, one.uid) in keeping:
+            if state not in one.offsets:
+                raise FormatError(_NO_STATE.format(state, one.subtask, shown(one.operator)))
             states.append(one if one.file is None else _loaded(one, one.file, folder, base_dir, files))
     job = folder.parent.name if is_checkpoint else None
     return ReadCheckpoint(folder, found.number, job, tuple(states), file, file.modified_at)

@@ -223,10 +223,15 @@ def files_in(path: Path) -> Iterator[Path]:
 def _root_of(plain: Path, pattern: str) -> Path:
     """Return the folder that the contract names: the path itself, or what of a pattern stands before its wildcards."""
     if plain.is_dir():
-        return plain.resolve()
+        return _real(plain)
     parts = Path(pattern).parts
     fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-    return Path(*parts[:fixed]).resolve()
+    return _real(Path(*parts[:fixed]))
+
+
+def _real(path: Path) -> Path:
+    """Return the path with its links followed; of one that leads to itself, the path: `resolve` ends the run then."""
+    return Path(os.path.realpath(path))
 
 
 def _job_of(file: Input) -> str | None:
@@ -238,12 +243,12 @@ def _job_of(file: Input) -> str | None:
 def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) -> Input:
     """Return the file, digested; `root` is the folder that it must lie in, links followed, None where it was named."""
     name = name_of(path, base_dir)
-    if root is not None and not path.resolve().is_relative_to(root):
+    if root is not None and not _real(path).is_relative_to(root):
         return Input(
             str(path),
             name,
             "unread",
-            f"a link out of the folder {name_of(root, base_dir.resolve())}; {_LINKED}",
+            f"a link out of the folder {name_of(root, _real(base_dir))}; {_LINKED}",
         )
     if not _is_text(path):
         return Input(str(path), name, "unread", _NO_NAME)

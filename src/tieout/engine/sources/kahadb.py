@@ -94,7 +94,7 @@ def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: Qu
         size=sum(file.input.size for file in journal.files),
         digests=tuple(f"{file.input.digest}  {file.input.name}" for file in journal.files),
         unparsed_inputs=len(faults),
-        notes=(*shortened(faults), *journal.notes, *gone, *_told(spec, request, history)),
+        notes=(*shortened(faults), *gone, *_told(spec, request, history)),
         complete_until=taken_at,
         taken_at=taken_at,
         is_share_group=request.ledger is Ledger.COMMITTED,

@@ -7,6 +7,7 @@ for again.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -30,8 +31,11 @@ _NOT_ARCHIVED: Final = (
     "its acknowledgements; set archiveDataLogs=true with a directoryArchive, and name both folders in path"
 )
 _TORN: Final = (
-    "{}: ends within a batch at byte {}, as a broker that was killed leaves it, and never answered it"
+    "{}: expected a whole batch or the mark of the journal's end at byte {}, found neither: cut off, or torn when the "
+    "broker lost power; copy it again, or start the broker and judge the window again"
 )
+_PAUSE: Final = 0.1
+"""Seconds after which a broker has written what it was writing."""
 _MOVING: Final = "{}: files are moved faster than they are read; copy the folders, and judge the copy"
 
 Take = Callable[[SmallFile, int, list[Entry]], None]
@@ -39,13 +43,12 @@ Take = Callable[[SmallFile, int, list[Entry]], None]
 
 @dataclass(frozen=True)
 class Journal:
-    """What was read: files without their content, up to which byte of the last, and what is wrong or to be said."""
+    """What was read: files without their content, up to which byte of the last, and what is wrong."""
 
     files: tuple[SmallFile, ...]
     last: int
     end: int
     faults: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def read_journal(folders: Sequence[Path], base_dir: Path, take: Take) -> Journal:
@@ -56,7 +59,7 @@ def read_journal(folders: Sequence[Path], base_dir: Path, take: Take) -> Journal
             return _read(found, faults, base_dir, take)
         except FileNotFoundError:
             continue
-    return Journal((), 0, 0, (_MOVING.format(name_of(folders[0], base_dir)),), ())
+    return Journal((), 0, 0, (_MOVING.format(name_of(folders[0], base_dir)),))
 
 
 def _listed(folders: Sequence[Path], base_dir: Path) -> tuple[dict[int, list[Path]], list[str]]:
@@ -83,13 +86,17 @@ def _read(found: dict[int, list[Path]], faults: list[str], base_dir: Path, take:
         FileNotFoundError: where a file is gone before any was handed over.
     """
     files: list[SmallFile] = []
-    notes: list[str] = []
     last, end, size = max(found, default=0), 0, 0
     for paths in found.values():
         for path in paths:
             path.lstat()
     for number, paths in found.items():
-        file, others = _one_of(paths, base_dir, min(_MOST_FILE, _MOST_BYTES - size))
+        most = min(_MOST_FILE, _MOST_BYTES - size)
+        file, others = _one_of(paths, base_dir, most)
+        if number == last and _is_torn(file):
+            # A running broker writes on while it is read.
+            time.sleep(_PAUSE)
+            file, others = _one_of(paths, base_dir, most)
         size += file.input.size
         faults += others
         files.append(replace(file, content=b""))
@@ -101,12 +108,12 @@ def _read(found: dict[int, list[Path]], faults: list[str], base_dir: Path, take:
         end = len(file.content.rstrip(b"\0")) if torn is None else torn.at
         if fault is not None:
             faults.append(fault)
-        elif torn is not None and (number != last or torn.is_followed):
+        elif torn is not None and torn.is_followed:
             faults.append(f"{file.input.name}: expected a whole batch at byte {torn.at}, found another")
         elif torn is not None:
-            notes.append(_TORN.format(file.input.name, torn.at))
+            faults.append(_TORN.format(file.input.name, torn.at))
     faults += _missing(found, last)
-    return Journal(tuple(files), last, end, tuple(faults), tuple(notes))
+    return Journal(tuple(files), last, end, tuple(faults))
 
 
 def _one_of(paths: Sequence[Path], base_dir: Path, most: int) -> tuple[SmallFile, list[str]]:
@@ -118,6 +125,11 @@ def _one_of(paths: Sequence[Path], base_dir: Path, most: int) -> tuple[SmallFile
         if one.content != read[0].content
     ]
     return read[0], others
+
+
+def _is_torn(file: SmallFile) -> bool:
+    torn = None if file.input.fault is not None else _entries(file)[1]
+    return torn is not None and not torn.is_followed
 
 
 def _entries(file: SmallFile) -> tuple[list[Entry], Torn | None, str | None]:

@@ -31,6 +31,7 @@ _CRC_BYTES: Final = 4
 _MOST_PER_CHECKSUM: Final = 1 << 24
 _MOST_CRC_BYTES: Final = 1 << 24
 _LINK: Final = "a link out of the folder {}; copy what it leads to into the folder"
+_NO_NAME: Final = "expected the name of a file, found one with a zero byte"
 _CHANGED: Final = "its checksum in {} does not hold: cut off or changed"
 
 
@@ -64,6 +65,8 @@ def local_folder(request: Request, path: str) -> Path:
 def small_file(path: Path, base_dir: Path, root: Path, most: int = MOST_BYTES) -> SmallFile:
     """Return the file with its content; one that leads out of `root`, is none, or is larger than `most` has a fault."""
     name = name_of(path, base_dir)
+    if "\0" in name:
+        return SmallFile(Input(str(path), name.replace("\0", "\\0"), "unread", _NO_NAME))
     if not leads_into(path, root):
         return SmallFile(Input(str(path), name, "unread", _LINK.format(name_of(root, base_dir))))
     try:

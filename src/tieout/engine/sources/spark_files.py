@@ -37,6 +37,7 @@ from tieout.engine.systems.spark_manifest import (
 from tieout.engine.table_folders import SINK_MANIFEST
 from tieout.errors import SourceError
 from tieout.model import Ledger
+from tieout.regular_files import state_of
 from tieout.settings import unpacking
 
 LEDGERS: Final = (Ledger.DELIVERED, Ledger.STAGED)
@@ -126,7 +127,7 @@ def _manifest(folder: Path, request: Request) -> _Manifest:
     named, missing = output_of(logs)
     faults += [f"{name_of(path, request.base_dir)}/{batch}: not there or not readable" for batch in missing]
     real = os.path.realpath(folder)
-    origin = origin_of(named, real, lambda below: Path(real, below).is_file())
+    origin = origin_of(named, real, lambda below: state_of(Path(real, below)) is not None)
     output = {}
     for full, entry in named.items():
         if full.startswith(f"{origin}/"):

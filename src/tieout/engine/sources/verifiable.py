@@ -1,14 +1,17 @@
 """What Kafka's verifiable clients print: one JSON event a line, between lines that are none by design.
 
 The tools are org.apache.kafka.tools.VerifiableProducer and VerifiableConsumer. Their logs may share the
-output, so a line that is no JSON object is noted and passed over; it is no unparsed row, unless it holds an event and
-something else. Third-party clients leave `timestamp` out.
+output, so a line that is no JSON object, or one without a field of theirs, is noted and passed over, unless it holds an
+event and something else. Any other line that is no event, or may be read as two, is an unreadable row. Third-party
+clients leave `timestamp` out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -27,13 +30,20 @@ _FIELDS: Final = (
 _VALUE: Final = r"^(?:(.*)\.)?([0-9]{1,18})$"
 ANSWERS: Final = ("producer_send_success", "producer_send_error")
 """The events that answer one send."""
-_HELD_EVENT: Final = (
-    r'"name"\s*:\s*"(startup_complete|shutdown_complete|producer_send_success|producer_send_error|tool_data|record_data|'
-    r'records_consumed|offsets_committed|partitions_assigned|partitions_revoked)".*\}\s*$'
+_EVENTS: Final = (
+    *("startup_complete", "shutdown_requested", "shutdown_complete", "tool_data", *ANSWERS),
+    *("record_data", "records_consumed", "offsets_committed", "partitions_assigned", "partitions_revoked"),
 )
+_HELD_EVENT: Final = rf'"name"\s*:\s*"({"|".join(_EVENTS)})".*\}}\s*$'
+_LISTS: Final = ("partitions", "offsets")
+"""The fields that are lists of objects."""
 _NOT_ALONE: Final = (
     "an event with something else on its line; take away what stands before each line, and paste lines whole"
 )
+_UNKNOWN: Final = "expected an event of a verifiable producer or consumer, found a JSON object that is none"
+_TWICE: Final = "a key stands twice"
+_NO_RESULT: Final = "offsets_committed: expected success to be true or false, and with it a list of offsets"
+_NO_COUNT: Final = "records_consumed: expected a count, found none"
 UNCOUNTABLE: Final = 10**18
 """What a total is taken for that is larger, or no number: no client sends or consumes so many."""
 _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS])
@@ -52,8 +62,8 @@ class Values:
 class Session:
     """One file, that is one run of a client: how it ended, and what it says about itself.
 
-    `is_closed` is whether every start was followed by an orderly end; `last_at` is the time of the last
-    event, `closed_at` that of the end. `sent` and `acked` are a producer's own totals, `consumed` is a
+    `is_closed` is whether every start was followed by an orderly end, and the last line is whole; `last_at` is the time
+    of the last event, `closed_at` that of the end. `sent` and `acked` are a producer's own totals, `consumed` is a
     consumer's; `answers`, `acks`, `records` and `refusals` count the lines of each kind.
     """
 
@@ -85,10 +95,20 @@ class Session:
 
 
 @dataclass(frozen=True)
+class _End:
+    """A session, and the place of its file's last line."""
+
+    session: Session
+    block: int
+    row: int
+
+
+@dataclass(frozen=True)
 class Events:
     """All events of the files, each with its place, and one session a file.
 
-    `mixed` are the lines that hold an event and something else, such as the name that a prefix gives each line.
+    `mixed` are the lines that hold an event and something else, such as the name that a prefix gives each line, and
+    those that begin as an event and cannot be read as one.
     """
 
     rows: DataFrame
@@ -117,15 +137,60 @@ class Events:
 def events_of(request: Request, inputs: Inputs) -> Events:
     """Return the events in the files, of which at least one can be read."""
     lines = lines_of(request.spark, inputs.readable)
-    is_event = json_fault().isNull() & F.get_json_object(TEXT, "$.name").isNotNull()
-    event = F.when(is_event, F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}))
-    parsed = lines.select(FILE, BLOCK, ROW, TEXT, event.alias("event"))
+    told = lines.withColumn("told", F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}))
+    fault = _fault_of(F.col("told"))
+    is_event = fault.isNull() & F.col("told.name").isin(*_EVENTS)
+    parsed = told.select(
+        *(FILE, BLOCK, ROW, TEXT), F.when(is_event, F.col("told")).alias("event"), fault.alias(FAULT)
+    )
     sessions = _sessions(parsed, request)
     places = [F.col(name) for name in (FILE, BLOCK, ROW, TEXT)]
     rows = parsed.where(F.col("event").isNotNull()).select(*places, "event.*")
-    is_mixed = F.col("event").isNull() & F.col(TEXT).rlike(_HELD_EVENT)
-    mixed = parsed.where(is_mixed).select(*places, F.lit(_NOT_ALONE).alias(FAULT))
-    return Events(rows, mixed, sessions, inputs)
+    mixed = parsed.where(F.col(FAULT).isNotNull() & ~_is_torn_end(sessions)).select(*places, FAULT)
+    return Events(rows, mixed, tuple(one.session for one in sessions), inputs)
+
+
+def _is_torn_end(ends: Sequence[_End]) -> Column:
+    """Return whether a line is the last one of its file, and torn: its client's session is not closed."""
+    torn = [end for end in ends if end.session.is_torn]
+    alike = (
+        (F.col(FILE) == end.session.uri) & (F.col(BLOCK) == end.block) & (F.col(ROW) == end.row)
+        for end in torn
+    )
+    return reduce(Column.__or__, alike, F.lit(False))
+
+
+def _is_object() -> Column:
+    return F.col(TEXT).rlike(r"^\s*\{")
+
+
+def _fault_of(event: Column) -> Column:
+    """Return why a line that may be an event cannot be read as one, null where it is one, or a line of a log."""
+    name, success = event.getField("name"), F.lower(event.getField("success"))
+    texts = [F.from_json(event.getField(field), "array<string>") for field in _LISTS]
+    is_twice = _has_key_twice(F.col(TEXT))
+    for members in texts:
+        is_twice = is_twice | F.exists(F.coalesce(members, F.array().cast("array<string>")), _has_key_twice)
+    is_told = F.coalesce((success == "false") | ((success == "true") & texts[1].isNotNull()), F.lit(False))
+    has_count = event.getField("count").isNotNull()
+    is_known = F.coalesce(name.isin(*_EVENTS), F.lit(False))
+    has_field = F.arrays_overlap(F.json_object_keys(TEXT), F.array(*map(F.lit, _FIELDS)))
+    of_object = (
+        F.when(json_fault().isNotNull(), json_fault())
+        .when(is_twice, _TWICE)
+        .when(~is_known & has_field, _UNKNOWN)
+        .when((name == "offsets_committed") & ~is_told, _NO_RESULT)
+        .when((name == "records_consumed") & ~has_count, _NO_COUNT)
+    )
+    is_alone = _is_object() & json_fault().isNull()
+    is_held = ~is_alone & F.col(TEXT).rlike(_HELD_EVENT)
+    return F.when(is_held, _NOT_ALONE).when(_is_object(), of_object)
+
+
+def _has_key_twice(text: Column) -> Column:
+    """Return whether an object has a key twice; false for what is no object."""
+    keys = F.json_object_keys(text)
+    return F.coalesce(F.size(F.array_distinct(keys)) < F.size(keys), F.lit(False))
 
 
 def event_time(column: str = "timestamp") -> Column:
@@ -165,42 +230,48 @@ def stem_of(column: Column) -> Column:
     return F.regexp_extract(F.url_decode(column), r"([^/]+?)(\.[A-Za-z0-9]+)*$", 1)
 
 
-def _sessions(parsed: DataFrame, request: Request) -> tuple[Session, ...]:
-    """Return one session for each file that has a line, ordered by name."""
-    name, time = F.col("event.name"), event_time("event.timestamp")
-    is_event = F.col("event").isNotNull()
+def _sessions(parsed: DataFrame, request: Request) -> tuple[_End, ...]:
+    """Return one session for each file that has a line, ordered by name, each with its last line's place.
+
+    A time that is yet to come is no time until which anything is known.
+    """
+    name, told = F.col("event.name"), event_time("event.timestamp")
+    time = F.when(told <= F.lit(request.now), told)
+    is_event, is_broken = F.col("event").isNotNull(), F.col(FAULT).isNotNull()
+    is_torn = is_broken & _is_object() & json_fault().isNotNull()
     place = F.struct(BLOCK, ROW)
-    is_broken = ~is_event & F.col(TEXT).rlike(r"^\s*\{")
     summary = parsed.groupBy(FILE).agg(
-        F.count_if(~is_event).alias("ignored"),
-        F.coalesce(F.max(F.when(is_broken, place)) == F.max(place), F.lit(False)).alias("is_torn"),
+        F.count_if(~is_event & ~is_broken).alias("ignored"),
+        F.max(place).alias("end"),
+        F.coalesce(F.max(F.when(is_torn, place)) == F.max(place), F.lit(False)).alias("is_torn"),
         F.count_if(name == "startup_complete").alias("starts"),
         F.count_if(name == "shutdown_complete").alias("ends"),
         F.unix_micros(F.max(time)).alias("last"),
         F.unix_micros(F.max(F.when(name == "shutdown_complete", time))).alias("closed"),
         *_totals(name),
     )
-    sessions = [
-        Session(
-            uri=row[FILE],
-            name=name_of(local_path(row[FILE]), request.base_dir),
-            is_closed=row["ends"] > 0 and row["ends"] >= row["starts"],
-            last_at=_from_micros(row["last"]),
-            ignored=row["ignored"],
-            is_torn=row["is_torn"],
-            closed_at=_from_micros(row["closed"]),
-            sent=row["sent"],
-            acked=row["acked"],
-            consumed=int(row["consumed"] or 0),
-            answers=row["answers"],
-            acks=row["acks"],
-            records=row["records"],
-            refusals=row["refusals"],
-            values=_values(row),
-        )
-        for row in summary.collect()
-    ]
-    return tuple(sorted(sessions, key=lambda session: session.name))
+    ends = [_End(_session(row, request), row["end"][BLOCK], row["end"][ROW]) for row in summary.collect()]
+    return tuple(sorted(ends, key=lambda end: end.session.name))
+
+
+def _session(row: Row, request: Request) -> Session:
+    return Session(
+        uri=row[FILE],
+        name=name_of(local_path(row[FILE]), request.base_dir),
+        is_closed=row["ends"] > 0 and row["ends"] >= row["starts"] and not row["is_torn"],
+        last_at=_from_micros(row["last"]),
+        ignored=row["ignored"] + row["is_torn"],
+        is_torn=row["is_torn"],
+        closed_at=_from_micros(row["closed"]),
+        sent=row["sent"],
+        acked=row["acked"],
+        consumed=int(row["consumed"] or 0),
+        answers=row["answers"],
+        acks=row["acks"],
+        records=row["records"],
+        refusals=row["refusals"],
+        values=_values(row),
+    )
 
 
 def _totals(name: Column) -> tuple[Column, ...]:

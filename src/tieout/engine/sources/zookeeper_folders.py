@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import os
 import re
+import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +31,19 @@ _MOST_FILE: Final = 1 << 30
 """How large a file may be, zeros included; a server begins another log after 100,000 transactions."""
 _MOST_BYTES: Final = 256 << 20
 """How much all files may hold together."""
+_NOWHERE: Final = "/\0"
+"""The name of no node."""
 _FIRST: Final = 1
 _COUNT: Final = (1 << 32) - 1
 _TORN: Final = (
     "{}: ends within an entry at byte {}, as a server that was killed leaves it, and never answered it"
 )
+_CUT: Final = (
+    "{}: ends within an entry at byte {}, and no log follows: cut off, or its server was killed; copy it again, or "
+    "start the server and judge the window again"
+)
+_PAUSE: Final = 0.1
+"""Seconds after which a server has written what it was writing."""
 _BROKEN: Final = "{}: expected a whole entry at byte {}, found another: cut off or changed"
 _GAP: Final = (
     "transactions are missing between 0x{:x} and 0x{:x}: copy the folder with all its files, or read that of another "
@@ -187,28 +196,43 @@ def _logged(
     last: int | None = None
     for number, path in enumerate(logs):
         name, uri = name_of(path, base_dir), path.as_uri()
+        is_last = number == len(logs) - 1
+        if is_last and _is_torn(path):
+            # A running server writes on while it is read.
+            time.sleep(_PAUSE)
         content = found.content(path, base_dir)
         if content is None:
             continue
         try:
             for one in transactions_in(content, prefix):
                 if isinstance(one, TornLog):
-                    _tell_torn(name, one, found)
+                    _tell_torn(name, one, found, is_last=is_last)
                     break
                 if last is not None and not follows(one.zxid, last):
                     found.faults.append(_GAP.format(last, one.zxid))
                 last = one.zxid
                 yield one, uri
         except FormatError as error:
-            is_unwritten = number == len(logs) - 1 and not content
-            if not is_unwritten:
+            if not is_last or content:
                 found.faults.append(f"{name}: {error}")
 
 
-def _tell_torn(name: str, torn: TornLog, found: ServerFiles) -> None:
-    """Say that a log is torn: a fault where whole entries come behind that; what is lost otherwise shows as a gap."""
+def _is_torn(path: Path) -> bool:
+    """Return whether a log ends within an entry just now."""
+    try:
+        content, _, _ = _read(path, _MOST_BYTES)
+        entries = transactions_in((content or b"").rstrip(b"\0"), _NOWHERE)
+        return any(isinstance(one, TornLog) and not one.is_followed for one in entries)
+    except (OSError, FormatError):
+        return False
+
+
+def _tell_torn(name: str, torn: TornLog, found: ServerFiles, *, is_last: bool) -> None:
+    """Say that a log is torn: a fault, unless it was a later log's turn, before which a gap would show."""
     if torn.is_followed:
         found.faults.append(_BROKEN.format(name, torn.at))
+    elif is_last:
+        found.faults.append(_CUT.format(name, torn.at))
     else:
         found.notes.append(_TORN.format(name, torn.at))
 

@@ -24,6 +24,8 @@ _COLLECTOR, _CHECKPOINT, _SUBTASK, _REQUEST, _COMMITTABLE = 2, 1, 2, 0, 1
 _OTHER_SINK: Final = "expected a transaction of a Kafka sink, found another sink's state"
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _MOST_NAME: Final = 249
+_EARLIEST_WORD: Final = -3
+"""Of offsets that are words, latest (-1), earliest (-2) and committed (-3), the lowest."""
 
 
 class OtherStateError(FormatError):
@@ -70,7 +72,7 @@ def split_position(element: bytes) -> SplitPosition:
     is_one = data.is_at_end and whole.is_at_end
     if not is_one or not topic or len(topic) > _MOST_NAME or not _LEGAL.issuperset(topic):
         raise FormatError("expected a position of a Kafka source, found another source's state")
-    if partition > LARGEST_INT or offset > LARGEST:
+    if partition > LARGEST_INT or not _EARLIEST_WORD <= offset <= LARGEST:
         raise FormatError(f"expected an offset of {topic} that Kafka has, found {offset}")
     return SplitPosition(topic, partition, offset if offset >= 0 else None)
 

@@ -1,7 +1,8 @@
 """KahaDB's journal, in which ActiveMQ Classic writes each message and what becomes of it, before it answers.
 
 A file is a row of batches, each with a checksum; a batch is a row of records; a record is a command in Protocol Buffers
-that may hold OpenWire. What an unclean end tore is at the end of a file.
+that may hold OpenWire. Behind the last batch stands a mark of the end, written with it: where none does, batches are
+missing, torn by an unclean end or cut off with the file.
 
 Source: `Journal`, `MessageDatabase` and `journal-data.proto` of Apache ActiveMQ 6.3 (activemq-kahadb-store).
 """
@@ -76,7 +77,7 @@ Entry = Added | Removed | Ended | Started
 
 @dataclass(frozen=True)
 class Torn:
-    """Where a file ends within a batch. `is_followed`: batches come after it."""
+    """Where neither a whole batch nor the mark of the end follows. `is_followed`: batches come after it."""
 
     at: int
     is_followed: bool
@@ -91,16 +92,16 @@ def entries_in(content: bytes) -> Iterator[Entry | Torn]:
         FormatError: where a record that has its checksum cannot be read.
     """
     at = 0
-    while at < len(content):
+    while True:
         size = _batch_size(content, at)
-        if size is None:
-            yield Torn(at, content.find(_MAGIC, at + _HEADER.size + 1) >= 0)
+        if size == 0 and content.find(_MAGIC, at) < 0:
             return
-        if size == 0:
-            return
+        if not size:
+            break
         begin = at + _HEADER.size + _BATCH.size
         yield from _of_batch(content, begin, begin + size)
         at = begin + size
+    yield Torn(at, content.find(_MAGIC, at + _HEADER.size + 1) >= 0)
 
 
 def begins_journal(content: bytes) -> bool:
@@ -109,8 +110,8 @@ def begins_journal(content: bytes) -> bool:
 
 
 def _batch_size(content: bytes, at: int) -> int | None:
-    """Return how many bytes of records follow the head of a batch: 0 at the file's end, None where it is torn."""
-    if content.startswith(_END, at) or not content[at : at + _HEADER.size].strip(b"\0"):
+    """Return how many bytes of records follow the head of a batch: 0 at the mark of the end, None where it is torn."""
+    if content.startswith(_END, at):
         return 0
     head = content[at : at + _HEADER.size + _BATCH.size]
     if len(head) < _HEADER.size + _BATCH.size or head[_HEADER.size - 1] != _CONTROL:

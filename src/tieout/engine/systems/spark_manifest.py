@@ -65,7 +65,8 @@ def logged_files(content: bytes) -> tuple[SinkFile, ...]:
         raise FormatError("expected UTF-8, found other bytes") from None
     if version != _VERSION:
         raise FormatError(f"expected version {_VERSION} on the first line, found {version[:20]!r}")
-    return tuple(_sink_file(json_object(line)) for line in lines if line)
+    # No line is empty: Spark writes a line's end before each file, and none behind the last.
+    return tuple(_sink_file(json_object(line)) for line in lines)
 
 
 def _sink_file(fields: Mapping[str, object]) -> SinkFile:
