@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, MapType, StringType
@@ -24,7 +23,7 @@ from tieout.engine.reading import spec_of
 from tieout.engine.sources import READERS
 from tieout.engine.sources.casting import strict
 from tieout.engine.sources.conforming import lenient
-from tieout.engine.sources.expressions import exact, numbers_in, require_plain
+from tieout.engine.sources.expressions import NOT_ANALYSED, exact, numbers_in, reason_of, require_plain
 from tieout.engine.sources.named_columns import paths_in, text_columns
 from tieout.engine.sources.source import FAULT, HIDDEN, Request
 from tieout.errors import SourceError
@@ -236,8 +235,9 @@ def _expression(rows: DataFrame, name: str, text: str) -> Column:
     try:
         value = F.expr(exact(text, numbers))
         rows.select(value)
-    except AnalysisException as error:
+    except NOT_ANALYSED as error:
         shown = ", ".join(sorted(set(rows.columns) - set(HIDDEN))[:40])
-        told = " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
-        raise SourceError(f"replay.{name}: {told}; the source's columns are: {shown}") from None
+        raise SourceError(
+            f"replay.{name}: {reason_of(error, text)}; the source's columns are: {shown}"
+        ) from None
     return value

@@ -221,3 +221,41 @@ def test_a_coverage_may_name_the_moment_of_reading_alone(spark: SparkSession, tm
             source=jsonl("p.jsonl"),
             coverage={"complete_until": "current_timestamp"},
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x -> x", "columns.payload_hash: "),
+        ("id collate nope", "columns.payload_hash: [COLLATION_INVALID_NAME]"),
+        (
+            "(" * 5_000 + "id" + ")" * 5_000,
+            "columns.payload_hash: expected an expression that nests less deeply",
+        ),
+        ("_metadata.file_block_start", "columns.payload_hash: expected .* how Spark divides the files"),
+        ("to_json(`_metadata`)", "columns.payload_hash: expected .* how Spark divides the files"),
+    ],
+)
+def test_whatever_spark_says_of_an_expression_is_told_at_its_place(
+    spark: SparkSession, tmp_path: Path, text: str, told: str
+) -> None:
+    """Java's own errors as well, which Python's side of Spark does not translate."""
+    (tmp_path / "p.jsonl").write_text(json.dumps({"id": "1"}))
+    columns = {"message_id": "id", "payload_hash": text}
+
+    with pytest.raises(SourceError, match=told.replace("[", r"\[").replace("]", r"\]")) as raised:
+        evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 500
+
+
+def test_ids_of_a_collation_are_told_apart_by_every_letter(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would take them for equal, where what compares the ledgers does not."""
+    (tmp_path / "p.jsonl").write_text(json.dumps({"id": "A"}) + "\n" + json.dumps({"id": "a"}))
+    columns = {"message_id": "id collate UTF8_LCASE", "producer_id": "_metadata.file_name"}
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert {row["message_id"] for row in found.rows.distinct().collect()} == {"A", "a"}
+    assert rows_of(found, "producer_id") == [("p.jsonl",), ("p.jsonl",)]

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -46,7 +45,14 @@ from tieout.engine.ledger import (
 )
 from tieout.engine.limits import EXPECTED_TIME
 from tieout.engine.sources.casting import in_calendar, strict
-from tieout.engine.sources.expressions import exact, expression_of, expressions_of, numbers_in, require_plain
+from tieout.engine.sources.expressions import (
+    NOT_ANALYSED,
+    exact,
+    expression_of,
+    expressions_of,
+    numbers_in,
+    require_plain,
+)
 from tieout.engine.sources.json_numbers import MARKED
 from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
@@ -94,7 +100,7 @@ def empty_contents(
         empty = spark.createDataFrame([("",) * len(heads)], heads)
         try:
             values = empty.select(*[F.expr(text).cast(StringType()) for text in alone.values()]).collect()[0]
-        except PySparkException:
+        except NOT_ANALYSED:
             return {}  # an expression fails on an empty text, so no row's value is made of one
     return {name: value for name, value in zip(alone, values, strict=True) if value is not None}
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
@@ -22,7 +21,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.keys import SESSION
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.expressions import reason_of, require_plain
+from tieout.engine.sources.expressions import NOT_ANALYSED, reason_of, require_plain
 from tieout.errors import SourceError
 from tieout.model import Ledger, Window
 
@@ -204,7 +203,7 @@ def _aggregated(rows: DataFrame, ledger: Ledger, keys: tuple[str, ...], aggregat
     require_plain(rows, {place: aggregate})
     try:
         raw = rows.groupBy(*keys).agg(F.expr(aggregate).alias("raw"))
-    except AnalysisException as error:
+    except NOT_ANALYSED as error:
         raise SourceError(
             f"{place}: expected an aggregate over the ledger's columns, "
             f"such as max({TIME_COLUMN[ledger]}), found {aggregate}: {reason_of(error, aggregate)}; "

@@ -9,11 +9,12 @@ there the contract's own rules look at the text alone.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -44,9 +45,21 @@ _OF_THE_SESSION: Final = {
 _OF_ROWS: Final = frozenset({"Project", "Generate", "Aggregate", "LocalRelation"})
 """The operators of a plan that leave every row: others filter, multiply, sort or number them."""
 _OPERATORS: Final = "org.apache.spark.sql.catalyst.plans.logical."
+NOT_ANALYSED: Final = (PySparkException, Py4JJavaError)
+"""What Spark raises of an expression that it cannot parse or analyse; some of Java's own errors among them."""
+_TOO_DEEP: Final = "StackOverflowError"
 _SHOWN_COLUMNS: Final = 40
 _SHOWN_TEXT: Final = 80
 _NO_ROW: Final = "it leaves out or multiplies rows"
+_METADATA: Final = "_metadata"
+_OF_BLOCKS: Final = re.compile(
+    rf"(?<![\w.]){_METADATA}\b(?!\s*\.\s*file_(?:name|path|size|modification_time)\b)", re.IGNORECASE
+)
+"""Spark's hidden column of files, where more of it is named than what is of the whole file.
+
+Source: "File Metadata" of Spark SQL's guide to data sources.
+"""
+_BLOCKS: Final = f"{_METADATA}: its value depends on how Spark divides the files"
 _CHANGING: Final = "a function that gives another value each time"
 _MOVING: Final = "a date or time such as 'now': its value depends on when the run is made"
 
@@ -63,8 +76,11 @@ def require_plain(
     """
     own = {f"`{name}`" for name in source.columns} | set(source.columns)
     made = {place: text for place, text in expressions.items() if text.strip() not in own}
+    has_metadata = _METADATA in {name.lower() for name in source.columns}
     for place, text in made.items():
         found = refused(text) or next(_refused_in(_parsed(source.sparkSession, text)), None)
+        if found is None and not has_metadata and _OF_BLOCKS.search(text.replace("`", "")):
+            found = _BLOCKS
         if found is not None:
             raise SourceError(f"{place}: {refusal(found)}")
     if made and is_classic(source.sparkSession):
@@ -79,12 +95,12 @@ def _require_plain_plan(source: DataFrame, expressions: Mapping[str, str]) -> No
     try:
         if _refused_by_plan(source, list(expressions.values())) is None:
             return
-    except (PySparkException, Py4JJavaError):
+    except NOT_ANALYSED:
         pass  # one of them does not analyse: each is looked at by itself
     for place, text in expressions.items():
         try:
             found = _refused_by_plan(source, [text])
-        except (PySparkException, Py4JJavaError):
+        except NOT_ANALYSED:
             continue
         if found is not None:
             raise SourceError(f"{place}: {refusal(found)}")
@@ -102,7 +118,7 @@ def _parsed(spark: SparkSession, text: str) -> Any:
     session: Any = spark._jsparkSession
     try:
         return json.loads(session.sessionState().sqlParser().parseExpression(text).toJSON())
-    except (PySparkException, Py4JJavaError):
+    except NOT_ANALYSED:
         return []
 
 
@@ -172,7 +188,7 @@ def expressions_of(
     try:
         expressions = {name: F.expr(exact(text, numbers)) for name, text in mapping.items()}
         source.select("*", *expressions.values())
-    except AnalysisException:
+    except NOT_ANALYSED:
         return {
             name: expression_of(source, text, f"{place}.{name}", names, numbers)
             for name, text in mapping.items()
@@ -191,7 +207,7 @@ def expression_of(
     try:
         expression = F.expr(exact(text, numbers))
         source.select("*", expression)
-    except AnalysisException as error:
+    except NOT_ANALYSED as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
         raise SourceError(f"{place}: {reason_of(error, text)}; the source's columns are: {shown}") from None
     return expression
@@ -211,8 +227,14 @@ def numbers_in(source: DataFrame) -> dict[str, list[str]]:
     return {name: paths for name, paths in found.items() if paths}
 
 
-def reason_of(error: AnalysisException, text: str) -> str:
+def reason_of(error: PySparkException | Py4JJavaError, text: str) -> str:
     """Return what is wrong with the expression, in one line."""
+    if isinstance(error, Py4JJavaError):
+        return _told_by_java(str(error.java_exception.toString()), text)
+    return _reason_of_condition(error, text)
+
+
+def _reason_of_condition(error: PySparkException, text: str) -> str:
     parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
     if condition.startswith("UNRESOLVED_COLUMN"):
         return f"no column {parameters.get('objectName', '')}".strip()
@@ -227,7 +249,13 @@ def reason_of(error: AnalysisException, text: str) -> str:
     return _told(error)
 
 
-def _told(error: AnalysisException) -> str:
+def _told_by_java(told: str, text: str) -> str:
+    if _TOO_DEEP in told:
+        return f"expected an expression that nests less deeply, found {_shown(text)}"
+    return " ".join((told.partition(": ")[2] or told).splitlines()[0].split())
+
+
+def _told(error: PySparkException) -> str:
     return " ".join((error.getMessage() or str(error)).split("\n==")[0].split())
 
 
