@@ -55,7 +55,7 @@ def main(words: list[str]) -> int:
 
     # 5. The files, and the words that an approver reads.
     subject = Subject(contract, run.window, run.run_id, asked.incident_id, target_of(contract))
-    text = markdown(plan, subject, notes_on(contract, plan))
+    text = markdown(plan, subject, notes_on(contract, plan, store.replayed_breaks(plan.break_ids)))
     written = write_plan(plan, subject, text, asked.output)
 
     # 6. The small result for the task that started the job.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
@@ -19,6 +20,7 @@ from tests.store.examples import ORIGIN, breaks, query, rows, statement
 
 from tieout.contracts import Contract, load_contract
 from tieout.orchestration.replaying import ReplayPlanSubmit
+from tieout.orchestration.versions import AirflowException
 from tieout.replaying import Body, choose, plan_of
 from tieout.replaying.describing import Subject, markdown
 from tieout.replaying.folder import read_breaks, target_of, write_plan
@@ -303,6 +305,12 @@ def test_nobody_approves_what_they_started(
         {"chosen_options": ["Approve"], "responded_by_user": None},
         {"chosen_options": ["Approve"]},
         {},
+        {"chosen_options": ["Approve"], "responded_by_user": {"id": "7", "name": "ann"}},
+        {
+            "chosen_options": ["Approve"],
+            "responded_by_user": {"id": "7", "name": "ann"},
+            "plan_digest": "of the plan before",
+        },
     ],
 )
 def test_the_task_that_sends_looks_itself(
@@ -320,6 +328,27 @@ def test_the_task_that_sends_looks_itself(
 
     assert (states["approve"], states["replay"]) == ("success", "failed")
     assert (in_outbox(url), rows(url, "replay")) == ([], [])
+
+
+def test_an_answer_is_for_the_plan_that_was_shown(dag: DAG, contract: Contract) -> None:
+    """Whoever has the task `plan` run again while a person reads has the new plan approved as well."""
+    plans = {"shown": {"pipeline": "orders", "digest": "1"}, "later": {"pipeline": "orders", "digest": "2"}}
+    event = {
+        "chosen_options": ["Approve"],
+        "params_input": {},
+        "responded_at": utcnow(),
+        "responded_by_user": {"id": "7", "name": "ann"},
+    }
+    task, run = Mock(), Mock(triggering_user_name="bob")
+    approve = dag.get_task("approve")
+
+    def answered(plan: str) -> Any:
+        task.xcom_pull = lambda task_ids, key=None: plans[plan] if task_ids == "plan" else key and "1"
+        return approve.execute_complete({"ti": task, "dag_run": run}, event)
+
+    assert answered("shown")["plan_digest"] == "1"
+    with pytest.raises(AirflowException, match="expected the plan that was shown, with digest 1, found 2"):
+        answered("later")
 
 
 def test_a_contract_that_lost_its_approver_meanwhile_is_not_replayed(

@@ -157,6 +157,7 @@ def test_the_ledger_of_replays_takes_a_key_once(store: Store, store_url: str) ->
     assert new == [2, 0, 1]
     found = store.replayed(["k0", "k2", "k9"])
     assert {key: done.plan_id for key, done in found.items()} == {"k0": "plan-1", "k2": "plan-2"}
+    assert store.replayed_breaks(["b-0", "b-2", "b-9"]) == 2
     assert query(store_url, "SELECT approved_by FROM tieout.replay WHERE plan_id = 'plan-1'") == [
         {"approved_by": "ann"}
     ]

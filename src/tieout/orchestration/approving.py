@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
@@ -18,27 +18,54 @@ from tieout.orchestration.catalogue import contract_of
 from tieout.orchestration.versions import AirflowException
 from tieout.replaying.describing import approvers_of
 
+PLAN_DIGEST: Final = "plan_digest"
+"""What an answer has beside what Airflow keeps of it: the digest of the plan that was shown."""
+
 
 class ReplayApproval(ApprovalOperator):  # type: ignore[misc]  # airflow is untyped to us
     """Asks for approval of the plan; an approval by somebody who may not give it fails the try, and is asked again.
 
-    Anybody who can answer may reject: that does nothing.
+    Anybody who can answer may reject: that does nothing. An answer holds for the plan that was shown: whoever has the
+    task `plan` run again has to have the new one approved.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
         super().__init__(**arguments)
         self._folders = tuple(folders)
 
+    def execute(self, context: Mapping[str, Any]) -> Any:
+        """Note which plan is shown, and wait for the answer."""
+        task = context["ti"]
+        task.xcom_push(key=PLAN_DIGEST, value=task.xcom_pull(task_ids="plan")["digest"])
+        return super().execute(context)
+
     def execute_complete(self, context: Mapping[str, Any], event: dict[str, Any]) -> Any:
-        """Return the answer, as Airflow's operator does."""
+        """Return the answer, as Airflow's operator does, with the digest of the plan that was shown."""
+        task = context["ti"]
+        shown = {PLAN_DIGEST: task.xcom_pull(task_ids=self.task_id, key=PLAN_DIGEST)}
         if self.APPROVE in (event.get("chosen_options") or ()):
-            plan = context["ti"].xcom_pull(task_ids="plan")
+            plan = task.xcom_pull(task_ids="plan")
             try:
                 contract = contract_of(self._folders, plan["pipeline"])
                 require_approval(contract, event, context["dag_run"].triggering_user_name)
+                require_shown(plan, shown)
             except TieoutError as error:
                 raise AirflowException(str(error)) from error
-        return super().execute_complete(context=context, event=event)
+        return {**super().execute_complete(context=context, event=event), **shown}
+
+
+def require_shown(plan: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
+    """Refuse a plan that was made after the one which the answer is about.
+
+    Raises:
+        UsageError: where it has another digest than the plan that was shown.
+    """
+    shown = (answer or {}).get(PLAN_DIGEST)
+    if shown != plan["digest"]:
+        raise UsageError(
+            f"expected the plan that was shown, with digest {shown or '(none)'}, found {plan['digest']}: it was "
+            "made anew since; clear the task approve as well, and have this one approved"
+        )
 
 
 def require_approvers(contract: Contract) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from airflow.sdk import BaseOperator
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.errors import StoreError, TieoutError, UsageError
-from tieout.orchestration.approving import require_approval, require_approvers
+from tieout.orchestration.approving import require_approval, require_approvers, require_shown
 from tieout.orchestration.catalogue import contract_of
 from tieout.orchestration.submitting import TieoutSparkSubmit, output_folder
 from tieout.orchestration.versions import (
@@ -25,7 +25,7 @@ from tieout.orchestration.versions import (
     AirflowSkipException,
 )
 from tieout.orchestration.waiting import WaitingOperator
-from tieout.replaying.folder import read_plan, target_of, write_console_lines
+from tieout.replaying.folder import read_plan, require_removal_sql, target_of, write_console_lines
 
 
 class ReplayPlanSubmit(TieoutSparkSubmit):
@@ -100,6 +100,7 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         try:
             contract = contract_of(self._folders, plan["pipeline"])
             user = require_approval(contract, answer, context["dag_run"].triggering_user_name)
+            require_shown(plan, answer)
             done = carry_out(plan, contract, approved_by=user, dag_run_id=task.run_id)
         except TieoutError as error:
             if error.is_temporary:
@@ -163,9 +164,10 @@ def carry_out(
     if to is not None:
         bring(plan, to, records)
     if removals:
+        require_removal_sql(folder, removals, contract)
         files["remove.sql"] = f"removing rows is left to their owner: {folder / 'remove.sql'}"
     items = [ReplayItem(r.wanted.key, r.wanted.break_id, "produce", r.wanted.message_id) for r in records]
-    items += [ReplayItem(r["key"], r["break_id"], "remove", r["message_id"]) for r in removals]
+    items += [ReplayItem(r.key, r.break_id, "remove", r.message_id) for r in removals]
     names = ("plan_id", "run_id", "pipeline", "group", "incident_id", "target", "digest")
     replay = Replay(**{name: plan[name] for name in names}, approved_by=approved_by, dag_run_id=dag_run_id)
     new = store.record_replay(replay, items)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from tieout.contracts import Contract
@@ -49,6 +49,16 @@ class Removal:
     break_id: str
     message_id: str | None
     rows: tuple[Mapping[str, Any], ...]
+
+    def to_json(self) -> str:
+        """Return the message as one line of `removals.jsonl`."""
+        return json.dumps(asdict(self), ensure_ascii=False, default=str)
+
+    @classmethod
+    def from_json(cls, line: str) -> Removal:
+        """Return the message that `to_json` wrote."""
+        plain = json.loads(line)
+        return cls(plain["key"], plain["break_id"], plain["message_id"], tuple(plain["rows"]))
 
 
 @dataclass(frozen=True)

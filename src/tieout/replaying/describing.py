@@ -74,9 +74,14 @@ def markdown(plan: Plan, subject: Subject, notes: Iterable[str] = ()) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def notes_on(contract: Contract, plan: Plan) -> tuple[str, ...]:
-    """Return what an approver should know about this contract's replays."""
+def notes_on(contract: Contract, plan: Plan, repeated: int = 0) -> tuple[str, ...]:
+    """Return what an approver should know about this plan; `repeated` of its breaks were repaired before."""
     notes = []
+    if repeated:
+        notes.append(
+            f"{repeated} of these {len(plan.break_ids)} were replayed before, by an earlier attempt: they are produced "
+            "or removed once more, and may have a second effect"
+        )
     if plan.records and contract.ordering != "none":
         notes.append(
             f"order within each {contract.ordering} is promised: a message produced again comes after those that "

@@ -6,7 +6,7 @@ The folder's name is the plan's id, which is made of what would be done: the sam
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -16,6 +16,7 @@ from tieout.errors import UsageError
 from tieout.folders import replaced
 from tieout.model import Window
 from tieout.replaying import console_producer
+from tieout.replaying.choosing import Removal
 from tieout.replaying.describing import Subject, destinations
 from tieout.replaying.planning import Plan, Record, digest_of
 from tieout.replaying.removing import reason_without_sql, removal_sql
@@ -115,19 +116,19 @@ def write_plan(plan: Plan, subject: Subject, text: str, folder: Path) -> dict[st
     }
     with replaced(folder / plan_id, mode=0o700) as staged:
         _write_lines(staged / RECORDS, (record.to_json() for record in plan.records))
-        _write_lines(staged / REMOVALS, (_json(asdict(removal)) for removal in plan.removals))
+        _write_lines(staged / REMOVALS, (removal.to_json() for removal in plan.removals))
         _write_lines(staged / REFUSED, (_json(asdict(refusal)) for refusal in plan.refusals))
         places = [
             {"act": act, "place": place, "messages": count}
             for act, place, count in destinations(plan, subject.contract)
         ]
         _write_lines(staged / PLAN, [_json({**described, "destinations": places})])
-        (staged / SQL).write_text(_sql(plan, subject.contract), encoding="utf-8")
+        (staged / SQL).write_text(_sql(plan.removals, subject.contract), encoding="utf-8")
         (staged / TEXT).write_text(text, encoding="utf-8")
     return {**described, "markdown": text}
 
 
-def read_plan(folder: Path, digest: str) -> tuple[list[Record], list[dict[str, Any]]]:
+def read_plan(folder: Path, digest: str) -> tuple[list[Record], list[Removal]]:
     """Return a plan's records and removals, if they are still those that were approved.
 
     Raises:
@@ -135,18 +136,35 @@ def read_plan(folder: Path, digest: str) -> tuple[list[Record], list[dict[str, A
     """
     try:
         records = [Record.from_json(line) for line in _text_lines(folder / RECORDS)]
-        removals = list(_lines(folder / REMOVALS))
-    except (OSError, ValueError, KeyError) as error:
+        removals = [Removal.from_json(line) for line in _text_lines(folder / REMOVALS)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{folder}: expected the approved plan, found it missing or damaged ({type(error).__name__}); plan again"
         ) from error
-    found = digest_of(records, [removal["key"] for removal in removals])
+    found = digest_of(records, removals)
     if found != digest:
         raise UsageError(
             f"{folder}: expected the plan that was approved, with digest {digest}, found {found}: its files were "
             "changed since; plan again, and have that approved"
         )
     return records, removals
+
+
+def require_removal_sql(folder: Path, removals: Sequence[Removal], contract: Contract) -> None:
+    """Refuse a plan whose `remove.sql` is not what these removals come to by the contract.
+
+    Raises:
+        UsageError: where it is another text, or gone.
+    """
+    try:
+        found = (folder / SQL).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        found = ""
+    if found != _sql(removals, contract):
+        raise UsageError(
+            f"{folder / SQL}: expected the SQL of the plan that was approved, found another text: the file, or "
+            "replay.output of the contract, was changed since; plan again, and have that approved"
+        )
 
 
 def write_console_lines(records: Iterable[Record], folder: Path) -> dict[str, str]:
@@ -167,14 +185,14 @@ def write_console_lines(records: Iterable[Record], folder: Path) -> dict[str, st
     return commands
 
 
-def _sql(plan: Plan, contract: Contract) -> str:
-    if not plan.removals:
+def _sql(removals: Sequence[Removal], contract: Contract) -> str:
+    if not removals:
         return "-- Nothing is to be removed.\n"
     reason = reason_without_sql(contract)
     output = contract.replay.output if contract.replay else None
     if reason is not None or output is None:
         return f"-- No SQL: {reason}. The rows are in {REMOVALS}.\n"
-    return removal_sql(output, plan.removals)
+    return removal_sql(output, removals)
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:

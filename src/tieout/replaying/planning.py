@@ -91,12 +91,20 @@ class Plan:
     @property
     def digest(self) -> str:
         """The SHA-256 of everything that would be done: what is approved is what is executed."""
-        return digest_of(self.records, [removal.key for removal in self.removals])
+        return digest_of(self.records, self.removals)
+
+    @property
+    def break_ids(self) -> list[str]:
+        """The breaks that would be repaired."""
+        return [
+            *(record.wanted.break_id for record in self.records),
+            *(one.break_id for one in self.removals),
+        ]
 
 
-def digest_of(records: Iterable[Record], removal_keys: Iterable[str]) -> str:
+def digest_of(records: Iterable[Record], removals: Iterable[Removal]) -> str:
     """Return the SHA-256 of what a plan would do, in hexadecimal."""
-    lines = [*(record.to_json() for record in records), *removal_keys]
+    lines = [*(record.to_json() for record in records), *(removal.to_json() for removal in removals)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

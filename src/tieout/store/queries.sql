@@ -322,6 +322,9 @@ INSERT INTO tieout.replay_item (idempotence_key, plan_id, break_id, kind, messag
 ON CONFLICT (idempotence_key) DO NOTHING
 RETURNING idempotence_key
 
+-- name: replayed_breaks
+SELECT DISTINCT break_id FROM tieout.replay_item WHERE break_id = ANY (%(break_ids)s)
+
 -- name: replayed
 SELECT idempotence_key, plan_id, executed_at FROM tieout.replay_item JOIN tieout.replay USING (plan_id)
 WHERE idempotence_key = ANY (%(keys)s)

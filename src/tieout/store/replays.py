@@ -67,6 +67,13 @@ def record(cursor: Cursor, replay: Replay, items: Iterable[ReplayItem]) -> int:
     return len(new)
 
 
+def replayed_breaks(cursor: Cursor, break_ids: Sequence[str]) -> int:
+    """Return how many of the breaks were replayed, by any attempt."""
+    stored = [storable_text(one, TEXT_LIMIT) for one in break_ids]
+    cursor.execute(queries()["replayed_breaks"], {"break_ids": stored})
+    return len(cursor.fetchall())
+
+
 def replayed(cursor: Cursor, keys: Sequence[str]) -> dict[str, Replayed]:
     """Return those of the keys that were replayed."""
     cursor.execute(queries()["replayed"], {"keys": list(keys)})

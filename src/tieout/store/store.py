@@ -258,6 +258,11 @@ class Store(Lives):
         with self._database.transaction() as cursor:
             return replays.replayed(cursor, idempotence_keys)
 
+    def replayed_breaks(self, break_ids: Sequence[str]) -> int:
+        """Return how many of the breaks were replayed, whatever the attempt."""
+        with self._database.transaction() as cursor:
+            return replays.replayed_breaks(cursor, break_ids)
+
     def is_judged(self, pipeline: str, window: Window) -> bool:
         """Return whether current, checked runs of a pipeline cover all of a window."""
         with self._database.transaction(is_snapshot=True) as cursor:

@@ -18,7 +18,7 @@ from tieout.model import Window
 from tieout.replaying import Body, Plan, Record, choose, plan_of
 from tieout.replaying.console_producer import line_of
 from tieout.replaying.describing import Subject, destinations, escaped, markdown, notes_on
-from tieout.replaying.folder import read_plan, write_console_lines, write_plan
+from tieout.replaying.folder import read_plan, require_removal_sql, write_console_lines, write_plan
 
 Make = Callable[..., Contract]
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -159,7 +159,7 @@ def test_what_is_approved_is_what_is_executed(make: Make, tmp_path: Path) -> Non
 
     records, removals = read_plan(folder, written["digest"])
     assert [record.wanted.message_id for record in records] == ["m-1"]
-    assert [removal["message_id"] for removal in removals] == ["m-2"]
+    assert [removal.message_id for removal in removals] == ["m-2"]
 
     for name in ("records.jsonl", "removals.jsonl"):
         before = (folder / name).read_text()
@@ -167,9 +167,46 @@ def test_what_is_approved_is_what_is_executed(make: Make, tmp_path: Path) -> Non
         with pytest.raises(UsageError, match="changed since"):
             read_plan(folder, written["digest"])
         (folder / name).write_text(before)
+    (folder / "removals.jsonl").write_text(before.replace('"m-2"', '"m-3"'))
+    with pytest.raises(UsageError, match="changed since"):
+        read_plan(folder, written["digest"])
+    for damaged in ("[1]\n", "null\n", "{}\n", '{"key": 1', "\n"):
+        (folder / "records.jsonl").write_text(damaged)
+        with pytest.raises(UsageError, match="missing or damaged"):
+            read_plan(folder, written["digest"])
     (folder / "records.jsonl").unlink()
     with pytest.raises(UsageError, match="missing or damaged"):
         read_plan(folder, written["digest"])
+
+
+def test_the_sql_is_that_of_the_approved_removals(make: Make, tmp_path: Path) -> None:
+    """Nobody is handed SQL that was changed in the folder, or that another contract would give."""
+    contract = make(replay=OUTPUT)
+    plan = planned(contract, doubled(2))
+    folder = Path(write_plan(plan, subject(contract), "words", tmp_path)["folder"])
+    other = make(replay={"output": {**OUTPUT["output"], "table": "others"}})
+
+    require_removal_sql(folder, plan.removals, contract)
+
+    with pytest.raises(UsageError, match=r"remove\.sql: expected the SQL of the plan that was approved"):
+        require_removal_sql(folder, plan.removals, other)
+    (folder / "remove.sql").write_text("DROP TABLE orders;\n" + (folder / "remove.sql").read_text())
+    with pytest.raises(UsageError, match="was changed since"):
+        require_removal_sql(folder, plan.removals, contract)
+    (folder / "remove.sql").unlink()
+    with pytest.raises(UsageError, match="was changed since"):
+        require_removal_sql(folder, plan.removals, contract)
+
+
+def test_an_approver_is_told_what_was_replayed_before(make: Make) -> None:
+    """Another attempt has keys of its own, so what went out once goes out again; an approver knows that."""
+    contract = make()
+    plan = planned(contract, lost(1), lost(3), doubled(2))
+
+    assert "3 of these 3 were replayed before" in markdown(
+        plan, subject(contract), notes_on(contract, plan, 3)
+    )
+    assert "before" not in markdown(plan, subject(contract), notes_on(contract, plan))
 
 
 def test_the_same_plan_lies_in_the_same_place(make: Make, tmp_path: Path) -> None:
