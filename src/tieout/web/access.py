@@ -42,4 +42,7 @@ def is_same_origin(headers: Mapping[str, str]) -> bool:
     if site is not None:
         return site == SAME_ORIGIN
     origin, host = headers.get("origin"), headers.get("host")
-    return bool(origin) and bool(host) and urlsplit(origin or "").netloc == host
+    try:
+        return bool(host) and urlsplit(origin or "").netloc == host
+    except ValueError:
+        return False  # the origin is no address

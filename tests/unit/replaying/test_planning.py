@@ -184,7 +184,7 @@ def test_the_sql_is_that_of_the_approved_removals(make: Make, tmp_path: Path) ->
     contract = make(replay=OUTPUT)
     plan = planned(contract, doubled(2))
     folder = Path(write_plan(plan, subject(contract), "words", tmp_path)["folder"])
-    other = make(replay={"output": {**OUTPUT["output"], "table": "others"}})
+    other = make(replay={"output": {"table": "others", "identity": "order_id", "order": "loaded_at"}})
 
     require_removal_sql(folder, plan.removals, contract)
 

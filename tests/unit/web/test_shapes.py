@@ -171,6 +171,8 @@ def test_a_line_is_broken_where_a_value_is_missing() -> None:
         ({"origin": "http://airflow:8080", "host": "airflow:8080"}, True),
         ({"origin": "http://airflow:8081", "host": "airflow:8080"}, False),
         ({"origin": "null", "host": "airflow"}, False),
+        ({"origin": "http://[airflow", "host": "airflow"}, False),
+        ({"origin": "http://air\u2100flow", "host": "airflow"}, False),
         ({"host": "airflow", "authorization": "Bearer token"}, False),
         ({}, False),
     ],
