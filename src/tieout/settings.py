@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -46,6 +47,7 @@ _CONTAINER_LIMITS: Final = (
 )
 """Where Linux says how much memory a container may take: control groups, version 2 ("max" is no limit) and 1."""
 _LEAST: Final = 1 << 30
+_LINES_PER_HEAP: Final = 64
 _OF_EXECUTOR: Final = 2 << 30
 
 
@@ -123,21 +125,27 @@ def _days(variable: str) -> timedelta | None:
 
 @dataclass(frozen=True)
 class Unpacking:
-    """How many bytes evidence may unpack to: one batch, line or page, `record`, and one file."""
+    """How many bytes evidence may unpack to: one batch or page, `record`, one file, and one line or row of a table."""
 
     record: int = 128 << 20
     file: int = 16_384 << 20
+    line: int = 128 << 20
 
 
 def unpacking() -> Unpacking:
     """Return how many bytes evidence may unpack to, as the environment says.
+
+    Where it does not, a line may have a sixty-fourth of the heap of a Spark on this machine, if that is less: with a
+    line of a twelfth Java ended, and every task may hold one.
 
     Raises:
         UsageError: where a variable is no number of megabytes.
     """
     default = Unpacking()
     return Unpacking(
-        _megabytes(UNPACKED_RECORD_MB, default.record), _megabytes(UNPACKED_FILE_MB, default.file)
+        _megabytes(UNPACKED_RECORD_MB, default.record),
+        _megabytes(UNPACKED_FILE_MB, default.file),
+        _megabytes(UNPACKED_RECORD_MB, min(default.line, _line_of(_bytes(driver_memory())))),
     )
 
 
@@ -265,6 +273,21 @@ def defined(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _line_of(heap: int) -> int:
+    """Return how many bytes a line may have with a heap of that size, in whole megabytes."""
+    return max(heap // _LINES_PER_HEAP >> 20, 1) << 20
+
+
+def _bytes(memory: str) -> int:
+    """Return the bytes of a size as Spark and Java write it; a quarter of the memory of one that is none.
+
+    >>> _bytes("2g"), _bytes("512M")
+    (2147483648, 536870912)
+    """
+    found = re.fullmatch(r"([0-9]{1,12})([kmgt]?)b?", memory.strip().lower())
+    return _quarter() if found is None else int(found[1]) << 10 * " kmgt".index(found[2] or "m")
 
 
 def _quarter() -> int:

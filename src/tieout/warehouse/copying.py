@@ -14,6 +14,7 @@ import logging
 import os
 import subprocess
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -33,10 +34,14 @@ _MODULUS: Final = 1 << 256
 
 @dataclass(frozen=True)
 class Copied:
-    """The files that the rows are in, a row a line, and the sum of the rows' SHA-256 modulo 2**256."""
+    """The files that the rows are in, a row a line, and the sum of the rows' SHA-256 modulo 2**256.
+
+    `oversized` counts the rows that are in the sum alone: what is larger than `unpacking().line` Spark does not hold.
+    """
 
     files: tuple[Path, ...]
     digest: int
+    oversized: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,21 @@ class _Rows:
     """Takes the rows as they come from the server: into the file, and summed up whatever their order."""
 
     file: IO[bytes]
+    most: int
     total: int = 0
+    oversized: int = 0
+    is_begun: bool = False
 
     def write(self, row: bytes) -> int:
-        """Append one row, as psycopg2 hands it over."""
+        """Append one row, as psycopg2 hands it over; one that is larger than `most` is counted instead."""
         self.total += int.from_bytes(hashlib.sha256(row).digest(), "big")
+        if len(row) > self.most:
+            self.oversized += 1
+            return len(row)
+        if not self.is_begun and row.startswith(BOM_UTF8):
+            # Hadoop takes one away at the beginning of a file: this one, and not what the first value begins with.
+            self.file.write(BOM_UTF8)
+        self.is_begun = True
         return self.file.write(row)
 
 
@@ -82,11 +97,12 @@ def copied(
     ]
     with ExitStack() as running:
         others = [(part, running.enter_context(_copying(part))) for part in parts[1:]]
-        digests = [_copy(session, parts[0])]
+        sums = [_copy(session, parts[0])]
         for part, process in others:
             answer = _answer(process, part)
-            digests.append(_copy(session, part) if answer is None else answer)
-    return Copied(files, sum(digests) % _MODULUS)
+            sums.append(_copy(session, part) if answer is None else answer)
+    digest = sum(digest for digest, _ in sums) % _MODULUS
+    return Copied(files, digest, sum(oversized for _, oversized in sums))
 
 
 def main() -> int:
@@ -98,11 +114,11 @@ def main() -> int:
     Thread(target=_leave_with_the_input, daemon=True).start()
     try:
         with session_on(part.connection, part.place, "table", shared=part.snapshot) as session:
-            digest = _copy(session, part)
+            digest, oversized = _copy(session, part)
     except (TieoutError, OSError) as error:
         print(json.dumps({"error": str(error)}))
         return 1
-    print(json.dumps({"digest": digest}))
+    print(json.dumps({"digest": digest, "oversized": oversized}))
     return 0
 
 
@@ -113,11 +129,12 @@ def _exported(session: PgConnection) -> str:
         return row[0]
 
 
-def _copy(session: PgConnection, part: _Part) -> int:
+def _copy(session: PgConnection, part: _Part) -> tuple[int, int]:
+    """Copy a part; return the sum of its rows, and how many of them are too large."""
     with Path(part.file).open("wb") as file, session.cursor() as cursor:
-        rows = _Rows(file)
+        rows = _Rows(file, settings.unpacking().line)
         cursor.copy_expert(part.statement, rows)
-    return rows.total
+    return rows.total, rows.oversized
 
 
 @contextmanager
@@ -134,12 +151,15 @@ def _copying(part: _Part) -> Iterator[subprocess.Popen[bytes]]:
         yield process
 
 
-def _answer(process: subprocess.Popen[bytes], part: _Part) -> int | None:
-    """Return the digest of what the process copied, None where it could not, which is logged."""
+def _answer(process: subprocess.Popen[bytes], part: _Part) -> tuple[int, int] | None:
+    """Return the sum of what the process copied, and how many rows are too large.
+
+    None where it could not copy, which is logged.
+    """
     answer = process.stdout.read() if process.stdout else b""
     told: dict[str, Any] = json.loads(answer or "{}")
     if "digest" in told:
-        return int(told["digest"])
+        return int(told["digest"]), int(told["oversized"])
     reason = told.get("error", "its process ended early")
     _log.warning("%s: a part of the table is copied later, not beside the others: %s", part.place, reason)
     return None

@@ -413,3 +413,34 @@ def test_a_query_may_end_as_people_end_it(spark: SparkSession, tmp_path: Path, e
     for text in (query, f"{query.removesuffix(';')} -- those with an a"):
         found = _evidence(spark, tmp_path, source={"kind": "jdbc", "connection": "warehouse", "query": text})
         assert rows_of(found, "message_id") == [("a%",)]
+
+
+def test_what_the_first_value_begins_with_is_no_mark_of_its_file(
+    spark: SparkSession, tmp_path: Path, execute: Execute
+) -> None:
+    """A byte order mark at the beginning of the copied rows went away: two ids were one, and a loss of one unseen."""
+    for rows in (["\ufeffa", "a"], ["\ufeff"], ["\ufeff\ufeffa", "\ufeffa"], ["", "\ufeff"]):
+        execute("DROP TABLE IF EXISTS analytics.orders; CREATE TABLE analytics.orders (message_id text)")
+        for row in rows:
+            execute(f"INSERT INTO analytics.orders VALUES ('{row}')")  # noqa: S608 - a value of this test's
+
+        found = _evidence(spark, tmp_path)
+
+        assert sorted(value for (value,) in rows_of(found, "message_id")) == sorted(rows)
+
+
+def test_a_row_that_is_too_large_is_a_fault(
+    spark: SparkSession, tmp_path: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred megabytes of text in one value ended Java, and with it the session and every other ledger."""
+    monkeypatch.setenv("TIEOUT_UNPACKED_RECORD_MB", "1")
+    execute("CREATE TABLE analytics.orders (message_id text, value text)")
+    execute("INSERT INTO analytics.orders VALUES ('a', repeat('x', 1100000)), ('b', repeat('x', 900000))")
+
+    found = _evidence(spark, tmp_path, columns={"payload_hash": "sha2(value, 256)"})
+
+    assert rows_of(found, "message_id") == [("b",)]
+    assert found.coverage.unparsed == 1
+    assert not found.coverage.is_within_tolerance
+    told = "1 rows: expected at most 1 MB in a row, found more; TIEOUT_UNPACKED_RECORD_MB allows more"
+    assert told in found.coverage.notes

@@ -278,10 +278,23 @@ def test_a_value_that_stands_once_and_is_read_often_counts_each_time(tmp_path: P
 
 def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """In megabytes, with defaults; anything else is an error."""
-    assert unpacking() == Unpacking(128 * _MB, 16_384 * _MB)
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "16g")
+    assert unpacking() == Unpacking(128 * _MB, 16_384 * _MB, 128 * _MB)
 
     monkeypatch.setenv("TIEOUT_UNPACKED_RECORD_MB", "0")
     with pytest.raises(
         UsageError, match="TIEOUT_UNPACKED_RECORD_MB: expected a whole number of megabytes from 1 on"
     ):
         unpacking()
+
+
+@pytest.mark.parametrize(("heap", "line"), [("1g", 16), ("2048m", 32), ("900M", 14), ("32m", 1)])
+def test_a_line_is_bounded_by_the_heap_that_holds_it(
+    monkeypatch: pytest.MonkeyPatch, heap: str, line: int
+) -> None:
+    """A line of 120 MB ended the Java of a heap of 1 GB, and with it every ledger; a setting allows more."""
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", heap)
+    assert (unpacking().line, unpacking().record) == (line * _MB, 128 * _MB)
+
+    monkeypatch.setenv("TIEOUT_UNPACKED_RECORD_MB", "200")
+    assert unpacking() == Unpacking(200 * _MB, 16_384 * _MB, 200 * _MB)

@@ -42,6 +42,7 @@ from tieout.engine.sources.inputs import spark_path
 from tieout.engine.sources.jdbc_parts import parts
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reach, Reading, Request, is_reserved
 from tieout.errors import SourceError
+from tieout.settings import UNPACKED_RECORD_MB, unpacking
 from tieout.warehouse import copied, relation, snapshot
 
 _BYTEA: Final = 17
@@ -64,7 +65,10 @@ _AS_IS: Final[dict[int, DataType]] = {700: FloatType(), 701: DoubleType()}
 """The types that a column keeps that no expression uses: what they print need not be the number that was meant."""
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 """How COPY writes characters that would end a line or a value, or might."""
+_NO_CHARACTER: Final = "\0"
+"""What PostgreSQL refuses in a text (https://www.postgresql.org/docs/current/datatype-character.html)."""
 _VALUES: Final = "_tieout_values"
+_OVERSIZED: Final = "{} rows: expected at most {} MB in a row, found more; {} allows more"
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         ]
         copy = copied(session, statements, folder, spec.connection, request.place)
     name = f"{spec.connection}:{spec.table or 'query'}"
+    oversized = _OVERSIZED.format(copy.oversized, unpacking().line >> 20, UNPACKED_RECORD_MB)
     return Reading(
         rows=_rows(request, copy.files, needed, [column.name for column in columns if column not in needed]),
         is_present=True,
@@ -107,6 +112,8 @@ def read(spec: JdbcSource, request: Request) -> Reading:
         taken_at=read_at,
         size=sum(file.stat().st_size for file in copy.files),
         digests=(f"rows-sha256:{copy.digest:064x}  {name}",),
+        unparsed_inputs=copy.oversized,
+        notes=(oversized,) if copy.oversized else (),
     )
 
 
@@ -235,17 +242,15 @@ def _texts(spark: SparkSession, staged: Sequence[Path], width: int) -> DataFrame
 def _unescaped(value: Column) -> Column:
     """Return what was copied as this text: null as such, and what stands behind a backslash as what it means.
 
-    A backslash itself is copied as two, between which what follows no longer means anything else.
+    A backslash itself is copied as two, between which what follows no longer means anything else: a character that no
+    text of PostgreSQL has stands for it meanwhile.
     """
-
-    def meant(piece: Column) -> Column:
-        for letter, character in _ESCAPES.items():
-            piece = F.replace(piece, F.lit("\\" + letter), F.lit(character))
-        return piece
-
-    pieces = F.transform(F.split(value, r"\\\\"), meant)
+    meant = F.replace(value, F.lit("\\\\"), F.lit(_NO_CHARACTER))
+    for letter, character in _ESCAPES.items():
+        meant = F.replace(meant, F.lit("\\" + letter), F.lit(character))
+    meant = F.replace(meant, F.lit(_NO_CHARACTER), F.lit("\\"))
     is_plain = ~F.contains(value, F.lit("\\"))
-    return F.when(is_plain, value).when(value != r"\N", F.array_join(pieces, "\\"))
+    return F.when(is_plain, value).when(value != r"\N", meant)
 
 
 def _typed(raw: Column, kind: DataType) -> Column:

@@ -33,8 +33,8 @@ class Watch:
         longest = self._line + (min(ends) if ends else len(piece))
         last = max(piece.rfind(b"\n"), piece.rfind(b"\r"))
         self._line = len(piece) - last - 1 if ends else longest
-        if longest > self._limits.record:
-            most = self._limits.record >> 20
+        if longest > self._limits.line:
+            most = self._limits.line >> 20
             return (
                 f"expected lines of at most {most} MB, found a longer one; {UNPACKED_RECORD_MB} allows more"
             )
