@@ -92,9 +92,9 @@ VARIABLES: Final = (
     ),
     Variable(
         settings.UNPACKED_RECORD_MB,
-        "128",
-        "megabytes that one batch of a Kafka segment, one line of text or one page of Parquet may unpack to; a larger "
-        "one is not read, and named",
+        "128; for a line or row a sixty-fourth of Java's heap, if that is less",
+        "megabytes that one batch of a Kafka segment, one line of text, one row of a table or one page of Parquet may "
+        "unpack to; a larger one is not read, and named",
     ),
     Variable(
         settings.UNPACKED_FILE_MB,
