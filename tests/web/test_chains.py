@@ -32,6 +32,22 @@ def _publish(store: Store, number: int, pipeline: str, lost: list[str], after: s
     store.publish(told, found, {**plain, "pipeline": pipeline}, ORIGIN)
 
 
+def _publish_spoilt(store: Store, number: int, pipeline: str, after: str | None = None) -> None:
+    """Publish a run with one message, whose content came out as another one."""
+    contract = contract_of("exactly_once", **({"after": after} if after else {}))
+    rows = {
+        "produced": [{"message_id": "m-7", "payload_hash": "M", "outcome": "acked"}],
+        "delivered": [{"message_id": "m-7", "payload_hash": "X", "outcome": "ok"}],
+    }
+    broken = {"class": "CORRUPTED_VALUE", "flags": [], "incident_id": "spoilt", "evidence": rows}
+    found = [one_break(7, **broken)]
+    incidents = [{**incident("spoilt", 1), "class": "CORRUPTED_VALUE", "severity": "critical"}]
+    counts = {**partition("orders", 0, messages=10, accepted=10, lost=0), "offsets": None}
+    told = statement(number, pipeline=pipeline, incidents=incidents, breaks_total=1, partitions=[counts])
+    plain: dict[str, Any] = {**contract.model_dump(mode="json", by_alias=True, exclude_none=True)}
+    store.publish(told, found, {**plain, "pipeline": pipeline}, ORIGIN)
+
+
 @pytest.fixture(scope="module")
 def client(postgres_url: str) -> Iterator[TestClient]:
     """A reader's pages about a chain of three hops, one after a hidden hop, and one that is no chain's."""
@@ -43,6 +59,8 @@ def client(postgres_url: str) -> Iterator[TestClient]:
         _publish(store, 4, HIDDEN, ["m-1"])
         _publish(store, 5, "after_hidden", ["m-1"], HIDDEN)
         _publish(store, 6, "alone", ["m-1"])
+        _publish_spoilt(store, 7, "spoiling")
+        _publish_spoilt(store, 8, "carrying", "spoiling")
         yield TestClient(create_app(lambda: url, Badges()), headers={"x-badge": "reader"})
 
 
@@ -67,6 +85,13 @@ def test_a_window_shows_the_whole_chain(client: TestClient) -> None:
     assert "LOST open; lost before, at enrich critical" in told
     assert "open; lost before" not in _text(client, f"/runs/{run_id(1)}")
     assert "passes these pipelines" not in _text(client, f"/runs/{run_id(6)}")
+
+
+def test_a_window_counts_what_an_earlier_hop_corrupted(client: TestClient) -> None:
+    """What only went on is counted at both hops, and at the later one as from before."""
+    told = _text(client, f"/runs/{run_id(8)}")
+
+    assert re.search(r"1 spoiling .* BROKEN 1 0 2 carrying , this one .* BROKEN 1 1 ", told)
 
 
 def test_the_health_of_all_pipelines_tells_a_loss_at_its_hop(client: TestClient) -> None:

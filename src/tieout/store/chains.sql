@@ -106,7 +106,11 @@ WHERE pipeline = %(pipeline)s AND is_current AND checked_at IS NOT NULL
   AND window_start < %(end)s AND window_end > %(start)s
 
 -- name: hop_windows
-SELECT pipeline, run_id, window_start, window_end, verdict, final_verdict, (sums ->> 'lost')::bigint AS lost
+SELECT pipeline, run_id, window_start, window_end, verdict, final_verdict, broken.messages AS broken
 FROM tieout.run
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(i.breaks), 0)::bigint AS messages
+    FROM tieout.incident i WHERE i.run_id = run.run_id AND i.class = ANY(%(classes)s::text[])
+) broken
 WHERE is_current AND pipeline = ANY(%(pipelines)s) AND window_start < %(end)s AND window_end > %(start)s
 ORDER BY pipeline, window_start, published_at LIMIT %(limit)s

@@ -281,7 +281,13 @@ class Reader:
         """Return the current runs of some pipelines whose windows touch a window, by pipeline and time."""
         self._cursor.execute(
             queries("chains.sql")["hop_windows"],
-            {"pipelines": list(pipelines), "start": window.start, "end": window.end, "limit": limit},
+            {
+                "pipelines": list(pipelines),
+                "start": window.start,
+                "end": window.end,
+                "classes": list(JOINED),
+                "limit": limit,
+            },
         )
         return tuple(map(views.hop_window_of, self._cursor.fetchall()))
 

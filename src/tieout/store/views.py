@@ -133,13 +133,13 @@ class WindowIncident:
 
 @dataclass(frozen=True)
 class HopWindow:
-    """A window of a hop of a chain, and how many messages it lost."""
+    """A window of a hop of a chain, and how many messages it lost, doubled, corrupted or invented."""
 
     pipeline: str
     run_id: str
     window: Window
     verdict: Verdict
-    lost: int
+    broken: int
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def window_incident_of(row: Mapping[str, Any]) -> WindowIncident:
 def hop_window_of(row: Mapping[str, Any]) -> HopWindow:
     """Return the window of a hop in `row`."""
     window = Window(row["window_start"], row["window_end"])
-    return HopWindow(row["pipeline"], row["run_id"], window, verdict_of(row), row["lost"])
+    return HopWindow(row["pipeline"], row["run_id"], window, verdict_of(row), row["broken"])
 
 
 def located_incident_of(row: Mapping[str, Any]) -> LocatedIncident:

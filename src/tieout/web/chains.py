@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tieout.contracts.chains import whole_way
 from tieout.model import Window
 from tieout.store import EarlierIncident
-from tieout.store.chains import LOST
 from tieout.store.reader import Reader
 from tieout.store.views import HopWindow
 from tieout.web.visits import Visit
@@ -19,12 +18,12 @@ from tieout.web.visits import Visit
 class Hop:
     """A pipeline of a chain; `windows` are its windows of a time, None where the visitor may not read it.
 
-    `lost_before` is how many of the messages that it lost an earlier hop lost.
+    `broken_before` is how many of the messages that they have as broken an earlier hop broke.
     """
 
     pipeline: str
     windows: tuple[HopWindow, ...] | None
-    lost_before: int = 0
+    broken_before: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,8 @@ def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tup
     hops = []
     for name in way:
         windows = tuple(one for one in found if one.pipeline == name)
-        origins = origins_shown(visit, reader, name, [one.run_id for one in windows if one.lost])
-        losses = [origin for origin in origins.values() if origin.what == LOST]
-        before = sum(one.messages for origin in losses for one in origin.earlier)
+        origins = origins_shown(visit, reader, name, [one.run_id for one in windows if one.broken])
+        before = sum(one.messages for origin in origins.values() for one in origin.earlier)
         hops.append(Hop(name, windows, before) if name in readable else Hop(name, None))
     return tuple(hops)
 

@@ -52,6 +52,8 @@ _TYPES: Final = {
 _ROWS_AT_ONCE: Final = 20_000
 """A break with its rows takes a few kilobytes of Arrow's memory, which no limit of DuckDB's counts."""
 _BYTES_OF_FILE: Final = 32 << 20
+_BREAKS_AT_ONCE: Final = 1_000_000
+"""So many breaks are put together with their rows at a time: all joins of that hold their tables in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def packed(
         "evidence": f"struct_pack({', '.join(f'{name} := evidence.{name}' for name in shape.ledgers)})",
     }
     columns = ", ".join(f"{computed.get(name, _named(name))} AS {_named(name)}" for name in BREAK_COLUMNS)
-    found = connection.sql(
+    found = (
         f"SELECT {columns}, kind <> 'message' AS is_standing, "  # noqa: S608 - names of this package
         f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM breaks"
     )
@@ -113,7 +115,7 @@ def packed(
         for is_standing in (False, True)
         for is_first in (False, True)
     }
-    for batch in found.to_arrow_reader(_ROWS_AT_ONCE):
+    for batch in _in_slices(connection, found):
         rows = pa.Table.from_batches([batch])
         for part, file in files.items():
             is_of_part = pc.and_(
@@ -125,6 +127,14 @@ def packed(
                 files[part] = _File(to_arrow_schema(shape.schema))
     for part, file in files.items():
         yield part, file.end()
+
+
+def _in_slices(connection: duckdb.DuckDBPyConnection, breaks: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a query of `breaks`, slice by slice of their numbers, which count from 1."""
+    [count] = connection.execute("SELECT coalesce(max(number), 0) FROM named_breaks").fetchone() or (0,)
+    for start in range(0, max(count, 1), _BREAKS_AT_ONCE):
+        rows = connection.sql(f"{breaks} WHERE number > {start} AND number <= {start + _BREAKS_AT_ONCE}")
+        yield from rows.to_arrow_reader(_ROWS_AT_ONCE)
 
 
 def _named(column: str) -> str:
