@@ -33,7 +33,7 @@ _NO_ROWS = "NULL::STRUCT(a INTEGER)[]"
 _BREAKS = f"""
 CREATE TABLE named_breaks AS
 SELECT
-    lpad(number::VARCHAR, 9, '0') AS break_id,
+    number + 1 AS number, lpad(number::VARCHAR, 9, '0') AS break_id,
     CASE WHEN number % 3 > 0 THEN ['LATE', 'LOST', 'PHANTOM_UNKNOWN'][number % 3] END AS class,
     CASE WHEN number % 10 = 1 THEN ['PHANTOM_ABORTED'] ELSE [] END::VARCHAR[] AS flags,
     CASE WHEN number % 4 > 0 THEN 'orders' END AS topic,
@@ -53,6 +53,17 @@ CREATE VIEW breaks AS FROM named_breaks;
 def shape(spark: SparkSession) -> Shape:
     """What the breaks of the case's contract look like."""
     return shape_of(scope_of(CASE, CASE.rows, CASE.present))
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 20, 59, 60])
+def test_slices_of_numbers_are_all_breaks_once(
+    shape: Shape, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Also where the last slice is not full."""
+    monkeypatch.setattr("tieout.engine.judging.breaks._BREAKS_AT_ONCE", at_once)
+    found = _packed(shape, 60, 30)
+    every = _rows([file for files in found.values() for file in files])
+    assert sorted(row["break_id"] for row in every) == [f"{number:09}" for number in range(60)]
 
 
 def _packed(shape: Shape, count: int, most: int) -> dict[Part, list[bytes]]:
