@@ -31,11 +31,12 @@ class UnreachableError(StackError):
 
 @dataclass(frozen=True)
 class Api:
-    """The API at an address such as `http://127.0.0.1:8080`."""
+    """The API at an address such as `http://127.0.0.1:8080`; `token` says who asks, where Airflow wants to know."""
 
     address: str
     timeout: float = 60.0
     tries: int = 3
+    token: str | None = None
 
     def get(self, path: str) -> Any:
         """Return the answer to GET `path` (below `/api/v2`)."""
@@ -119,6 +120,8 @@ class Api:
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if self.token is not None:
+            headers["Authorization"] = f"Bearer {self.token}"
         request = urllib.request.Request(  # noqa: S310 - our own address
             f"{self.address}/api/v2{path}", data=data, headers=headers, method=method
         )

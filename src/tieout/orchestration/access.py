@@ -55,14 +55,17 @@ class AirflowAccess:
     @staticmethod
     def _permitted(method: str, user: Any, pipelines: Collection[str]) -> frozenset[str]:
         manager = get_auth_manager()
-        teams = DagModel.get_dag_id_to_team_name_mapping(list(pipelines)) if pipelines else {}
+        # Airflow 3.1 knows no teams.
+        ask_for_teams = getattr(DagModel, "get_dag_id_to_team_name_mapping", None)
+        teams = ask_for_teams(list(pipelines)) if ask_for_teams is not None and pipelines else {}
+        of_teams = {pipeline: {"team_name": name} for pipeline, name in teams.items() if name is not None}
         return frozenset(
             pipeline
             for pipeline in pipelines
             if manager.is_authorized_dag(
                 method=method,
                 access_entity=DagAccessEntity.RUN,
-                details=DagDetails(id=pipeline, team_name=teams.get(pipeline)),
+                details=DagDetails(id=pipeline, **of_teams.get(pipeline, {})),
                 user=user,
             )
         )

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from tools.stack.processes import MARK, Process
 
 from tieout.testing.postgres import free_port
 
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 ROOT = Path(__file__).resolve().parents[3]
 UV = ROOT / ".tieout" / "tools" / "bin" / "uv"
 PATIENCE_SECONDS = 600.0
@@ -39,6 +41,7 @@ class Site:
     airflow_database: str
     store_url: str
     port: int = field(default_factory=free_port)
+    token: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -47,14 +50,35 @@ class Site:
         return self.home / "airflow" / "dags"
 
     @property
+    def address(self) -> str:
+        """Where its pages and its REST API are."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
     def api(self) -> Api:
         """Its REST API."""
-        return Api(f"http://127.0.0.1:{self.port}")
+        return Api(self.address, token=self.token)
+
+    def sign_in(self) -> None:
+        """Get a token, without which Airflow 3.1 answers nobody, also where all are administrators.
+
+        Source: Airflow 3.1, "Simple auth manager token API": `GET /auth/token`.
+        """
+        with _DIRECT.open(f"{self.address}/auth/token", timeout=60) as answer:
+            self.token = json.load(answer)["access_token"]
+
+    def page(self, path: str) -> str:
+        """Return a page's HTML."""
+        request = urllib.request.Request(  # noqa: S310 - our own address
+            f"{self.address}{path}", headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with _DIRECT.open(request, timeout=60) as answer:
+            return str(answer.read().decode())
 
     def environment(self) -> dict[str, str]:
         """Return the environment of Airflow's processes: nothing in it leads to the checkout."""
         inherited = ("HOME", "LANG", "JAVA_HOME", "TZ")
-        address = f"http://127.0.0.1:{self.port}"
+        address = self.address
         return {
             **{name: os.environ[name] for name in inherited if name in os.environ},
             "PATH": f"{self.home / 'venv' / 'bin'}{os.pathsep}{os.defpath}",
@@ -134,6 +158,7 @@ class Site:
                 started.append(processes.start(name, command, self.tieout_environment(), log))
             with self._timed("starting Airflow"):
                 self.wait("Airflow's parts to be healthy", lambda: set(self.api.unhealthy()) <= {"triggerer"})
+                self.sign_in()
             yield
         finally:
             processes.stop(started, mark=str(self.home), patience=10.0)

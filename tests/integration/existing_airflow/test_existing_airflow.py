@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,22 +82,16 @@ def test_from_the_installation_to_the_page_of_a_window(site: Site) -> None:
         assert site.api.import_errors() == ()
         assert site.api.get("/plugins/importErrors")["import_errors"] == []
         run_id, state = site.judge(PIPELINE, window.from_.isoformat())
-        page = _page(site, f"/tieout/pipelines/{PIPELINE}/windows/{_iso(window.from_)}/{_iso(window.until)}")
+        page = site.page(f"/tieout/pipelines/{PIPELINE}/windows/{_iso(window.from_)}/{_iso(window.until)}")
         links = site.api.get(f"/dags/{PIPELINE}/dagRuns/{run_id}/taskInstances/verdict/links")["extra_links"]
 
         assert state == "failed"
         assert "BROKEN" in page
         assert "LOST" in page
-        assert "BROKEN" in _page(site, links["Window"].removeprefix(site.api.address))
-        assert "LOST" in _page(site, links["Incident"].removeprefix(site.api.address))
+        assert "BROKEN" in site.page(links["Window"].removeprefix(site.address))
+        assert "LOST" in site.page(links["Incident"].removeprefix(site.address))
     print(site.told())
 
 
 def _iso(moment: object) -> str:
     return str(moment).replace(" ", "T").replace("+00:00", "Z")
-
-
-def _page(site: Site, path: str) -> str:
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with direct.open(f"{site.api.address}{path}", timeout=60) as answer:
-        return str(answer.read().decode())
