@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
+from tieout.engine.unlisted import reason_unlisted, unlisted
 from tieout.regular_files import read_bytes
 
 _PARTITION: Final = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
@@ -71,18 +72,22 @@ def folders_of(paths: Sequence[str], base_dir: Path, topic: str) -> Folders:
     """
     segments: dict[Path, set[Path]] = {}
     missing = []
+    closed: set[Path] = set()
     for path in paths:
-        found = list(_segments_behind(path, base_dir, topic))
+        found = list(_segments_behind(path, base_dir, topic, closed))
         for folder, files in found:
             segments.setdefault(folder, set()).update(files)
         if not found:
             missing.append(path)
     numbered = [folder for folder in segments if _number_of(folder) is not None]
     folders = (_described(folder, sorted(segments[folder])) for folder in numbered)
-    faults = (
+    faults = [
         f"{shown(folder.name)}: expected a partition's number up to {LARGEST_INT}, found a larger one"
         for folder in sorted(segments.keys() - set(numbered))
-    )
+    ]
+    faults += [
+        f"{shown(str(folder))}: cannot be read: {reason_unlisted(folder)}" for folder in sorted(closed)
+    ]
     ordered = sorted(folders, key=lambda folder: (folder.partition, folder.path))
     return Folders(tuple(ordered), tuple(missing), tuple(faults))
 
@@ -101,17 +106,26 @@ def _number_of(folder: Path) -> int | None:
     return number_in(folder.name.rpartition("-")[2], LARGEST_INT)
 
 
-def _segments_behind(path: str, base_dir: Path, topic: str) -> Iterator[tuple[Path, Iterable[Path]]]:
-    """Give each of the topic's folders that the path leads to, with the segments that are meant."""
+def _segments_behind(
+    path: str, base_dir: Path, topic: str, closed: set[Path]
+) -> Iterator[tuple[Path, Iterable[Path]]]:
+    """Give each of the topic's folders that the path leads to, with the segments that are meant.
+
+    Folders on the way that cannot be looked through are added to `closed`.
+    """
     pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
     plain = base_dir.absolute() / path
     matches = [plain] if plain.exists() else [Path(found) for found in sorted(glob.glob(pattern))]  # noqa: PTH207 - an absolute pattern
+    if matches != [plain]:
+        closed.update(unlisted(pattern))
     for match in matches:
         if match.is_file():
             if _SEGMENT.match(match.name) and _is_of(match.parent, topic):
                 yield match.parent, (match,)
         elif _is_of(match, topic):
             yield match, _segments_in(match)
+        elif reason_unlisted(match) is not None:
+            closed.add(match)
         else:
             yield from (
                 (child, _segments_in(child))

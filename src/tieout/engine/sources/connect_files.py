@@ -96,8 +96,13 @@ def read(spec: ConnectFilesSource, request: Request) -> Reading:
 
 def _found(folder: Path, pattern: re.Pattern[str], request: Request) -> _Found:
     """Return what lies in the folder now."""
-    files, faults, shadows = [], [], 0
-    for path in sorted(_paths(folder)):
+    files, shadows = [], 0
+    closed: list[OSError] = []
+    paths = sorted(_paths(folder, closed))
+    faults = [
+        f"{name_of(Path(one.filename), request.base_dir)}: cannot be read: {one.strerror}" for one in closed
+    ]
+    for path in paths:
         if SHADOW in path.relative_to(folder).parts[:-1]:
             shadows += 1
             continue
@@ -125,9 +130,12 @@ def _require_inside(path: Path, folder: Path, request: Request) -> None:
         raise FormatError(f"cannot be read: {error.strerror}") from None
 
 
-def _paths(folder: Path) -> Iterator[Path]:
-    """Yield the files below the folder but hidden ones; a link to a folder is one, and refused later."""
-    for place, folders, names in os.walk(folder):
+def _paths(folder: Path, closed: list[OSError]) -> Iterator[Path]:
+    """Yield the files below the folder but hidden ones; a link to a folder is one, and refused later.
+
+    Why a folder could not be looked through is added to `closed`.
+    """
+    for place, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
         links = [name for name in folders if (Path(place) / name).is_symlink()]
         yield from (Path(place) / name for name in (*names, *links) if not name.startswith(_HIDDEN))

@@ -40,6 +40,7 @@ from tieout.engine.sources.file_faults import (
 )
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.unpacked import Watch, fault_of_packed
+from tieout.engine.unlisted import answer, matched, reason_unlisted
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.regular_files import OF_CONTENT, State, opened_file, state_of
 from tieout.settings import unpacking
@@ -194,9 +195,9 @@ def spark_path(path: str) -> str:
 def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     plain = base_dir.absolute() / path
     pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
-    matches = [str(plain)] if plain.exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207 - an absolute pattern
-    files = sorted({file for match in matches for file in files_in(Path(match))})
-    root = None if plain.is_file() else _root_of(plain, pattern)
+    matches, closed = matched(plain, pattern)
+    files = sorted({*closed, *(file for match in matches for file in files_in(Path(match)))})
+    root = None if answer(plain.is_file, otherwise=True) else _root_of(plain, pattern)
     return inputs_in(files, base_dir, file_format, root)
 
 
@@ -209,20 +210,25 @@ def inputs_in(files: Iterable[Path], base_dir: Path, file_format: str, root: Pat
 
 
 def files_in(path: Path) -> Iterator[Path]:
-    """Give the file itself, or every file below a folder but `_…` and `.…`, which Spark too sets aside."""
-    if not path.is_dir():
+    """Give the file itself, or every file below a folder but `_…` and `.…`, which Spark too sets aside.
+
+    A folder that cannot be looked through is given as well, to be named: it cannot be read as a file either.
+    """
+    if not answer(path.is_dir, otherwise=False):
         yield Path(os.path.normpath(path))
         return
-    for folder, folders, names in os.walk(path):
+    closed: list[OSError] = []
+    for folder, folders, names in os.walk(path, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(("_", "."))]
         yield from (Path(folder) / name for name in names if not name.startswith(("_", ".")))
         # What lies behind a link to a folder is not looked for: the link is named instead.
         yield from (Path(folder) / name for name in folders if (Path(folder) / name).is_symlink())
+    yield from (Path(error.filename) for error in closed)
 
 
 def _root_of(plain: Path, pattern: str) -> Path:
     """Return the folder that the contract names: the path itself, or what of a pattern stands before its wildcards."""
-    if plain.is_dir():
+    if answer(plain.is_dir, otherwise=False):
         return _real(plain)
     parts = Path(pattern).parts
     fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
@@ -230,8 +236,11 @@ def _root_of(plain: Path, pattern: str) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """Return the path with its links followed; of one that leads to itself, the path: `resolve` ends the run then."""
-    return Path(os.path.realpath(path))
+    """Return the path with its links followed; of one that leads to itself, or where nobody may look, the path."""
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return path
 
 
 def _job_of(file: Input) -> str | None:
@@ -277,7 +286,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
         fault = fault or (fault_of_packed(path, limits) if is_text else None)
         fault = fault or (oversized_page(path, limits) if file_format == "parquet" else None)
     except OSError as error:
-        return Input(str(path), name, "unread", f"cannot be read: {error.strerror}")
+        return Input(str(path), name, "unread", f"cannot be read: {reason_unlisted(path) or error.strerror}")
     return Input(str(path), name, f"{OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
 
 
@@ -356,6 +365,10 @@ def _unreached(path: str, error: Py4JJavaError | CapturedException) -> SourceErr
             "the files to a folder"
         )
     kind = causes[-1].getClass().getSimpleName()
+    if scheme.lower() in ("http", "https"):
+        return SourceError(
+            f"{path}: expected files that can be listed, found a web address; download them, and name the folder"
+        )
     return SourceUnreachableError(
         f"{path}: expected to list it, found {kind}: {told[-1] or 'no further words'}; check its address and the "
         "rights and credentials of Spark's configuration for it"
