@@ -93,7 +93,9 @@ types: install-dev ## Check the types of everything
 audit: install-dev ## Look for known holes in the pinned packages (needs the Open Source Vulnerabilities database)
 	@for file in requirements/*.txt; do echo "$$file"; \
 	  .tieout/tools/bin/uv tool run --from pip-audit==$(PIP_AUDIT) pip-audit --strict --disable-pip --require-hashes \
-	    --vulnerability-service osv --progress-spinner off -r $$file || exit; done
+	    --vulnerability-service osv --progress-spinner off -r $$file || { echo "make audit: $$file: if a table of packages stands above, raise these in requirements/*.in and run" \
+	    "make requirements; else the database was not reached: run this where it can be, through HTTPS_PROXY if need be" >&2; exit 1; }; \
+	done
 
 requirements: install-dev ## Compile requirements/*.in into pinned, hashed files
 	@for name in tools runtime dev build record bench; do \

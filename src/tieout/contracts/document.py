@@ -21,6 +21,7 @@ from tieout.regular_files import opened_file
 _MAX_BYTES: Final = 1_000_000
 _MAX_NODES: Final = 20_000
 _MAX_DEPTH: Final = 32
+_LONGEST_REASON: Final = 600
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _CORE_TAGS: Final = {
     "tag:yaml.org,2002:null": re.compile(r"^(?:~|null|Null|NULL|)$"),
@@ -78,7 +79,7 @@ def read_document(path: Path) -> Document:
         node = yaml.compose(text, Loader=_CoreLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = f"not YAML: {error.problem}{_advice(error.problem or '')}"
+        reason = shortened(f"not YAML: {error.problem}{_advice(error.problem or '')}")
         raise ContractError(file, mark.line + 1 if mark else None, reason) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -198,7 +199,17 @@ class _Reading:
 
     def error(self, node: yaml.Node, reason: str) -> ContractError:
         """Return an error at the node's line."""
-        return ContractError(self.file, node.start_mark.line + 1, reason)
+        return ContractError(self.file, node.start_mark.line + 1, shortened(reason))
+
+
+def shortened(text: str, limit: int = _LONGEST_REASON) -> str:
+    r"""Return a text of an error as one visible line, cut where a name or a tag in it makes it long.
+
+    >>> shortened("abcdef", 3), shortened("a\x1b[31m")
+    ('abc…', 'a<1b>[31m')
+    """
+    seen = "".join(one if one.isprintable() else f"<{ord(one):x}>" for one in text[:limit])
+    return seen if len(text) <= limit else f"{seen}…"
 
 
 def _number(text: str, *, is_whole: bool) -> int | float | str:

@@ -12,12 +12,13 @@ from pydantic import BaseModel, ValidationError
 
 from tieout.contracts.chains import cycle_of
 from tieout.contracts.contract import Contract
-from tieout.contracts.document import read_document
+from tieout.contracts.document import read_document, shortened
 from tieout.contracts.explaining import problems_of
 from tieout.contracts.rules import did_you_mean
 from tieout.errors import ContractError
 
 SUFFIXES: Final = (".yml", ".yaml")
+_LONGEST_PLACE: Final = 200
 Loaded = TypeVar("Loaded", bound=BaseModel)
 
 
@@ -46,7 +47,8 @@ def load_model(file: Path, model: type[Loaded]) -> Loaded:
         lines = [(document.line_of(problem.path), problem) for problem in problems]
         lines.sort(key=lambda item: item[0] or 0)
         first, *others = [
-            f"{'.'.join(map(str, path))}: {reason}" if path else reason for _, (path, reason) in lines
+            f"{shortened('.'.join(map(str, path)), _LONGEST_PLACE)}: {reason}" if path else reason
+            for _, (path, reason) in lines
         ]
         rest = [f"\n{file}:{line}: {text}" for (line, _), text in zip(lines[1:], others, strict=True)]
         raise ContractError(str(file), lines[0][0], "".join([first, *rest])) from error

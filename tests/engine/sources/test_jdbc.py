@@ -351,8 +351,9 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
         ("id", "text"),
         ("loaded_at", "time"),
     ]
-    with pytest.raises(SourceError, match=r"^--delivered\.table: relation .* does not exist"):
-        sample("jdbc:warehouse:analytics.nothing", "--delivered", Ledger.DELIVERED)
+    for name in ("nothing", "100%", "%s of '%(a)s"):
+        with pytest.raises(SourceError, match=r"^--delivered\.table: relation .* does not exist"):
+            sample(f"jdbc:warehouse:analytics.{name}", "--delivered", Ledger.DELIVERED)
     monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", "postgresql://u:s3cret@127.0.0.1:1/x")
     with pytest.raises(SourceError) as refused:
         sample("jdbc:warehouse:analytics.orders", "--delivered", Ledger.DELIVERED)
@@ -384,6 +385,19 @@ def test_a_look_at_a_table_is_bounded_and_keeps_the_password(
             "transaction read-write mode",
         ),
         ("SELECT '1' AS message_id /*", "unterminated /* comment"),
+        (
+            "SELECT '1' AS message_id --\n) AS s; COMMIT; DELETE FROM analytics.orders --",
+            "syntax error at or near",
+        ),
+        (
+            "SELECT '\\') AS s; COMMIT; DELETE FROM analytics.orders; --' AS message_id",
+            "syntax error at or near",
+        ),
+        ("EXPLAIN ANALYZE DELETE FROM analytics.orders", "syntax error at or near"),
+        ("COPY analytics.orders TO PROGRAM 'true'", "expected one query that returns rows: "),
+        ("SELECT query_to_xml('DELETE FROM analytics.orders', true, true, '')", "DELETE is not allowed"),
+        ("SELECT ts_stat('DELETE FROM analytics.orders')", "cannot open DELETE query as cursor"),
+        ("SELECT lo_import('/etc/hostname')", "cannot execute lo_import() in a read-only transaction"),
         ("", "expected one query that returns rows: "),
     ],
 )
@@ -398,6 +412,28 @@ def test_a_query_does_not_leave_its_brackets(
         _evidence(spark, tmp_path, source=source)
 
     assert told in str(refused.value)
+    assert rows_of(_evidence(spark, tmp_path), "message_id") == [("a",)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT $a$) AS s; COMMIT; DELETE FROM analytics.orders; --$a$ AS message_id",
+        r"SELECT E'\') AS s; COMMIT; DELETE FROM analytics.orders; --' AS message_id",
+        r"SELECT U&'\0027) AS s; COMMIT; DELETE FROM analytics.orders; --' AS message_id",
+        "SELECT '1' /* /* */ ) AS s; COMMIT; DELETE FROM analytics.orders; -- */ AS message_id",
+        "SELECT set_config('default_transaction_read_only', 'off', false) AS message_id",
+        "SELECT set_config('standard_conforming_strings', 'off', false) AS message_id",
+    ],
+)
+def test_a_text_within_a_query_stays_a_text(
+    spark: SparkSession, tmp_path: Path, execute: Execute, query: str
+) -> None:
+    """However it is quoted: the server that checks the query reads it with the same grammar as the one that runs it."""
+    execute("CREATE TABLE analytics.orders (message_id text); INSERT INTO analytics.orders VALUES ('a')")
+    source = {"kind": "jdbc", "connection": "warehouse", "query": query}
+
+    assert len(rows_of(_evidence(spark, tmp_path, source=source), "message_id")) == 1
     assert rows_of(_evidence(spark, tmp_path), "message_id") == [("a",)]
 
 

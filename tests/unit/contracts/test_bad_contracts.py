@@ -500,6 +500,31 @@ def test_a_thousand_problems_are_not_told_one_by_one(tmp_path: Path) -> None:
     assert lines[-1] == f"{file}:66: z50: and 950 more problems from here on"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"? {'k' * 400_000}\n: 1\n",
+        f"settings:\n  producer: {{? {'k' * 400_000} : [1]}}\n",
+        f"a: !{'t' * 400_000} 1\n",
+        f"a: *{'x' * 400_000}\n",
+        f"? {'k' * 200_000}\n: 1\n? {'k' * 200_000}\n: 1\n",
+        "a: !%1b%5b31m%0aFILE%3a1%3a%20valid 1\n",
+    ],
+    ids=["field", "setting", "tag", "alias", "twice", "escapes"],
+)
+def test_what_a_file_calls_things_makes_no_error_long_or_unreadable(tmp_path: Path, text: str) -> None:
+    """An error is shown in the terminal, in logs and as the page of the file's DAG."""
+    file = tmp_path / "c.yml"
+    file.write_text(text)
+
+    with pytest.raises(ContractError) as raised:
+        load_contract(file)
+
+    lines = str(raised.value).split("\n")
+    assert max(map(len, lines)) < 1_500
+    assert all(line.isprintable() and line.startswith(f"{file}:") for line in lines)
+
+
 def test_one_file_takes_no_other_contract_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever happens while it is read; the error names its kind and the file."""
     for name in ("a", "b"):

@@ -125,7 +125,9 @@ def first_rows(spec: JdbcSource, place: str, limit: int) -> list[dict[str, Any]]
         ConnectionNotFoundError: where the connection is not defined.
     """
     with snapshot(spec, place) as session, session.cursor() as cursor:
-        cursor.execute(sql.SQL("SELECT * FROM {} AS source LIMIT %s").format(relation(spec)), (limit,))
+        # No parameters: with them a percent sign in a table's name would stand for one.
+        rows = sql.SQL("SELECT * FROM {} AS source LIMIT {}")
+        cursor.execute(rows.format(relation(spec), sql.Literal(limit)))
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
