@@ -137,11 +137,15 @@ class Events:
 def events_of(request: Request, inputs: Inputs) -> Events:
     """Return the events in the files, of which at least one can be read."""
     lines = lines_of(request.spark, inputs.readable)
-    told = lines.withColumn("told", F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}))
+    told = lines.withColumns(
+        {"told": F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}), "not_json": json_fault()}
+    )
     fault = _fault_of(F.col("told"))
     is_event = fault.isNull() & F.col("told.name").isin(*_EVENTS)
     parsed = told.select(
-        *(FILE, BLOCK, ROW, TEXT), F.when(is_event, F.col("told")).alias("event"), fault.alias(FAULT)
+        *(FILE, BLOCK, ROW, TEXT, "not_json"),
+        F.when(is_event, F.col("told")).alias("event"),
+        fault.alias(FAULT),
     )
     sessions = _sessions(parsed, request)
     places = [F.col(name) for name in (FILE, BLOCK, ROW, TEXT)]
@@ -166,6 +170,7 @@ def _is_object() -> Column:
 
 def _fault_of(event: Column) -> Column:
     """Return why a line that may be an event cannot be read as one, null where it is one, or a line of a log."""
+    not_json = F.col("not_json")
     name, success = event.getField("name"), F.lower(event.getField("success"))
     texts = [F.from_json(event.getField(field), "array<string>") for field in _LISTS]
     is_twice = _has_key_twice(F.col(TEXT))
@@ -176,13 +181,13 @@ def _fault_of(event: Column) -> Column:
     is_known = F.coalesce(name.isin(*_EVENTS), F.lit(False))
     has_field = F.arrays_overlap(F.json_object_keys(TEXT), F.array(*map(F.lit, _FIELDS)))
     of_object = (
-        F.when(json_fault().isNotNull(), json_fault())
+        F.when(not_json.isNotNull(), not_json)
         .when(is_twice, _TWICE)
         .when(~is_known & has_field, _UNKNOWN)
         .when((name == "offsets_committed") & ~is_told, _NO_RESULT)
         .when((name == "records_consumed") & ~has_count, _NO_COUNT)
     )
-    is_alone = _is_object() & json_fault().isNull()
+    is_alone = _is_object() & not_json.isNull()
     is_held = ~is_alone & F.col(TEXT).rlike(_HELD_EVENT)
     return F.when(is_held, _NOT_ALONE).when(_is_object(), of_object)
 
@@ -238,7 +243,7 @@ def _sessions(parsed: DataFrame, request: Request) -> tuple[_End, ...]:
     name, told = F.col("event.name"), event_time("event.timestamp")
     time = F.when(told <= F.lit(request.now), told)
     is_event, is_broken = F.col("event").isNotNull(), F.col(FAULT).isNotNull()
-    is_torn = is_broken & _is_object() & json_fault().isNotNull()
+    is_torn = is_broken & _is_object() & F.col("not_json").isNotNull()
     place = F.struct(BLOCK, ROW)
     summary = parsed.groupBy(FILE).agg(
         F.count_if(~is_event & ~is_broken).alias("ignored"),
