@@ -34,6 +34,16 @@ def test_parameters_win_over_the_data_interval() -> None:
         ((None, None), (None, None), "no data interval"),
         (("2026-11-20T10:00:00Z", None), (TEN, ELEVEN), "window_end is not"),
         ((None, "2026-11-20T10:00:00Z"), (TEN, ELEVEN), "window_start is not"),
+        (
+            (TEN.isoformat(), "9999-12-31T23:59:59Z"),
+            (TEN, ELEVEN),
+            "window_end: expected a time between 1970",
+        ),
+        (
+            ("0001-01-01T00:00:00+14:00", TEN.isoformat()),
+            (TEN, ELEVEN),
+            "window_start: expected a time between",
+        ),
         (("bogus", "2026-11-20T10:00:00Z"), (TEN, ELEVEN), "window_start: expected an ISO 8601 time"),
         (("2026-11-20T10:00:00", "2026-11-20T11:00:00Z"), (TEN, ELEVEN), "expected a time zone"),
         (("2026-11-20T11:00:00Z", "2026-11-20T10:00:00Z"), (TEN, ELEVEN), "empty or reversed"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import subprocess
@@ -261,6 +262,16 @@ def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BundleError, match="expected the zip of a bundle, found none"):
         verify(file, MOST_MB)
+
+
+def test_a_device_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    """The one has no end, the other may have no beginning."""
+    os.mkfifo(tmp_path / "pipe.zip")
+    (tmp_path / "device.zip").symlink_to("/dev/zero")
+
+    for name, kind in (("pipe.zip", "a named pipe"), ("device.zip", "a device")):
+        with pytest.raises(OSError, match=f"expected a file, found {kind}"):
+            verify(tmp_path / name, MOST_MB)
 
 
 def test_a_manifest_of_another_form_is_refused(lost: Path) -> None:

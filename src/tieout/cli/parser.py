@@ -13,7 +13,7 @@ from tieout.cli.bundle_commands import BUNDLE_ARGUMENTS, add_bundle_options
 from tieout.cli.examples import epilog_of
 from tieout.cli.setup_arguments import SETUP_ARGUMENTS
 from tieout.cli.store_arguments import STORE_ARGUMENTS
-from tieout.contracts.times import parse_time
+from tieout.contracts.times import window_time
 from tieout.model import Guarantee, Ledger, OffsetRange
 
 Value = TypeVar("Value")
@@ -103,7 +103,7 @@ def _watch(command: argparse.ArgumentParser) -> None:
         "--from",
         dest="start",
         metavar="TIME",
-        type=_explained(parse_time),
+        type=_explained(window_time),
         help="begin with the first window from then on (default: the latest one that is over)",
     )
     command.add_argument(
@@ -267,7 +267,7 @@ def _offset_range(text: str) -> OffsetRange:
 
 
 def _window(command: argparse.ArgumentParser, what: str = "the window", *, is_required: bool = True) -> None:
-    time = _explained(parse_time)
+    time = _explained(window_time)
     command.add_argument(
         "--from",
         dest="start",

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Final
+
+FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+"""Times that no window can have are refused: arithmetic with them leaves what PostgreSQL or Python can hold."""
 
 
 def parse_time(text: str) -> datetime:
@@ -26,6 +31,21 @@ def parse_time(text: str) -> datetime:
         return moment.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"expected a time between the years 1 and 9999 in UTC, found {text!r}") from None
+
+
+def window_time(text: str) -> datetime:
+    """Return the time that the text names, in UTC, where a window can begin or end at it.
+
+    >>> window_time("2026-11-20T10:00:00Z").year
+    2026
+
+    Raises:
+        ValueError: as `parse_time` does, and for a time before 1970 or after 2100.
+    """
+    moment = parse_time(text)
+    if not FIRST <= moment <= LAST:
+        raise ValueError(f"expected a time between 1970 and 2100, found {text!r}")
+    return moment
 
 
 def format_time(moment: datetime) -> str:

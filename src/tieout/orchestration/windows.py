@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from tieout.contracts.times import FIRST, LAST
 from tieout.errors import UsageError
 from tieout.model import Window
 
@@ -68,4 +69,6 @@ def _time(name: str, text: str | None) -> datetime | None:
         ) from None
     if found.tzinfo is None:
         raise UsageError(f"{name}: expected a time zone, such as Z at the end, found {text!r}")
+    if not FIRST <= found <= LAST:
+        raise UsageError(f"{name}: expected a time between 1970 and 2100, found {text!r}")
     return found

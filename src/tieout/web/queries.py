@@ -7,7 +7,7 @@ the parameter and says what was expected.
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from fastapi import Form, Path, Query
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tieout.contracts.chains import PIPELINE_PATTERN
-from tieout.contracts.times import parse_time
+from tieout.contracts.times import FIRST, LAST, parse_time
 from tieout.errors import UsageError
 from tieout.model import BreakClass, Cause, Locus, Severity, Verdict
 from tieout.reporting import trace
@@ -28,9 +28,6 @@ from tieout.web.periods import Period
 _POSTGRES_INTEGER: Final = 2**31
 _LONGEST_CURSOR: Final = 4_000
 """Characters of the longest key of a row: a topic and a few ids, with every character escaped."""
-_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST: Final = datetime(2100, 1, 1, tzinfo=UTC)
-"""Times that no window can have are refused: arithmetic with them leaves what PostgreSQL or Python can hold."""
 
 
 def _moment(value: object) -> datetime:
@@ -38,7 +35,7 @@ def _moment(value: object) -> datetime:
         moment = value if isinstance(value, datetime) else parse_time(str(value))
     except ValueError:
         moment = None
-    if moment is None or not _FIRST <= moment <= _LAST:
+    if moment is None or not FIRST <= moment <= LAST:
         raise ValueError("expected a time between 1970 and 2100 with its zone, such as 2026-11-20T10:00:00Z")
     return moment
 

@@ -257,6 +257,11 @@ def test_every_failure_is_one_line_and_exit_code_2(
     [
         (("--from", "2026-11-20T10:00:00"), "argument --from: expected a time with its zone"),
         (
+            ("--from", "2026-11-20T10:00:00Z", "--to", "9999-12-31T23:59:59Z"),
+            "argument --to: expected a time between 1970 and 2100, found '9999-12-31T23:59:59Z'",
+        ),
+        (("--from", "0001-01-01T00:00:00Z"), "argument --from: expected a time between 1970 and 2100"),
+        (
             ("--from", "yesterday"),
             "argument --from: expected a time such as 2026-11-20T10:00:00Z, found 'yesterday'",
         ),

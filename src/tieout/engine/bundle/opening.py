@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from tieout.engine.bundle.packing import EVIDENCE, MANIFEST, REQUIRED, Manifest, PackedPart, digest_of
 from tieout.errors import BundleError
+from tieout.regular_files import opened_file
 
 _NAME: Final = re.compile(rf"(?:{EVIDENCE}/)?[A-Za-z0-9_]{{1,60}}\.(?:json|sql|txt|parquet)", re.ASCII)
 _MOST_ENTRIES: Final = 200
@@ -46,7 +47,7 @@ def open_bundle(file: Path, folder: Path, most_mb: int) -> Opened:
         BundleError: where it is no bundle, unpacks to more megabytes than that, or has an entry that no bundle has.
     """
     try:
-        with zipfile.ZipFile(file) as packed:
+        with opened_file(file) as stream, zipfile.ZipFile(stream) as packed:
             entries = packed.infolist()
             _refuse_foreign(file, entries, most_mb)
             damaged = [entry.filename for entry in entries if not _unpacked(packed, entry, folder)]
