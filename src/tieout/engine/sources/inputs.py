@@ -7,28 +7,25 @@ file has its ends.
 
 from __future__ import annotations
 
-import atexit
 import glob
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import SparkSession
 
 from tieout.encodings import encoding_in, encoding_of, write_as_utf8
+from tieout.engine.sources.copies import copy_path
 from tieout.engine.sources.file_faults import (
     CHUNK,
     GZIP_WINDOW,
@@ -313,19 +310,6 @@ def _as_utf8(file: Input, file_format: str) -> Input:
     except (OSError, EOFError) as error:
         return replace(file, fault=f"cannot be read: {getattr(error, 'strerror', None) or error}")
     return replace(file, note=encoding.note, copy=str(target))
-
-
-def copy_path(ending: str) -> Path:
-    """Return a path for a copy of a file that Spark does not read as it is; it goes with this process."""
-    return _folder_of_copies() / f"{uuid4().hex}{ending}"
-
-
-@cache
-def _folder_of_copies() -> Path:
-    """Return this process's own folder for copies, which goes with the process."""
-    folder = Path(tempfile.mkdtemp(prefix="tieout-texts-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _head(path: Path) -> bytes:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from tieout.engine.sources.inputs import Input, copy_path, is_remote
+from tieout.engine.sources.copies import copy_path
+from tieout.engine.sources.inputs import Input, is_remote
 from tieout.errors import SourceError
 
 COPIED: Final = "UUID"
