@@ -60,7 +60,8 @@ def _of_stages(spark: SparkSession) -> dict[str, int]:
 
 def _spilled_by_tasks() -> int:
     size = 0
-    for file in Path(settings.spill_folder()).glob("tieout-*/**/*"):
+    # Spark gives its Python workers its own folder below the one that the driver is given.
+    for file in Path(settings.spill_folder()).glob("**/tieout-*/*"):
         with suppress(OSError):
             size += file.stat().st_size
     return size

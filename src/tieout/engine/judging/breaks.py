@@ -131,8 +131,8 @@ def packed(
 
 def _in_slices(connection: duckdb.DuckDBPyConnection, breaks: str) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a query of `breaks`, slice by slice of their numbers, which count from 1."""
-    [(count,)] = connection.execute("SELECT coalesce(max(number), 0) FROM named_breaks").fetchall()
-    for start in range(0, count, _BREAKS_AT_ONCE):
+    [(last,)] = connection.execute("SELECT coalesce(max(number), 0) FROM named_breaks").fetchall()
+    for start in range(0, last, _BREAKS_AT_ONCE):
         rows = connection.sql(f"{breaks} WHERE number > {start} AND number <= {start + _BREAKS_AT_ONCE}")
         yield from rows.to_arrow_reader(_ROWS_AT_ONCE)
 

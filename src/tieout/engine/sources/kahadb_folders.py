@@ -93,17 +93,18 @@ def _read(found: dict[int, list[Path]], faults: list[str], base_dir: Path, take:
     for number, paths in found.items():
         most = min(_MOST_FILE, _MOST_BYTES - size)
         file, others = _one_of(paths, base_dir, most)
-        if number == last and _is_torn(file):
+        entries, torn, fault = _entries(file)
+        if number == last and torn is not None and not torn.is_followed:
             # A running broker writes on while it is read.
             time.sleep(_PAUSE)
             file, others = _one_of(paths, base_dir, most)
+            entries, torn, fault = _entries(file)
         size += file.input.size
         faults += others
         files.append(replace(file, content=b""))
         if file.input.fault is not None:
             faults.append(f"{file.input.name}: {file.input.fault}")
             continue
-        entries, torn, fault = _entries(file)
         take(file, number, entries)
         end = len(file.content.rstrip(b"\0")) if torn is None else torn.at
         if fault is not None:
@@ -125,11 +126,6 @@ def _one_of(paths: Sequence[Path], base_dir: Path, most: int) -> tuple[SmallFile
         if one.content != read[0].content
     ]
     return read[0], others
-
-
-def _is_torn(file: SmallFile) -> bool:
-    torn = None if file.input.fault is not None else _entries(file)[1]
-    return torn is not None and not torn.is_followed
 
 
 def _entries(file: SmallFile) -> tuple[list[Entry], Torn | None, str | None]:

@@ -3,8 +3,8 @@
 -- Needs: named_breaks, numbered_standing, proofs. Source: contract.md (breaks.jsonl).
 CREATE VIEW breaks AS
 SELECT
-    b.number, b.break_id, b.class, b.flags, b.message_id, b.producer_id, b.topic, b."partition", b."offset", b.positions, b.locus,
-    b.cause, b.admissible, lower(b.class) AS rule, b.incident_id,
+    b.number, b.break_id, b.class, b.flags, b.message_id, b.producer_id, b.topic, b."partition", b."offset",
+    b.positions, b.locus, b.cause, b.admissible, lower(b.class) AS rule, b.incident_id,
     {
         'produced': p.proofs, 'log': l.proofs, 'read': r.proofs, 'delivered': d.proofs, 'filtered': f.proofs,
         'dead_letters': x.proofs, 'staged': s.proofs, 'committed': n.commit_rows, 'mirrored': n.mirrored_rows
