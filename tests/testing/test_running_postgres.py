@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -118,3 +119,15 @@ def test_stop_of_a_stopped_server_does_nothing(tmp_path: Path) -> None:
     postgres.stop(data_dir)
 
     assert not postgres.running(data_dir)
+
+
+def test_programs_that_nobody_else_may_run_are_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below root's home PostgreSQL refuses its own programs: the error says where a checkout can be."""
+    refused = subprocess.CompletedProcess([], 1, "", "invalid binary: Permission denied")
+    monkeypatch.setattr(postgres, "_run", lambda *_: refused)
+    monkeypatch.setattr(postgres, "_is_open", lambda _: False)
+
+    with pytest.raises(postgres.PostgresError, match=r"Permission denied; .* such as below /srv"):
+        postgres.initialise(tmp_path / "data")

@@ -54,6 +54,12 @@ class _Postmaster:
     port: int
 
 
+_CLOSED: Final = (
+    "; PostgreSQL does not run as root, and its programs lie in a folder that is closed to other users, as root's home "
+    "is: use a checkout elsewhere, such as below /srv, or run as another user"
+)
+
+
 def initialise(data_dir: Path) -> None:
     """Create an empty cluster in `data_dir`, unless there is one.
 
@@ -164,7 +170,8 @@ def _create_cluster(directory: Path) -> None:
     finally:
         Path(name).unlink()
     if completed.returncode != 0:
-        raise PostgresError(f"PostgreSQL could not be initialised in {directory}: {_told(completed)}")
+        closed = "" if _is_open(_programs() / "postgres") else _CLOSED
+        raise PostgresError(f"PostgreSQL could not be initialised in {directory}: {_told(completed)}{closed}")
     with (directory / "postgresql.conf").open("a") as file:
         file.write(_CONFIGURATION)
     password_file = directory / _PASSWORD_FILE
