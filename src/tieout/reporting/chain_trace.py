@@ -1,4 +1,4 @@
-"""A message over a chain of contracts: its trace at each hop, and the hop at which it was lost.
+"""A message over a chain of contracts: its trace at each hop, and the hop at which it was lost, doubled or changed.
 
 Pure: from the traces of the hops to one document. Docs: docs/reference/trace.md.
 """
@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from tieout.contracts.chains import hops_before
+from tieout.model import BreakClass
 from tieout.reporting.alerts import plain
 from tieout.reporting.trace import LINE_LIMIT, TRACE_VERSION, Asked, render_trace
 
@@ -47,16 +48,29 @@ class HopTrace:
         is_whole = all(one is not None and one["is_judged_here"] for one in judged)
         return HopState.NOT_LOST if is_whole else HopState.NOT_JUDGED
 
+    @property
+    def classes(self) -> frozenset[str]:
+        """The classes of its messages that are breaks, but for LOST."""
+        messages = [] if self.trace is None else self.trace["messages"]
+        judged = [one["judgement"] for one in messages if one["judgement"] is not None]
+        broken = {
+            one["class"] for one in judged if one["class"] in {found["class"] for found in one["breaks"]}
+        }
+        return frozenset(broken - {BreakClass.LOST.value})
+
 
 def chain_document(asked: Asked, hops: Sequence[HopTrace]) -> dict[str, Any]:
     """Return the trace over a chain as `tieout trace --json` prints it.
 
-    `lost_at` are the hops that lost the message and have no hop before them that did: several where a chain parts.
+    `lost_at` are the hops that lost the message and have no hop before them that did: several where a chain parts. What
+    a hop has of other classes it may have carried on, or done as well: the first hop that shows it is named first.
     """
     before = {hop.pipeline: hop.after for hop in hops}
     states = {hop.pipeline: hop.state for hop in hops}
     lost = [hop.pipeline for hop in hops if hop.state is HopState.LOST]
-    lost_at = [name for name in lost if not set(hops_before(name, before)) & set(lost)]
+    lost_at = _first(lost, before)
+    classes = sorted({name for hop in hops for name in hop.classes})
+    shown = [_shown(name, [hop.pipeline for hop in hops if name in hop.classes], before) for name in classes]
     return {
         "schema_version": TRACE_VERSION,
         "asked": {"by": asked.by.value, "value": asked.value},
@@ -71,8 +85,20 @@ def chain_document(asked: Asked, hops: Sequence[HopTrace]) -> dict[str, Any]:
             for hop in hops
         ],
         "lost_at": lost_at,
-        "words": _words(lost, lost_at, before, states),
+        "words": "; ".join([*_words(lost, lost_at, before, states), *shown]),
     }
+
+
+def _first(names: Sequence[str], before: Mapping[str, str | None]) -> list[str]:
+    """Return those of the hops that have none of the others before them."""
+    return [name for name in names if not set(hops_before(name, before)) & set(names)]
+
+
+def _shown(class_name: str, names: Sequence[str], before: Mapping[str, str | None]) -> str:
+    """Return which hops have the message in a class, the first ones first."""
+    first = _first(names, before)
+    later = [name for name in names if name not in first]
+    return f"{class_name} first at {_listed(first)}" + (f", then at {_listed(later)}" if later else "")
 
 
 def _words(
@@ -80,7 +106,7 @@ def _words(
     lost_at: Sequence[str],
     before: Mapping[str, str | None],
     states: Mapping[str, HopState],
-) -> str:
+) -> list[str]:
     """Return where the message was lost, and of which hops that cannot be told."""
     told = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
     open_ = [
@@ -91,9 +117,9 @@ def _words(
     if not lost:
         judged = [name for name, state in states.items() if state is HopState.NOT_LOST]
         kept = [f"not lost at {_listed(judged)}"] if judged else []
-        return "; ".join([*kept, *doubts])
+        return [*kept, *doubts]
     same = [f"{_listed(later)} {'have' if len(later) > 1 else 'has'} the same loss"] if later else []
-    return "; ".join([f"lost at {_listed(lost_at)}", *same, *doubts])
+    return [f"lost at {_listed(lost_at)}", *same, *doubts]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -106,7 +132,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def render_chain(document: Mapping[str, Any]) -> str:
-    """Return a trace over a chain as lines of text, hop by hop, and at the end where the message was lost."""
+    """Return a trace over a chain as lines of text, hop by hop, and at the end where the message broke."""
     sections = []
     hops = document["hops"]
     for number, hop in enumerate(hops, start=1):

@@ -1,4 +1,4 @@
-"""Where a message was lost over a chain: said of the first hop that lost it, with what cannot be told."""
+"""Where a message broke over a chain: said of the first hop that lost or broke it, with what cannot be told."""
 
 from __future__ import annotations
 
@@ -20,15 +20,27 @@ CHAINS = jsonschema.Draft202012Validator(
 AFTER = {"enrich": None, "route": "enrich", "table": "route", "files": "route"}
 
 
-def _hop(pipeline: str, disposition: str | None) -> HopTrace:
-    """Return a hop whose message ended so: `elsewhere` is another window's, `nowhere` in no ledger, None not asked."""
+def _hop(pipeline: str, disposition: str | None, class_name: str = "LOST", *also: str) -> HopTrace:
+    """Return a hop whose message ended so: `elsewhere` is another window's, `nowhere` in no ledger, None not asked.
+
+    It is of one class, and has breaks of this and `also` of others.
+    """
     if disposition is None:
         return HopTrace(pipeline, AFTER[pipeline], None, "it identifies messages by content")
     is_here = disposition != "elsewhere"
+    breaks = [
+        {
+            "break_id": "b", "incident_id": "i", "class": name, "flags": [], "locus": "sink", "cause": "unknown",
+            "admissible": [], "rule": None, "severity": "critical",
+        }
+        for name in (class_name, *also)
+        if name not in ("DELIVERED", "LOST")
+    ]  # fmt: skip
     judgement = {
-        "is_judged_here": is_here, "class": "LOST", "flags": [], "disposition": disposition if is_here else None,
+        "is_judged_here": is_here, "class": class_name if is_here else None, "flags": [],
+        "disposition": disposition if is_here else None,
         "acceptance": "accepted", "locus": None, "is_due": True, "deadline": None, "first_attempt_at": None,
-        "breaks": [], "words": f"disposition {disposition}",
+        "breaks": breaks, "words": f"disposition {disposition}",
     }  # fmt: skip
     message = {"message_id": "m-1", "positions": [], "journey": [], "judgement": judgement}
     found: dict[str, Any] = {
@@ -95,3 +107,29 @@ def test_where_a_chain_parts_each_branch_may_lose_it() -> None:
 
     assert document["lost_at"] == ["files", "table"]
     assert document["words"] == "lost at files and table"
+
+
+def test_what_is_no_loss_is_told_at_the_first_hop_that_shows_it() -> None:
+    """A later hop may have carried it on: the incidents say whether it did. Breaks of commits are not the message's."""
+    hops = [
+        _hop("enrich", "delivered", "DELIVERED", "COMMIT_AHEAD"),
+        _hop("route", "delivered", "OUTPUT_DUPLICATE"),
+        _hop("table", "delivered", "OUTPUT_DUPLICATE"),
+    ]
+
+    document = chain_document(ASKED, hops)
+
+    CHAINS.validate(document)
+    assert (
+        document["words"]
+        == "not lost at enrich, route and table; OUTPUT_DUPLICATE first at route, then at table"
+    )
+
+
+def test_a_message_may_be_broken_before_it_is_lost() -> None:
+    """Each is told at its own hop."""
+    document = chain_document(
+        ASKED, [_hop("enrich", "delivered", "CORRUPTED_VALUE"), _hop("route", "lost", "LOST")]
+    )
+
+    assert document["words"] == "lost at route; CORRUPTED_VALUE first at enrich"
