@@ -28,7 +28,7 @@ def _hop(pipeline: str, disposition: str | None, class_name: str = "LOST", *also
     if disposition is None:
         return HopTrace(pipeline, AFTER[pipeline], None, "it identifies messages by content")
     is_here = disposition != "elsewhere"
-    breaks = [
+    breaks: list[dict[str, Any]] = [
         {
             "break_id": "b", "incident_id": "i", "class": name, "flags": [], "locus": "sink", "cause": "unknown",
             "admissible": [], "rule": None, "severity": "critical",
