@@ -63,6 +63,8 @@ def test_a_folder_that_cannot_be_looked_into_is_a_fault(home: Path, path: str, m
     for day in ("day-1", "day-2"):
         (home / "in" / day).mkdir(parents=True)
         (home / "in" / day / "p.jsonl").write_text("{}")
+    # Asked first while it is open: Python loads here what nobody could load from root's home.
+    assert inputs_of(_NO_SPARK, [path], home, "jsonl").faults == ()
 
     with closed(home / "in" / "day-2", mode):
         found = inputs_of(_NO_SPARK, [path], home, "jsonl")
@@ -72,7 +74,6 @@ def test_a_folder_that_cannot_be_looked_into_is_a_fault(home: Path, path: str, m
         for fault in found.faults
     )
     assert {file.name for file in found.readable} <= {"in/day-1/p.jsonl"}
-    assert inputs_of(_NO_SPARK, [path], home, "jsonl").faults == ()
 
 
 def test_a_pattern_that_matches_little_says_nothing_of_other_folders(home: Path) -> None:

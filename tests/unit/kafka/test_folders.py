@@ -11,7 +11,7 @@ from tieout.engine.kafka.folders import folders_of
 LOG = Path(__file__).parents[2] / "kafka_files" / "log"
 
 
-@pytest.mark.parametrize("path", ["log", "log/payments-*", "log/payments-?/*.log"])
+@pytest.mark.parametrize("path", ["log", "log/payments-*", "log/payments-?/*.log", "**/*.log"])
 def test_a_log_directory_partition_folders_and_segments_lead_to_the_same(path: str) -> None:
     """However they are named, the topic's partitions are found, with their segments in the order of offsets."""
     found = folders_of([path], LOG.parent, "payments")

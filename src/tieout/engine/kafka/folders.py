@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
-from tieout.engine.unlisted import reason_unlisted, unlisted
+from tieout.engine.unlisted import matched, reason_unlisted
 from tieout.regular_files import read_bytes
 
 _PARTITION: Final = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
@@ -114,11 +114,9 @@ def _segments_behind(
     Folders on the way that cannot be looked through are added to `closed`.
     """
     pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
-    plain = base_dir.absolute() / path
-    matches = [plain] if plain.exists() else [Path(found) for found in sorted(glob.glob(pattern))]  # noqa: PTH207 - an absolute pattern
-    if matches != [plain]:
-        closed.update(unlisted(pattern))
-    for match in matches:
+    matches, unreadable = matched(base_dir.absolute() / path, pattern)
+    closed.update(unreadable)
+    for match in map(Path, sorted(matches)):
         if match.is_file():
             if _SEGMENT.match(match.name) and _is_of(match.parent, topic):
                 yield match.parent, (match,)
