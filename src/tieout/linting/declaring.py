@@ -29,7 +29,7 @@ CONNECTION: Final = "connection"
 _OF_CLIENTS: Final = ("producer", "consumer")
 _ASKED: Final = ("broker",)
 _ADVICE: Final = {
-    FILE: "name a file that is there, relative to the contract's folder",
+    FILE: "name a file that is there, relative to the contract's folder, and in one of the formats of this page",
     CONNECTION: "name a connection to the cluster, and see that it answers",
 }
 _SOFTWARE: Final = {"broker": "kafka"}

@@ -98,12 +98,18 @@ def _numbers(least: int, *others: Kind) -> Kinds:
     }
 
 
+_ACKS: Final = _one_of("all", "-1", "0", "1")
+_RESETS: Final = (
+    _one_of("latest", "earliest", "none"),
+    _matching("by_duration: and a duration", re.compile(r"by_duration:P[0-9DTHMS.]+"), since="4.0"),
+)
+
 LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
     "producer": {
         "acks": {
-            "java": (_one_of("all", "-1", "0", "1"),),
+            "java": (_ACKS,),
             "librdkafka": (_one_of("all", in_any_case=True), _whole(-1, 1000)),
-            "kafka-python": (_one_of("all", "-1", "0", "1"),),
+            "kafka-python": (_ACKS,),
         },
         "enable.idempotence": _TRUTHS,
         "retries": _numbers(0, _one_of("inf")),
@@ -123,12 +129,7 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "enable.auto.commit": _TRUTHS,
         "enable.auto.offset.store": _all(_C_TRUTH),
         "auto.offset.reset": {
-            "java": (
-                _one_of("latest", "earliest", "none"),
-                _matching(
-                    "by_duration: and a duration", re.compile(r"by_duration:P[0-9DTHMS.]+"), since="4.0"
-                ),
-            ),
+            "java": _RESETS,
             "librdkafka": (
                 _one_of(
                     "smallest", "earliest", "beginning", "largest", "latest", "end", "error", in_any_case=True
@@ -165,7 +166,9 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "exactly.once.source.support": _all(_one_of("disabled", "preparing", "enabled", in_any_case=True)),
         "offset.flush.interval.ms": _all(_whole(0)),
         "offset.storage.file.filename": _all(_NAME),
+        "producer.acks": _all(_ACKS),
         "producer.enable.idempotence": _all(_TRUTH),
+        "consumer.auto.offset.reset": _all(*_RESETS),
         "consumer.isolation.level": _all(_LEVEL),
     },
     "connector": {
@@ -180,7 +183,9 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "topics.regex": _all(_NAME),
         "errors.tolerance": _all(_one_of("none", "all")),
         "errors.deadletterqueue.topic.name": _all(_NAME),
+        "producer.override.acks": _all(_ACKS),
         "producer.override.enable.idempotence": _all(_TRUTH),
+        "consumer.override.auto.offset.reset": _all(*_RESETS),
         "consumer.override.isolation.level": _all(_LEVEL),
     },
     "streams": {

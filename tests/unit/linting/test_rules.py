@@ -119,6 +119,10 @@ CASES = {
         "broker: {offsets.retention.minutes: 10080}",
     ),
     "broker_retention": ("broker: {log.retention.hours: 24}", "broker: {retention.ms: -1}"),
+    "connector_unsaid": (
+        "connect: {exactly.once.source.support: disabled, producer.acks: 1}",
+        "{connect: {exactly.once.source.support: disabled}, connector: {topics: orders, output: keyed by id}}",
+    ),
     "connect_source_support": (
         "connector: {connector.class: FileStreamSource}",
         "{connect: {exactly.once.source.support: enabled}, connector: {connector.class: FileStreamSource}}",
@@ -141,6 +145,10 @@ CASES = {
         "connector: {connector.class: FileStreamSource}",
         "connector: {connector.class: FileStreamSource, producer.override.enable.idempotence: true}",
     ),
+    "connect_source_acks": (
+        "{connect: {producer.acks: 1}, connector: {connector.class: FileStreamSource}}",
+        "{connect: {producer.acks: 1}, connector: {connector.class: FileStreamSource, producer.override.acks: all}}",
+    ),
     "connect_sink": (
         "connector: {topics: orders}",
         "connector: {topics: orders, output: keyed by position}",
@@ -157,6 +165,11 @@ CASES = {
         f"{{producer: {{{SAFE_PRODUCER}}}, connector: {{topics: orders}}}}",
         f"{{producer: {{{SAFE_PRODUCER}}}, connect: {{consumer.isolation.level: read_committed}}, "
         "connector: {topics: orders}}",
+    ),
+    "connect_sink_reset": (
+        "{connect: {consumer.auto.offset.reset: latest}, connector: {topics: orders}}",
+        "{connect: {consumer.auto.offset.reset: latest}, "
+        "connector: {topics: orders, consumer.override.auto.offset.reset: earliest}}",
     ),
     "connect_file_sink": (
         "connector: {topics: a, connector.class: org.apache.kafka.connect.file.FileStreamSinkConnector, "

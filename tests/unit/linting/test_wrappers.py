@@ -109,6 +109,16 @@ items:
     application.properties: |
       spring.kafka.consumer.auto-offset-reset=latest
 """
+ANCHORED = """\
+x-kafka: &kafka
+  KAFKA_UNCLEAN_LEADER_ELECTION_ENABLE: "true"
+  KAFKA_MIN_INSYNC_REPLICAS: 2
+services:
+  kafka:
+    environment:
+      <<: *kafka
+      KAFKA_MIN_INSYNC_REPLICAS: 1
+"""
 COMPOSE = """
 services:
   kafka-1: &kafka
@@ -199,6 +209,12 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
     ("flink", "f.yaml", FLINK, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
     ("flink", "c.yaml", CONFIG_MAP, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
     ("consumer", "c.yaml", CONFIG_MAP, {"auto.offset.reset": "latest"}),
+    (
+        "broker",
+        "docker-compose.yml",
+        ANCHORED,
+        {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"},
+    ),
     ("broker", "docker-compose.yml", COMPOSE, {"min.insync.replicas": "1"}),
     ("connect", "docker-compose.yml", COMPOSE, {"exactly.once.source.support": "enabled"}),
     ("consumer", "docker-compose.yml", COMPOSE, {"auto.offset.reset": "latest"}),
@@ -316,7 +332,12 @@ NOT_UNDERSTOOD = [
         "pipeline: {name: x}\nsink: {type: kafka, table: orders}\n",
         "pipeline.name, sink.type",
     ),
-    ("connect", "clients.json", '{"producer": {"acks": 1}, "consumer": {"topic": "a"}}', "producer.acks"),
+    (
+        "connect",
+        "clients.json",
+        '{"producer": {"linger.ms": 1}, "consumer": {"topic": "a"}}',
+        "producer.linger.ms",
+    ),
     ("pulsar", "app.json", '{"consumerGroup": "g", "topicName": "a"}', "consumerGroup, topicName"),
     (
         "consumer",

@@ -191,11 +191,21 @@ def _documents(trees: Sequence[Tree], wish: _Wish) -> Iterator[tuple[str, list[E
     """Yield a label and the entries of each document; None for those of a resource that is another part's."""
     for tree in trees:
         if not is_resource(tree):
-            yield "", _open_entries(_unpacked(tree, wish))
+            yield "", _open_entries(_unpacked(_without_extensions(tree), wish))
             continue
         for resource in resources(tree):  # type: ignore[arg-type]  # is_resource says that it is a mapping
             label, held = settings_in(resource, wish.section)
             yield label, None if held is None else _open_entries(_unpacked(held, wish))
+
+
+def _without_extensions(tree: Tree) -> Tree:
+    """Return a file of Docker Compose without its `x-…` keys, which hold what is used elsewhere in it; else the same.
+
+    Docs: Compose Specification, Extension.
+    """
+    if isinstance(tree, dict) and isinstance(tree.get("services"), dict):
+        return {name: value for name, value in tree.items() if not name.startswith("x-")}
+    return tree
 
 
 def _open_entries(tree: Any) -> list[Entry]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import STANDALONE, Pipeline, Truth, both, never
+from tieout.linting.pipeline import STANDALONE, Part, Pipeline, Truth, both, either, never
 from tieout.linting.rule import Rule
 from tieout.linting.rules.output import survives_rereading, survives_resending
 from tieout.linting.rules.sinks import is_known_sink, is_sink
 from tieout.model import BreakClass, Cause, Ledger, Severity
 
 _CONNECT: Final = "Apache Kafka documentation, Kafka Connect"
+_WORKER: Final = "Apache Kafka, Worker.baseProducerConfigs and baseConsumerConfigs (connect/runtime)"
 _IDEMPOTENCE: Final = "enable.idempotence"
 
 
@@ -45,15 +46,31 @@ def _has_forgetful_source(pipeline: Pipeline) -> Truth:
     return _is_source(pipeline) and pipeline["connect"].has(STANDALONE)
 
 
+def _is_unsaid(pipeline: Pipeline) -> Truth:
+    return pipeline["connect"].is_declared and not pipeline["connector"].is_declared
+
+
+def _of_client(pipeline: Pipeline, client: str, setting: str) -> tuple[Part, str]:
+    """Return who sets what the connector's producer or consumer goes by: the connector, else its worker."""
+    own = f"{client}.override.{setting}"
+    connector = pipeline["connector"]
+    return (connector, own) if connector.has(own) else (pipeline["connect"], f"{client}.{setting}")
+
+
 def _has_plain_producer(pipeline: Pipeline) -> Truth:
-    connector, worker = pipeline["connector"], pipeline["connect"]
-    own = f"producer.override.{_IDEMPOTENCE}"
-    is_on = (
-        connector.is_any(own, "true")
-        if connector.has(own)
-        else worker.is_any(f"producer.{_IDEMPOTENCE}", "true")
-    )
-    return both(_has_plain_source(pipeline), never(is_on))
+    part, setting = _of_client(pipeline, "producer", _IDEMPOTENCE)
+    return both(_has_plain_source(pipeline), never(part.is_any(setting, "true")))
+
+
+def _may_lose_acked(pipeline: Pipeline) -> Truth:
+    part, setting = _of_client(pipeline, "producer", "acks")
+    return both(_is_source(pipeline), part.has(setting), never(part.is_any(setting, "all", "-1")))
+
+
+def _sink_begins_at_the_end(pipeline: Pipeline) -> Truth:
+    part, setting = _of_client(pipeline, "consumer", "auto.offset.reset")
+    since = (part.text(setting) or "").startswith("by_duration")
+    return both(is_sink(pipeline), either(since, part.is_any(setting, "latest")))
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:
@@ -77,16 +94,27 @@ def _queues_errors_unseen(pipeline: Pipeline) -> Truth:
 def _sink_reads_aborted(pipeline: Pipeline) -> Truth:
     if not is_sink(pipeline):
         return False
-    connector, worker = pipeline["connector"], pipeline["connect"]
-    part, level = (
-        (connector, "consumer.override.isolation.level")
-        if connector.has("consumer.override.isolation.level")
-        else (worker, "consumer.isolation.level")
-    )
-    return both(pipeline.has_transactions, never(part.is_any(level, "read_committed")))
+    part, setting = _of_client(pipeline, "consumer", "isolation.level")
+    return both(pipeline.has_transactions, never(part.is_any(setting, "read_committed")))
 
 
 RULES: Final = (
+    Rule(
+        name="connector_unsaid",
+        section="connector",
+        setting="connector.class",
+        fires="workers are declared and no connector is",
+        holds=_is_unsaid,
+        classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
+        cause=None,
+        failure=(
+            "what the workers' settings are worth depends on whether they run a source or a sink, and on what that "
+            "sets itself: nothing is said of either"
+        ),
+        advice="declare the connector: connector: {connector.class: …, topics: …}, or name a file with its settings",
+        severity=Severity.INFO,
+        source=f"{_CONNECT}, Configuring Connectors",
+    ),
     Rule(
         name="connect_source_support",
         section="connect",
@@ -174,6 +202,22 @@ RULES: Final = (
         source="Apache Kafka documentation, Upgrading, notable changes in 3.1.1 (KAFKA-13759)",
     ),
     Rule(
+        name="connect_source_acks",
+        section="connector",
+        setting="producer.override.acks",
+        fires="set to anything but `all` and `-1`, here or as the worker's `producer.acks`, with a source connector",
+        holds=_may_lose_acked,
+        classes=(BreakClass.LOST, BreakClass.LOG_TRUNCATION),
+        cause=Cause.UNCLEAN_ELECTION,
+        failure=(
+            "the leader acknowledges what no follower has yet; if it fails then, the source's offset is stored and "
+            "the next leader does not have the record"
+        ),
+        advice="leave it out: Connect's own is all; with min.insync.replicas: 2 or more",
+        severity=Severity.CRITICAL,
+        source=_WORKER,
+    ),
+    Rule(
         name="connect_sink",
         section="connector",
         setting="output",
@@ -236,5 +280,21 @@ RULES: Final = (
         advice="consumer.override.isolation.level: read_committed",
         severity=Severity.CRITICAL,
         source="Apache Kafka documentation, Consumer Configs: isolation.level",
+    ),
+    Rule(
+        name="connect_sink_reset",
+        section="connector",
+        setting="consumer.override.auto.offset.reset",
+        fires="`latest` or `by_duration`, here or as the worker's `consumer.auto.offset.reset`, of a sink connector",
+        holds=_sink_begins_at_the_end,
+        classes=(BreakClass.LOST,),
+        cause=Cause.OFFSET_RESET,
+        failure=(
+            "without a position (a new connector, an expired group, one beyond a truncated log) the sink begins "
+            "at the end, and what lies before is written by nobody"
+        ),
+        advice="leave it out: Connect's own is earliest",
+        severity=Severity.WARNING,
+        source=_WORKER,
     ),
 )
