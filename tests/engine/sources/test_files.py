@@ -49,6 +49,42 @@ def test_the_same_file_twice_is_no_evidence(spark: SparkSession, tmp_path: Path)
     assert harmless.is_sound
 
 
+@pytest.mark.parametrize(
+    "names", [("a.jsonl", "a.jsonl.gz"), ("a.jsonl.gz", "b.jsonl.gz"), ("a.jsonl", "a.jsonl.bz2")]
+)
+def test_a_packed_copy_is_a_copy(spark: SparkSession, tmp_path: Path, names: tuple[str, str]) -> None:
+    """`gzip --keep` leaves the file beside its archive; archives of one text differ by the time that they were made."""
+    text = b'{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
+    for time, name in enumerate(names):
+        if name.endswith(".gz"):
+            (tmp_path / name).write_bytes(gzip.compress(text, mtime=time))
+        else:
+            (tmp_path / name).write_bytes(bz2.compress(text) if name.endswith(".bz2") else text)
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl("*"), coverage="declared").coverage
+
+    assert (found.rows, found.doubled) == (2, (f"{names[1]} holds what {names[0]} holds",))
+
+
+@pytest.mark.parametrize(("path", "is_meant"), [("out", False), ("out/*", False), ("out/*.tmp", True)])
+def test_unfinished_files_are_faults_unless_their_ending_is_named(
+    spark: SparkSession, tmp_path: Path, path: str, *, is_meant: bool
+) -> None:
+    """What is not yet, or no longer, in the output must not count, nor count twice; an empty file has nothing."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
+    (tmp_path / "out").mkdir()
+    for name in ("a.jsonl", "a.jsonl.tmp", "a.jsonl~"):
+        (tmp_path / "out" / name).write_text(row if name != "a.jsonl" else row.replace('"1"', '"2"'))
+    (tmp_path / "out" / "b.tmp").touch()
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl(path), coverage="declared").coverage
+
+    assert found.rows == 1
+    assert found.is_sound == is_meant
+    faulty = [] if is_meant else ["out/a.jsonl.tmp", "out/a.jsonl~"]
+    assert [note.split(":")[0] for note in found.notes] == faulty
+
+
 def test_equal_parts_of_one_job_are_no_copies(spark: SparkSession, tmp_path: Path) -> None:
     """Spark gives every row to one part, so equal ones are rows that stand twice; of two jobs they may be a copy."""
     row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'

@@ -21,6 +21,28 @@ LEFT_OUT: Final = (
 )
 
 
+_UNFINISHED: Final = (
+    *(".tmp", ".temp", ".part", ".partial", ".inprogress", ".pending", ".crdownload", ".filepart"),
+    *(".bak", ".swp", "~"),
+)
+"""How names of files end that a program is writing, and of what editors put aside."""
+UNFINISHED: Final = (
+    "files of such a name are being written, or were put aside: rename it once it is whole, take it away, or end path "
+    "as its name ends"
+)
+
+
+def is_unfinished(name: str, path: str) -> bool:
+    """Return whether a file that a path leads to has an unfinished file's or a backup's name, which the path has not.
+
+    >>> [is_unfinished(name, "out/*") for name in ("out/a.jsonl", "out/a.jsonl.tmp", "out/a.jsonl~")]
+    [False, True, True]
+    >>> is_unfinished("out/a.jsonl.tmp", "out/*.tmp")
+    False
+    """
+    return name.endswith(_UNFINISHED) and not path.endswith(_UNFINISHED)
+
+
 def is_left_out(name: str) -> bool:
     """Return whether Spark passes over a file of this name without a word, even where its path is given.
 

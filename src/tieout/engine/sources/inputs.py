@@ -30,7 +30,9 @@ from tieout.engine.sources.file_faults import (
     CHUNK,
     GZIP_WINDOW,
     LEFT_OUT,
+    UNFINISHED,
     is_left_out,
+    is_unfinished,
     taken_for_empty,
     unpacked,
     without_ends,
@@ -66,8 +68,9 @@ class Input:
     """One file: how Spark finds it, how people call it, what it held, and why it cannot be read, if so.
 
     `size` counts bytes, as they lie there; `state` is what the file system said of a local file when its bytes were
-    digested, which any write changes. `copy` is the file on this machine that Spark is given
-    instead of one that it cannot read. `note` names another encoding than UTF-8, or a byte order mark.
+    digested, which any write changes. `copy` is the file on this machine that Spark is given instead of one that it
+    cannot read. `note` names another encoding than UTF-8, or a byte order mark. `text_digest` is of what a packed file
+    holds.
     """
 
     path: str
@@ -78,6 +81,7 @@ class Input:
     copy: str | None = None
     note: str | None = None
     state: State | None = None
+    text_digest: str | None = None
 
     @property
     def read_path(self) -> str:
@@ -115,13 +119,13 @@ class Inputs:
 
     @property
     def copies(self) -> tuple[tuple[Input, Input], ...]:
-        """The files that hold what an earlier one holds, byte for byte, each with that one; local ones only.
+        """The local files that hold what an earlier one holds, byte for byte, packed or not, each with that one.
 
         Parts that one job of Spark's wrote are no copies of each other: it gives every row to one of them.
         """
         first: dict[str, Input] = {}
         told = [file for file in self.readable if file.size and file.digest.startswith(OF_CONTENT)]
-        pairs = [(file, first.setdefault(file.digest, file)) for file in told]
+        pairs = [(file, first.setdefault(file.text_digest or file.digest, file)) for file in told]
         return tuple(
             (file, original)
             for file, original in pairs
@@ -145,11 +149,17 @@ def inputs_of(spark: SparkSession, paths: Sequence[str], base_dir: Path, file_fo
     missing = []
     for path in paths:
         files = _remote(spark, path, file_format) if is_remote(path) else _local(path, base_dir, file_format)
-        found.update((file.path, file) for file in files)
+        found.update((file.path, _unless_unfinished(file, path)) for file in files)
         if not files:
             missing.append(path)
     ordered = sorted(found.values(), key=lambda file: file.name)
     return Inputs(tuple(ordered), tuple(missing))
+
+
+def _unless_unfinished(file: Input, path: str) -> Input:
+    """Return the file, with a fault where its name says that it holds other rows, or fewer, than it is to hold."""
+    is_whole = file.fault is not None or not file.size or not is_unfinished(file.name, path)
+    return file if is_whole else replace(file, fault=UNFINISHED)
 
 
 def is_remote(path: str) -> bool:
@@ -261,7 +271,8 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
     digest = hashlib.sha256()
     archive = zlib.decompressobj(GZIP_WINDOW) if path.suffix == ".gz" else None
     limits, is_text = unpacking(), file_format in (*_TEXTS, DUMP)
-    watch = Watch(limits, is_packed=archive is not None)
+    is_packed = archive is not None or (is_text and path.suffix in _PACKED)
+    watch = Watch(limits, is_packed=is_packed)
     fault, length = None, 0
     try:
         state = state_of(path)
@@ -280,11 +291,13 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             fault = LEFT_OUT
         fault = fault or (taken_for_empty(path.name, partial(_head, path)) if size else None)
         fault = fault or (without_ends(path, size) if file_format == "parquet" else None)
-        fault = fault or (fault_of_packed(path, limits) if is_text else None)
+        fault = fault or (fault_of_packed(path, watch) if is_text else None)
         fault = fault or (oversized_page(path, limits) if file_format == "parquet" else None)
     except OSError as error:
         return Input(str(path), name, "unread", f"cannot be read: {reason_unlisted(path) or error.strerror}")
-    return Input(str(path), name, f"{OF_CONTENT}{digest.hexdigest()}", fault, size, state=state)
+    text_digest = f"{OF_CONTENT}{watch.digest}" if is_packed else None
+    found = f"{OF_CONTENT}{digest.hexdigest()}"
+    return Input(str(path), name, found, fault, size, state=state, text_digest=text_digest)
 
 
 def _is_text(path: Path) -> bool:

@@ -20,8 +20,9 @@ _PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})*+(?!\s*\()")
 def text_columns(ledger: Ledger, columns: Mapping[str, str]) -> frozenset[str]:
     """Return the source columns that become canonical ones as they are.
 
-    >>> sorted(text_columns(Ledger.FILTERED, {"message_id": "id", "at": "to_timestamp(t)"}))
-    ['id', 'offset', 'partition', 'payload_hash', 'reason', 'topic', 'topic_id']
+    >>> names = text_columns(Ledger.FILTERED, {"message_id": "id", "at": "to_timestamp(t)"})
+    >>> "id" in names, "message_id" in names, "t" in names, "reason" in names
+    (True, False, False, True)
     """
     used = {path for text in columns.values() if not is_path(text) for path in heads_in(text)}
     plain = {plain_column(name, columns) for name in SCHEMAS[ledger].names}

@@ -6,6 +6,7 @@ Spark holds a line as a whole, and a hundred kilobytes of a packed file may be g
 from __future__ import annotations
 
 import bz2
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,15 +18,26 @@ _SEPARATE: Final = (".bz2", ".zst")
 
 
 class Watch:
-    """Counts a text's bytes and those of its longest line, piece by piece, each of at most `PIECE` bytes."""
+    """Counts a text's bytes and those of its longest line, piece by piece, each of at most `PIECE` bytes.
+
+    Of a packed file's text it keeps the digest: the archive has a time of its own, so two of one text may differ.
+    """
 
     def __init__(self, limits: Unpacking, *, is_packed: bool) -> None:
         self._limits, self._is_packed = limits, is_packed
         self._total = self._line = 0
+        self._text = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 in hex of what a packed file has unpacked to so far."""
+        return self._text.hexdigest()
 
     def take(self, piece: bytes) -> str | None:
         """Return what is too large now that the text has this piece as well, None where nothing is."""
         self._total += len(piece)
+        if self._is_packed:
+            self._text.update(piece)
         if self._is_packed and self._total > self._limits.file:
             most = self._limits.file >> 20
             return f"expected at most {most} MB unpacked, found more; {UNPACKED_FILE_MB} allows more"
@@ -41,14 +53,13 @@ class Watch:
         return None
 
 
-def fault_of_packed(path: Path, limits: Unpacking) -> str | None:
+def fault_of_packed(path: Path, watch: Watch) -> str | None:
     """Return what of a bzip2 or zstd file is too large; None of any other, and of one that does not unpack.
 
     What is wrong with such a one shows when it is read.
     """
     if path.suffix not in _SEPARATE:
         return None
-    watch = Watch(limits, is_packed=True)
     try:
         return next((fault for piece in _pieces(path) if (fault := watch.take(piece)) is not None), None)
     except (OSError, EOFError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from unicodedata import category, normalize
 
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
@@ -104,12 +105,29 @@ def _told(
         what = "ids, each with its session,"
     one = min(row[f"{ledger}_of_row"] for row in shown)
     other = min(row[f"{ledger}_of_send"] for row in sent)
+    written = ascii if _look_alike(one, other) else _quoted
     return (
-        f"none of its {what} {where}is in produced: it has {_short(one)}, produced has {_short(other)}; "
-        f"check how each side writes them"
+        f"none of its {what} {where}is in produced: it has {written(_short(one))}, produced has "
+        f"{written(_short(other))}; check how each side writes them"
     )
 
 
+def _look_alike(one: str, other: str) -> bool:
+    r"""Return whether two texts look the same to people: they differ in spaces, invisible letters or Unicode's forms.
+
+    >>> _look_alike("caf\u00e9", "cafe\u0301"), _look_alike("a-1", "a-2")
+    (True, False)
+    """
+    return _visible(one) == _visible(other)
+
+
+def _visible(text: str) -> str:
+    return "".join(c for c in normalize("NFKC", text) if not category(c).startswith(("C", "Z")))
+
+
 def _short(text: str) -> str:
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return f"'{shown}'"
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'"
