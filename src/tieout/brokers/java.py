@@ -92,7 +92,7 @@ def _quoted(text: str) -> str:
     r"""Return the text as a value in a login's configuration.
 
     >>> print(_quoted('a"b'))
-    "a\\"b"
+    "a\"b"
     """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from tieout.contracts import Contract
 from tieout.model import Alert, CheckResult, CheckStatus, Severity, Verdict, Window
-from tieout.reporting import alerts
 from tieout.reporting.alerts import TEXT_LIMIT, alerts_for, bounded, failure_alerts
 
 _ROUTES = [{"to": "webhook", "connection": "hook", "at": "warning"}]
@@ -234,10 +232,3 @@ def test_more_lines_than_fit_are_counted() -> None:
     """A text never ends in the middle of a line, and says what is missing."""
     assert bounded(["a" * 20, "b" * 20, "c" * 20], limit=45) == "a" * 20 + "\n… and 2 more lines"
     assert bounded(["a" * 50], limit=20) == "… 1 lines"
-
-
-def test_the_examples_in_docstrings_are_true() -> None:
-    """The module has examples, and they hold."""
-    found = doctest.testmod(alerts)
-
-    assert (found.attempted > 0, found.failed) == (True, 0)

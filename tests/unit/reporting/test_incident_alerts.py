@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from tieout.contracts import Contract
 from tieout.model import CheckResult, CheckStatus, Severity, Verdict, Window
-from tieout.reporting import incident_alerts as module
 from tieout.reporting.alerts import TEXT_LIMIT, alerts_for, failure_alerts
 from tieout.reporting.incident_alerts import MOST_TOLD, IncidentNews, incident_alerts
 
@@ -179,10 +177,3 @@ def test_what_failed_is_told_apart_from_what_broke() -> None:
         "run_failed", "check_failed", "check_failed", "verdict",
     ]  # fmt: skip
     assert "BROKEN" not in "".join(str(each.payload) for each in (died, unchecked, erred, unknown))
-
-
-def test_the_examples_in_docstrings_are_true() -> None:
-    """The module has examples, and they hold."""
-    found = doctest.testmod(module)
-
-    assert (found.attempted > 0, found.failed) == (True, 0)
