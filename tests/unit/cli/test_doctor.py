@@ -63,6 +63,12 @@ def test_a_complete_airflow_lacks_nothing_and_names_its_master(answers: dict[str
             "airflow pools set spark 2",
         ),
         (
+            "pools",
+            told(last="OperationalError: no such table: slot_pool", is_answered=False),
+            "pool",
+            "no such table: slot_pool: airflow db migrate; then airflow pools set spark 2",
+        ),
+        (
             "connections",
             told(last="Connection not found.", is_answered=False),
             "connection",

@@ -21,6 +21,11 @@ class Told:
     is_answered: bool
 
     @property
+    def lacks_tables(self) -> bool:
+        """Whether Airflow has a database without its tables. Docs: the words of SQLite, PostgreSQL and MySQL for it."""
+        return any(words in self.last_line for words in ("no such table", "UndefinedTable", "doesn't exist"))
+
+    @property
     def record(self) -> Mapping[str, Any]:
         """The first record, or none of its fields."""
         return self.records[0] if self.records else {}
@@ -37,12 +42,16 @@ def ask(*words: str) -> Told:
         return Told((), f"airflow {' '.join(words)} gave no answer within {_PATIENCE_SECONDS:.0f} s", False)
     records = next((found for line in done.stdout.splitlines() if (found := _records(line))), ())
     printed = done.stdout if done.returncode == 0 else done.stderr
-    return Told(records, _last_line(printed), done.returncode == 0)
+    return Told(records, last_line(printed), done.returncode == 0)
 
 
-def _last_line(printed: str) -> str:
-    """Return the last line that says something: SQLAlchemy adds the statement and an address below an error."""
-    lines = (line.strip() for line in reversed(printed.splitlines()))
+def last_line(printed: str) -> str:
+    r"""Return the last line that says something: below an error SQLAlchemy adds the statement, in lines, and an address.
+
+    >>> last_line("Error: no such table: pool\n[SQL: SELECT slots\nFROM pool]\n(Background on this error)")
+    'Error: no such table: pool'
+    """
+    lines = (line.strip() for line in reversed(printed.partition("\n[SQL:")[0].splitlines()))
     return next((line for line in lines if line and not line.startswith(("[", "("))), "no output")
 
 

@@ -63,15 +63,20 @@ def _dag_files(told: Told) -> Finding:
 def _pool(told: Told) -> Finding:
     remedy = f'airflow pools set {POOL} 2 "Spark jobs at a time"; without it jobs wait for ever'
     if not told.record:
-        return Finding("pool", False, told.last_line, remedy)
+        return Finding("pool", False, told.last_line, _migrated_first(told, remedy))
     return Finding("pool", True, f"{POOL}, {told.record.get('slots')} slots")
+
+
+def _migrated_first(told: Told, remedy: str) -> str:
+    return f"airflow db migrate; then {remedy}" if told.lacks_tables else remedy
 
 
 def _connection(told: Told) -> tuple[Finding, str | None]:
     example = '{"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}'
     remedy = f"airflow connections add {CONNECTION} --conn-json '{example}', or another master"
     if not told.record:
-        return Finding("connection", False, f"{CONNECTION}: {told.last_line}", remedy), None
+        found = f"{CONNECTION}: {told.last_line}"
+        return Finding("connection", False, found, _migrated_first(told, remedy)), None
     master, mode = _master(told.record), _extra(told.record).get("deploy-mode", "client")
     if not master:
         return Finding("connection", False, f"{CONNECTION} names no master", remedy), None
