@@ -46,7 +46,7 @@ def ask(*words: str) -> Told:
 
 
 def last_line(printed: str) -> str:
-    r"""Return the last line that says something: below an error SQLAlchemy adds the statement, in lines, and an address.
+    r"""Return the last line that says something: below an error SQLAlchemy adds the statement and an address.
 
     >>> last_line("Error: no such table: pool\n[SQL: SELECT slots\nFROM pool]\n(Background on this error)")
     'Error: no such table: pool'
