@@ -46,6 +46,10 @@ class DiskFullError(TieoutError):
     is_temporary = True
 
 
+class JavaMemoryError(TieoutError):
+    """Spark's Java machine has not enough memory for what it reads."""
+
+
 class BundleError(TieoutError):
     """An audit bundle cannot be made as asked, or what was given is none."""
 

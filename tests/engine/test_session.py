@@ -8,17 +8,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tieout.engine.materialising import materialised
 from tieout.engine.session import guarded_ports, set_to, space_told, suited_to, tell_errors_once
-from tieout.engine.sources.source import is_of_spark
-from tieout.errors import DiskFullError, UsageError
+from tieout.engine.sources.source import cluster_failure, is_of_spark
+from tieout.errors import DiskFullError, JavaMemoryError, UsageError
 
 
 def test_an_error_in_an_expression_is_raised_and_not_printed(
@@ -45,6 +47,26 @@ def test_a_full_disk_is_told_as_one(spark: SparkSession, monkeypatch: pytest.Mon
     assert not is_of_spark(found.value.__cause__)
     with pytest.raises(AnalysisException), space_told():
         spark.range(1).selectExpr("nothing")
+
+
+def test_a_java_machine_without_memory_is_told_as_one(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever failed first: the task on a record that unpacks to more, or a call to the machine that ended of it."""
+    failing = spark.range(1).select(F.raise_error(F.lit("java.lang.OutOfMemoryError: Java heap space")))
+    with pytest.raises(JavaMemoryError, match="may unpack to more") as found, space_told():
+        failing.collect()
+    assert isinstance(found.value.__cause__, Exception)
+    assert not is_of_spark(found.value.__cause__)
+    assert cluster_failure(found.value.__cause__, "ledgers.log.source") is None
+
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=ended))
+        with pytest.raises(JavaMemoryError, match="or has ended"), space_told():
+            raise ConnectionRefusedError(111, "Connection refused")
+        monkeypatch.setattr(SparkContext, "_gateway", None)
+        with pytest.raises(ConnectionRefusedError), space_told():
+            raise ConnectionRefusedError(111, "Connection refused")
 
 
 def test_little_evidence_is_joined_and_grouped_where_it_lies(spark: SparkSession) -> None:
@@ -108,6 +130,7 @@ import re
 import socket
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 from tieout.engine.session import submitted_session
 

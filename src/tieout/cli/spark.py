@@ -93,11 +93,11 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
         with settings.defined(memory):
             spark, draft = archive.started(started)
         _heed_interrupts()
-        try:
-            with space_told():
+        with space_told():
+            try:
                 yield spark
-        finally:
-            spark.stop()
+            finally:
+                spark.stop()
         if draft is not None:
             archive.finish(draft, progress)
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from tieout.engine.limits import is_time
 from tieout.model import Ledger
 
 COARSEST_CLOCK: Final = timedelta(seconds=1)
@@ -16,6 +17,20 @@ COARSEST_CLOCK: Final = timedelta(seconds=1)
 
 EARLIEST_PLAUSIBLE: Final = datetime(1971, 1, 1, tzinfo=UTC)
 """Before this a time is an unset clock, not a time."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def plausible(millis: int | None) -> datetime | None:
+    """Return milliseconds since 1970 as a time, None where no clock that was set says so.
+
+    >>> plausible(-1), plausible(1_795_788_000_000)
+    (None, datetime.datetime(2026, 11, 27, 14, 0, tzinfo=datetime.timezone.utc))
+    """
+    if millis is None or not is_time(millis):
+        return None
+    found = _EPOCH + timedelta(milliseconds=millis)
+    return found if found >= EARLIEST_PLAUSIBLE else None
 
 
 @dataclass(frozen=True)

@@ -322,8 +322,9 @@ def _coverage(
 ) -> LedgerCoverage:
     ledger, reach = request.ledger, request.reach
     bounds = bounds_of(rows, ledger, contract, window, reading.read_at, reading.complete_until)
-    begins = (bounds.covers_from, reading.complete_from, None if reach is None else reach.begins_at)
     spec = contract.ledgers[ledger]
+    presumed = None if spec.coverage == "declared" else reading.presumed_from
+    begins = (bounds.covers_from, reading.complete_from, presumed, None if reach is None else reach.begins_at)
     time = TIME_COLUMN[ledger]
     dating = (
         f"{counts.undated} rows without {time}" if counts.undated else "",

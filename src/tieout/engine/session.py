@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from math import ceil
 from pathlib import Path
 from typing import IO, Any, Final
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -18,11 +19,18 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from tieout import settings
-from tieout.errors import DiskFullError, UsageError
+from tieout.errors import DiskFullError, JavaMemoryError, UsageError
 from tieout.spark_environment import trimmed_for_spark
 
 _NO_SPACE: Final = "No space left on device"
 """What the system says of ENOSPC, in Java and in Python."""
+_NO_MEMORY: Final = "java.lang.OutOfMemoryError"
+_ENDING_SECONDS: Final = 5.0
+_TOO_LARGE: Final = (
+    "Spark's Java machine has no memory left, or has ended, with a heap of {} ({}): a record or a value of the "
+    "evidence may unpack to more. Give it more memory; or read a Kafka topic from its broker's own files with kind: "
+    "kafka_segments, which names a batch that is too large, and judges the others"
+)
 ROWS_PER_TASK: Final = 200_000
 """So many rows a task are few enough to be sorted, or counted in a hash table, in little memory."""
 
@@ -299,16 +307,41 @@ def is_full(error: Exception) -> bool:
     return isinstance(error, PySparkException | Py4JJavaError) and _NO_SPACE in str(error)
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether Java had no memory left, or has ended, as it does of that."""
+    if isinstance(error, PySparkException | Py4JJavaError) and _NO_MEMORY in str(error):
+        return True
+    is_of_connection = isinstance(error, Py4JNetworkError | ConnectionError | EOFError)
+    return is_of_connection and _has_java_ended()
+
+
+def _has_java_ended() -> bool:
+    """Return whether the Java machine that this process started has ended; one that is about to is waited for."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 @contextmanager
 def space_told() -> Iterator[None]:
-    """Say so where Spark's own files have no space left.
+    """Say so where Spark's own files have no space left on the disk, or Java has none in memory.
 
     Raises:
         DiskFullError: instead of Spark's error.
+        JavaMemoryError: instead of Spark's error, or of that of a connection to a Java machine that is gone.
     """
     try:
         yield
     except Exception as error:
+        if is_out_of_memory(error):
+            raise JavaMemoryError(
+                _TOO_LARGE.format(settings.driver_memory(), settings.DRIVER_MEMORY)
+            ) from error
         if not is_full(error):
             raise
         raise DiskFullError(

@@ -31,6 +31,9 @@ listener.name.secured.sasl.enabled.mechanisms=PLAIN
 listener.name.secured.plain.sasl.jaas.config={module} required user_{user}="{password}";
 listener.name.secured.ssl.keystore.location={keystore}
 listener.name.secured.ssl.keystore.password={store_password}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:ANONYMOUS
 """
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from tieout.brokers import without_secrets
 from tieout.contracts.times import epoch_millis
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE, plausible
 from tieout.engine.session import has_class
 from tieout.errors import SourceError, SourceUnreachableError
 
@@ -34,7 +35,8 @@ _TO_CONFIGURE: Final = (
 class TopicPartition:
     """One partition's bounds: its first offset, its last stable one, and the one that its next record gets.
 
-    `first` is where it is read from: its first offset, unless a later time was asked for.
+    `first` is where it is read from: its first offset, unless a later time was asked for. `begins_at` is the time
+    of the first record that has one and is left, where there were others before; None as well where none is left.
     """
 
     number: int
@@ -42,6 +44,7 @@ class TopicPartition:
     first: int
     stable: int
     end: int
+    begins_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ def described_topic(
         starts = _offsets(jvm, client, topic, numbers, earliest, "READ_UNCOMMITTED")
         stable = _offsets(jvm, client, topic, numbers, latest, "READ_COMMITTED")
         ends = _offsets(jvm, client, topic, numbers, latest, "READ_UNCOMMITTED")
+        begins = _first_times(jvm, client, topic, [number for number in numbers if starts[number] > 0])
         firsts = starts
         if since is not None:
             stamped = _spec(jvm, "forTimestamp", epoch_millis(since))
@@ -118,8 +122,7 @@ def described_topic(
             topic_id=str(found.topicId().toString()),
             cleanup_policy=_cleanup_policy(jvm, client, topic),
             partitions=tuple(
-                TopicPartition(number, starts[number], firsts[number], stable[number], ends[number])
-                for number in numbers
+                TopicPartition(n, starts[n], firsts[n], stable[n], ends[n], begins.get(n)) for n in numbers
             ),
         )
 
@@ -192,6 +195,22 @@ def _offsets(
     jvm: Any, client: Any, topic: str, numbers: Sequence[int], spec: Any, isolation: str
 ) -> dict[int, int]:
     """Return one offset of each partition, as a reader of that isolation sees it; -1 where there is none."""
+    found = _listed(jvm, client, topic, numbers, spec, isolation)
+    return {number: int(one.offset()) for number, one in found.items()}
+
+
+def _first_times(jvm: Any, client: Any, topic: str, numbers: Sequence[int]) -> dict[int, datetime]:
+    """Return the time of each partition's first record that has a plausible one, none where there is none."""
+    since = _spec(jvm, "forTimestamp", epoch_millis(EARLIEST_PLAUSIBLE))
+    found = _listed(jvm, client, topic, numbers, since, "READ_UNCOMMITTED") if numbers else {}
+    times = {number: plausible(int(one.timestamp())) for number, one in found.items()}
+    return {number: at for number, at in times.items() if at is not None}
+
+
+def _listed(
+    jvm: Any, client: Any, topic: str, numbers: Sequence[int], spec: Any, isolation: str
+) -> dict[int, Any]:
+    """Return what the brokers list of each partition: an offset, and the time of its record where they know it."""
     admin, common = jvm.org.apache.kafka.clients.admin, jvm.org.apache.kafka.common
     places = {number: common.TopicPartition(topic, number) for number in numbers}
     asked = jvm.java.util.HashMap()
@@ -199,7 +218,7 @@ def _offsets(
         asked.put(place, spec)
     options = admin.ListOffsetsOptions(common.IsolationLevel.valueOf(isolation))
     answered = client.listOffsets(asked, options).all().get()
-    return {number: int(answered.get(place).offset()) for number, place in places.items()}
+    return {number: answered.get(place) for number, place in places.items()}
 
 
 def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:

@@ -59,6 +59,8 @@ def read(spec: FlinkPreparedSource, request: Request) -> Reading:
     transactions, wrong, passed_over = _prepared(found.read, spec.sink)
     rows = materialised(_of_prepared(topic.rows, transactions, request))
     faults = (*faults, *wrong)
+    began = None if found.begins is None else found.begins.at or spec.taken_time(request.now)
+    begins = (topic.complete_from, began)
     return replace(
         topic,
         rows=rows,
@@ -71,7 +73,7 @@ def read(spec: FlinkPreparedSource, request: Request) -> Reading:
             *shortened(found.notes),
             *topic.notes,
         ),
-        complete_from=None if found.begins is None else found.begins.at or spec.taken_time(request.now),
+        complete_from=max((time for time in begins if time is not None), default=None),
     )
 
 

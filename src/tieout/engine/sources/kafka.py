@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -42,12 +43,25 @@ from tieout.engine.limits import LATEST_MILLIS
 from tieout.engine.materialising import no_rows
 from tieout.engine.session import SMALL_ROWS, local_session, set_to
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, cluster_failure
+from tieout.engine.sources.removed import behind_holes, removed
+from tieout.engine.sources.source import (
+    BLOCK,
+    FAULT,
+    FILE,
+    ROW,
+    TEXT,
+    Reading,
+    Remainder,
+    Request,
+    cluster_failure,
+)
+from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger
 
 COMMITTED: Final = "read_committed"
 UNCOMMITTED: Final = "read_uncommitted"
+_NAMED: Final = 5
 _ROW_BYTES: Final = SMALL_BYTES // SMALL_ROWS
 """What a record is taken to weigh: its size is known only once it was read."""
 INTERNAL_TOPICS: Final = {"spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true"}
@@ -80,7 +94,10 @@ def read(spec: KafkaSource, request: Request) -> Reading:
         return cluster.without(spec.topic)
     is_told_apart = isolation == UNCOMMITTED
     rows = cluster.with_states(topic) if is_told_apart else cluster.records(topic, isolation)
-    return for_ledger(cluster.reading(topic, rows, isolation), request.ledger)
+    reading = cluster.reading(topic, rows, isolation)
+    return for_ledger(
+        replace(reading, remainders=() if is_log else cluster.remainders(topic)), request.ledger
+    )
 
 
 def newest_records(
@@ -216,6 +233,21 @@ class Cluster:
             self._bounds(topic, silent).select("*", *hidden_columns()), allowMissingColumns=True
         )
 
+    def remainders(self, topic: Topic) -> tuple[Remainder, ...]:
+        """Return the partitions of which something was removed: their beginning, or what compaction took.
+
+        A consumer cannot tell a transaction's marker from a record that compaction took, so either is a hole.
+        """
+        cut = tuple(
+            removed(topic.name, part.number, part.start, part.begins_at)
+            for part in topic.partitions
+            if part.start > 0
+        )
+        if not _is_compacted(topic):
+            return cut
+        with self._asked():
+            return (*cut, *behind_holes(self.records(topic, UNCOMMITTED)))
+
     def reading(self, topic: Topic, rows: DataFrame, isolation: str) -> Reading:
         """Return the rows with what is known of them: how far they reach, and which offsets they are."""
         spans = [(part.number, part.first, _end(part, isolation)) for part in topic.partitions]
@@ -231,7 +263,26 @@ class Cluster:
                 if end > start
             ),
             notes=tuple(_notes(topic, open_since)),
-            complete_until=self.request.now if open_since is None else open_since,
+            complete_until=self.request.now if open_since is None else min(open_since, self.request.now),
+            writes=partial(self._written, topic),
+        )
+
+    def _written(self, topic: Topic) -> Writes:
+        """Return what happened to the topic while it was read, so that its rows may be those of two logs."""
+        now = described_topic(self.request.spark, self.settings, topic.name, self.request.place)
+        if now is None or now.topic_id != topic.topic_id:
+            found = "was deleted" if now is None else f"is another one, with the id {now.topic_id},"
+            return Writes(
+                (f"topic {topic.name}, id {topic.topic_id}, {found} since the run began to read it",)
+            )
+        ends = {part.number: part.end for part in now.partitions}
+        shorter = [part for part in topic.partitions if ends.get(part.number, 0) < part.end]
+        return Writes(
+            tuple(
+                f"{topic.name}-{part.number}: ended at offset {part.end} when the run began, and at "
+                f"{ends.get(part.number, 0)} since: its log was truncated while it was read"
+                for part in shorter[:_NAMED]
+            )
         )
 
     @contextmanager
@@ -256,13 +307,12 @@ class Cluster:
         return joined.withColumn("transaction_state", state).drop("handed_partition", "handed_offset")
 
     def _open_since(self, topic: Topic) -> datetime | None:
-        """Return the time of the first record that is held back by an open transaction, None where there is none.
+        """Return the earliest time of a record that is held back by an open transaction, None where there is none.
 
-        Until then a reader of committed data is shown all there is. A time beyond the calendar is its end.
+        Until then a reader of committed data is shown all there is. What lies behind the transaction's first record may
+        have an older time than that, its application's own. A time beyond the calendar is its end.
         """
-        held = {
-            part.number: (part.stable, part.stable + 1) for part in topic.partitions if part.stable < part.end
-        }
+        held = {part.number: (part.stable, part.end) for part in topic.partitions if part.stable < part.end}
         with self._asked():
             latest, earliest = (F.timestamp_millis(F.lit(millis)) for millis in (LATEST_MILLIS, 0))
             known = F.greatest(F.least("timestamp", latest), earliest)
@@ -318,9 +368,17 @@ def _may_have_transactions(topic: Topic, records: int) -> bool:
     Each transaction that ended has left a marker, and a marker is an offset without a record. In a compacted log any
     offset may lack its record, so there it always may.
     """
-    is_compacted = topic.cleanup_policy is None or "compact" in topic.cleanup_policy
     is_unstable = any(part.stable < part.end for part in topic.partitions)
-    return is_compacted or is_unstable or records < sum(part.end - part.first for part in topic.partitions)
+    return (
+        _is_compacted(topic)
+        or is_unstable
+        or records < sum(part.end - part.first for part in topic.partitions)
+    )
+
+
+def _is_compacted(topic: Topic) -> bool:
+    """Return whether the topic may be compacted: it is, or the cluster does not tell."""
+    return topic.cleanup_policy is None or "compact" in topic.cleanup_policy
 
 
 def _end(part: TopicPartition, isolation: str) -> int:

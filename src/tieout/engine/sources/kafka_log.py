@@ -11,11 +11,14 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from tieout.engine.evidence import plausible
 from tieout.engine.kafka.log_source import PIECES, RECORDS, SURVEYS, RecordSource, SurveySource
 from tieout.engine.kafka.pieces import Piece, Survey, surveyed, to_option
+from tieout.engine.kafka.records import Batch, LogError
 from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
 from tieout.engine.sources.inputs import name_of
-from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT, Reading, Request
+from tieout.engine.sources.removed import behind_holes, removed, without_removed
+from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT, Reading, Remainder, Request
 from tieout.errors import SourceError
 from tieout.model import SMALL_BYTES, Ledger, missing_ranges
 
@@ -64,6 +67,8 @@ class _Log:
     pieces: tuple[Piece, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    start: int
+    has_holes: bool
 
 
 def log_reading(
@@ -102,8 +107,9 @@ def log_reading(
     wrong = (*faults, *missing, *(fault for log in logs for fault in log.faults))
     whole = [piece for log in logs for piece in log.pieces]
     sizes = {piece.path: piece.size for piece in whole}
+    rows = _rows(request.spark, whole, spec)
     return Reading(
-        rows=_rows(request.spark, whole, spec),
+        rows=rows,
         is_present=True,
         read_at=request.now if spec.taken_at is None else spec.taken_at,
         size=sum(sizes.values()),
@@ -111,7 +117,34 @@ def log_reading(
         unparsed_inputs=len(wrong) - len(missing) + sum(missing.values()),
         notes=(*wrong, *notes, *(note for log in logs for note in log.notes)),
         complete_until=spec.taken_at,
+        remainders=() if request.ledger is Ledger.LOG else _remainders(request.ledger, logs, rows),
     )
+
+
+def _remainders(ledger: Ledger, logs: Sequence[_Log], rows: DataFrame) -> tuple[Remainder, ...]:
+    """Return which partitions lack their beginning, or records between others."""
+    if ledger not in LEDGERS:
+        return ()
+    cut = tuple(_remainder(log) for log in logs if log.start > 0)
+    return (*cut, *(behind_holes(rows) if any(log.has_holes for log in logs) else ()))
+
+
+def _remainder(log: _Log) -> Remainder:
+    """Return what is left of a log that begins later: its first batch with a record says when."""
+    first = log.pieces[0]
+    place = (first.topic, first.partition, log.start)
+    for piece in log.pieces:
+        try:
+            with piece.entries() as entries:
+                for batch in entries:
+                    if not isinstance(batch, Batch) or batch.last_offset < log.start:
+                        continue
+                    left = [one.timestamp_ms for one in batch.read() if one.offset >= log.start]
+                    if left:
+                        return removed(*place, plausible(left[0]))
+        except (LogError, OSError):
+            continue  # told as a fault where the piece was looked through
+    return removed(*place, None)
 
 
 LEDGERS: Final = (
@@ -140,7 +173,8 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
     that of the record about the message: there its columns are `source_topic`, `source_partition`, `source_offset`,
     `source_topic_id`, `source_leader_epoch` and `source_timestamp`, so that they are not taken for the message's, and
     control records are left out. What sets a message aside does so for readers of committed data: from the last stable
-    offset on it is as open as a transaction's record there.
+    offset on it is as open as a transaction's record there. Of what the broker removed only `log` knows the positions:
+    elsewhere the ledger is complete only since what is left was written.
     """
     if ledger is Ledger.LOG or reading.rows is None:
         return reading
@@ -153,7 +187,7 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
         )
         state = F.when(is_held_back, "open").otherwise(F.col("transaction_state"))
         rows = rows.withColumn("transaction_state", state)
-    return replace(reading, rows=rows.withColumnsRenamed(renamed))
+    return without_removed(replace(reading, rows=rows.withColumnsRenamed(renamed)))
 
 
 def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:
@@ -218,7 +252,16 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
         tuple(ready),
         tuple(f"{name}: {fault}" for fault in faults),
         tuple(f"{name}: {note}" for note in notes),
+        start,
+        has_holes=any(_has_holes(survey) for survey in surveys),
     )
+
+
+def _has_holes(survey: Survey) -> bool:
+    """Return whether there are offsets within a piece that no record has, as compaction leaves them."""
+    if survey.first_offset is None or survey.end_offset is None:
+        return False
+    return survey.records < survey.end_offset - survey.first_offset
 
 
 _BEYOND: Final = (

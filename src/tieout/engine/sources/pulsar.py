@@ -24,10 +24,12 @@ from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.pulsar_missing import Missing
 from tieout.engine.sources.pulsar_rows import Spool
 from tieout.engine.sources.pulsar_topics import Partition, Statistics, absent, partitions_of, statistics_of
+from tieout.engine.sources.removed import first_left
 from tieout.engine.sources.source import FAULT, FILE, TEXT, Reading, Request
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.pulsar_entries import ABORTED, COMMITTED, Entry, TransactionId, entry_in
 from tieout.engine.systems.pulsar_positions import Place, packed
+from tieout.model import Ledger
 from tieout.pulsar import MISSING, Administration, Answer, AnswerError, Answers, opened_answers
 
 _STATES: Final = {COMMITTED: "committed", ABORTED: "aborted"}
@@ -38,6 +40,9 @@ _AT_ONCE: Final = 4
 """How many entries a broker is asked for at once: it spends most of an answer's time waiting for its bookies."""
 _AHEAD: Final = 200
 """How many answers are in memory."""
+_GONE: Final = (
+    "Pulsar deletes ledgers that were acknowledged, and does not say what lay before those that are left"
+)
 _IN_A_ROW: Final = 1_000
 """After so many entries in a row that a broker does not have, it is asked whether there are any, and for no more."""
 _BOUNDS: Final = (
@@ -124,8 +129,9 @@ def _reading(answers: Answers, spec: PulsarSource, request: Request) -> Reading:
                 faults.append(str(error))
     taken_at = request.now if spec.connection is not None else spec.taken_time(request.now)
     faults += [fault for log in logs for fault in log.faults]
+    rows = _with_facts(spool.rows(request.spark), logs, spec, request)
     return Reading(
-        rows=_with_facts(spool.rows(request.spark), logs, spec, request),
+        rows=rows,
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         size=spool.size,
@@ -133,6 +139,7 @@ def _reading(answers: Answers, spec: PulsarSource, request: Request) -> Reading:
         unparsed_inputs=len(faults),
         notes=(*shortened(tuple(faults)), *shortened(tuple(note for log in logs for note in log.notes))),
         complete_until=taken_at,
+        remainders=() if request.ledger is Ledger.LOG else first_left(rows, _GONE),
     )
 
 

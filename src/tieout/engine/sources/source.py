@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
-from tieout.engine.session import is_full
+from tieout.engine.session import is_full, is_out_of_memory
 from tieout.engine.sources.inputs import Inputs
 from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceError, SourceUnreachableError
@@ -123,17 +123,30 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Remainder:
+    """What is left of a partition that lacks records: `gone` says which in words, `begins_at` since when it is whole.
+
+    That is None where no record is left, or the first one has no plausible time.
+    """
+
+    gone: str
+    begins_at: datetime | None
+
+
+@dataclass(frozen=True)
 class Reading:
     """What a reader found: rows in the source's own columns with `HIDDEN`, and facts about its inputs.
 
     `rows` is None where there is nothing whose columns could be known. `unparsed_inputs` counts whole inputs that
     could not be read; no tolerance covers them. `complete_until` is the time up to which the source itself says it is
-    complete, `complete_from` since when, None where always; `read_at` when its content was fixed. `taken_at` is when a
+    complete, `complete_from` since when, None where always; `presumed_from` since when unless the contract declares the
+    ledger complete, where nothing says what was removed; `read_at` when its content was fixed. `taken_at` is when a
     table said what the rows say, where that is known to the moment. `size` counts the inputs' bytes. `reread` reads
     again without the inputs that do not read through, for the case that a job over all of them failed. `is_columnar`:
     the inputs are such that reading some columns of them again costs no parsing. `copies` are the paths of files that
     hold what another one holds, each with that in words. `is_share_group`: the source shows that the group asked for
-    is a share group. `writes` tells, once the rows were read, which inputs are no longer what their digests say.
+    is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` tells, once
+    the rows were read, which inputs are no longer what their digests say.
     """
 
     rows: DataFrame | None
@@ -145,6 +158,8 @@ class Reading:
     notes: tuple[str, ...] = ()
     complete_until: datetime | None = None
     complete_from: datetime | None = None
+    presumed_from: datetime | None = None
+    remainders: tuple[Remainder, ...] = ()
     reread: Callable[[], Reading] | None = field(default=None, compare=False)
     is_columnar: bool = False
     copies: tuple[tuple[str, str], ...] = ()
@@ -167,15 +182,19 @@ def unread(inputs: Inputs, read_at: datetime) -> Reading:
 
 _OF_KAFKA: Final = ("org.apache.spark.sql.kafka010", "org.apache.kafka")
 _OVERFLOW: Final = "java.lang.ArithmeticException"
+_REFUSED: Final = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(\w+(?:Authorization|Authentication)Exception)"
+)
 _Spec_contra = TypeVar("_Spec_contra", contravariant=True)
 
 
 def is_of_spark(error: Exception) -> bool:
     """Return whether Spark failed on what it was given; PySpark hands some errors over as the gateway's own.
 
-    It did not where a disk was full: no evidence is to blame for that.
+    It did not where a disk was full or Java had no memory left: whoever holds the session says so.
     """
-    return isinstance(error, PySparkException | Py4JJavaError) and not is_full(error)
+    is_lack = is_full(error) or is_out_of_memory(error)
+    return isinstance(error, PySparkException | Py4JJavaError) and not is_lack
 
 
 def name_of_failure(error: Exception) -> str:
@@ -204,9 +223,15 @@ def cluster_failure(error: Exception, place: str) -> SourceError | None:
             "expected milliseconds within 292,000 years of 1970, found more. Read the broker's own files with "
             "kind: kafka_segments, which names such records and judges the others"
         )
+    if refused := _REFUSED.search(str(error)):
+        return SourceError(
+            f"{place}.connection: the cluster describes the topic to this user and does not let them read it "
+            f"({refused[1]}): expected the rights to DESCRIBE and to READ it, and to READ the consumer groups "
+            "spark-kafka-…; grant them on the brokers, or name another connection"
+        )
     return SourceUnreachableError(
         f"{place}: the cluster did not hand out the offsets that were its topic's when the run began: "
-        "retention cut them off, or a broker left meanwhile"
+        "retention cut them off, or a broker left meanwhile; judge the window again once the topic is there"
     )
 
 

@@ -1,0 +1,118 @@
+"""What brokers removed from a topic before it was read: a ledger other than `log` does not cover the time of it.
+
+In `log` a position says whether its record is gone: it lies below the log's start, or compaction took it. Elsewhere,
+where a topic is evidence of what was sent or of what came out, nothing points to a record that is not there any more.
+What is left says since when the ledger is complete: a broker removes a log's beginning, so what is gone was appended
+before the first record that is left, or before the one behind the last hole of a compacted log.
+
+Not claimed: a record's time may be its application's own. Where the times of a topic do not rise with its offsets,
+what was removed may be stamped later than the first record that is left.
+
+Source: Apache Kafka's documentation of `retention.ms`, `cleanup.policy` and `kafka-delete-records`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from tieout.contracts.times import format_time
+from tieout.engine.evidence import EARLIEST_PLAUSIBLE
+from tieout.engine.sources.positions import shortened
+from tieout.engine.sources.source import FAULT, Reading, Remainder
+
+_MOMENT: Final = timedelta(milliseconds=1)
+"""Times of records are whole milliseconds: what was removed may have that of the first record that is left."""
+
+
+def behind_holes(rows: DataFrame) -> tuple[Remainder, ...]:
+    """Return what is left behind the last hole of each partition's offsets, nothing of a partition without a hole.
+
+    The rows are those of a log: `topic`, `partition`, `offset`, `record_timestamp` and the bounds.
+    """
+    in_order = Window.partitionBy("topic", "partition").orderBy("offset")
+    expected = F.coalesce(F.lag("offset").over(in_order) + 1, F.col("log_start_offset"))
+    data = rows.where(F.col(FAULT).isNull() & F.col("offset").isNotNull())
+    steps = data.select(
+        *("topic", "partition", "offset", "record_timestamp", "end_offset"), expected.alias("expected")
+    )
+    hole = F.col("offset") > F.col("expected")
+    last = steps.groupBy("topic", "partition").agg(
+        _last("offset", hole).alias("behind"),
+        _last("record_timestamp", hole).alias("begins_at"),
+        (F.max("offset") + 1).alias("reached"),
+        F.max("end_offset").alias("end"),
+    )
+    found = last.where(F.col("behind").isNotNull() | (F.col("reached") < F.col("end")))
+    return tuple(
+        removed(row["topic"], row["partition"], row["end"], None)
+        if row["reached"] < row["end"]
+        else removed(row["topic"], row["partition"], row["behind"], _aware(row["begins_at"]))
+        for row in found.orderBy("topic", "partition").collect()
+    )
+
+
+def removed(topic: str, partition: int, offset: int, begins_at: datetime | None) -> Remainder:
+    """Return what is left of a partition from the offset on."""
+    return Remainder(
+        f"{topic}-{partition}: records before offset {offset} were removed (retention, deletion or compaction)",
+        begins_at,
+    )
+
+
+def first_left(rows: DataFrame, gone: str) -> tuple[Remainder, ...]:
+    """Return each partition as one of which nobody knows what lay before the first record that is left."""
+    data = F.col(FAULT).isNull() & F.col("offset").isNotNull()
+    time = F.when(data, F.col("record_timestamp"))
+    found = rows.groupBy("topic", "partition").agg(F.min_by(time, F.col("offset")).alias("begins_at"))
+    return tuple(
+        Remainder(f"{row['topic']}-{row['partition']}: {gone}", _aware(row["begins_at"]))
+        for row in found.orderBy("topic", "partition").collect()
+    )
+
+
+def without_removed(reading: Reading) -> Reading:
+    """Return the reading as complete only since what is left of its cut partitions was written."""
+    remainders = reading.remainders
+    if not remainders:
+        return reading
+    begins = [one.begins_at + _MOMENT for one in remainders if one.begins_at is not None]
+    known = [*begins, *([] if reading.complete_from is None else [reading.complete_from])]
+    is_unknown = len(begins) < len(remainders)
+    return replace(
+        reading,
+        complete_from=max(known, default=None),
+        presumed_from=reading.read_at if is_unknown else reading.presumed_from,
+        notes=(*reading.notes, *shortened(tuple(_told(remainders)))),
+    )
+
+
+def _told(remainders: Sequence[Remainder]) -> Iterator[str]:
+    """Yield what each partition lacks, in words, those of which nothing says since when first.
+
+    >>> list(_told([Remainder("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
+    ['orders-0: …: the ledger is complete from 2026-11-27T00:00:00.001000Z on']
+    """
+    for one in sorted(remainders, key=lambda one: one.begins_at is not None):
+        if one.begins_at is None:
+            yield (
+                f"{one.gone}, and no later record says until when they were written: keep records until their windows "
+                "were judged. Of a compacted topic the broker's files (kind: kafka_segments) show the markers of "
+                "transactions, which no consumer can tell from what was removed"
+            )
+        else:
+            yield f"{one.gone}: the ledger is complete from {format_time(one.begins_at + _MOMENT)} on"
+
+
+def _last(name: str, condition: Column) -> Column:
+    return F.max_by(F.when(condition, F.col(name)), F.when(condition, F.col("offset")))
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    found = None if moment is None else moment.astimezone(UTC)
+    return found if found is not None and found >= EARLIEST_PLAUSIBLE else None
