@@ -165,6 +165,19 @@ def test_empty_file_is_present_without_rows(spark: SparkSession, tmp_path: Path)
     assert found.coverage.digests == (f"sha256:{hashlib.sha256(b'').hexdigest()}  a.jsonl",)
 
 
+@pytest.mark.parametrize("content", ["", "\n\n"], ids=["no byte", "blank lines"])
+def test_an_empty_csv_file_has_lost_its_header(spark: SparkSession, tmp_path: Path, content: str) -> None:
+    """An export without rows still has one; a file without may have had rows as well."""
+    (tmp_path / "a.csv").write_text(content)
+
+    found = evidence_of(
+        spark, tmp_path, "produced", source={"kind": "files", "format": "csv", "path": "*.csv"}
+    )
+
+    assert not found.coverage.is_within_tolerance
+    assert "expected a header line" in found.coverage.notes[0]
+
+
 def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path: Path) -> None:
     """A file is read whatever it is called, and a bad line in it is named as the file is."""
     folder = tmp_path / "a b%20[1]{x}"
@@ -316,7 +329,6 @@ def test_csv_files_with_columns_in_another_order(spark: SparkSession, tmp_path: 
     """Each file is read by its own header; a column that one of them lacks is null there."""
     (tmp_path / "a.csv").write_text("message_id;topic\n1;t\n")
     (tmp_path / "b.csv").write_text("topic;message_id;offset\nu;2;7\n")
-    (tmp_path / "c.csv").touch()
 
     found = evidence_of(spark, tmp_path, "produced", source=_csv("*.csv", sep=";"))
 

@@ -89,6 +89,8 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
     >>> _fault_of_header("id,at,ID", {})
     'expected a name of its own for each column of its header, found ID twice'
     """
+    if not header.strip():
+        return "expected a header line, which a CSV file without rows has as well, found an empty file"
     if header.count(options.get("sep", ",")) >= _MOST_COLUMNS:
         return f"expected a header of at most {_MOST_COLUMNS} columns, found more"
     try:
