@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Final
 
 import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -62,8 +63,12 @@ def test_a_java_machine_without_memory_is_told_as_one(
 
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=ended))
-        with pytest.raises(JavaMemoryError, match="or has ended"), space_told():
-            raise ConnectionRefusedError(111, "Connection refused")
+        for told in (
+            ConnectionRefusedError(111, "Connection refused"),
+            Py4JError("does not exist in the JVM"),
+        ):
+            with pytest.raises(JavaMemoryError, match="or has ended"), space_told():
+                raise told
         monkeypatch.setattr(SparkContext, "_gateway", None)
         with pytest.raises(ConnectionRefusedError), space_told():
             raise ConnectionRefusedError(111, "Connection refused")

@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 from typing import IO, Any, Final
 
-from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -311,7 +311,7 @@ def is_out_of_memory(error: Exception) -> bool:
     """Return whether Java had no memory left, or has ended, as it does of that."""
     if isinstance(error, PySparkException | Py4JJavaError) and _NO_MEMORY in str(error):
         return True
-    is_of_connection = isinstance(error, Py4JNetworkError | ConnectionError | EOFError)
+    is_of_connection = isinstance(error, Py4JError | ConnectionError | EOFError)
     return is_of_connection and _has_java_ended()
 
 
