@@ -64,6 +64,7 @@ engines: $(ENGINES:%=.tieout/engines/%/.fetched) ## Fetch the engines whose faul
 	@touch $@
 
 # Tests that need a broker need the jars as well; without Maven, TIEOUT_FAULTS=none leaves both out.
+# A process runs whole files, and whole folders of those that tests/conftest.py names: what they share is started once.
 test: install-dev $(if $(filter none,$(TIEOUT_FAULTS)),,jars engines) ## Run the whole suite: real PostgreSQL, Spark and Airflow
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/agreement $(PYTEST_ARGS)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/agreement $(PYTEST_ARGS)
