@@ -6,6 +6,7 @@ wrote into its topic.
 
 from __future__ import annotations
 
+import copy
 import json
 import uuid
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from tieout.contracts import load_contract
+from tieout.contracts import Contract, load_contract
 from tieout.engine.reconciling import reconcile
 from tieout.engine.staging import break_lines
 from tieout.model import Window
@@ -28,7 +29,7 @@ SENT: Final = (("a", "A"), ("m", "M"), ("z", "Z"))
 """What the shop sends: three messages and their payloads."""
 _TAKEN: Final = "2026-11-20T12:00:00Z"
 
-Output = Sequence[tuple[str, str]]
+Output = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,30 @@ def judged(spark: SparkSession, store: Store, folder: Path, hops: Sequence[Hop])
         }
         (folder / f"{name}.yml").write_text(json.dumps(text))
         contract = load_contract(folder / f"{name}.yml")
-        found = reconcile(spark, contract, WINDOW, run_id=str(uuid.uuid4()), now=datetime.now(UTC))
-        store.publish(
-            found.statement, list(break_lines(found.breaks)), json.loads(contract.to_json()), RunOrigin()
-        )
-        told.append(found.statement)
+        statement, breaks = _judged_first(spark, contract, hop) if number == 1 else _found(spark, contract)
+        store.publish(statement, breaks, json.loads(contract.to_json()), RunOrigin())
+        told.append(statement)
     return told
+
+
+_FIRST: Final[dict[Output, tuple[dict[str, Any], list[dict[str, Any]]]]] = {}
+"""What was found of the first hop with an output: many chains begin with the same one."""
+
+
+def _judged_first(
+    spark: SparkSession, contract: Contract, hop: Hop
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the statement and the breaks of a first hop, judged once for all chains that begin with it."""
+    assert not hop.of_topic
+    assert not hop.takes
+    if hop.output not in _FIRST:
+        _FIRST[hop.output] = _found(spark, contract)
+    return copy.deepcopy(_FIRST[hop.output])
+
+
+def _found(spark: SparkSession, contract: Contract) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    found = reconcile(spark, contract, WINDOW, run_id=str(uuid.uuid4()), now=datetime.now(UTC))
+    return found.statement, list(break_lines(found.breaks))
 
 
 def origins(store: Store, statement: dict[str, Any]) -> dict[str, Origin]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -92,21 +93,33 @@ def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]])
 
 
 class _Sparks:
-    """Follows messages in the session of the tests."""
+    """Follows messages in the session of the tests; what was asked before is not followed again."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self._told: dict[tuple[str, Window | None, Asked], dict[str, Any]] = {}
 
     def follow(
         self, contract: Contract, window: Window | None, asked: Asked, progress: Callable[[str], None]
     ) -> dict[str, Any]:
         """Return the trace of what is asked for."""
-        return trace(self._spark, contract, window, asked, now=datetime.now(UTC), progress=progress)
+        key = (contract.to_json(), window, asked)
+        if key not in self._told:
+            self._told[key] = trace(
+                self._spark, contract, window, asked, now=datetime.now(UTC), progress=progress
+            )
+        return copy.deepcopy(self._told[key])
+
+
+@pytest.fixture(scope="module")
+def sparks(spark: SparkSession) -> Engine:
+    """What follows messages for all tests here: from whichever hop one asks, the other hops are asked the same."""
+    return cast("Engine", _Sparks(spark))
 
 
 @pytest.mark.parametrize("hop", [one["pipeline"] for one in TRUTH["hops"]])
 @pytest.mark.parametrize("by", [AskedBy.MESSAGE_ID, AskedBy.POSITION])
-def test_the_trace_tells_where_it_was_lost(spark: SparkSession, hop: str, by: AskedBy) -> None:
+def test_the_trace_tells_where_it_was_lost(sparks: Engine, hop: str, by: AskedBy) -> None:
     """From any hop, by the id or by the position at which the message was sent."""
     file = EXAMPLE / f"{hop}.yml"
     chain = chain_beside(load_contract(file), file)
@@ -115,9 +128,7 @@ def test_the_trace_tells_where_it_was_lost(spark: SparkSession, hop: str, by: As
     if by is AskedBy.POSITION:
         asked = Asked(by, TRUTH["position"], position_of(TRUTH["position"]))
 
-    document = chain_document(
-        asked, follow_chain(chain, WINDOW, asked, cast("Engine", _Sparks(spark)), lambda _step: None)
-    )
+    document = chain_document(asked, follow_chain(chain, WINDOW, asked, sparks, lambda _step: None))
 
     assert document["words"] == ("lost at orders_enrich; orders_route and orders_to_table have the same loss")
     assert [one["state"] for one in document["hops"]] == ["lost"] * 3
