@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from tieout.engine.session import SETTINGS
+from tieout.engine.session import QUICK_JAVA, SETTINGS
 
 
 def connected_session() -> SparkSession:
@@ -24,7 +25,11 @@ def connected_session() -> SparkSession:
         raise RuntimeError("a classic Spark session runs in this process: Spark Connect needs one of its own")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    SparkContext._ensure_initialized()
+    # As for other windows with little evidence; Spark Connect takes the Java that runs.
+    gateway = launch_gateway(  # type: ignore[no-untyped-call]
+        SparkConf().set("spark.driver.extraJavaOptions", QUICK_JAVA)
+    )
+    SparkContext._ensure_initialized(gateway=gateway)
     # PySpark takes a free port where this is set, else always 15002; Java, which started above, does not see it.
     os.environ["SPARK_TESTING"] = "1"
     builder = SparkSession.builder.remote("local[2]")

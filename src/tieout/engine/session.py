@@ -81,7 +81,7 @@ _LOCAL: Final = {
 _AUTHENTICATED: Final = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 _JAVA: Final = "-XX:+UseParallelGC"
 """Of Java's collectors the one that takes least from the work, where nobody waits for a pause."""
-_QUICK_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+QUICK_JAVA: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Java's quick compiler alone: the other one takes two fifths of a small window's processor time, and pays later."""
 
 _TELLING_TWICE: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -128,7 +128,7 @@ def local_session(
     `java_messages` is a file that takes what Java and its tools print, instead of standard error; `java_options` are
     more options for Java.
     """
-    chosen = _QUICK_JAVA if is_small else _JAVA
+    chosen = QUICK_JAVA if is_small else _JAVA
     java = {"spark.driver.extraJavaOptions": f"{chosen} {java_options}".strip()}
     taken_along = {"spark.jars": ",".join(map(str, jars))} if jars else {}
     needed = _needed_by(jars)
