@@ -43,12 +43,6 @@ def batches(histories: Sequence[History]) -> list[Batch]:
     """
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
-        undated = tuple(
-            sorted(
-                (ledger, _undated(ledger, rows) > 0, _unset(ledger, rows) > 0, any(map(_is_reversed, rows)))
-                for ledger, rows in history.rows.items()
-            )
-        )
         alone = place if _may_uncover(history) else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         unsaid = {
@@ -65,7 +59,7 @@ def batches(histories: Sequence[History]) -> list[Batch]:
         shown = tuple(
             sorted((ledger, *sorted(found & _CONTENTS)) for ledger, found in history.present.items())
         )
-        key = (terms, history.window, coverage, undated, tuple(sorted(history.rows)), shown, alone)
+        key = (terms, history.window, coverage, tuple(sorted(history.rows)), shown, alone)
         groups[key].append(place)
     return [Batch(tuple(places), tuple(histories[p] for p in places)) for places in groups.values()]
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 import pytest
 from tests.engine.comparing import differences
 from tests.engine.histories import load_cases
+from tests.engine.marking import share_of
 from tests.judging.kernel import is_of_one_topic_each, kernel_statement, kernel_statements
 
 CASES = [case for case in load_cases() if is_of_one_topic_each(case)]
 """Topics that were created anew are told apart by Spark, before the rounds: tests/agreement judges those."""
+SHARES = 12
+"""A share has histories of many files: those that can be judged together are, whatever file they are in."""
 
 
 def test_nearly_all_golden_histories_are_judged() -> None:
-    """An empty folder must not look like agreement."""
+    """An empty folder must not look like agreement, and no history is in two shares or in none."""
     assert len(CASES) > 600
+    places = [place for share in range(SHARES) for place in share_of(CASES, share, SHARES)]
+    assert sorted(places) == [*range(len(CASES))]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", sorted({case.file for case in CASES}))
-def test_the_rounds_agree_with_the_taxonomy(name: str) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_the_rounds_agree_with_the_taxonomy(share: int) -> None:
     """Each history's statement is the one that the cited sentence of the taxonomy asks for.
 
     Histories that share their terms are judged in one bucket; one that differs there is judged again by itself.
     """
-    cases = [case for case in CASES if case.file == name]
+    cases = [CASES[place] for place in share_of(CASES, share, SHARES)]
     wrong = {}
     for case, statement in zip(cases, kernel_statements(cases), strict=True):
         if differences(case.expect, statement, statement["breaks"]):
