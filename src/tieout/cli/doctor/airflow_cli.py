@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _PATIENCE_SECONDS: Final = 300.0
+_BENEATH: Final = ("[", "(Background", "LINE ", "^")
+"""How lines begin that stand below an error's own."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +44,19 @@ def ask(*words: str) -> Told:
         return Told((), f"airflow {' '.join(words)} gave no answer within {_PATIENCE_SECONDS:.0f} s", False)
     records = next((found for line in done.stdout.splitlines() if (found := _records(line))), ())
     printed = done.stdout if done.returncode == 0 else done.stderr
-    return Told(records, last_line(printed), done.returncode == 0)
+    return Told(records, _last_line(printed), done.returncode == 0)
 
 
-def last_line(printed: str) -> str:
-    r"""Return the last line that says something: below an error SQLAlchemy adds the statement and an address.
+def _last_line(printed: str) -> str:
+    r"""Return the last line that says something: below an error drivers add its place, SQLAlchemy the statement.
 
-    >>> last_line("Error: no such table: pool\n[SQL: SELECT slots\nFROM pool]\n(Background on this error)")
+    >>> _last_line("Error: no such table: pool\n[SQL: SELECT slots\nFROM pool]\n(Background on this error)")
     'Error: no such table: pool'
+    >>> _last_line('(UndefinedTable) relation "pool" does not exist\nLINE 2: FROM pool\n             ^\n[SQL: …]')
+    '(UndefinedTable) relation "pool" does not exist'
     """
     lines = (line.strip() for line in reversed(printed.partition("\n[SQL:")[0].splitlines()))
-    return next((line for line in lines if line and not line.startswith(("[", "("))), "no output")
+    return next((line for line in lines if line and not line.startswith(_BENEATH)), "no output")
 
 
 def _records(line: str) -> tuple[Mapping[str, Any], ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import STANDALONE, Part, Pipeline, Truth, both, either, never
+from tieout.linting.pipeline import STANDALONE, Part, Pipeline, Truth, both, never
 from tieout.linting.rule import Rule
+from tieout.linting.rules.consumer import begins_at_the_end
 from tieout.linting.rules.output import survives_rereading, survives_resending
 from tieout.linting.rules.sinks import is_known_sink, is_sink
 from tieout.model import BreakClass, Cause, Ledger, Severity
@@ -69,8 +70,7 @@ def _may_lose_acked(pipeline: Pipeline) -> Truth:
 
 def _sink_begins_at_the_end(pipeline: Pipeline) -> Truth:
     part, setting = _of_client(pipeline, "consumer", "auto.offset.reset")
-    since = (part.text(setting) or "").startswith("by_duration")
-    return both(is_sink(pipeline), either(since, part.is_any(setting, "latest")))
+    return both(is_sink(pipeline), begins_at_the_end(part, setting))
 
 
 def _has_plain_sink(pipeline: Pipeline) -> Truth:

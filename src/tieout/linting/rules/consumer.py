@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, never
+from tieout.linting.pipeline import Part, Pipeline, Truth, both, never
 from tieout.linting.rule import Rule, is_any
 from tieout.linting.rules.output import survives_rereading
 from tieout.model import BreakClass, Cause, Guarantee, Severity
@@ -58,10 +58,14 @@ def _says_nothing_of_commits(pipeline: Pipeline) -> Truth:
     return part.is_declared and both(by_hand, not part.has("commits"))
 
 
+def begins_at_the_end(part: Part, setting: str) -> Truth:
+    """Return whether a reader without a position begins at the topic's end, or near it, by this setting."""
+    return (part.text(setting) or "").startswith("by_duration") or part.is_any(setting, "latest")
+
+
 def _begins_at_the_end(pipeline: Pipeline) -> Truth:
     part = pipeline["consumer"]
-    since = (part.text("auto.offset.reset") or "").startswith("by_duration")
-    return part.is_declared and (since or part.is_any("auto.offset.reset", "latest"))
+    return part.is_declared and begins_at_the_end(part, "auto.offset.reset")
 
 
 def _begins_anew(pipeline: Pipeline) -> Truth:
