@@ -144,9 +144,14 @@ def has_unsent_records(fates: Fates) -> bool:
     """Return whether the log has a record of the window that no send of `produced` accounts for (133)."""
     history = fates.history
     for at, record in history.records.items():
-        is_near = not history.window.offsets and history.in_window(record.get("record_timestamp"))
-        if (_is_judged(fates, at) or is_near) and state_at(fates, at) == "unattempted":
-            return True
+        if _is_judged(fates, at):
+            if state_at(fates, at) == "unattempted":
+                return True
+        elif not history.window.offsets and history.in_window(record.get("record_timestamp")):
+            is_unsent = fates.matched.message_at.get(at) is None
+            # The balance counts what is unverifiable in its range: here nothing else does.
+            if is_unsent and state_at(fates, at) in ("unattempted", "unverifiable"):
+                return True
     return False
 
 

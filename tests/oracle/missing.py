@@ -4,14 +4,14 @@ The other side of `expecting`: there a rule holds only for rows that are sure of
 which something is left. Where nothing is, the rest is, line by line, the evidence of another history, in which the
 removed rows never happened: only the word of whoever calls the ledger complete says otherwise. Commits, positions,
 assignments and reads beside an output are such rows always, as 132 says: nothing else names them. An id that several
-sessions used counts as one here.
+sessions used counts as one here. What at most once allows, a loss or a truncated log, the statement names and keeps.
 
 One kind is told and not held (docs/explanation/trust.md): it begins with `UNMARKED`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -70,10 +70,18 @@ def _without_sends(deletion: Deletion) -> Iterable[str]:
         for row in after.rows.get(Ledger.LOG, [])
         if is_written(row) and in_window(after, row.get("record_timestamp"))
     ]
+    own = [row for row in after.rows.get(output_of(after), []) if is_effect(after, row)]
+    # What nobody sent is of the window of its first effect.
+    older = {
+        key
+        for row in own
+        if (time := row.get("processed_at")) is not None and time < after.window.start
+        for key in _keys(deletion, row)
+    }
     effects = [
         row
-        for row in after.rows.get(output_of(after), [])
-        if is_effect(after, row) and in_window(after, row.get("processed_at"))
+        for row in own
+        if in_window(after, row.get("processed_at")) and older.isdisjoint(_keys(deletion, row))
     ]
     sends = after.rows[Ledger.PRODUCED]
     yield from _unaccounted(deletion, "effect", effects, sends)
@@ -83,7 +91,7 @@ def _without_sends(deletion: Deletion) -> Iterable[str]:
 def _without_records(deletion: Deletion) -> Iterable[str]:
     """Yield the places of acknowledged sends whose record was removed, from where the log begins."""
     after = deletion.after
-    if _may_be_compacted(deletion):
+    if after.contract.guarantee is Guarantee.AT_MOST_ONCE or _may_be_compacted(deletion):
         return
     left = {place_of(row) for row in after.rows[Ledger.LOG]}
     gone = {place for row in deletion.removed if is_written(row) and (place := place_of(row))} - left
@@ -112,6 +120,8 @@ def _bounds(deletion: Deletion) -> Iterable[str]:
     after = deletion.after
     stated = {_partition(row): row for row in after.rows[Ledger.LOG]}
     left = {place_of(row) for row in after.rows[Ledger.LOG]}
+    if after.contract.guarantee is Guarantee.AT_MOST_ONCE:  # a lost message's place is accounted for (134)
+        left |= {place_of(row) for row in after.rows[Ledger.PRODUCED] if _is_accepted(row)}
     for row in deletion.removed:
         bounds, offset = stated.get(_partition(row), {}), row.get("offset")
         first, end = bounds.get("log_start_offset"), bounds.get("end_offset")
@@ -165,7 +175,14 @@ def _without_effects(deletion: Deletion) -> Iterable[str]:
         return
     left = [row for row in after.rows.get(output_of(after), []) if is_effect(after, row)]
     left += [row for name in _ASIDE for row in after.rows.get(name, [])]
-    sends = [row for row in after.rows[Ledger.PRODUCED] if _is_accepted(row)]
+    unwritten = {
+        place_of(row)
+        for row in after.rows.get(Ledger.LOG, [])
+        if row.get("transaction_state") in ("aborted", "open")
+    } - {None}
+    sends = [
+        row for row in after.rows[Ledger.PRODUCED] if _is_accepted(row) and place_of(row) not in unwritten
+    ]
     # A message is of the window in which it was sent first.
     older = {
         row.get("message_id") for row in after.rows[Ledger.PRODUCED] if not _is_of_window(after, row)
@@ -199,10 +216,24 @@ def _unaccounted(deletion: Deletion, name: str, rows: list[Row], others: list[Ro
     keys = _places if contract.identity is Identity.POSITION else _keys
     gone = {key for row in deletion.removed for key in keys(deletion, row)}
     kept = {key for row in others for key in keys(deletion, row)}
+    named = _named(deletion)
     for row in rows:
         own = set(keys(deletion, row))
-        if own & gone and not own & kept:
+        if own & gone and not own.union(*(named[key] for key in own)) & kept:
             yield f"{name} {row.get('message_id')} at {place_of(row)}"
+
+
+def _named(deletion: Deletion) -> defaultdict[Any, set[Any]]:
+    """Return the places that sends, records and reads name for an id, and the ids that they name for a place."""
+    named: defaultdict[Any, set[Any]] = defaultdict(set)
+    if deletion.after.contract.identity is not Identity.MESSAGE_ID:
+        return named
+    for ledger in (Ledger.PRODUCED, Ledger.LOG, Ledger.READ):
+        for row in deletion.after.rows.get(ledger, []):
+            found = _keys(deletion, row)
+            for key in found:
+                named[key].update(found)
+    return named
 
 
 def _keys(deletion: Deletion, row: Row) -> list[Any]:
@@ -217,7 +248,7 @@ def _places(_: Deletion, row: Row) -> list[Any]:
 
 def _may_be_compacted(deletion: Deletion) -> bool:
     rows = deletion.after.rows.get(Ledger.LOG, [])
-    return any("compact" in (row.get("cleanup_policy") or "") for row in rows)
+    return any("compact" in (row.get("cleanup_policy") or "").lower() for row in rows)
 
 
 def _is_accepted(send: Row) -> bool:

@@ -115,7 +115,7 @@ def _without_doubted(
 
 
 def _log_shows_each(history: History, partitions: list[dict[str, Any]]) -> bool:
-    """Return whether a declared log shows something of each partition that may hold messages of the window (89)."""
+    """Return whether a declared log shows something of each partition that may hold sends of the window (89)."""
     if not history.has(Ledger.LOG) or history.window.offsets:
         return True
     rows = history.rows(Ledger.LOG)
@@ -125,7 +125,10 @@ def _log_shows_each(history: History, partitions: list[dict[str, Any]]) -> bool:
     anew = {topic.partition("@")[0] for topic, _ in shown if "@" in topic}
     for numbers in partitions:
         topic, partition = numbers["topic"], numbers["partition"]
-        if not numbers["accepted"] + numbers["unproven"] or (topic, partition) in shown:
+        written = sum(
+            numbers[name] for name in ("accepted", "unproven", "acked_attempts", "unknown_attempts")
+        )
+        if not written or (topic, partition) in shown:
             continue
         if topic is None or partition is None:
             if not rows:

@@ -55,14 +55,16 @@ def with_partitions_shown(
     `partitions` are the statement's, `unaccounted` the rows of the rounds' table of that name.
     Where the log has records that nobody sent, `produced` lacks their sends, or the topic has another producer: it does
     not have all, whatever says so. Where offsets have no record, the log lacks some. A partition of which it has
-    neither record nor bounds it does not cover, nor what was or may have been accepted there. What a topic held that
-    was created anew, the new one's log need not show.
+    neither record nor bounds, and to which a send of the window was or may have been written, it does not cover. What
+    a topic held that was created anew, the new one's log need not show.
     """
     scope = scope.with_lacking(Ledger.PRODUCED, _told_of(unaccounted, "unsent", _UNSENT))
     scope = scope.with_lacking(Ledger.LOG, _told_of(unaccounted, "unshown", _UNSHOWN))
     return _with_log_partitions(scope, partitions)
 
 
+_WRITTEN: Final = ("accepted", "unproven", "acked_attempts", "unknown_attempts")
+"""What says that a partition had or may have had a record: messages of the window, and its sends of older ones."""
 _UNSENT: Final = "{} records in the log that nobody sent: sends are missing, or a producer is"
 _UNSHOWN: Final = "{} offsets without a record, in the window or next to it: the log's evidence lacks some"
 _SUPPOSED: Final = (
@@ -83,7 +85,7 @@ def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> 
         return scope
     topics = {row["topic"] for row in partitions if row["offsets"] is not None and row["topic"] is not None}
     anew = {name_of(topic) for topic in topics if name_of(topic) != topic}
-    unshown = [row for row in partitions if row["accepted"] + row["unproven"] and row["offsets"] is None]
+    unshown = [row for row in partitions if any(row[name] for name in _WRITTEN) and row["offsets"] is None]
     named = [row for row in unshown if row["topic"] is not None and row["partition"] is not None]
     lacking = [
         f"{row['topic']}-{row['partition']}: the log shows nothing of this partition"

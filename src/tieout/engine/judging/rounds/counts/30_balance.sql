@@ -14,7 +14,7 @@ WITH states AS (
     JOIN fates AS f USING (message_key)
 ),
 present AS (
-    SELECT topic, "partition", "offset", record_timestamp, 'control' AS state, true AS is_present
+    SELECT topic, "partition", "offset", record_timestamp, 'control' AS state, true AS is_present, false AS is_unsent
     FROM log_rows WHERE is_control
     UNION ALL
     SELECT r.topic, r."partition", r."offset", r.record_timestamp,
@@ -26,7 +26,8 @@ present AS (
                 AND r."offset" IS NOT DISTINCT FROM s.first_offset) THEN 'duplicate'
             ELSE coalesce(s.state, 'unverifiable')
         END,
-        true
+        true,
+        NOT coalesce(s.is_attempted, false) AND coalesce(r.transaction_state NOT IN ('aborted', 'open'), true)
     FROM records AS r
     LEFT JOIN states AS s USING (message_key)
 ),
@@ -38,7 +39,8 @@ asserted AS (
     GROUP BY p.topic, p."partition", p."offset"
 ),
 absent AS (
-    SELECT a.topic, a."partition", a."offset", NULL::TIMESTAMP AS record_timestamp, a.state, false AS is_present
+    SELECT a.topic, a."partition", a."offset", NULL::TIMESTAMP AS record_timestamp, a.state, false AS is_present,
+        false AS is_unsent
     FROM asserted AS a
     WHERE NOT EXISTS (
         SELECT 1 FROM log_rows AS l
@@ -47,7 +49,7 @@ absent AS (
             AND l."offset" = a."offset")
 ),
 every AS (FROM present UNION ALL FROM absent)
-SELECT e.topic, e."partition", e.state, e.is_present,
+SELECT e.topic, e."partition", e.state, e.is_present, e.is_unsent,
     coalesce(e."offset" < r.log_start, false) AS is_below_start,
     e."offset" >= r."from" AND e."offset" < r."to" AS is_judged,
     e."offset" >= r.near_from AND e."offset" < r.near_to AS is_near,
@@ -58,7 +60,7 @@ JOIN judged_ranges AS r
     ON e.topic IS NOT DISTINCT FROM r.topic AND e."partition" IS NOT DISTINCT FROM r."partition"
 GROUP BY ALL
 UNION ALL
-SELECT topic, "partition", 'delivered', true, is_below_start, is_judged, true, false, positions FROM clean_positions;
+SELECT topic, "partition", 'delivered', true, false, is_below_start, is_judged, true, false, positions FROM clean_positions;
 
 CREATE TABLE balance AS
 WITH stated AS (

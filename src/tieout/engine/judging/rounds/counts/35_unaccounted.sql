@@ -6,7 +6,9 @@
 CREATE TABLE unaccounted AS
 WITH counted AS (
     SELECT topic, "partition",
-        sum(positions) FILTER (state = 'unattempted' AND (is_judged OR (is_in_window AND NOT has_ranges()))) AS unsent,
+        sum(positions) FILTER (is_unsent AND CASE
+            WHEN is_judged THEN state = 'unattempted'
+            ELSE is_in_window AND NOT has_ranges() END) AS unsent,
         sum(positions) FILTER (NOT is_present AND is_judged AND NOT is_below_start AND state <> 'lost') AS named,
         sum(positions) FILTER (
             is_near AND NOT is_judged AND NOT is_below_start AND (is_present OR state = 'lost')) AS stated_near
