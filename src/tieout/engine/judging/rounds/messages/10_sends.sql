@@ -23,7 +23,7 @@ SELECT
     CASE WHEN getvariable('ordering') = 'key' AND attempted_at IS NULL AND outcome <> 'failed' THEN sent END
         AS first_undated,
     attempted_at IS NULL OR coalesce(is_approximate, false) AS is_roughly_dated,
-    attempted_at AS last_attempt_at,
+    coalesce(attempted_at, never()) AS last_attempt_at,
     CASE WHEN outcome = 'acked' THEN answered END AS first_acked,
     CASE WHEN outcome = 'unknown' THEN answered END AS last_unknown,
     CASE WHEN is_failed_there THEN answered END AS last_failed_there,
