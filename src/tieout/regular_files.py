@@ -6,6 +6,7 @@ Whoever writes evidence can put one into a folder under any name.
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import os
 import stat
@@ -23,6 +24,15 @@ _KINDS: Final = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISDIR, "a folder"),
 )
+
+
+def pattern_of(path: str, base_dir: Path) -> str:
+    """Return a contract's path as an absolute pattern; a relative one starts at the folder, whose name is no pattern.
+
+    >>> pattern_of("in/*.csv", Path("/data/[1]"))
+    '/data/[[]1]/in/*.csv'
+    """
+    return path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
 
 
 def require_file(path: Path) -> os.stat_result:

@@ -71,10 +71,10 @@ class LedgerCoverage:
 
     @property
     def is_sound(self) -> bool:
-        """Whether absence from the covered time range can be trusted at all."""
+        """Whether something says how far the evidence is complete, and nothing speaks against it."""
         has_all = not self.has_sequence_gaps and not self.silent
         is_whole = self.is_within_tolerance and has_all and not self.doubled
-        return self.is_present and is_whole
+        return self.is_present and is_whole and self.complete_until is not None
 
     def covers(self, start: datetime, end: datetime) -> bool:
         """Return whether the evidence is complete over `[start, end]`."""

@@ -25,6 +25,7 @@ from tieout.contracts import (
     TridentSource,
 )
 from tieout.model import SMALL_BYTES, missing_ranges
+from tieout.regular_files import pattern_of
 
 _REMOTE: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _SET_ASIDE: Final = ("_", ".")
@@ -121,7 +122,7 @@ def _matches(path: str, base_dir: Path) -> list[Path]:
     plain = base_dir.absolute() / path
     if plain.exists():
         return [plain]
-    pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
+    pattern = pattern_of(path, base_dir)
     return [Path(match) for match in glob.iglob(pattern, recursive=True)]  # noqa: PTH207 - an absolute pattern
 
 

@@ -151,7 +151,7 @@ def _reach(scope: Scope) -> dict[str, Any]:
     known = {
         ledger: (naive(found.coverage.covers_from) or datetime.min, naive(found.coverage.complete_until))  # noqa: DTZ901 - naive on purpose
         for ledger, found in scope.evidence.items()
-        if found.coverage.is_sound and found.coverage.complete_until is not None
+        if found.coverage.is_sound
     }
     reach: dict[str, Any] = {}
     for ledger, (start, end) in known.items():

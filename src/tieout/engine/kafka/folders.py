@@ -18,7 +18,7 @@ from typing import Final
 
 from tieout.engine.limits import LARGEST, LARGEST_INT, number_in, shown
 from tieout.engine.unlisted import matched, reason_unlisted
-from tieout.regular_files import read_bytes
+from tieout.regular_files import pattern_of, read_bytes
 
 _PARTITION: Final = re.compile(r"^(?P<topic>.+)-(?P<partition>\d+)$")
 _SEGMENT: Final = re.compile(r"^\d{20}\.log$")
@@ -113,7 +113,7 @@ def _segments_behind(
 
     Folders on the way that cannot be looked through are added to `closed`.
     """
-    pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
+    pattern = pattern_of(path, base_dir)
     matches, unreadable = matched(base_dir.absolute() / path, pattern)
     closed.update(unreadable)
     for match in map(Path, sorted(matches)):

@@ -41,7 +41,7 @@ from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.unpacked import Watch, fault_of_packed
 from tieout.engine.unlisted import answer, matched, reason_unlisted
 from tieout.errors import SourceError, SourceUnreachableError
-from tieout.regular_files import OF_CONTENT, State, opened_file, state_of
+from tieout.regular_files import OF_CONTENT, State, opened_file, pattern_of, state_of
 from tieout.settings import unpacking
 
 _JARS: Final = {
@@ -201,7 +201,7 @@ def spark_path(path: str) -> str:
 
 def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     plain = base_dir.absolute() / path
-    pattern = path if Path(path).is_absolute() else str(Path(glob.escape(str(base_dir.absolute()))) / path)
+    pattern = pattern_of(path, base_dir)
     matches, closed = matched(plain, pattern)
     files = sorted({*closed, *(file for match in matches for file in files_in(Path(match)))})
     root = None if answer(plain.is_file, otherwise=True) else _root_of(plain, pattern)

@@ -117,4 +117,4 @@ def standing_is_told(scope: Scope, name: BreakClass) -> bool:
     """Return whether the ledgers that show a standing break are sound and say how far they reach."""
     ledgers = {need.ledger for need in STANDING_NEEDS.get(name, ())} & set(scope.evidence)
     known = [scope.evidence[ledger].coverage for ledger in ledgers]
-    return all(coverage.is_sound and coverage.complete_until is not None for coverage in known)
+    return all(coverage.is_sound for coverage in known)

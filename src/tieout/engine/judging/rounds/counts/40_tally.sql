@@ -12,7 +12,7 @@ WITH judged AS (
         END AS do_effects_hold,
         covered_between('produced', m.first_attempt."at", m.last_attempt_at) AS do_attempts_hold,
         covered_between(getvariable('effect_ledger'), m.open_seen_at, m.open_seen_at) AS does_open_effect_hold,
-        comes_before(m.open_seen_at, m.first_attempt."at") AND NOT m.is_roughly_dated AS is_seen_early,
+        comes_before(m.first_open_at, m.first_attempt."at") AND NOT m.is_roughly_dated AS is_seen_early,
         covered_between('produced',
             least(m.first_attempt."at", m.first_effect_at),
             greatest(m.last_attempt_at, m.last_effect."at" + getvariable('clock_skew')))

@@ -37,7 +37,7 @@ CREATE MACRO content_differs(name, later, earlier, pair) AS
     AND (pair.is_other
         OR (name <> 'header_hash' AND is_content_nulled(later, earlier, pair) AND NOT pair.is_later_empty));
 CREATE MACRO content_may_differ(name, later, earlier, pair) AS
-    (later.is_lacking AND (earlier.has_value OR earlier.is_null) AND NOT pair.is_part)
+    (later.is_lacking AND (earlier.has_value OR earlier.is_null))
     OR (earlier.is_lacking AND (pair.is_other OR (later.is_null AND NOT earlier.is_null)))
     OR (is_content_nulled(later, earlier, pair) AND (pair.is_later_empty OR name = 'header_hash'))
     OR (pair.is_earlier_empty AND pair.is_other)

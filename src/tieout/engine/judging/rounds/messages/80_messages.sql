@@ -182,6 +182,7 @@ FROM (
             coalesce(
                 opened_at_in, CASE WHEN unplaced_at_in < open_until THEN unplaced_at_in END, own_at_in,
                 opened_at, CASE WHEN unplaced_at < open_until THEN unplaced_at END, own_at) AS open_seen_at,
+            least(opened_at, CASE WHEN unplaced_at < open_until THEN unplaced_at END, own_at) AS first_open_at,
             coalesce(answer."at", first_attempt."at") AS sent_at,
             answer.done_at AS done_at,
             answer.done_at + getvariable('allowed_latency') AS deadline,
