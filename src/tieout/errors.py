@@ -72,6 +72,10 @@ class SourceUnreachableError(SourceError):
     is_temporary = True
 
 
+class UnreadableTimeError(SourceError):
+    """A record of a topic has a time that Spark's Kafka connector cannot read."""
+
+
 class ConnectionNotFoundError(TieoutError):
     """The contract names a connection that is not defined."""
 

@@ -41,7 +41,7 @@ from tieout.engine.sources.source import (
     cluster_failure,
     is_of_spark,
 )
-from tieout.errors import SourceError
+from tieout.errors import SourceError, UnreadableTimeError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
@@ -263,11 +263,14 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
 
     Raises:
         SourceUnreachableError: where it was a Kafka cluster that failed: another run may find it whole.
+        UnreadableTimeError: where a topic has too many records that its reader cannot read.
         SourceError: where all of them do: then an expression of the contract fails on some row.
     """
     if not is_of_spark(error):
         raise error
     left = cluster_failure(error, f"{place}.source")
+    if isinstance(left, UnreadableTimeError) and reading.reread is not None:
+        return reading.reread()
     if left is not None:
         raise left from None
     again = None if reading.reread is None else reading.reread()

@@ -230,12 +230,18 @@ def test_where_a_group_stands_is_asked_as_well(connected: Served, spark: SparkSe
     assert none.notes == ("the cluster knows no position of the group unknown",)
 
 
-def test_a_time_that_the_connector_cannot_read_is_told_as_such(
+def test_a_time_that_the_connector_cannot_read_is_an_unreadable_row(
     connected: Served, spark: SparkSession, now: datetime
 ) -> None:
-    """The error blames the record, not the contract or retention, and says what can read it: the broker's files."""
-    with pytest.raises(SourceError, match="timestamp that Spark's Kafka connector cannot read"):
-        read(spark, now, connection="kafka_plain", topic="stamped")
+    """The partition, which has no other record, states its bounds. The broker's own files tell the time as well."""
+    handed = read(spark, now, connection="kafka_plain", topic="stamped").rows
+    assert handed is not None
+    columns = ("partition", "offset", "end_offset", FAULT)
+    told = "stamped-0: offset 0: record_timestamp: expected milliseconds within 292,000 years of 1970, found others"
+    assert {tuple(row) for row in handed.select(*columns).collect()} == {
+        (0, None, 1, None),
+        (0, 0, None, told),
+    }
 
     files = KafkaSegmentsSource(path=(str(connected.data),), topic="stamped")
     rows = kafka_segments.read(files, Request(spark, Ledger.LOG, Path(), now)).rows

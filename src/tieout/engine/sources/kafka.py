@@ -13,11 +13,13 @@ Source: Structured Streaming + Kafka Integration Guide of Apache Spark, "Creatin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +44,7 @@ from tieout.engine.kafka.topics import (
 from tieout.engine.limits import LATEST_MILLIS
 from tieout.engine.materialising import no_rows
 from tieout.engine.session import SMALL_ROWS, local_session, set_to
+from tieout.engine.sources.failing_offsets import MOST, Span, failing, without
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.removed import behind_holes, removed
 from tieout.engine.sources.source import (
@@ -56,7 +59,7 @@ from tieout.engine.sources.source import (
     cluster_failure,
 )
 from tieout.engine.sources.written_meanwhile import Writes
-from tieout.errors import SourceError
+from tieout.errors import SourceError, UnreadableTimeError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger
 
 COMMITTED: Final = "read_committed"
@@ -92,12 +95,16 @@ def read(spec: KafkaSource, request: Request) -> Reading:
     topic = cluster.topic(spec.topic)
     if topic is None:
         return cluster.without(spec.topic)
+    return cluster.read_through(topic, partial(_reading, topic=topic, isolation=isolation))
+
+
+def _reading(cluster: Cluster, topic: Topic, isolation: str) -> Reading:
     is_told_apart = isolation == UNCOMMITTED
+    ledger = cluster.request.ledger
     rows = cluster.with_states(topic) if is_told_apart else cluster.records(topic, isolation)
     reading = cluster.reading(topic, rows, isolation)
-    return for_ledger(
-        replace(reading, remainders=() if is_log else cluster.remainders(topic)), request.ledger
-    )
+    remainders = () if ledger is Ledger.LOG else cluster.remainders(topic)
+    return for_ledger(replace(reading, remainders=remainders), ledger)
 
 
 def newest_records(
@@ -165,10 +172,15 @@ def _as_bytes(value: bytearray | None) -> bytes | None:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that a contract's connection leads to, asked for one ledger."""
+    """A cluster that a contract's connection leads to, asked for one ledger.
+
+    `unreadable` are the partitions and offsets of records of a topic that the connector fails on, and whether readers
+    of committed data are handed them: they are not asked for, and become faulty rows.
+    """
 
     request: Request
     settings: Mapping[str, str]
+    unreadable: Mapping[tuple[int, int], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, connection: str, request: Request) -> Cluster:
@@ -207,7 +219,7 @@ class Cluster:
         limits = F.broadcast(self._bounds(topic, topic.partitions).drop("topic"))
         limits = limits.withColumnRenamed("partition", "of_partition")
         raw = self._raw(topic, isolation)
-        return raw.join(limits, F.col("partition") == F.col("of_partition"), how="inner").select(
+        known = raw.join(limits, F.col("partition") == F.col("of_partition"), how="inner").select(
             *("topic", "topic_id", "partition", "offset", "key", "value"),
             F.coalesce("headers", F.array().cast(_HEADERS)).alias("headers"),
             F.col("timestamp").alias("record_timestamp"),
@@ -216,6 +228,14 @@ class Cluster:
             *("log_start_offset", "last_stable_offset", "end_offset", "observed_at", "cleanup_policy"),
             *hidden_columns(),
         )
+        lost = [
+            (topic.name, topic.topic_id, number, offset, _UNREADABLE.format(topic.name, number, offset))
+            for (number, offset), is_committed in sorted(self.unreadable.items())
+            if is_committed or isolation == UNCOMMITTED
+        ]
+        if not lost:
+            return known
+        return known.unionByName(self.request.spark.createDataFrame(lost, _LOST), allowMissingColumns=True)
 
     def with_states(self, topic: Topic) -> DataFrame:
         """Return all of the topic's records with `transaction_state`, as far as a consumer can tell.
@@ -225,7 +245,8 @@ class Cluster:
         every = self.records(topic, UNCOMMITTED)
         with self._asked():
             counts = {row["partition"]: row["count"] for row in every.groupBy("partition").count().collect()}
-        silent = [part for part in topic.partitions if part.number not in counts]
+        faulty = Counter(number for number, _ in self.unreadable)
+        silent = [part for part in topic.partitions if counts.get(part.number, 0) == faulty[part.number]]
         stated = every.withColumn("transaction_state", F.lit("none"))
         if _may_have_transactions(topic, sum(counts.values())):
             stated = self._told_apart(topic, every)
@@ -247,6 +268,55 @@ class Cluster:
             return cut
         with self._asked():
             return (*cut, *behind_holes(self.records(topic, UNCOMMITTED)))
+
+    def read_through(self, topic: Topic, reading: Callable[[Cluster], Reading]) -> Reading:
+        """Return the reading of this cluster; where it fails on a record's time, that of the topic's other records.
+
+        Its rows may be read later: then they fail, and it is `Reading.reread` that finds such records.
+
+        Raises:
+            UnreadableTimeError: where they are more than `MOST`.
+        """
+
+        def again() -> Reading:
+            return reading(replace(self, unreadable=self._unreadable(topic)))
+
+        try:
+            with self._asked():
+                return replace(reading(self), reread=again)
+        except UnreadableTimeError:
+            return again()
+
+    def _unreadable(self, topic: Topic) -> dict[tuple[int, int], bool]:
+        """Return the topic's records with a time that the connector cannot read, as `unreadable` has them."""
+        places = (
+            (part, offset)
+            for part in topic.partitions
+            for offset in failing(
+                (part.first, part.end), partial(self._fails, topic, UNCOMMITTED, part.number)
+            )
+        )
+        found = list(islice(places, MOST + 1))
+        if len(found) > MOST:
+            raise UnreadableTimeError(
+                f"{self.request.place}: expected at most {MOST} records of the topic with a timestamp that Spark's "
+                "Kafka connector cannot read, more than 292,000 years from 1970, found more. Read the broker's own "
+                "files with kind: kafka_segments, which names all such records and judges the others"
+            )
+        return {
+            (part.number, offset): offset < part.stable
+            and self._fails(topic, COMMITTED, part.number, offset, offset + 1)
+            for part, offset in found
+        }
+
+    def _fails(self, topic: Topic, isolation: str, number: int, first: int, end: int) -> bool:
+        """Return whether the connector fails on a time of a record that it is handed in the span of the partition."""
+        try:
+            with self._asked():
+                self._load(topic, {number: (first, end)}, isolation).groupBy().count().collect()
+        except UnreadableTimeError:
+            return True
+        return False
 
     def reading(self, topic: Topic, rows: DataFrame, isolation: str) -> Reading:
         """Return the rows with what is known of them: how far they reach, and which offsets they are."""
@@ -310,9 +380,12 @@ class Cluster:
         """Return the earliest time of a record that is held back by an open transaction, None where there is none.
 
         Until then a reader of committed data is shown all there is. What lies behind the transaction's first record may
-        have an older time than that, its application's own. A time beyond the calendar is its end.
+        have an older time than that, its application's own. A time beyond the calendar is its end; one that cannot be
+        read may be the earliest.
         """
         held = {part.number: (part.stable, part.end) for part in topic.partitions if part.stable < part.end}
+        if any(number in held and offset >= held[number][0] for number, offset in self.unreadable):
+            return datetime.fromtimestamp(0, UTC)
         with self._asked():
             latest, earliest = (F.timestamp_millis(F.lit(millis)) for millis in (LATEST_MILLIS, 0))
             known = F.greatest(F.least("timestamp", latest), earliest)
@@ -325,11 +398,23 @@ class Cluster:
             topic, {part.number: (part.first, _end(part, isolation)) for part in topic.partitions}, isolation
         )
 
-    def _load(self, topic: Topic, spans: Mapping[int, tuple[int, int]], isolation: str) -> DataFrame:
-        """Return the records of these offsets, `(first, behind the last)` a partition, as the connector gives them."""
-        wanted = {str(number): span for number, span in spans.items() if span[0] < span[1]}
-        if not wanted:
-            return no_rows(self.request.spark, _LOADED)
+    def _load(self, topic: Topic, spans: Mapping[int, Span], isolation: str) -> DataFrame:
+        """Return the records of these offsets as the connector gives them, without those that it cannot read."""
+        left = {
+            str(number): without(span, [offset for of, offset in self.unreadable if of == number])
+            for number, span in spans.items()
+        }
+        # The connector reads one span of each partition at a time.
+        parts = [
+            self._span(
+                topic, {number: each[place] for number, each in left.items() if place < len(each)}, isolation
+            )
+            for place in range(max(map(len, left.values()), default=0))
+        ]
+        return reduce(DataFrame.unionByName, parts) if parts else no_rows(self.request.spark, _LOADED)
+
+    def _span(self, topic: Topic, wanted: Mapping[str, Span], isolation: str) -> DataFrame:
+        """Return the records of one span of each of these partitions that holds an offset."""
         secured = {f"kafka.{name}": value for name, value in self.settings.items()}
         named = {
             "kafka.isolation.level": isolation,
@@ -354,6 +439,10 @@ class Cluster:
 _BOUNDS: Final = (
     "topic STRING, topic_id STRING, partition INT, log_start_offset BIGINT, last_stable_offset BIGINT, "
     "end_offset BIGINT, observed_at TIMESTAMP, cleanup_policy STRING"
+)
+_LOST: Final = f"topic STRING, topic_id STRING, partition INT, offset BIGINT, {FAULT} STRING"
+_UNREADABLE: Final = (
+    "{}-{}: offset {}: record_timestamp: expected milliseconds within 292,000 years of 1970, found others"
 )
 _HEADERS: Final = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 _LOADED: Final = (

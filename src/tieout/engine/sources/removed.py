@@ -33,11 +33,12 @@ _MOMENT: Final = timedelta(milliseconds=1)
 def behind_holes(rows: DataFrame) -> tuple[Remainder, ...]:
     """Return what is left behind the last hole of each partition's offsets, nothing of a partition without a hole.
 
-    The rows are those of a log: `topic`, `partition`, `offset`, `record_timestamp` and the bounds.
+    The rows are those of a log: `topic`, `partition`, `offset`, `record_timestamp` and the bounds. A faulty row that
+    has an offset is a record all the same.
     """
     in_order = Window.partitionBy("topic", "partition").orderBy("offset")
     expected = F.coalesce(F.lag("offset").over(in_order) + 1, F.col("log_start_offset"))
-    data = rows.where(F.col(FAULT).isNull() & F.col("offset").isNotNull())
+    data = rows.where(F.col("offset").isNotNull())
     steps = data.select(
         *("topic", "partition", "offset", "record_timestamp", "end_offset"), expected.alias("expected")
     )

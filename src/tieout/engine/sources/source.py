@@ -19,7 +19,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.session import is_full, is_out_of_memory
 from tieout.engine.sources.inputs import Inputs
 from tieout.engine.sources.written_meanwhile import Writes
-from tieout.errors import SourceError, SourceUnreachableError
+from tieout.errors import SourceError, SourceUnreachableError, UnreadableTimeError
 from tieout.model import Ledger
 
 FILE: Final = "_tieout_file"
@@ -142,7 +142,8 @@ class Reading:
     complete, `complete_from` since when, None where always; `presumed_from` since when unless the contract declares the
     ledger complete, where nothing says what was removed; `read_at` when its content was fixed. `taken_at` is when a
     table said what the rows say, where that is known to the moment. `size` counts the inputs' bytes. `reread` reads
-    again without the inputs that do not read through, for the case that a job over all of them failed. `is_columnar`:
+    again without the inputs, or the records of a topic, that do not read through, for the case that a job over all of
+    them failed. `is_columnar`:
     the inputs are such that reading some columns of them again costs no parsing. `copies` are the paths of files that
     hold what another one holds, each with that in words. `is_share_group`: the source shows that the group asked for
     is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` tells, once
@@ -213,16 +214,21 @@ def cluster_failure(error: Exception, place: str) -> SourceError | None:
     """Return the error to raise where Spark's Kafka connector or its client failed, None where something else did.
 
     The connector turns each record's milliseconds into microseconds, checked for overflow, before anything can look
-    at them (`KafkaRecordToRowConverter.scala` of apache/spark): such a record can only be read from the broker's files.
+    at them (`KafkaRecordToRowConverter.scala` of apache/spark). That is an `UnreadableTimeError`: the reader of topics
+    then looks for such records and reads the others.
     """
-    if not is_of_spark(error) or not any(package in str(error) for package in _OF_KAFKA):
+    if not isinstance(error, PySparkException | Py4JJavaError) or not any(
+        package in str(error) for package in _OF_KAFKA
+    ):
         return None
     if _OVERFLOW in str(error):
-        return SourceError(
+        return UnreadableTimeError(
             f"{place}: a record of the topic has a timestamp that Spark's Kafka connector cannot read: "
             "expected milliseconds within 292,000 years of 1970, found more. Read the broker's own files with "
             "kind: kafka_segments, which names such records and judges the others"
         )
+    if not is_of_spark(error):
+        return None
     if refused := _REFUSED.search(str(error)):
         return SourceError(
             f"{place}.connection: the cluster describes the topic to this user and does not let them read it "
