@@ -189,7 +189,12 @@ def _holding(fates: Fates, message: Message) -> Shown:
             for ledger, time in uncommitted
             if is_before_its_sends(fates.history, message, time)
         ]
-        holding[BreakClass.PHANTOM_UNCOMMITTED] = uncommitted + early + _a_sound_log(fates)
+        covered = [
+            (ledger, time)
+            for ledger, time in uncommitted
+            if time is not None and fates.history.covers(ledger, time, time)
+        ]
+        holding[BreakClass.PHANTOM_UNCOMMITTED] = (covered or uncommitted) + early + _a_sound_log(fates)
     for name in changes(fates.history, message):
         holding[name] = effects + attempts
     if len(fates.further_effects(message)) > 0:

@@ -1,7 +1,8 @@
 -- How often each primary class occurs with each set of flags, by topic, and which of them their ledgers do not confirm.
--- Effects must lie in their ledger's coverage, of an open transaction the first of its effects, and the attempts that a
--- changed message is held against in theirs; loss carries its own proof. What was seen before it was sent, by another clock, was not seen for certain while its
--- transaction was open. Few rows, however many messages. Source: taxonomy.md 3 (`unconfirmed`) and 5.
+-- Effects must lie in their ledger's coverage, of an open transaction the first effect or the first read, and the
+-- attempts that a changed message is held against in theirs; loss carries its own proof. What was seen before it was
+-- sent, by another clock, was not seen for certain while its transaction was open. Few rows, however many messages.
+-- Source: taxonomy.md 3 (`unconfirmed`) and 5.
 CREATE TABLE tally AS
 WITH judged AS (
     SELECT m.topic, f.class, list_distinct([f.class] || f.flags) AS held,
@@ -11,7 +12,8 @@ WITH judged AS (
             ELSE covered_between(getvariable('effect_ledger'), m.first_effect_at, m.last_effect."at")
         END AS do_effects_hold,
         covered_between('produced', m.first_attempt."at", m.last_attempt_at) AS do_attempts_hold,
-        covered_between(getvariable('effect_ledger'), m.open_seen_at, m.open_seen_at) AS does_open_effect_hold,
+        covered_between(getvariable('effect_ledger'), m.open_effect_at, m.open_effect_at)
+            OR covered_between('read', m.open_read_at, m.open_read_at) AS is_seen_open,
         comes_before(m.first_open_at, m.first_attempt."at") AND NOT m.is_roughly_dated AS is_seen_early,
         covered_between('produced',
             least(m.first_attempt."at", m.first_effect_at),
@@ -28,11 +30,11 @@ WITH judged AS (
 unconfirmed AS (
     SELECT topic, class, held,
         list_filter(held, lambda name:
-            (NOT do_effects_hold AND name <> 'LOST' AND NOT (name = 'PHANTOM_UNCOMMITTED' AND does_open_effect_hold))
+            (NOT do_effects_hold AND name NOT IN ('LOST', 'PHANTOM_UNCOMMITTED'))
             OR (NOT do_attempts_hold AND name IN (
                 'CORRUPTED_VALUE', 'CORRUPTED_KEY', 'CORRUPTED_HEADER', 'CORRUPTED_TIMESTAMP', 'MISROUTED'))
             OR (name = 'PHANTOM_ABORTED' AND class = 'PHANTOM_ABORTED' AND NOT have_all_failed)
-            OR (name = 'PHANTOM_UNCOMMITTED' AND is_seen_early)
+            OR (name = 'PHANTOM_UNCOMMITTED' AND (is_seen_early OR NOT is_seen_open))
             OR (name IN ('PHANTOM_ABORTED', 'PHANTOM_UNCOMMITTED')
                 AND is_declared('log') AND NOT getvariable('coverage')['log'].is_sound)) AS doubtful
     FROM judged

@@ -94,6 +94,9 @@ WITH joined_facts AS (
         CASE WHEN is_declared('log') THEN least(d.opened_at, e.opened_at) END AS opened_at,
         CASE WHEN is_declared('log') THEN least(d.unplaced_at_in, e.unplaced_at_in) END AS unplaced_at_in,
         CASE WHEN is_declared('log') THEN least(d.unplaced_at, e.unplaced_at) END AS unplaced_at,
+        CASE WHEN is_declared('log') THEN {
+            'effect_in': e.opened_at_in, 'effect': e.opened_at, 'effect_unplaced': e.unplaced_at,
+            'read_in': d.opened_at_in, 'read': d.opened_at, 'read_unplaced': d.unplaced_at} END AS opened_by,
         CASE WHEN w.message_key IS NOT NULL THEN d.own_at_in END AS own_at_in,
         CASE WHEN w.message_key IS NOT NULL THEN d.own_at END AS own_at,
         CASE WHEN (coalesce(r.written, 0) = 0 OR r.records = 1)
@@ -153,8 +156,8 @@ WITH joined_facts AS (
 )
 SELECT
     * EXCLUDE (
-        opened_at_in, opened_at, unplaced_at_in, unplaced_at, own_at_in, own_at, open_until, sent_place, attempt_place,
-        effect_place, shown_topic, effect_partition, record_topic, first_choice, offset_at_home, home, answer,
+        opened_at_in, opened_at, opened_by, unplaced_at_in, unplaced_at, own_at_in, own_at, open_until, sent_place,
+        attempt_place, effect_place, shown_topic, effect_partition, record_topic, first_choice, offset_at_home, home, answer,
         is_dated_inside
     )
     REPLACE (
@@ -183,6 +186,10 @@ FROM (
                 opened_at_in, CASE WHEN unplaced_at_in < open_until THEN unplaced_at_in END, own_at_in,
                 opened_at, CASE WHEN unplaced_at < open_until THEN unplaced_at END, own_at) AS open_seen_at,
             least(opened_at, CASE WHEN unplaced_at < open_until THEN unplaced_at END, own_at) AS first_open_at,
+            coalesce(opened_by.effect_in, opened_by.effect,
+                CASE WHEN opened_by.effect_unplaced < open_until THEN opened_by.effect_unplaced END) AS open_effect_at,
+            coalesce(opened_by.read_in, own_at_in, opened_by."read", own_at,
+                CASE WHEN opened_by.read_unplaced < open_until THEN opened_by.read_unplaced END) AS open_read_at,
             coalesce(answer."at", first_attempt."at") AS sent_at,
             answer.done_at AS done_at,
             answer.done_at + getvariable('allowed_latency') AS deadline,
