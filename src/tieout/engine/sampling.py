@@ -274,7 +274,7 @@ def _lake_table(text: str, place: str, form: str) -> LedgerSample:
 
 
 def _topic(text: str, place: str, ledger: Ledger) -> LedgerSample:
-    from tieout.engine.sources.kafka import newest_records  # noqa: PLC0415 - loads PySpark
+    from tieout.engine.sources.kafka_newest import newest_records  # noqa: PLC0415 - loads PySpark
 
     name, _, topic = text.removeprefix(TOPIC).partition(":")
     if not name or not topic:

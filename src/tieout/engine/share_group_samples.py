@@ -60,7 +60,7 @@ def cluster_sample(connection: str, place: str) -> LedgerSample:
         SourceError: where no state is there, or it cannot be read.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    from tieout.engine.sources.kafka import newest_state  # noqa: PLC0415 - loads PySpark
+    from tieout.engine.sources.kafka_newest import newest_state  # noqa: PLC0415 - loads PySpark
 
     path = f"{connection}:{STATE_TOPIC}"
     records, names = newest_state(connection, place, _MOST_RECORDS)

@@ -20,16 +20,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial, reduce
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
-from tieout import settings
 from tieout.brokers import client_settings
-from tieout.contracts import OFFSETS_TOPIC, STATE_TOPIC, KafkaSource
+from tieout.contracts import KafkaSource
 from tieout.contracts.times import format_time
 from tieout.engine.joining import same
 from tieout.engine.kafka.topics import (
@@ -39,11 +37,10 @@ from tieout.engine.kafka.topics import (
     described_topic,
     group_positions,
     require_connector,
-    topic_names,
 )
 from tieout.engine.limits import LATEST_MILLIS
 from tieout.engine.materialising import no_rows
-from tieout.engine.session import SMALL_ROWS, local_session, set_to
+from tieout.engine.session import SMALL_ROWS
 from tieout.engine.sources.failing_offsets import MOST, Span, failing, without
 from tieout.engine.sources.kafka_log import for_ledger, refuse_other_ledgers
 from tieout.engine.sources.removed import behind_holes, removed
@@ -60,7 +57,7 @@ from tieout.engine.sources.source import (
 )
 from tieout.engine.sources.written_meanwhile import Writes
 from tieout.errors import SourceError, UnreadableTimeError
-from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger
+from tieout.model import SMALL_BYTES, Ledger
 
 COMMITTED: Final = "read_committed"
 UNCOMMITTED: Final = "read_uncommitted"
@@ -105,69 +102,6 @@ def _reading(cluster: Cluster, topic: Topic, isolation: str) -> Reading:
     reading = cluster.reading(topic, rows, isolation)
     remainders = () if ledger is Ledger.LOG else cluster.remainders(topic)
     return for_ledger(replace(reading, remainders=remainders), ledger)
-
-
-def newest_records(
-    spec: KafkaSource, place: str, ledger: Ledger, limit: int
-) -> list[tuple[bytes | None, bytes | None]]:
-    """Return keys and values of about so many of the topic's newest records, for a look at it; Spark runs meanwhile.
-
-    A topic of positions may be looked at as well, such as that of Kafka Connect's workers.
-
-    Raises:
-        SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
-        ConnectionNotFoundError: where the connection is not defined.
-    """
-    with _looked_at(spec.connection, ledger) as cluster:
-        if ledger not in POSITION_LEDGERS:
-            refuse_other_ledgers(cluster.request, spec.kind)
-        return _newest(cluster, spec.connection, spec.topic, place, limit)
-
-
-def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], dict[str, str]]:
-    """Return the keys of about so many of the newest records of share groups' state, and topics' names by their ids.
-
-    Raises:
-        SourceError: where the cluster has no such state, or cannot be asked.
-        ConnectionNotFoundError: where the connection is not defined.
-    """
-    with _looked_at(connection, Ledger.COMMITTED) as cluster:
-        keys = [key or b"" for key, _ in _newest(cluster, connection, STATE_TOPIC, place, limit)]
-        return keys, topic_names(cluster.request.spark, cluster.settings, place)
-
-
-@contextmanager
-def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
-    """Yield a cluster to be looked at, which Spark runs for meanwhile."""
-    spark = local_session("tieout", settings.jars({"kafka"}))
-    try:
-        yield Cluster.of(connection, Request(spark, ledger, Path(), datetime.now(UTC)))
-    finally:
-        spark.stop()
-
-
-def _newest(
-    cluster: Cluster, connection: str, name: str, place: str, limit: int
-) -> list[tuple[bytes | None, bytes | None]]:
-    """Return keys and values of about so many of a topic's newest records.
-
-    Raises:
-        SourceError: where the topic is not there, or the cluster cannot be asked.
-    """
-    topic = cluster.topic(name)
-    if topic is None:
-        raise SourceError(f"{place}: the cluster of {connection} has no topic {name}")
-    each = limit // len(topic.partitions) + 1
-    newest = tuple(replace(part, first=max(part.start, part.stable - each)) for part in topic.partitions)
-    is_internal = name in (OFFSETS_TOPIC, STATE_TOPIC)
-    with set_to(cluster.request.spark, INTERNAL_TOPICS if is_internal else {}):
-        records = cluster.records(replace(topic, partitions=newest), COMMITTED)
-        found = records.select("key", "value").limit(limit).collect()
-    return [(_as_bytes(row["key"]), _as_bytes(row["value"])) for row in found]
-
-
-def _as_bytes(value: bytearray | None) -> bytes | None:
-    return None if value is None else bytes(value)
 
 
 @dataclass(frozen=True)
