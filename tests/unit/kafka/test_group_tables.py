@@ -322,6 +322,36 @@ def test_rows_without_their_header_are_faults() -> None:
     assert [number for number, _ in found.faults] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "torn",
+    [
+        "orders  0  6  9  3  -  -",
+        "orders  0  6  9  3  -  -  -  12  -  -",
+        "orders  0  6  9  3  -  -  \0\0\0\0",
+        "orders  0  6  9  3  c-1-aa  /10.0.0.1",
+    ],
+)
+@pytest.mark.parametrize("header", [PLAIN, NAMED], ids=["no GROUP", "GROUP"])
+def test_a_row_without_a_cell_for_each_column_was_cut_and_rows_after_it_may_be_gone(
+    header: str, torn: str
+) -> None:
+    """Kafka's tool prints `-` where there is nothing; only a member's names have blanks in them."""
+    found = _read(header, f"loader  {torn}" if header is NAMED else torn)
+
+    assert found.positions == ()
+    assert [number for number, _ in found.faults] == [1]
+
+
+@pytest.mark.parametrize(
+    "torn", ["ord", "orders", "orders,", "orders,1", "orders;1,6", "orders\x1c,1,6", "\0"]
+)
+def test_what_looks_like_a_row_of_an_export_is_a_fault(torn: str) -> None:
+    """A file that was cut or damaged has a line that is no row; without any row the line says nothing."""
+    assert [number for number, _ in _read("orders,0,6", torn).faults] == [1]
+    assert _read("# kafka-consumer-groups --export", "exit").faults == ()
+    assert _read("orders,0,6", "exit").faults == ()
+
+
 def test_an_export_is_read_between_other_lines() -> None:
     """Its rows have no header; a row that is cut off is a fault."""
     found = _read(

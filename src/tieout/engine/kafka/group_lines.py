@@ -59,6 +59,7 @@ _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _NUMBER: Final = re.compile(r"^[0-9]{1,18}$")
 _SMALL: Final = re.compile(r"^[0-9]{1,9}$")
 _CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
+_NO_BLANK: Final = re.compile(r"^[^ \t]+$")
 _TIME: Final = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)")
 _GOODBYES: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
@@ -111,7 +112,13 @@ class Cells:
 
     @property
     def needed(self) -> int:
-        """How many cells a whole row has at least: up to its lag, so that no number before it is cut off."""
+        """How many cells a whole row has at least: up to its lag, so that no number before it is cut off.
+
+        Kafka's own tool prints a cell in every column, `-` where there is nothing (`printOffsets` of
+        `ConsumerGroupCommand`): there a row with fewer was cut, and rows after it may be gone.
+        """
+        if self.separator is None and self.has("CONSUMER-ID"):
+            return len(self.names)
         return 1 + max(
             self.names.index(name) for name in (self.position, "LOG-END-OFFSET", "LAG") if self.has(name)
         )
@@ -228,8 +235,22 @@ def exported(line: str) -> Exported | None:
         and _NUMBER.match(place[2])
     ):
         return Exported(group, place[0], int(place[1]), int(place[2]), is_whole=True)
-    is_cut = re.match(r"^[^\s,]+(,[^\s,]*){1,3}$", line.strip()) and any(map(_NUMBER.match, fields[1:]))
+    is_cut = _NO_BLANK.match(line.strip()) and any(map(_NUMBER.match, fields[1:]))
     return Exported(None, "", 0, 0, is_whole=False) if is_cut else None
+
+
+def is_like_export(line: str) -> bool:
+    """Return whether a line has commas and no blanks, as an export's rows have.
+
+    >>> is_like_export("loader,orders,"), is_like_export("orders, and more"), is_like_export("orders")
+    (True, False, False)
+    """
+    return "," in line and _NO_BLANK.match(line.strip()) is not None
+
+
+def is_name(line: str) -> bool:
+    """Return whether a line is one word that may be a topic's or a group's name, and says no goodbye."""
+    return _TOPIC.match(line.strip()) is not None and line.strip() not in _GOODBYES
 
 
 def is_beginning_of_row(line: str, cells: Cells, group: str) -> bool:

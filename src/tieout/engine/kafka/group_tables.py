@@ -23,6 +23,8 @@ from tieout.engine.kafka.group_lines import (
     exported,
     header_of,
     is_beginning_of_row,
+    is_like_export,
+    is_name,
     is_row_without_header,
     said_in,
 )
@@ -35,6 +37,7 @@ _LONGEST_GROUP: Final = 10
 """How many words a group's name may have."""
 _LONGEST_LINE: Final = 4096
 _TOO_LONG: Final = f"expected a line of at most {_LONGEST_LINE} characters, found {{}}; print the table again"
+_ZEROS: Final = "zero bytes in the line: the file was damaged, or not written to its end; print the table again"
 _TORN: Final = (
     "expected a row of the table, with a cell for each column of its header, found {}; paste it whole"
 )
@@ -107,6 +110,8 @@ def tables_of(lines: Iterable[str], group: str) -> GroupTables:
     for number, line in enumerate(lines):
         if len(line) > _LONGEST_LINE:
             reader.refuse(number, _TOO_LONG.format(len(line)))
+        elif "\0" in line:
+            reader.refuse(number, _ZEROS)
         elif line.strip():
             reader.take(number, cleaned(line))
     return reader.found()
@@ -121,6 +126,7 @@ class _Reader:
         self._table: _Table | None = None
         self._is_in_other_table = False
         self._exported: list[tuple[int, Position]] = []
+        self._like_export: list[int] = []
         self._spoken_of: str | None = None
         self._commanded: tuple[str, ...] = ()
         self._faults: list[tuple[int, str]] = []
@@ -184,12 +190,17 @@ class _Reader:
         if row is not None and row.is_whole:
             whose = row.group or self._whose() or self._group
             self._exported.append((number, Position(whose, row.topic, row.partition, row.offset)))
-        elif row is not None:
+        elif row is not None or (self._is_below_export(number) and is_name(line)):
             self._faults.append((number, _CUT_EXPORT))
         elif is_row_without_header(line, self._group):
             self._faults.append((number, _HEADLESS))
+        elif is_like_export(line):
+            self._like_export.append(number)
         else:
             self._passed.append(number)
+
+    def _is_below_export(self, number: int) -> bool:
+        return bool(self._exported) and self._exported[-1][0] == number - 1
 
     def _take_row(self, number: int, line: str, table: _Table) -> None:
         row = self._row_of(line, table)
@@ -230,11 +241,15 @@ class _Reader:
         reason = _AMBIGUOUS.format(len(nameless), self._group)
         self._faults.extend((number, reason) for table in refused for number, _ in table.rows)
         read = [pair for table in self._tables if table not in refused for pair in table.rows]
+        if self._exported:
+            self._faults.extend((number, _CUT_EXPORT) for number in self._like_export)
+        else:
+            self._passed.extend(self._like_export)
         positions = [(number, replace(row, group=row.group or self._group)) for number, row in read]
         return GroupTables(
             positions=tuple(sorted([*self._exported, *positions], key=lambda pair: pair[0])),
             faults=tuple(sorted(self._faults)),
-            passed=tuple(self._passed),
+            passed=tuple(sorted(self._passed)),
             idle=self._idle,
             is_rebalancing=self._is_rebalancing,
         )
@@ -255,7 +270,9 @@ def _position(values: Sequence[str], cells: Cells, group: str | None) -> Positio
     offset = cells.cell(cells.position, values)
     epoch = cells.cell("LEADER-EPOCH", values)
     is_none = offset.lower() in _NONE
-    if len(values) < cells.needed or not (is_none or _OFFSET.match(offset)):
+    # Only a member's names may have blanks in them: a row without one has no further cells.
+    is_too_long = len(values) > len(cells.names) and cells.cell("CONSUMER-ID", values) == "-"
+    if len(values) < cells.needed or is_too_long or not (is_none or _OFFSET.match(offset)):
         return _NO_ROW
     if (topic, partition) == ("-", "-") and is_none:
         return _IDLE
