@@ -37,7 +37,9 @@ _LONGEST_GROUP: Final = 10
 """How many words a group's name may have."""
 _LONGEST_LINE: Final = 4096
 _TOO_LONG: Final = f"expected a line of at most {_LONGEST_LINE} characters, found {{}}; print the table again"
-_ZEROS: Final = "zero bytes in the line: the file was damaged, or not written to its end; print the table again"
+_ZEROS: Final = (
+    "zero bytes in the line: the file was damaged, or not written to its end; print the table again"
+)
 _TORN: Final = (
     "expected a row of the table, with a cell for each column of its header, found {}; paste it whole"
 )
