@@ -11,6 +11,7 @@ from tieout.engine.scope import Scope
 from tieout.engine.statement.coverage import coverage_gap, limits_of, with_partitions_shown
 from tieout.model import Ledger
 
+_WRITTEN = ("accepted", "unproven", "acked_attempts", "unknown_attempts")
 LEDGERS = [Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED]
 
 
@@ -38,7 +39,7 @@ def _scope() -> Scope:
 def _shown(scope: Scope, *unaccounted: dict[str, Any]) -> Scope:
     """Return the scope with what the partitions 0, 1, … of the log show."""
     partitions = [
-        {"topic": "orders", "partition": number, "accepted": 0, "unproven": 0, "offsets": {}}
+        {"topic": "orders", "partition": number, **dict.fromkeys(_WRITTEN, 0), "offsets": {}}
         for number in range(3)
     ]
     nothing = {"topic": "orders", "unsent": 0, "unshown": 0, "supposed": 0}
