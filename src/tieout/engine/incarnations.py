@@ -57,7 +57,7 @@ def _deleted(scope: Scope, recreated: DataFrame, log: Evidence | None) -> DataFr
     """
     if log is None or not scope.has(Ledger.LOG, *_NAME, "observed_at"):
         return None
-    if not log.coverage.is_sound or log.coverage.complete_until is None:
+    if not log.coverage.is_sound:
         return None
     showing = [_showing(scope, ledger) for ledger in _SHOWN if scope.has(ledger, *_NAME)]
     known = (

@@ -235,7 +235,7 @@ def exported(line: str) -> Exported | None:
         and _NUMBER.match(place[2])
     ):
         return Exported(group, place[0], int(place[1]), int(place[2]), is_whole=True)
-    is_cut = _NO_BLANK.match(line.strip()) and any(map(_NUMBER.match, fields[1:]))
+    is_cut = is_like_export(line) and any(map(_NUMBER.match, fields[1:]))
     return Exported(None, "", 0, 0, is_whole=False) if is_cut else None
 
 

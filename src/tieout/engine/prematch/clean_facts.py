@@ -112,7 +112,7 @@ def _in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
     if Ledger.COMMITTED not in scope.evidence:
         return None
     coverage = scope.evidence[Ledger.COMMITTED].coverage
-    if not coverage.is_sound or coverage.complete_until is None:
+    if not coverage.is_sound:
         return None
     in_time = Window.partitionBy(*PLACE).orderBy("committed_at")
     is_dated = F.col("committed_offset").isNotNull() & F.col("committed_at").isNotNull()

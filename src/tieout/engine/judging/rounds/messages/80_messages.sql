@@ -90,18 +90,17 @@ WITH joined_facts AS (
         coalesce(d.was_handed, false) AS was_handed,
         CASE WHEN is_declared('read') THEN coalesce(d.is_read_committed, false) END AS is_read_committed,
         d.last_read_at,
-        CASE WHEN is_declared('log') THEN least(d.opened_at_in, e.opened_at_in) END AS opened_at_in,
-        CASE WHEN is_declared('log') THEN least(d.opened_at, e.opened_at) END AS opened_at,
-        CASE WHEN is_declared('log') THEN least(d.unplaced_at_in, e.unplaced_at_in) END AS unplaced_at_in,
-        CASE WHEN is_declared('log') THEN least(d.unplaced_at, e.unplaced_at) END AS unplaced_at,
         CASE WHEN is_declared('log') THEN {
-            'effect_in': e.opened_at_in, 'effect': e.opened_at, 'effect_unplaced': e.unplaced_at,
-            'read_in': d.opened_at_in, 'read': d.opened_at, 'read_unplaced': d.unplaced_at} END AS opened_by,
+            'at_in': e.opened_at_in, 'at': e.opened_at, 'unplaced_in': e.unplaced_at_in, 'unplaced': e.unplaced_at} END
+            AS effect_open,
+        CASE WHEN is_declared('log') THEN {
+            'at_in': d.opened_at_in, 'at': d.opened_at, 'unplaced_in': d.unplaced_at_in, 'unplaced': d.unplaced_at} END
+            AS read_open,
         CASE WHEN w.message_key IS NOT NULL THEN d.own_at_in END AS own_at_in,
         CASE WHEN w.message_key IS NOT NULL THEN d.own_at END AS own_at,
         CASE WHEN (coalesce(r.written, 0) = 0 OR r.records = 1)
             AND NOT coalesce(s.is_elsewhere, false) AND NOT coalesce(d.is_elsewhere, false)
-            THEN r.open_until - getvariable('clock_skew') END AS open_until,
+            THEN r.open_until END AS open_until,
         CASE WHEN is_declared('filtered') THEN coalesce(f.is_filtered, false) END AS is_filtered,
         CASE WHEN is_declared('dead_letters') THEN coalesce(f.is_dead_lettered, false) END AS is_dead_lettered,
         CASE WHEN is_declared('staged') THEN coalesce(f.is_staged, false) END AS is_staged,
@@ -156,9 +155,8 @@ WITH joined_facts AS (
 )
 SELECT
     * EXCLUDE (
-        opened_at_in, opened_at, opened_by, unplaced_at_in, unplaced_at, own_at_in, own_at, open_until, sent_place,
-        attempt_place, effect_place, shown_topic, effect_partition, record_topic, first_choice, offset_at_home, home, answer,
-        is_dated_inside
+        effect_open, read_open, own_at_in, own_at, open_until, sent_place, attempt_place, effect_place, shown_topic,
+        effect_partition, record_topic, first_choice, offset_at_home, home, answer, is_dated_inside
     )
     REPLACE (
         CASE WHEN is_in_ranges IS NULL THEN attempts_in WHEN is_in_ranges THEN attempts ELSE 0 END AS attempts_in,
@@ -183,13 +181,16 @@ FROM (
             *,
             in_window(first_attempt."at") AS is_dated_inside,
             coalesce(
-                opened_at_in, CASE WHEN unplaced_at_in < open_until THEN unplaced_at_in END, own_at_in,
-                opened_at, CASE WHEN unplaced_at < open_until THEN unplaced_at END, own_at) AS open_seen_at,
-            least(opened_at, CASE WHEN unplaced_at < open_until THEN unplaced_at END, own_at) AS first_open_at,
-            coalesce(opened_by.effect_in, opened_by.effect,
-                CASE WHEN opened_by.effect_unplaced < open_until THEN opened_by.effect_unplaced END) AS open_effect_at,
-            coalesce(opened_by.read_in, own_at_in, opened_by."read", own_at,
-                CASE WHEN opened_by.read_unplaced < open_until THEN opened_by.read_unplaced END) AS open_read_at,
+                least(effect_open.at_in, read_open.at_in),
+                opened_at(least(effect_open.unplaced_in, read_open.unplaced_in), open_until), own_at_in,
+                least(effect_open."at", read_open."at"),
+                opened_at(least(effect_open.unplaced, read_open.unplaced), open_until), own_at) AS open_seen_at,
+            least(effect_open."at", read_open."at",
+                opened_at(least(effect_open.unplaced, read_open.unplaced), open_until), own_at) AS first_open_at,
+            coalesce(effect_open.at_in, effect_open."at", opened_at(effect_open.unplaced, open_until))
+                AS open_effect_at,
+            coalesce(read_open.at_in, own_at_in, read_open."at", own_at,
+                opened_at(read_open.unplaced, open_until)) AS open_read_at,
             coalesce(answer."at", first_attempt."at") AS sent_at,
             answer.done_at AS done_at,
             answer.done_at + getvariable('allowed_latency') AS deadline,
