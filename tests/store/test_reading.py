@@ -12,7 +12,7 @@ from tests.store.examples import CONTRACT, ORIGIN, WINDOW, incident, one_break, 
 from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, CheckStatus, Severity, Verdict, Window
 from tieout.store import Store
-from tieout.store.reader import BREAK_SORTS, INCIDENT_SORTS, WINDOW_SORTS
+from tieout.store.paging import BREAK_SORTS, INCIDENT_SORTS, WINDOW_SORTS
 from tieout.store.views import BreakFilter, Buckets, IncidentFilter, WindowFilter
 
 HOUR = timedelta(hours=1)

@@ -1,4 +1,4 @@
--- Every statement behind the pages, by name; they only read. {after} and {order} are chosen from fixed texts in reader.py.
+-- Every statement behind the pages, by name; they only read. {after} and {order} are chosen from fixed texts in paging.py.
 
 -- name: pipelines
 -- Jumps from name to name in the index: a year of windows is a hundred thousand rows of twenty names.

@@ -1,29 +1,22 @@
-"""Reading what pages show: lists cut by key, sums by bucket, everything of one moment and within a time limit.
-
-A list is cut by the key of its last row and not by a number of rows, so that its hundredth page costs what its
-first does, and a run published meanwhile shifts nothing.
-"""
+"""Reading what pages show: lists cut by key, sums by bucket, everything of one moment and within a time limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from datetime import timedelta
+from typing import Any, Final, TypeVar
 
-from tieout.contracts.times import parse_time
-from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, Window
 from tieout.store import chains, results, views
 from tieout.store.carrying import JOINED
 from tieout.store.chains import Origin
 from tieout.store.connecting import Cursor
 from tieout.store.life import HistoryEntry, entry_of
+from tieout.store.paging import BREAKS, INCIDENTS, WINDOWS, Key, Listing, Page
 from tieout.store.results import Run, RunSummary, StoredBreak
 from tieout.store.run_rows import checked_run_id
 from tieout.store.sql import queries
-from tieout.store.storable import storable_text
-from tieout.store.views import BreakFilter, Buckets, IncidentFilter, Page, PipelineHead, WindowFilter
+from tieout.store.views import BreakFilter, Buckets, IncidentFilter, PipelineHead, WindowFilter
 
 READ_TIMEOUT: Final = timedelta(seconds=20)
 LOCATED_AT_MOST: Final = 1_000
@@ -34,99 +27,6 @@ _FILE: Final = "pages.sql"
 
 _Row = Mapping[str, Any]
 _T = TypeVar("_T")
-
-Key: TypeAlias = Sequence[Any]
-"""The place of a row in a list's order; the next piece begins after it."""
-
-
-@dataclass(frozen=True)
-class _Order:
-    """An order of rows: what is compared, all rising or all falling, and the fields that hold it in a row."""
-
-    compared: tuple[str, ...]
-    fields: tuple[str, ...]
-    falls: bool = False
-
-    def clauses(self, after: Sequence[Any] | None) -> dict[str, str]:
-        """Return the texts for {order} and {after}; the key's values are parameters.
-
-        Raises:
-            UsageError: where the key is not one of this order.
-        """
-        direction = " DESC" if self.falls else ""
-        order = ", ".join(part + direction for part in self.compared)
-        if after is None:
-            return {"order": order, "after": "TRUE"}
-        if len(after) != len(self.fields) or not all(map(_is_part_of_key, self.fields, after)):
-            raise UsageError(f"after: expected a key of {', '.join(self.fields)}, found something else")
-        values = ", ".join(f"%(after_{place})s" for place in range(len(after)))
-        return {
-            "order": order,
-            "after": f"({', '.join(self.compared)}) {'<' if self.falls else '>'} ({values})",
-        }
-
-    def key(self, row: _Row) -> tuple[Any, ...]:
-        """Return the row's place in this order; nothing is what stands for it where it is compared."""
-        return tuple(_key_part(row[name], name) for name in self.fields)
-
-
-def _by(*columns: str, falls: bool = False) -> _Order:
-    return _Order(columns, columns, falls)
-
-
-@dataclass(frozen=True)
-class _Listing(Generic[_T]):
-    """A list that is read piece by piece: its statement, its rows' values, and its orders, the usual one first."""
-
-    query: str
-    convert: Callable[[_Row], _T]
-    orders: Mapping[str, _Order]
-
-    def order(self, sort: str) -> _Order:
-        """Return the order of that name.
-
-        Raises:
-            UsageError: where there is none.
-        """
-        if sort not in self.orders:
-            raise UsageError(f"sort: expected one of {', '.join(self.orders)}, found {sort!r}")
-        return self.orders[sort]
-
-
-_WINDOWS: Final = _Listing(
-    "windows",
-    results.summary_of,
-    {
-        "newest": _by("window_start", "published_at", "run_id", falls=True),
-        "oldest": _by("window_start", "published_at", "run_id"),
-    },
-)
-_PLACE: Final = ("run.window_start", "run.run_id", "incident.incident_id")
-_INCIDENTS: Final = _Listing(
-    "pipeline_incidents",
-    views.window_incident_of,
-    {
-        "oldest": _Order(_PLACE, ("window_start", "run_id", "incident_id")),
-        "newest": _Order(_PLACE, ("window_start", "run_id", "incident_id"), falls=True),
-        "largest": _Order(
-            ("incident.breaks", *_PLACE), ("breaks", "window_start", "run_id", "incident_id"), falls=True
-        ),
-    },
-)
-_BREAKS: Final = _Listing(
-    "breaks",
-    results.break_of,
-    {
-        "position": _Order(
-            ("coalesce(topic, '')", "coalesce(partition, -1)", "coalesce(msg_offset, -1)", "break_id"),
-            ("topic", "partition", "msg_offset", "break_id"),
-        ),
-        "class": _Order(("class", "break_id"), ("class_name", "break_id")),
-    },
-)
-WINDOW_SORTS: Final = tuple(_WINDOWS.orders)
-INCIDENT_SORTS: Final = tuple(_INCIDENTS.orders)
-BREAK_SORTS: Final = tuple(_BREAKS.orders)
 
 
 class Reader:
@@ -206,7 +106,7 @@ class Reader:
     ) -> Page[RunSummary]:
         """Return a piece of a pipeline's current runs in one of `WINDOW_SORTS`, after the key of a row."""
         filters = {"pipeline": pipeline, **vars(wanted)}
-        return self._page(_WINDOWS, filters, sort=sort, after=after, limit=limit)
+        return self._page(WINDOWS, filters, sort=sort, after=after, limit=limit)
 
     def runs_of_window(self, pipeline: str, window: Window, limit: int = 50) -> tuple[RunSummary, ...]:
         """Return every run of a window, the current one first, then the latest published."""
@@ -239,7 +139,7 @@ class Reader:
     ) -> Page[views.WindowIncident]:
         """Return a piece of the incidents in a pipeline's current runs, in one of `INCIDENT_SORTS`."""
         filters = {"pipeline": pipeline, **vars(wanted)}
-        return self._page(_INCIDENTS, filters, sort=sort, after=after, limit=limit)
+        return self._page(INCIDENTS, filters, sort=sort, after=after, limit=limit)
 
     def incidents_of_run(self, run_id: str, limit: int = 50) -> tuple[views.WindowIncident, ...]:
         """Return the gravest and largest incidents of a run."""
@@ -310,7 +210,7 @@ class Reader:
     ) -> Page[StoredBreak]:
         """Return a piece of a run's stored breaks in one of `BREAK_SORTS`."""
         filters = {"run_id": checked_run_id(run_id), **vars(wanted)}
-        return self._page(_BREAKS, filters, sort=sort, after=after, limit=limit)
+        return self._page(BREAKS, filters, sort=sort, after=after, limit=limit)
 
     def traced(self, pipeline: str, handles: Sequence[str], limit: int = 20) -> views.Traced:
         """Return the stored breaks in a pipeline's current runs that show one of the handles, the latest windows first.
@@ -361,7 +261,7 @@ class Reader:
 
     def _page(
         self,
-        listing: _Listing[_T],
+        listing: Listing[_T],
         filters: Mapping[str, object],
         *,
         sort: str,
@@ -382,30 +282,3 @@ class Reader:
 
 def _period(buckets: Buckets) -> dict[str, object]:
     return {"start": buckets.start, "end": buckets.end, "step": buckets.step.total_seconds()}
-
-
-def _key_part(value: object, name: str) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if value is None:
-        return "" if name == "topic" else -1
-    return value
-
-
-def _is_part_of_key(field: str, value: object) -> bool:
-    """Return whether a value from an address can be compared with a field: whether `_key_part` can have written it."""
-    if field in ("breaks", "partition", "msg_offset"):
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
-    if not isinstance(value, str) or storable_text(value) != value:
-        return False
-    written = {"window_start": _as_time, "published_at": _as_time, "run_id": checked_run_id}.get(field, str)
-    try:
-        return written(value) == value
-    except (ValueError, StoreError):
-        return False
-
-
-def _as_time(text: str) -> str:
-    """Return a time with its zone as `_key_part` writes it: PostgreSQL does not read all that Python does."""
-    parse_time(text)
-    return datetime.fromisoformat(text).isoformat()

@@ -1,19 +1,17 @@
-"""What the pages are made of: frozen values that several runs are summed up in, and how lists are cut."""
+"""What the pages are made of: frozen values that several runs are summed up in, and how lists are filtered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from tieout.contracts.durations import parse_duration
 from tieout.contracts.times import parse_time
 from tieout.model import Guarantee, Severity, Verdict, Window
 from tieout.store.life import Resolution, State
 from tieout.store.results import StoredBreak, StoredIncident, break_of
-
-T = TypeVar("T")
 
 
 def counted_verdict(verdict: Verdict, final: Verdict | None) -> Verdict:
@@ -218,14 +216,6 @@ class BreakFilter:
     topic: str | None = None
     partition: int | None = None
     message_id: str | None = None
-
-
-@dataclass(frozen=True)
-class Page(Generic[T]):
-    """A piece of a list, and the key of its last row where more follow."""
-
-    rows: tuple[T, ...]
-    next_key: tuple[Any, ...] | None
 
 
 def head_of(row: Mapping[str, Any]) -> PipelineHead:

@@ -20,7 +20,7 @@ from tieout.errors import UsageError
 from tieout.model import BreakClass, Cause, Locus, Severity, Verdict
 from tieout.reporting import trace
 from tieout.reporting.trace import AskedBy
-from tieout.store.reader import Key
+from tieout.store.paging import Key
 from tieout.store.storable import storable_text
 from tieout.store.views import BreakFilter, IncidentFilter, WindowFilter
 from tieout.web.periods import Period

@@ -11,8 +11,7 @@ from typing import Any, Final, TypeVar
 
 from fastapi.responses import StreamingResponse
 
-from tieout.store.reader import Key
-from tieout.store.views import Page
+from tieout.store.paging import Key, Page
 
 PIECE: Final = 2_000
 """Rows read at once."""

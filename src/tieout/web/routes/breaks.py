@@ -10,9 +10,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from tieout.contracts import stored_position_form
 from tieout.model import BreakClass, Severity
-from tieout.store.reader import Key
+from tieout.store.paging import Key, Page
 from tieout.store.results import Run, StoredBreak
-from tieout.store.views import Page
 from tieout.web.queries import BreaksAsked, RunId
 from tieout.web.tables import PIECE, csv_response
 from tieout.web.visits import Visit, VisitDep

@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from tieout.contracts import stored_position_form
 from tieout.model import BreakClass, Cause, Locus, Severity
-from tieout.store.reader import Key
-from tieout.store.views import BreakFilter, Page, WindowIncident
+from tieout.store.paging import Key, Page
+from tieout.store.views import BreakFilter, WindowIncident
 from tieout.web.chains import origins_shown
 from tieout.web.positions import form_of
 from tieout.web.queries import IncidentId, IncidentsAsked, PipelineName, RunId

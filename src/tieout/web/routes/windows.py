@@ -15,9 +15,10 @@ from tieout.errors import UsageError
 from tieout.model import Window
 from tieout.reporting.page import MEANINGS
 from tieout.reporting.sheet import COUNTS, accounts
-from tieout.store.reader import LOCATED_AT_MOST, Key, Reader
+from tieout.store.paging import Key, Page
+from tieout.store.reader import LOCATED_AT_MOST, Reader
 from tieout.store.results import RunSummary
-from tieout.store.views import Page, counted_verdict
+from tieout.store.views import counted_verdict
 from tieout.web.chains import chain_of, origins_shown
 from tieout.web.lint import contradicted_by
 from tieout.web.offset_lines import offset_lines
