@@ -13,7 +13,7 @@ import pytest
 
 from tieout.engine.kafka.folders import folders_of
 from tieout.engine.sources import connect_files
-from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.discovery import inputs_of
 
 _NOBODY: Final = 65534
 _NO_SPARK: Final[Any] = None

@@ -24,10 +24,10 @@ from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
 from tieout.engine.sources.covering import bounds_of, tolerance_holds
 from tieout.engine.sources.folding import folded
-from tieout.engine.sources.inputs import local_path, name_of
 from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.named_columns import content_columns, number_columns, plain_column, text_columns
 from tieout.engine.sources.nanoseconds import AS_NUMBERS
+from tieout.engine.sources.paths import local_path, name_of
 from tieout.engine.sources.source import (
     BLOCK,
     COUNT,

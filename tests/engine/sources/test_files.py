@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
 
 from tieout.engine.session import set_to
-from tieout.engine.sources.inputs import Input, inputs_of
+from tieout.engine.sources.discovery import inputs_of
+from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.listing import of_these_files
 from tieout.errors import SourceError, SourceUnreachableError
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from tests.engine.sources.builders import evidence_of, jsonl, rows_of
 
 from tieout.engine.evidence import Evidence
-from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.json_lines import json_objects
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import BLOCK, FAULT, ROW

@@ -20,7 +20,7 @@ from tieout.engine.kafka import segments
 from tieout.engine.kafka.compression import decompressed
 from tieout.engine.kafka.pieces import Piece, rows_of
 from tieout.engine.kafka.records import Batch, Damage, LogError
-from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.errors import UsageError
 from tieout.settings import Unpacking, unpacking

@@ -19,9 +19,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.contracts import ConnectFilesSource, FilesSource
+from tieout.engine.sources.discovery import inputs_in
 from tieout.engine.sources.file_facts import with_facts
 from tieout.engine.sources.files import reading_of
-from tieout.engine.sources.inputs import Input, Inputs, inputs_in, name_of
+from tieout.engine.sources.inputs import Input, Inputs
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.positions import (
     Position,
     position_row,

@@ -16,13 +16,15 @@ from pyspark.sql.types import DataType, LongType, StringType, StructType
 from tieout.contracts import FilesSource
 from tieout.engine.sources.columnar_footers import with_footer_faults
 from tieout.engine.sources.csv_lines import csv_rows, with_header_faults
-from tieout.engine.sources.inputs import Input, Inputs, inputs_of, is_remote, name_of
+from tieout.engine.sources.discovery import inputs_of
+from tieout.engine.sources.inputs import Input, Inputs
 from tieout.engine.sources.json_lines import inferred, json_rows
 from tieout.engine.sources.lacking import columnar_groups, json_with_lacking, with_lacking
 from tieout.engine.sources.lines import block_of, uri_of
 from tieout.engine.sources.listing import of_these_files
 from tieout.engine.sources.nanoseconds import Columns, by_columns, in_microseconds
 from tieout.engine.sources.parquet_copies import COPIED, with_texts
+from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,

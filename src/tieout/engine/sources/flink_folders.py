@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tieout.engine.limits import shown
-from tieout.engine.sources.inputs import name_of
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.small_files import MOST_BYTES, SmallFile, small_file
 from tieout.engine.systems.flink_checkpoint import OperatorState, checkpoint_in
 from tieout.engine.systems.json_texts import FormatError

@@ -38,8 +38,8 @@ from tieout.contracts.times import epoch_millis
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.ledger import CONTENT_WORDS
 from tieout.engine.sources.casting import strict
-from tieout.engine.sources.inputs import spark_path
 from tieout.engine.sources.jdbc_parts import parts
+from tieout.engine.sources.paths import spark_path
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reach, Reading, Request, is_reserved
 from tieout.errors import SourceError
 from tieout.settings import UNPACKED_RECORD_MB, unpacking

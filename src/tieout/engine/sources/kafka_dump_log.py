@@ -14,8 +14,10 @@ from tieout.contracts import KafkaDumpLogSource
 from tieout.encodings import opened
 from tieout.engine.kafka.dumps import Outline, Place, outline_of
 from tieout.engine.kafka.pieces import Piece
-from tieout.engine.sources.inputs import DUMP, Input, inputs_of, is_remote
+from tieout.engine.sources.discovery import DUMP, inputs_of
+from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.kafka_log import LogSpec, for_ledger, log_reading, refuse_other_ledgers
+from tieout.engine.sources.paths import is_remote
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
 

@@ -16,7 +16,7 @@ from tieout.engine.kafka.log_source import PIECES, RECORDS, SURVEYS, RecordSourc
 from tieout.engine.kafka.pieces import Piece, Survey, surveyed, to_option
 from tieout.engine.kafka.records import Batch, LogError
 from tieout.engine.kafka.transactions import Transactions, fates_of, first_open_offset
-from tieout.engine.sources.inputs import name_of
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.removed import behind_holes, removed, without_removed
 from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, ROW, TEXT, Reading, Remainder, Request
 from tieout.errors import SourceError

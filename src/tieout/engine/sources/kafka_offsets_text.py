@@ -25,7 +25,7 @@ from pyspark.sql.types import StringType
 
 from tieout.contracts import KafkaOffsetsSource
 from tieout.engine.materialising import materialised
-from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.json_lines import json_fault
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request, unread

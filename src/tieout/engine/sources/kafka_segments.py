@@ -14,7 +14,6 @@ from typing import Final
 from tieout.contracts import KafkaSegmentsSource
 from tieout.engine.kafka.folders import PartitionFolder, base_offset_of, folders_of
 from tieout.engine.kafka.pieces import Piece
-from tieout.engine.sources.inputs import is_remote, name_of
 from tieout.engine.sources.kafka_log import (
     CONTENT_COLUMNS,
     LogFacts,
@@ -23,6 +22,7 @@ from tieout.engine.sources.kafka_log import (
     log_reading,
     refuse_other_ledgers,
 )
+from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
 from tieout.settings import unpacking

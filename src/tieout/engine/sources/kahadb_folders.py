@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from tieout.engine.sources.inputs import name_of
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.small_files import SmallFile, small_file
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.kahadb_journal import Entry, Torn, begins_journal, entries_in

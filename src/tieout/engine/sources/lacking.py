@@ -18,8 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from tieout.engine.sources.inputs import Input, is_remote, spark_path
+from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.lines import lines_of
+from tieout.engine.sources.paths import is_remote, spark_path
 from tieout.engine.sources.source import FILE, LACKS, TEXT, Request
 
 _Named = TypeVar("_Named", bound=Hashable)

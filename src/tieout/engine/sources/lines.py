@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tieout.encodings import opened
-from tieout.engine.sources.inputs import Input, local_path
+from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.listing import of_these_files
+from tieout.engine.sources.paths import local_path
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT
 
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from tieout.engine.sources.copies import copy_path
-from tieout.engine.sources.inputs import Input, is_remote
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.paths import is_remote
 from tieout.errors import SourceError
 
 COPIED: Final = "UUID"

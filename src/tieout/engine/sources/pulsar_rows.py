@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from tieout.engine.ledger import UNKNOWN
-from tieout.engine.sources.inputs import spark_path
+from tieout.engine.sources.paths import spark_path
 from tieout.engine.sources.source import BLOCK, FAULT, ROW
 from tieout.engine.systems.pulsar_entries import Entry
 from tieout.engine.systems.pulsar_positions import Place, packed, shown_position

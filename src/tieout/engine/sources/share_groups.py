@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from tieout.engine.kafka.share_groups import MAY_SHOW, NOTE, shows_share_group
-from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT, Reading, Request
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from tieout.engine.limits import is_time
-from tieout.engine.sources.inputs import Input, is_remote, name_of
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.source import Request
 from tieout.errors import SourceError
 from tieout.regular_files import OF_CONTENT, opened_file

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 from tieout.contracts import SparkCheckpointSource
 from tieout.engine.evidence import COARSEST_CLOCK
 from tieout.engine.limits import number_in
-from tieout.engine.sources.inputs import name_of
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.positions import (
     Position,
     position_row,

@@ -18,9 +18,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tieout.contracts import FilesSource, SparkFilesSource
+from tieout.engine.sources.discovery import files_in, inputs_in
 from tieout.engine.sources.file_facts import with_facts
 from tieout.engine.sources.files import reading_of
-from tieout.engine.sources.inputs import Input, Inputs, files_in, inputs_in, name_of
+from tieout.engine.sources.inputs import Input, Inputs
+from tieout.engine.sources.paths import name_of
 from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.small_files import SmallFile, local_folder, small_file, time_of, visible_names
 from tieout.engine.sources.source import FAULT, Reading, Request

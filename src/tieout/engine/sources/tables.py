@@ -25,8 +25,8 @@ from pyspark.sql.types import LongType, StringType
 from tieout import settings
 from tieout.contracts import FilesSource
 from tieout.engine.session import DELTA_EXTENSION, has_class, local_session
-from tieout.engine.sources.inputs import is_remote, name_of
 from tieout.engine.sources.lacking import lacking_of, with_lacking
+from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,

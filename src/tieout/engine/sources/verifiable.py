@@ -18,9 +18,10 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from tieout.engine.sources.inputs import Inputs, local_path, name_of
+from tieout.engine.sources.inputs import Inputs
 from tieout.engine.sources.json_lines import json_fault
 from tieout.engine.sources.lines import lines_of
+from tieout.engine.sources.paths import local_path, name_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Request
 
 _FIELDS: Final = (

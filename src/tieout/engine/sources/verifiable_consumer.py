@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from tieout.contracts import VerifiableConsumerSource
-from tieout.engine.sources.inputs import inputs_of
+from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
 from tieout.engine.sources.verifiable import (
     UNCOUNTABLE,

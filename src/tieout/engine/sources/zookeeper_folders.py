@@ -17,7 +17,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final
 
-from tieout.engine.sources.inputs import Input, name_of
+from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.paths import name_of
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.zookeeper_log import TornLog, Transaction, follows, transactions_in
 from tieout.engine.systems.zookeeper_snapshot import Node, nodes_in
