@@ -28,7 +28,7 @@ from tests.integration.kafka_topics.sent import USER
 from tieout.contracts import KafkaSource
 from tieout.engine.kafka.topics import Topic, described_topic
 from tieout.engine.reconciling import reconcile
-from tieout.engine.sources import kafka
+from tieout.engine.sources import kafka, kafka_cluster
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.model import Ledger, Window
@@ -162,7 +162,7 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_told(
             made_anew(admin, make, "anew")
         return found
 
-    monkeypatch.setattr(kafka, "described_topic", meanwhile)
+    monkeypatch.setattr(kafka_cluster, "described_topic", meanwhile)
     found = verdict(spark, tmp_path, "anew", "produced")
 
     assert found["verdict"] == "UNKNOWN", found["reasons"]

@@ -23,7 +23,7 @@ from tieout.cli.engine import Progress
 from tieout.cli.main import main
 from tieout.cli.spark import SparkEngine
 from tieout.contracts import Contract, KafkaSource
-from tieout.engine.sources import kafka
+from tieout.engine.sources import kafka, kafka_cluster
 from tieout.engine.sources.source import FAULT, Reading, Request
 from tieout.errors import UnreadableTimeError
 from tieout.model import Ledger
@@ -245,7 +245,7 @@ def test_more_such_records_than_are_looked_for_are_an_error(
     connected: Served, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A topic full of them would take a job for each."""
-    monkeypatch.setattr(kafka, "MOST", 1)
+    monkeypatch.setattr(kafka_cluster, "MOST", 1)
     filled(connected, "full")
 
     with pytest.raises(UnreadableTimeError, match="expected at most 1 records of the topic"):

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from tieout.contracts import ConnectOffsetsSource
 from tieout.engine.limits import LARGEST
 from tieout.engine.materialising import materialised
-from tieout.engine.sources.kafka import COMMITTED, Cluster
+from tieout.engine.sources.kafka_cluster import Cluster
+from tieout.engine.sources.kafka_connector import COMMITTED
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.positions import (

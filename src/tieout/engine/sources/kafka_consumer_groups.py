@@ -22,12 +22,22 @@ from tieout.engine.kafka.share_groups import shows_share_group
 from tieout.engine.materialising import no_rows
 from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.inputs import Inputs
-from tieout.engine.sources.kafka import Cluster, hidden_columns
+from tieout.engine.sources.kafka_cluster import Cluster
 from tieout.engine.sources.kafka_offsets import share_group_of
 from tieout.engine.sources.lines import line_numbers, lines_of
 from tieout.engine.sources.paths import local_path, name_of
 from tieout.engine.sources.share_groups import told
-from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request, unread
+from tieout.engine.sources.source import (
+    BLOCK,
+    FAULT,
+    FILE,
+    ROW,
+    TEXT,
+    Reading,
+    Request,
+    hidden_columns,
+    unread,
+)
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, missing_ranges
 

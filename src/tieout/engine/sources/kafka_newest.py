@@ -12,7 +12,8 @@ from tieout import settings
 from tieout.contracts import OFFSETS_TOPIC, STATE_TOPIC, KafkaSource
 from tieout.engine.kafka.topics import topic_names
 from tieout.engine.session import local_session, set_to
-from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
+from tieout.engine.sources.kafka_cluster import Cluster
+from tieout.engine.sources.kafka_connector import COMMITTED, INTERNAL_TOPICS
 from tieout.engine.sources.kafka_log import refuse_other_ledgers
 from tieout.engine.sources.source import Request
 from tieout.errors import SourceError

@@ -23,7 +23,8 @@ from tieout.contracts import OFFSETS_TOPIC, KafkaOffsetsSource
 from tieout.engine.kafka.share_groups import RECORD_TYPES
 from tieout.engine.materialising import materialised
 from tieout.engine.session import set_to
-from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
+from tieout.engine.sources.kafka_cluster import Cluster
+from tieout.engine.sources.kafka_connector import COMMITTED, INTERNAL_TOPICS
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading

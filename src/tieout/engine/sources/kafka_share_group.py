@@ -23,7 +23,8 @@ from tieout.engine.kafka.folders import folders_of
 from tieout.engine.kafka.share_groups import NOTE
 from tieout.engine.materialising import no_rows
 from tieout.engine.session import set_to
-from tieout.engine.sources.kafka import COMMITTED, INTERNAL_TOPICS, Cluster
+from tieout.engine.sources.kafka_cluster import Cluster
+from tieout.engine.sources.kafka_connector import COMMITTED, INTERNAL_TOPICS
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_segments import segments_reading
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT, Reading, Request

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import LongType, StringType, TimestampType
 
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE
 from tieout.engine.session import is_full, is_out_of_memory
@@ -69,6 +69,12 @@ def is_reserved(name: str) -> bool:
     (True, False)
     """
     return name.lower().startswith(_RESERVED)
+
+
+def hidden_columns() -> tuple[Column, ...]:
+    """Return `HIDDEN` for rows that are in no file."""
+    texts = {FILE: StringType(), TEXT: StringType(), BLOCK: LongType(), ROW: LongType(), FAULT: StringType()}
+    return tuple(F.lit(None).cast(kind).alias(name) for name, kind in texts.items())
 
 
 def within_reach(rows: DataFrame, reach: Reach | None) -> DataFrame:
