@@ -45,7 +45,7 @@ SELECT
     []::STRUCT(topic VARCHAR, "partition" INTEGER, "offset" BIGINT)[] AS positions,
     {{'produced': [], 'log': {_NO_ROWS}, 'delivered': [], 'committed': [], 'mirrored': []}} AS evidence
 FROM range(?) AS numbers (number);
-CREATE VIEW breaks AS FROM named_breaks;
+CREATE VIEW proven_breaks AS FROM named_breaks;
 """  # noqa: S608 - words of this file
 
 

@@ -47,7 +47,7 @@ _ARROW: Final = {
         pa.struct([("topic", pa.string()), ("partition", pa.int32())])
     ),
 }
-PROGRAM: Final = program((*HANDED_OUT, "breaks"))
+PROGRAM: Final = program((*HANDED_OUT, "proven_breaks"))
 _OF_ALL: Final = frozenset({"latency", "incidents", "breaks_total", "breaks_truncated"})
 """What a statement says that is not told apart by history."""
 LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
@@ -93,7 +93,7 @@ def judged(
             appended(connection, f"evidence_{ledger.value}", arrow_of(ledger, found))
         run(connection, steps)
         tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
-        breaks = connection.table("breaks").to_arrow_table().to_pylist()
+        breaks = connection.table("proven_breaks").to_arrow_table().to_pylist()
     return tables, breaks
 
 

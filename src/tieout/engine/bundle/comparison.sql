@@ -73,7 +73,7 @@ UNION ALL SELECT 'total', 'rows of breaks.parquet', count(*)::VARCHAR FROM 'brea
 UNION ALL
 SELECT 'break', break_id, concat_ws(' ', class, array_to_string(list_sort(flags), '+'), message_id, topic,
     "partition", "offset", locus, cause, incident_id)
-FROM breaks;
+FROM proven_breaks;
 
 CREATE TABLE compared AS
 SELECT part, subject, s.stated, f.found,

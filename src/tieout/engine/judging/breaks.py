@@ -12,9 +12,10 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, cast
 
@@ -34,6 +35,8 @@ from tieout.engine.statement.proof import PROVING, evidence_type, with_clean_pro
 from tieout.model import POSITION_LEDGERS, BreakClass
 from tieout.verdicts import severity_of_break
 
+BREAKS: Final = "proven_breaks"
+"""The view of all breaks of a bucket with the rows that prove them."""
 BREAKS_KEPT: Final = 100_000
 """How many breaks people read one by one: the first in `ORDER`, in which nothing comes before all else."""
 ORDER: Final = ("class", "topic", "partition", "offset", "break_id")
@@ -108,7 +111,7 @@ def packed(
     columns = ", ".join(f"{computed.get(name, _named(name))} AS {_named(name)}" for name in BREAK_COLUMNS)
     found = (
         f"SELECT {columns}, kind <> 'message' AS is_standing, "  # noqa: S608 - names of this package
-        f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM breaks"
+        f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM proven_breaks"
     )
     files = {
         Part(is_standing, is_first): _File(to_arrow_schema(shape.schema))
@@ -169,23 +172,44 @@ class Breaks:
     """Every break of a run: the packed `files` that tasks handed out, with `is_standing` and `is_first` of their part.
 
     Where clean rows prove those that stand by themselves as well, these are `proved` rows instead: by true the first
-    ones, by false the rest.
+    ones, by false the rest. Each of the `buckets` has first ones of its own.
     """
 
     files: DataFrame
     schema: StructType
     proved: Mapping[bool, DataFrame] = field(default_factory=dict)
+    buckets: int = 1
 
     def rows(self, columns: Sequence[str] = BREAK_COLUMNS) -> DataFrame:
         """Return the breaks as rows with these columns."""
         return self._joined(self._unpacked(self.files, columns), *self.proved.values())
 
     def first(self) -> DataFrame:
-        """Return the breaks that people read, as rows; of several buckets each has as many as are kept of all."""
-        files = self.files.filter("is_first")
-        return self._joined(
-            self._unpacked(files, BREAK_COLUMNS), *[self.proved[key] for key in self.proved if key]
+        """Return the breaks that people read, as rows, and perhaps some more that come after them in order."""
+        found = self._first(BREAK_COLUMNS)
+        if self.buckets == 1:
+            return found
+        # Each bucket has as many first ones as are kept of all. Where they end is asked of their order alone.
+        ends = (
+            self._first(ORDER)
+            .orderBy(*ORDER)
+            .groupBy(F.spark_partition_id())
+            .agg(F.count("*").alias("breaks"), F.max(F.struct(*ORDER)).alias("last"))
+            .orderBy("last")
+            .collect()
         )
+        so_far = accumulate(row["breaks"] for row in ends)
+        last = next(
+            (row["last"] for row, count in zip(ends, so_far, strict=True) if count >= BREAKS_KEPT), None
+        )
+        if last is None:
+            return found
+        end = F.struct(*[F.lit(last[name]).cast(self.schema[name].dataType).alias(name) for name in ORDER])
+        return found.filter(F.struct(*ORDER) <= end)
+
+    def _first(self, columns: Sequence[str]) -> DataFrame:
+        proved = [rows.select(*columns) for is_first, rows in self.proved.items() if is_first]
+        return self._joined(self._unpacked(self.files.filter("is_first"), columns), *proved)
 
     def standing(self, *, is_first: bool) -> DataFrame:
         """Return the breaks that stand by themselves as the bucket proved them, the first ones or the rest."""
@@ -231,7 +255,7 @@ def proven(scope: Scope, breaks: Breaks, tables: Tables) -> Breaks:
         for is_first in (True, False)[: 1 + has_rest]
     }
     of_messages = breaks.files.filter(~F.col("is_standing"))
-    return Breaks(of_messages, breaks.schema, proved)
+    return replace(breaks, files=of_messages, proved=proved)
 
 
 def _unpacked(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -20,20 +20,17 @@ from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.lifetimes import without_use
 from tieout.engine.judging.terms import Terms
 
-ROUNDS: Final = (
-    "ids",
-    "transactions",
-    "positions",
-    "contents",
-    "messages",
-    "places",
-    "fates",
-    "lines",
-    "proof",
-    "counts",
+PARTS: Final = (
+    ("ids", "transactions", "positions", "contents", "messages", "topics"),
+    ("places", "fates", "lines", "proof", "counts"),
+    ("totals",),
 )
-"""The rounds in the order in which facts become known; each is a folder of SQL files that run in the order of names."""
+"""The rounds in the order in which facts become known; each is a folder of SQL files that run in the order of names.
 
+Between two parts the buckets of a window that is judged in several hear from each other: before the second what each of
+them knows of topics and clocks, before the last what each has counted.
+"""
+ROUNDS: Final = tuple(name for part in PARTS for name in part)
 MACROS: Final = "macros"
 """The folder, run before the rounds, of the questions that they ask and the forms of keys, digests and ids."""
 
@@ -106,17 +103,19 @@ def program(handed_out: Collection[str], rounds: Sequence[str] = ROUNDS) -> Prog
 
     `handed_out` are the tables that are read afterwards.
     """
-    root = files("tieout.engine.judging") / "rounds"
-    found = []
-    for name in (MACROS, *rounds):
-        of_round = {one.name: one for one in (root / name).iterdir() if one.name.endswith(".sql")}
-        found += [(f"{name}/{file}", of_round[file]) for file in sorted(of_round)]
-    texts = [file.read_text(encoding="utf-8") for _, file in found]
+    found = [*round_files(MACROS), *(file for name in rounds for file in round_files(name))]
     ends = [
         "".join(f"DROP TABLE {table};\n" for table in tables)
-        for tables in without_use(texts, TABLES, handed_out)
+        for tables in without_use([text for _, text in found], TABLES, handed_out)
     ]
-    return tuple((name, text + end) for (name, _), text, end in zip(found, texts, ends, strict=True))
+    return tuple((name, text + end) for (name, text), end in zip(found, ends, strict=True))
+
+
+def round_files(folder: str) -> list[tuple[str, str]]:
+    """Return the SQL files of a round, in their order, by name with their text."""
+    root = files("tieout.engine.judging") / "rounds" / folder
+    of_round = {one.name: one for one in root.iterdir() if one.name.endswith(".sql")}
+    return [(f"{folder}/{file}", of_round[file].read_text(encoding="utf-8")) for file in sorted(of_round)]
 
 
 def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:

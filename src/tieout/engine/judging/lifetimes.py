@@ -15,6 +15,7 @@ _COMMENT: Final = re.compile(r"--[^\n]*")
 _END: Final = re.compile(r";\s*\n")
 _MADE: Final = re.compile(r"\s*(?:CREATE\s+(TABLE|VIEW|MACRO)|(PREPARE))\s+(\w+)")
 _WORD: Final = re.compile(r"\w+")
+_READ: Final = ("VIEW", "MACRO")
 _BEGINNING: Final = re.compile(r"'(\w+_)' \|\|")
 """The beginning of a name that a macro puts together from its argument."""
 
@@ -27,15 +28,10 @@ def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collec
     >>> without_use(["CREATE TABLE b AS FROM a", "CREATE VIEW c AS FROM b", "CREATE TABLE d AS FROM c"], "a", "d")
     [['a'], [], ['b']]
     """
-    statements = [_END.split(_COMMENT.sub("", text)) for text in texts]
-    made = {match[3]: match[1] for text in statements for one in text if (match := _MADE.match(one))}
+    statements = [_parsed([text])[1] for text in texts]
+    made, every = _parsed(texts)
     names = {*made, *given}
-    asked = {
-        match[3]: _named(one, names) - {match[3]}
-        for text in statements
-        for one in text
-        if (match := _MADE.match(one)) and match[1] != "TABLE"
-    }
+    asked = _asked_by(every, names)
     last: dict[str, int] = {}
     for place, text in enumerate(statements):
         for one in text:
@@ -48,6 +44,42 @@ def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collec
         if name in given or made[name] == "TABLE":
             found[last[name]].append(name)
     return [found[place] for place in range(len(texts))]
+
+
+def left_to(
+    before: Sequence[str], after: Sequence[str], given: Collection[str], handed_out: Collection[str]
+) -> tuple[list[str], list[str]]:
+    r"""Return what SQL texts that have run leave to later ones: tables, and the statements of views and macros.
+
+    `given` are tables that are there before all of them, `handed_out` tables and views that are read at the end.
+
+    >>> left_to(["CREATE TABLE b AS FROM a;\nCREATE VIEW c AS FROM b"], ["CREATE TABLE d AS FROM c"], "a", "d")
+    (['b'], ['CREATE VIEW c AS FROM b'])
+    """
+    made, statements = _parsed(before)
+    later, further = _parsed(after)
+    names = {*made, *later, *given}
+    asked = _asked_by([*statements, *further], names)
+    reached = set(_reached({*handed_out, *(name for one in further for name in _named(one, names))}, asked))
+    tables = [name for name in (*given, *made) if name in reached and made.get(name, "TABLE") == "TABLE"]
+    return tables, [
+        one for one in statements if (match := _MADE.match(one)) and match[1] in _READ and match[3] in reached
+    ]
+
+
+def _parsed(texts: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return what some texts make, by name, and their statements."""
+    statements = [one for text in texts for one in _END.split(_COMMENT.sub("", text))]
+    return {match[3]: match[1] for one in statements if (match := _MADE.match(one))}, statements
+
+
+def _asked_by(statements: Sequence[str], names: Collection[str]) -> dict[str, set[str]]:
+    """Return which names each view, macro and prepared statement asks for."""
+    return {
+        match[3]: _named(one, names) - {match[3]}
+        for one in statements
+        if (match := _MADE.match(one)) and match[1] != "TABLE"
+    }
 
 
 def _named(text: str, names: Collection[str]) -> set[str]:

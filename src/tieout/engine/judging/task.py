@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial, reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, BooleanType, StringType, StructField, StructType
 
 from tieout import settings
-from tieout.engine.judging.breaks import Breaks, Shape, packed, shape_of
+from tieout.engine.judging.breaks import BREAKS, Breaks, Shape, packed, shape_of
 from tieout.engine.judging.bucket import (
     ROUNDS,
     Limits,
@@ -41,6 +42,8 @@ from tieout.engine.judging.bucket import (
     run,
 )
 from tieout.engine.judging.canonical import TABLES
+from tieout.engine.judging.cutting import BUCKET, Cut, cut
+from tieout.engine.judging.stages import SHARED, Stage, left, stages, take
 from tieout.engine.judging.terms import Terms, terms_of
 from tieout.engine.materialising import nulls_in
 from tieout.engine.prematch.clean_facts import furthest_before_stamp
@@ -52,6 +55,8 @@ from tieout.errors import JudgingError
 _ROWS_PER_BATCH: Final = 10_000
 _BYTES_AT_ONCE: Final = 64 << 20
 """Of Arrow's memory, which no limit of DuckDB's counts."""
+BYTES_OF_ROW: Final = 1600
+"""What a row of evidence takes at the widest point, the joined facts of its message: docs/explanation/scale.md."""
 _ONE_MACHINE: Final = re.compile(r"local(\[(?P<cores>\*|\d+)(,\d+)?\])?")
 """Masters whose tasks all run in the driver. Source: "Master URLs" of Spark's guide."""
 HANDED: Final = StructType(
@@ -98,7 +103,7 @@ def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
         rows=_given(scope),
         terms=terms_of(scope, asked),
         deleted=() if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect()),
-        steps=program((*handed, "breaks"), ROUNDS if asked is None else (*ROUNDS, "trace")),
+        steps=program((*handed, BREAKS), ROUNDS if asked is None else (*ROUNDS, "trace")),
     )
     found = _judged_once(scope, given, handed)
     # Only where a cause rests on two clocks the clean messages are asked about theirs, which takes a pass over all.
@@ -111,33 +116,71 @@ def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
 
 
 def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
-    """Return what is handed out of what is given, judged once."""
+    """Return what is handed out of what is given, judged once: in one bucket, or in several where one would spill."""
     shape = shape_of(scope)
     spark = next(iter(given.rows.values())).sparkSession
-    judge = partial(
-        _judged,
-        terms=given.terms,
-        steps=given.steps,
-        handed=handed,
-        deleted=given.deleted,
-        limits=_limits(spark),
-        shape=shape,
-    )
-    rows = _together(given.rows, is_large=scope.is_large)
-    rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
-    kept = rows.mapInArrow(judge, HANDED).persist(StorageLevel.DISK_ONLY)
-    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
+    limits, rows = _limits(spark), scope.row_count
+    cut_up = None
+    if rows * BYTES_OF_ROW > limits.memory_bytes and handed == HANDED_OUT:
+        limits = _limits(spark, is_alone=False)
+        cut_up = cut(scope, given.rows, max(1, limits.memory_bytes // BYTES_OF_ROW))
+        limits = limits if cut_up else _limits(spark)
     try:
-        told = kept.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
+        if cut_up is None:
+            kept = _in_one(scope, given, handed, shape, limits)
+            told = kept
+        else:
+            kept, told = _in_several(given, handed, shape, limits, cut_up)
+        small = told.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
     except Exception as error:
-        explained = _explained(error, scope, _limits(spark)) if is_of_spark(error) else None
+        explained = _explained(error, scope, limits) if is_of_spark(error) else None
         if explained is None:
             raise
         raise explained from error
-    for row in told:
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
+    for row in small:
         tables[row["rows_of"]].append(json.loads(row["told"]))
-    breaks = Breaks(kept.filter(F.col("packed").isNotNull()), shape.schema)
-    return Judged(tables, breaks, given)
+    files = kept.filter(F.col("packed").isNotNull() & F.col("rows_of").isNull())
+    buckets = 1 if cut_up is None else cut_up.count
+    return Judged(tables, Breaks(files, shape.schema, buckets=buckets), given)
+
+
+def _in_one(scope: Scope, given: Given, handed: tuple[str, ...], shape: Shape, limits: Limits) -> DataFrame:
+    """Return what one task hands out, the breaks with the small tables, kept on disks."""
+    task = partial(
+        _judged,
+        stage=Stage(given.steps, ()),
+        terms=given.terms,
+        deleted=given.deleted,
+        limits=limits,
+        shape=shape,
+        handed=handed,
+    )
+    rows = _together(given.rows, is_large=scope.is_large)
+    rows = rows.repartition(1) if scope.is_large else rows.coalesce(1)
+    return rows.mapInArrow(task, HANDED).persist(StorageLevel.DISK_ONLY)
+
+
+def _in_several(
+    given: Given, handed: tuple[str, ...], shape: Shape, limits: Limits, cut_up: Cut
+) -> tuple[DataFrame, DataFrame]:
+    """Return what the tasks of all buckets hand out, the breaks kept on disks and the small tables.
+
+    What a bucket leaves to its next stage stays in its partition, so that only what is shared is exchanged.
+    """
+    first, second, last = stages(handed, BREAKS)
+    task = partial(_judged, terms=given.terms, deleted=given.deleted, limits=limits)
+    rows = _together(given.rows, is_large=True, cut_up=cut_up).repartitionById(cut_up.count, F.col(BUCKET))
+    half = rows.drop(BUCKET).mapInArrow(partial(task, stage=first), HANDED).persist(StorageLevel.DISK_ONLY)
+    is_shared = F.col("rows_of").isin(*SHARED)
+    shared = tuple(
+        (row["rows_of"], bytes(row["packed"]))
+        for row in half.filter(is_shared).select("rows_of", "packed").collect()
+    )
+    judging = partial(task, stage=second, shared=shared, shape=shape)
+    kept = half.filter(~is_shared).mapInArrow(judging, HANDED).persist(StorageLevel.DISK_ONLY)
+    counted = kept.filter(F.col("rows_of").isNotNull()).repartition(1)
+    return kept, counted.mapInArrow(partial(task, stage=last, handed=handed), HANDED)
 
 
 def _explained(error: Exception, scope: Scope, limits: Limits) -> JudgingError | None:
@@ -158,14 +201,14 @@ def _explained(error: Exception, scope: Scope, limits: Limits) -> JudgingError |
     return None
 
 
-def _limits(spark: SparkSession) -> Limits:
-    """Return what a task may take: its cores, and on one machine all of them, for there it is alone."""
+def _limits(spark: SparkSession, *, is_alone: bool = True) -> Limits:
+    """Return what a task may take: its cores, and on one machine all of them, or its share where it is not alone."""
     here = _ONE_MACHINE.fullmatch(spark.conf.get("spark.master", None) or "")
     memory = settings.bucket_memory(is_here=here is not None)
     if here is None:
         return Limits(memory, int(spark.conf.get("spark.task.cpus", None) or 1))
     cores = os.cpu_count() or 1 if here["cores"] == "*" else int(here["cores"] or 1)
-    return Limits(memory, cores)
+    return Limits(memory, cores) if is_alone else Limits(memory // cores, 1)
 
 
 def _given(scope: Scope) -> dict[str, DataFrame]:
@@ -174,15 +217,17 @@ def _given(scope: Scope) -> dict[str, DataFrame]:
     return ledgers if scope.clean is None else {**ledgers, **scope.clean.tables()}
 
 
-def _together(given: Mapping[str, DataFrame], *, is_large: bool) -> DataFrame:
-    """Return the rows of all tables as one frame, in which `rows_of` names the table.
+def _together(given: Mapping[str, DataFrame], *, is_large: bool, cut_up: Cut | None = None) -> DataFrame:
+    """Return the rows of all tables as one frame, in which `rows_of` names the table; `bucket` says where they go.
 
     Of many rows the columns that nobody has stay behind: three of four, each of which costs as much as the others.
     """
-    every = [
-        rows.select(F.lit(table).alias("rows_of"), *readable(table, rows, nulls_in(rows) if is_large else ()))
-        for table, rows in given.items()
-    ]
+    every = []
+    for table, rows in given.items():
+        columns = readable(table, rows, nulls_in(rows) if is_large else ())
+        found = rows if cut_up is None else cut_up.of(table, rows)
+        bucket = [] if cut_up is None else [F.col(BUCKET)]
+        every.append(found.select(F.lit(table).alias("rows_of"), *columns, *bucket))
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
 
 
@@ -205,25 +250,55 @@ def readable(table: str, rows: DataFrame, left_out: Collection[str] = ()) -> lis
 def _judged(
     batches: Iterable[pa.RecordBatch],
     *,
+    stage: Stage,
     terms: Terms,
-    steps: Program,
     deleted: tuple[str, ...],
     limits: Limits,
-    handed: tuple[str, ...],
-    shape: Shape,
+    shared: tuple[tuple[str, bytes], ...] = (),
+    shape: Shape | None = None,
+    handed: tuple[str, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Judge the batches of one task, in the worker; spilled bytes lie in a folder of their own and go with it."""
+    """Run a stage on the batches of one task, in the worker: rows of the ledgers, or what the stage before has left.
+
+    Yields what it leaves, the breaks if they have a shape, and the small tables that are `handed` out. Spilled bytes
+    lie in a folder of their own and go with it.
+    """
     spill = Path(tempfile.mkdtemp(prefix="tieout-", dir=settings.spill_folder()))
+    schema = to_arrow_schema(HANDED)
     try:
         with connected(replace(limits, spill=spill)) as connection:
             prepared(connection, terms, deleted)
-            for rows in _gathered(batches):
-                for table in pc.unique(rows["rows_of"]).to_pylist():
-                    appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
-            run(connection, steps)
-            yield from _handed_out(connection, handed, shape)
+            _load(connection, batches)
+            for table, piece in shared:
+                take(connection, table, piece)
+            run(connection, stage.steps)
+            for table, piece in left(connection, stage.leaves):
+                yield pa.RecordBatch.from_pylist([{"rows_of": table, "packed": piece}], schema=schema)
+            rows = [
+                {"rows_of": name, "told": json.dumps(row, default=_plain)}
+                for name in handed
+                for row in connection.table(name).to_arrow_table().to_pylist()
+            ]
+            yield from pa.Table.from_pylist(rows, schema=schema).to_batches(_ROWS_PER_BATCH)
+            for part, file in packed(connection, shape) if shape else ():
+                yield pa.RecordBatch.from_pylist([{"packed": file, **vars(part)}], schema=schema)
     finally:
         shutil.rmtree(spill, ignore_errors=True)
+
+
+def _load(connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch]) -> None:
+    """Append batches to their tables: pieces of a stage before as they come, rows of the ledgers many at a time."""
+    first = next(iterated := iter(batches), None)
+    if first is None:
+        return
+    if "packed" in first.schema.names:
+        for batch in chain([first], iterated):
+            for row in batch.select(["rows_of", "packed"]).to_pylist():
+                take(connection, row["rows_of"], row["packed"])
+        return
+    for rows in _gathered(chain([first], iterated)):
+        for table in pc.unique(rows["rows_of"]).to_pylist():
+            appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -238,20 +313,6 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             held, size = [], 0
     if held:
         yield pa.Table.from_batches(held)
-
-
-def _handed_out(
-    connection: duckdb.DuckDBPyConnection, handed: tuple[str, ...], shape: Shape
-) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow_schema(HANDED)
-    rows = [
-        {"rows_of": name, "told": json.dumps(row, default=_plain)}
-        for name in handed
-        for row in connection.table(name).to_arrow_table().to_pylist()
-    ]
-    yield from pa.Table.from_pylist(rows, schema=schema).to_batches(_ROWS_PER_BATCH)
-    for part, file in packed(connection, shape):
-        yield pa.RecordBatch.from_pylist([{"packed": file, **vars(part)}], schema=schema)
 
 
 def _plain(value: object) -> int | str:

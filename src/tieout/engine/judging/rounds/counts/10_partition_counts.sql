@@ -1,7 +1,7 @@
 -- One row a topic partition: what was sent, what became of it, and its effects, over all messages that touch the window.
 -- Needs messages, fates and clean_counts: a clean message was sent, acknowledged and delivered once. A message counts where its first position is; what arrives in the window counts there, too.
 -- Source: taxonomy.md 5, whose identities these counts obey.
-CREATE TABLE partition_counts AS
+CREATE TABLE partition_count_parts AS
 WITH effect_keys AS (
     SELECT message_key,
         count_if(is_sent OR is_effect) AS named_keys,
@@ -38,44 +38,39 @@ counted AS (
         END AS missing_effects,
         is_owned AND is_accepted AND fans_out() AS has_several
     FROM touching
-),
-summed AS (
-    SELECT topic, "partition",
-        coalesce(sum(attempts_in), 0)::BIGINT AS attempts,
-        coalesce(sum(acked_in), 0)::BIGINT AS acked_attempts,
-        coalesce(sum(failed_in), 0)::BIGINT AS failed_attempts,
-        coalesce(sum(unknown_in), 0)::BIGINT AS unknown_attempts,
-        count(*) FILTER (is_owned)::BIGINT AS messages,
-        coalesce(sum(attempts_in - is_owned::BIGINT), 0)::BIGINT AS resends,
-        count(*) FILTER (is_owned AND acceptance = 'accepted')::BIGINT AS accepted,
-        count(*) FILTER (is_owned AND acceptance = 'unproven')::BIGINT AS unproven,
-        count(*) FILTER (is_owned AND acceptance = 'failed')::BIGINT AS failed,
-        count(*) FILTER (is_owned AND disposition = 'delivered')::BIGINT AS delivered,
-        count(*) FILTER (is_owned AND disposition = 'filtered')::BIGINT AS filtered,
-        count(*) FILTER (is_owned AND disposition = 'dead_lettered')::BIGINT AS dead_lettered,
-        count(*) FILTER (is_owned AND disposition = 'compacted')::BIGINT AS compacted,
-        count(*) FILTER (is_owned AND disposition = 'lost')::BIGINT AS lost,
-        count(*) FILTER (is_owned AND disposition = 'in_flight')::BIGINT AS in_flight,
-        count(*) FILTER (is_owned AND disposition = 'unverifiable')::BIGINT AS unverifiable,
-        coalesce(sum(effect_rows_in), 0)::BIGINT AS effects,
-        coalesce(sum(first_effects), 0)::BIGINT AS first_effects,
-        coalesce(sum(CASE WHEN is_accepted THEN effect_rows_in ELSE 0 END - first_effects), 0)::BIGINT AS further_effects,
-        coalesce(sum(CASE WHEN is_phantom THEN effect_rows_in ELSE 0 END), 0)::BIGINT AS phantom_effects,
-        coalesce(sum(CASE WHEN is_accepted THEN 0 ELSE effect_rows_in END
-            - CASE WHEN is_phantom THEN effect_rows_in ELSE 0 END), 0)::BIGINT AS unverifiable_effects,
-        coalesce(sum(possible_effects + strays)
-            FILTER (is_owned AND list_contains(flags, 'POSSIBLE_DUPLICATE')), 0)::BIGINT AS possible_effects,
-        coalesce(sum(expected_effects) FILTER (has_several), 0)::BIGINT AS expected_effects,
-        coalesce(sum(first_rows) FILTER (has_several), 0)::BIGINT AS met_effects,
-        coalesce(sum(missing_effects) FILTER (has_several), 0)::BIGINT AS missing_effects
-    FROM counted
-    GROUP BY topic, "partition"
-    UNION ALL BY NAME
-    SELECT topic, "partition", sent AS attempts, sent AS acked_attempts, sent AS messages, sent AS accepted,
-        sent AS delivered, seen AS effects, seen AS first_effects
-    FROM clean_counts
-    WHERE sent > 0 OR seen > 0
 )
-SELECT topic, "partition", coalesce(sum(COLUMNS(* EXCLUDE (topic, "partition"))), 0)::BIGINT AS "\0"
-FROM summed
-GROUP BY topic, "partition";
+SELECT topic, "partition",
+    coalesce(sum(attempts_in), 0)::BIGINT AS attempts,
+    coalesce(sum(acked_in), 0)::BIGINT AS acked_attempts,
+    coalesce(sum(failed_in), 0)::BIGINT AS failed_attempts,
+    coalesce(sum(unknown_in), 0)::BIGINT AS unknown_attempts,
+    count(*) FILTER (is_owned)::BIGINT AS messages,
+    coalesce(sum(attempts_in - is_owned::BIGINT), 0)::BIGINT AS resends,
+    count(*) FILTER (is_owned AND acceptance = 'accepted')::BIGINT AS accepted,
+    count(*) FILTER (is_owned AND acceptance = 'unproven')::BIGINT AS unproven,
+    count(*) FILTER (is_owned AND acceptance = 'failed')::BIGINT AS failed,
+    count(*) FILTER (is_owned AND disposition = 'delivered')::BIGINT AS delivered,
+    count(*) FILTER (is_owned AND disposition = 'filtered')::BIGINT AS filtered,
+    count(*) FILTER (is_owned AND disposition = 'dead_lettered')::BIGINT AS dead_lettered,
+    count(*) FILTER (is_owned AND disposition = 'compacted')::BIGINT AS compacted,
+    count(*) FILTER (is_owned AND disposition = 'lost')::BIGINT AS lost,
+    count(*) FILTER (is_owned AND disposition = 'in_flight')::BIGINT AS in_flight,
+    count(*) FILTER (is_owned AND disposition = 'unverifiable')::BIGINT AS unverifiable,
+    coalesce(sum(effect_rows_in), 0)::BIGINT AS effects,
+    coalesce(sum(first_effects), 0)::BIGINT AS first_effects,
+    coalesce(sum(CASE WHEN is_accepted THEN effect_rows_in ELSE 0 END - first_effects), 0)::BIGINT AS further_effects,
+    coalesce(sum(CASE WHEN is_phantom THEN effect_rows_in ELSE 0 END), 0)::BIGINT AS phantom_effects,
+    coalesce(sum(CASE WHEN is_accepted THEN 0 ELSE effect_rows_in END
+        - CASE WHEN is_phantom THEN effect_rows_in ELSE 0 END), 0)::BIGINT AS unverifiable_effects,
+    coalesce(sum(possible_effects + strays)
+        FILTER (is_owned AND list_contains(flags, 'POSSIBLE_DUPLICATE')), 0)::BIGINT AS possible_effects,
+    coalesce(sum(expected_effects) FILTER (has_several), 0)::BIGINT AS expected_effects,
+    coalesce(sum(first_rows) FILTER (has_several), 0)::BIGINT AS met_effects,
+    coalesce(sum(missing_effects) FILTER (has_several), 0)::BIGINT AS missing_effects
+FROM counted
+GROUP BY topic, "partition"
+UNION ALL BY NAME
+SELECT topic, "partition", sent AS attempts, sent AS acked_attempts, sent AS messages, sent AS accepted,
+    sent AS delivered, seen AS effects, seen AS first_effects
+FROM clean_counts
+WHERE sent > 0 OR seen > 0;

@@ -1,7 +1,7 @@
 -- The offsets that the window judges of each topic partition: those appended in it by the log's clock, from the first
 -- one stamped in it to the first one stamped behind it. A window that is ranges of offsets says them itself. A topic
 -- `lacks_markers` that has transactions, by its records or by accepted sends, and of which no control record was read.
--- Needs the log's rows and bounds, messages and sends. Source: taxonomy.md 5, last item; interpretations.md, 43.
+-- Needs the log's rows and bounds, and topics. Source: taxonomy.md 5, last item; interpretations.md, 43.
 CREATE TABLE judged_offsets AS
 WITH stamped AS (
     SELECT topic, "partition",
@@ -11,15 +11,10 @@ WITH stamped AS (
     FROM log_rows
     GROUP BY topic, "partition"
 ),
-transactional AS (
-    SELECT DISTINCT s.topic
-    FROM sends AS s JOIN messages AS m USING (message_key)
-    WHERE s.transaction_id IS NOT NULL AND m.acceptance = 'accepted'
-),
 bounds AS (
-    SELECT topic, "partition", log_start, stated_start, log_end, cleanup_policy, is_sparse,
-        NOT has_markers AND (has_states OR topic IN (FROM transactional)) AS lacks_markers
-    FROM log_bounds
+    SELECT b.topic, b."partition", b.log_start, b.stated_start, b.log_end, b.cleanup_policy, b.is_sparse,
+        NOT t.has_markers AND (t.has_states OR t.has_accepted_transactions AND b.topic IS NOT NULL) AS lacks_markers
+    FROM log_bounds AS b JOIN topics AS t ON b.topic IS NOT DISTINCT FROM t.topic
 ),
 named AS (SELECT unnest(getvariable('ranges'), recursive := true) WHERE is_declared('log'))
 SELECT b.*,

@@ -3,7 +3,7 @@
 -- attempts that a changed message is held against in theirs; loss carries its own proof. What was seen before it was
 -- sent, by another clock, was not seen for certain while its transaction was open. Few rows, however many messages.
 -- Source: taxonomy.md 3 (`unconfirmed`) and 5.
-CREATE TABLE tally AS
+CREATE TABLE tally_parts AS
 WITH judged AS (
     SELECT m.topic, f.class, list_distinct([f.class] || f.flags) AS held,
         m.effect_rows = 0 OR CASE

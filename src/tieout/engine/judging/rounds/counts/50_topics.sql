@@ -1,16 +1,12 @@
 -- What the messages of a topic tell of the evidence as a whole: whether ids of one ledger occur among the sends at all,
 -- how effects lie to their sends by the clock, and which contents differ.
 -- Needs messages and fates; bits of shown_marks are those of messages/. Source: taxonomy.md 8, 2 and 12.
-CREATE TABLE topic_suspicions AS
+CREATE TABLE topic_suspicion_parts AS
 WITH shown AS (
     SELECT m.topic, m.shown_marks AS marks,
         CASE WHEN is_by_content() THEN m.shown_hash ELSE m.message_id END AS named,
         m.shown_marks & 1 <> 0 OR regexp_matches(m.message_key, '^[abe]:') AS was_sent,
         [f.class] || f.flags AS held,
-        epoch_us(m.first_attempt."at") - epoch_us(least(
-            CASE WHEN comes_before(m.first_effect_at, m.first_attempt."at") AND NOT m.is_roughly_dated
-                THEN m.first_effect_at END,
-            m.first_stray_at)) AS early_by,
         CASE WHEN m.attempts > 0 AND NOT m.is_roughly_dated
             THEN epoch_us(m.first_effect_at) - epoch_us(m.first_attempt."at") END AS after,
         m.attempts > 0 AND m.first_effect_at IS NOT NULL AND NOT m.is_roughly_dated AS is_dated,
@@ -34,8 +30,6 @@ SELECT topic,
     bool_or(marks & 512 <> 0) AS read_shown,
     min(named) FILTER (marks & 128 <> 0) AS read_of_send,
     min(named) FILTER (marks & 512 <> 0) AS read_of_row,
-    count(early_by) AS early,
-    quantile_disc(early_by, 0.5) AS early_by,
     count_if(is_dated) AS followed,
     min(after) AS least_after,
     count_if(may_be_met_early) AS met_early,
@@ -44,3 +38,11 @@ SELECT topic,
     coalesce(bool_or(list_contains(held, 'CORRUPTED_HEADER')), false) AS "CORRUPTED_HEADER"
 FROM shown
 GROUP BY topic;
+
+-- By how much effects lie before their sends.
+CREATE TABLE early_parts AS
+SELECT topic, epoch_us(first_attempt."at") - epoch_us(least(
+    CASE WHEN comes_before(first_effect_at, first_attempt."at") AND NOT is_roughly_dated THEN first_effect_at END,
+    first_stray_at)) AS early_by
+FROM messages
+WHERE early_by IS NOT NULL;

@@ -1,10 +1,10 @@
 -- How each ledger writes the hashes that a class compares: lengths, cases and alphabets, by topic, and one example.
 -- Asked only where some message's contents differ. Source: taxonomy.md 8, 2.
-CREATE TABLE hash_forms AS
+CREATE TABLE hash_form_parts AS
 WITH asked AS (
-    SELECT bool_or("CORRUPTED_VALUE") AS of_value, bool_or("CORRUPTED_KEY") AS of_key,
-        bool_or("CORRUPTED_HEADER") AS of_header
-    FROM topic_suspicions
+    SELECT bit_or(differing) & 1 > 0 AS of_value, bit_or(differing) & 2 > 0 AS of_key,
+        bit_or(differing) & 4 > 0 AS of_header
+    FROM topics
 ),
 rows_of AS (
     SELECT 'produced' AS ledger, topic, payload_hash, key_hash, header_hash FROM sends

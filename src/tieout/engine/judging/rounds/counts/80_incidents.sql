@@ -1,12 +1,12 @@
--- The incidents with the most breaks, and how many breaks there are.
+-- The incidents with the most breaks, and how many breaks there are. An incident without a partition may be in several
+-- buckets; of them all are kept.
 -- Needs named_breaks. Source: taxonomy.md 4 (incidents).
-CREATE TABLE incidents AS
+CREATE TABLE incident_parts AS
 SELECT incident_id, class, locus, cause, topic, "partition",
     min("offset") AS first_position, max("offset") AS last_position, count(*) AS breaks,
     list_contains(flags, 'PHANTOM_ABORTED') AS is_aborted_effect
 FROM named_breaks
 GROUP BY incident_id, class, locus, cause, topic, "partition", list_contains(flags, 'PHANTOM_ABORTED')
-ORDER BY breaks DESC, incident_id
-LIMIT 10000;
+QUALIFY row_number() OVER (ORDER BY breaks DESC, incident_id) <= 10000 OR topic IS NULL OR "partition" IS NULL;
 
-CREATE TABLE breaks_total AS SELECT count(*) AS breaks FROM named_breaks;
+CREATE TABLE breaks_total_parts AS SELECT count(*) AS breaks FROM named_breaks;

@@ -34,7 +34,7 @@ SELECT
         AND coalesce(n.is_covered_by_log, m.own_count > 0) AS is_missing_in_log,
     -- A log that names each record, and covers the send, has none of the message, whose position nobody knows.
     is_unplaced AND m.reads = 0 AND is_by_id() AND is_declared('log') AND has_column('log', 'message_id')
-        AND m.message_id IS NOT NULL AND g.topic IS NOT NULL AND NOT g.has_nameless
+        AND m.message_id IS NOT NULL AND g.has_log AND NOT g.has_nameless_records
         AND covered_between('log', m.first_attempt."at" - getvariable('clock_skew'),
             m.done_at + getvariable('clock_skew')) AS is_missing_by_id,
     m.first_attempt."at" - getvariable('clock_skew') AS began_at,
@@ -63,9 +63,5 @@ LEFT JOIN (SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHE
 LEFT JOIN (
     SELECT DISTINCT message_id, true AS is_ambiguous_id FROM messages WHERE is_ambiguous_key(message_key) AND written > 0
 ) AS l ON l.message_id = m.message_id
-LEFT JOIN (
-    SELECT b.topic, coalesce(bool_or(r.message_id IS NULL) FILTER (r."offset" IS NOT NULL), false) AS has_nameless
-    FROM log_bounds AS b LEFT JOIN records AS r ON b.topic = r.topic
-    GROUP BY b.topic
-) AS g ON g.topic = m.topic
+LEFT JOIN topic_facts AS g ON g.topic = m.topic
 LEFT JOIN begun_orphans AS b ON b.message_key = m.message_key;

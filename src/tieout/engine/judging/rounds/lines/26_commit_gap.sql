@@ -9,13 +9,6 @@ WITH reached AS (
     WHERE first_offset IS NULL
     GROUP BY topic, "partition"
 ),
-legal AS (
-    SELECT topic FROM sends WHERE transaction_id IS NOT NULL
-    UNION
-    SELECT topic FROM log_rows WHERE is_control OR transaction_state <> 'none'
-    UNION
-    SELECT topic FROM log_bounds WHERE contains(cleanup_policy, 'compact') OR is_sparse
-),
 holes AS (
     SELECT r.*, greatest(r.before_end, a.reached) AS hole_from, r.first_offset AS hole_to
     FROM range_pairs AS r
@@ -23,10 +16,10 @@ holes AS (
     ANTI JOIN individual_topics AS i ON r.topic = i.topic
     WHERE NOT getvariable('is_queue') AND r.first_offset > r.before_end
 )
-SELECT h.*, l.topic IS NOT NULL AS may_be_empty,
+SELECT h.*, coalesce(t.has_legal_holes, false) AS may_be_empty,
     is_told('log') AND coalesce(b.log_start <= h.hole_from AND h.hole_to <= b.log_end, false) AS is_logged
 FROM holes AS h
-LEFT JOIN legal AS l ON h.topic = l.topic
+LEFT JOIN topics AS t ON h.topic = t.topic
 LEFT JOIN log_bounds AS b ON same_partition(h.topic, h."partition", b.topic, b."partition")
 WHERE h.hole_from < h.hole_to;
 

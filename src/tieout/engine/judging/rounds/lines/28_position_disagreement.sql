@@ -18,8 +18,7 @@ WITH latest AS (
     SELECT *
     FROM kept_positions AS k
     ANTI JOIN individual_topics AS i ON k.topic = i.topic
-    ANTI JOIN (FROM evidence_mirrored WHERE is_individual AND is_ours_mirrored(consumer_group)) AS m
-        ON k.topic = m.topic
+    ANTI JOIN (FROM topics WHERE is_individual_in_mirror) AS m ON k.topic = m.topic
     QUALIFY row_number() OVER (
         PARTITION BY ledger, topic, "partition"
         ORDER BY coalesce(committed_at, taken_at) DESC NULLS LAST, committed_offset DESC,

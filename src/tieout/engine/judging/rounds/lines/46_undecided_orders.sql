@@ -2,7 +2,7 @@
 -- one of its session in another partition was sent no later by their clock, and one of both has no sequence.
 -- `uncompleted`: one of another session began before, and nobody knows when it was completed. `close`: their order is
 -- known, and that of their first effects is not. Needs moved_messages and sent_before. Source: interpretations.md, 90.
-CREATE TABLE undecided_orders AS
+CREATE TABLE undecided_order_parts AS
 WITH compared AS (
     SELECT b.look, b.key_number, b.by_effect, one.session <> own.session AS is_of_another,
         NOT effect_is_before(one.at_time, one.delivery_sequence, one.consumer_id,

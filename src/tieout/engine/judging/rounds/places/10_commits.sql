@@ -7,10 +7,6 @@ SELECT DISTINCT topic, "partition", first_offset, committed_offset, committed_at
 FROM evidence_committed
 WHERE is_ours(consumer_group) AND committed_offset IS NOT NULL;
 
--- The topics whose messages the group acknowledges one by one: it passed what a row covers, and nothing else.
-CREATE TABLE individual_topics AS
-SELECT DISTINCT topic FROM commits WHERE is_individual AND topic IS NOT NULL;
-
 -- Where each leader's records begin; empty where the log shows the first one's alone.
 CREATE TABLE leader_epochs AS
 SELECT topic, "partition", leader_epoch, min("offset") AS first
@@ -26,10 +22,10 @@ SELECT n.topic, n."partition", n.leader_epoch, min(e.first) AS begins
 FROM (
     SELECT topic, "partition", leader_epoch FROM commits WHERE leader_epoch IS NOT NULL
     UNION
-    SELECT topic, "partition", leader_epoch FROM evidence_delivered
+    SELECT topic, "partition", leader_epoch FROM keyed_deliveries
     WHERE leader_epoch IS NOT NULL AND EXISTS (FROM leader_epochs)
     UNION
-    SELECT topic, "partition", leader_epoch FROM evidence_read
+    SELECT topic, "partition", leader_epoch FROM keyed_reads
     WHERE leader_epoch IS NOT NULL AND EXISTS (FROM leader_epochs)
 ) AS n
 JOIN leader_epochs AS e

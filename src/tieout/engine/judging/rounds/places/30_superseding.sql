@@ -14,7 +14,7 @@ FROM (
     WHERE s.outcome = 'acked' AND s."offset" IS NOT NULL AND s.key_hash IS NOT NULL AND s.null_contents & 1 > 0
         AND has_column('produced', 'payload_hash')
 ) AS s
-SEMI JOIN (SELECT topic FROM sends WHERE payload_hash IS NOT NULL) AS t ON s.topic IS NOT DISTINCT FROM t.topic
+SEMI JOIN (SELECT topic FROM topics WHERE has_payloads) AS t ON s.topic IS NOT DISTINCT FROM t.topic
 ANTI JOIN records AS r
     ON same_partition(s.topic, s."partition", r.topic, r."partition") AND s."offset" = r."offset"
 GROUP BY s.topic, s."partition", s.key_hash, s."offset";

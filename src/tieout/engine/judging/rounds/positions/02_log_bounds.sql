@@ -22,8 +22,6 @@ SELECT topic, "partition",
     stated.log_end AS stated_end,
     coalesce(stated.log_end, last_offset + 1, greatest(stated.log_start, stable)) AS log_end,
     coalesce(stable, lowest_open) AS first_unstable,
-    last_offset, observed_at, cleanup_policy, is_sparse, has_epochs,
-    -- Of its topic: some record is in a transaction; some control record was read.
-    bool_or(has_states) OVER (PARTITION BY topic) AS has_states,
-    bool_or(has_markers) OVER (PARTITION BY topic) AS has_markers
+    -- Some record is in a transaction; some control record was read.
+    last_offset, observed_at, cleanup_policy, is_sparse, has_epochs, has_states, has_markers
 FROM stated;

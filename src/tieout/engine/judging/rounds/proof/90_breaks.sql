@@ -1,7 +1,7 @@
 -- All breaks with the canonical rows that prove them, by ledger; those of a commit have the commits themselves.
 -- It is a view, to be read in slices of numbers: what it holds is larger than all tables before it.
 -- Needs: named_breaks, numbered_standing, proofs. Source: contract.md (breaks.jsonl).
-CREATE VIEW breaks AS
+CREATE VIEW proven_breaks AS
 SELECT
     b.number, b.break_id, b.class, b.flags, b.message_id, b.producer_id, b.topic, b."partition", b."offset",
     b.positions, b.locus, b.cause, b.admissible, lower(b.class) AS rule, b.incident_id,

@@ -63,7 +63,7 @@ CREATE TABLE traced_staged AS FROM traced_in('staged') ORDER BY key, turn;
 
 CREATE TABLE traced_breaks AS
 SELECT break_id, incident_id, class, flags, message_key AS key, positions, locus, cause, admissible, rule
-FROM breaks AS b
+FROM proven_breaks AS b
 WHERE CASE WHEN message_key IS NOT NULL THEN message_key IN (SELECT key FROM traced_messages)
     ELSE EXISTS (
         SELECT 1 FROM traced_messages AS m, unnest(m.positions) AS t(own), unnest(b.positions) AS u(its)

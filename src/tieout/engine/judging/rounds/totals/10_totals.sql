@@ -1,0 +1,64 @@
+-- The small tables that a statement is made of: what each bucket counted, added up. What is told of one partition of a
+-- log stands in one bucket, and is handed out as it is.
+-- Needs: the parts of all buckets. Source: taxonomy.md 5.
+CREATE TABLE partition_counts AS
+SELECT topic, "partition", coalesce(sum(COLUMNS(* EXCLUDE (topic, "partition"))), 0)::BIGINT AS "\0"
+FROM partition_count_parts
+GROUP BY topic, "partition";
+
+CREATE TABLE tally AS
+SELECT topic, stands_alone, is_covered, class, held, doubtful, sum(count)::BIGINT AS count
+FROM tally_parts
+GROUP BY ALL;
+
+CREATE TABLE topic_suspicions AS
+SELECT p.*, coalesce(e.early, 0) AS early, e.early_by
+FROM (
+    SELECT topic,
+        min(COLUMNS('_of_(send|row)$')) AS "\0",
+        bool_or(COLUMNS('_(meets|sent|shown)$|^CORRUPTED_')) AS "\0",
+        sum(followed)::BIGINT AS followed,
+        min(least_after) AS least_after,
+        sum(met_early)::BIGINT AS met_early
+    FROM topic_suspicion_parts
+    GROUP BY topic
+) AS p
+LEFT JOIN (
+    SELECT topic, count(*) AS early, quantile_disc(early_by, 0.5) AS early_by FROM early_parts GROUP BY topic
+) AS e ON p.topic IS NOT DISTINCT FROM e.topic;
+
+CREATE TABLE hash_forms AS
+SELECT name, ledger, topic,
+    list_sort(list_distinct(flatten(list(lengths)))) AS lengths,
+    bool_or(COLUMNS('^has_')) AS "\0",
+    min(example) AS example
+FROM hash_form_parts
+GROUP BY name, ledger, topic;
+
+CREATE TABLE undecided_orders AS
+SELECT topic, sum(unnumbered)::BIGINT AS unnumbered, sum(uncompleted)::BIGINT AS uncompleted, sum(close)::BIGINT AS close,
+    first(example ORDER BY example."partition" NULLS FIRST, example."offset", example.message_id NULLS FIRST) AS example
+FROM undecided_order_parts
+GROUP BY topic;
+
+CREATE TABLE latency AS
+SELECT coalesce(sum(messages), 0)::BIGINT AS count, sum(micros)::DECIMAL(38, 0) AS micros,
+    quantile_disc(took, 0.5) AS p50, quantile_disc(took, 0.95) AS p95, quantile_disc(took, 0.99) AS p99,
+    CASE WHEN count_if(took IS NOT NULL AND longest IS NULL) = 0 THEN max(longest) END AS max,
+    CASE WHEN getvariable('latency_share') > 1 THEN count(took) END AS sample
+FROM latency_parts;
+
+CREATE TABLE incidents AS
+SELECT incident_id, class, locus, cause, topic, "partition",
+    min(first_position) AS first_position, max(last_position) AS last_position, sum(breaks)::BIGINT AS breaks,
+    is_aborted_effect
+FROM incident_parts
+GROUP BY incident_id, class, locus, cause, topic, "partition", is_aborted_effect
+ORDER BY breaks DESC, incident_id
+LIMIT 10000;
+
+CREATE TABLE breaks_total AS SELECT sum(breaks)::BIGINT AS breaks FROM breaks_total_parts;
+
+CREATE TABLE cause_limits AS SELECT DISTINCT sentence FROM cause_limit_parts;
+
+CREATE TABLE comparing AS SELECT DISTINCT one FROM comparing_parts;

@@ -1,0 +1,84 @@
+"""A window that is judged in several buckets: what a task does of it, and what it leaves to the task after it.
+
+Between the parts of the rounds the buckets hear from each other. What a bucket knows until then it leaves as Arrow's
+bytes, which Spark keeps where they are. Docs: Arrow's "Streaming, Serialization, and IPC".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+
+from tieout.engine.judging.bucket import MACROS, PARTS, Program, appended, program, round_files
+from tieout.engine.judging.canonical import TABLES
+from tieout.engine.judging.lifetimes import left_to
+
+SHARED: Final = ("topic_parts", "clock_parts")
+"""Tables that each bucket has of all buckets, from the second part on."""
+_ROWS_AT_ONCE: Final = 100_000
+_BYTES_OF_PIECE: Final = 256 << 20
+"""Of Arrow, before it is packed: to append few rows to a table costs DuckDB as much as to append very many."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one task does of a window that is judged in several buckets: SQL, and the tables it leaves to the next."""
+
+    steps: Program
+    leaves: tuple[str, ...]
+
+
+def stages(handed_out: Collection[str], breaks: str) -> list[Stage]:
+    """Return the parts of the rounds as stages; `breaks` is read at the end of the second, `handed_out` of the last."""
+    steps = dict(program((*handed_out, breaks)))
+    macros = tuple((name, text) for name, text in steps.items() if name.startswith(f"{MACROS}/"))
+    parts = [[file for name in part for file in round_files(name)] for part in PARTS]
+    found: list[Stage] = []
+    views: list[str] = []
+    for number, part in enumerate(parts):
+        before, after = (
+            [text for one in some for _, text in one] for some in (parts[: number + 1], parts[number + 1 :])
+        )
+        tables, told = left_to(before, after, TABLES, (*handed_out, breaks) if number == 0 else handed_out)
+        own = tuple((name, steps[name]) for name, _ in part)
+        found.append(Stage((*macros, ("views", "".join(f"{one};\n" for one in views)), *own), tuple(tables)))
+        views = told
+    return found
+
+
+def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield tables as Arrow's bytes, each by its name and in as many pieces as it takes, at least one."""
+    for table in tables:
+        reader = connection.table(table).to_arrow_reader(_ROWS_AT_ONCE)
+        held, size = [], 0
+        for batch in reader:
+            held.append(batch)
+            size += batch.nbytes
+            if size > _BYTES_OF_PIECE:
+                yield table, _as_bytes(reader.schema, held)
+                held, size = [], 0
+        yield table, _as_bytes(reader.schema, held)
+
+
+def take(connection: duckdb.DuckDBPyConnection, table: str, piece: bytes) -> None:
+    """Append what another connection has left of a table, which is made where it is not there."""
+    rows = pa.ipc.open_stream(piece).read_all()
+    if table in TABLES:
+        appended(connection, table, rows)
+        return
+    connection.register("given", rows)
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} AS FROM given LIMIT 0")
+    connection.execute(f"INSERT INTO {table} FROM given")
+    connection.unregister("given")
+
+
+def _as_bytes(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
