@@ -105,8 +105,9 @@ VARIABLES: Final = (
     Variable(
         settings.BUCKET_MB,
         "a quarter of the machine's or container's memory where Spark works on this machine, else 2048",
-        "megabytes that the task which judges a window with SQL may take before it spills into `SPARK_LOCAL_DIRS`; a "
-        "window that needs more, about 1.6 kB a row, is cut into buckets for several tasks, which on this machine share it",
+        "megabytes that the task which judges a window with SQL may take before it spills into `SPARK_LOCAL_DIRS`; "
+        "a window that needs more, about 1.6 kB a row, is cut into buckets for several tasks, which on this machine "
+        "share it",
     ),
     Variable(
         settings.SPARK_LOCAL_DIRS,
