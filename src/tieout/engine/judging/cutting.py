@@ -198,7 +198,7 @@ def _facts(evidence: Mapping[str, DataFrame]) -> list[Row]:
 
 def _slot(rows: DataFrame) -> Column:
     """Return the slot of a row's topic partition, null where it names none."""
-    topic, partition = _column(rows, "topic"), _column(rows, "partition")
+    topic, partition = _column(rows, "topic"), _column(rows, "partition").cast("int")
     slot = F.pmod(F.xxhash64(topic, partition), F.lit(SLOTS)).cast("int")
     return F.when(topic.isNotNull() & partition.isNotNull(), slot)
 

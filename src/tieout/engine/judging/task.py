@@ -133,7 +133,7 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
             kept, told = _in_several(given, handed, shape, limits, cut_up)
         small = told.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
     except Exception as error:
-        explained = _explained(error, scope, limits) if is_of_spark(error) else None
+        explained = _explained(error, scope, _limits(spark)) if is_of_spark(error) else None
         if explained is None:
             raise
         raise explained from error
