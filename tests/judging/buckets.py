@@ -84,15 +84,13 @@ def judged_in(
     for half in halves:
         with connected(LIMITS) as connection:
             prepared(connection, terms_of(scope))
-            for table, piece in (*[one for one in half if one[0] not in SHARED], *shared):
-                take(connection, table, piece)
+            take(connection, [*[one for one in half if one[0] not in SHARED], *shared])
             run(connection, second.steps)
             breaks += connection.table("proven_breaks").to_arrow_table().to_pylist()
             counted += left(connection, second.leaves)
     with connected(LIMITS) as connection:
         prepared(connection, terms_of(scope))
-        for table, piece in counted:
-            take(connection, table, piece)
+        take(connection, counted)
         run(connection, last.steps)
         tables = {name: connection.table(name).to_arrow_table().to_pylist() for name in HANDED_OUT}
     return tables, breaks

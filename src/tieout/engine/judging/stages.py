@@ -6,8 +6,10 @@ bytes, which Spark keeps where they are. Docs: Arrow's "Streaming, Serialization
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 import duckdb
@@ -19,9 +21,10 @@ from tieout.engine.judging.lifetimes import left_to
 
 SHARED: Final = ("topic_parts", "clock_parts")
 """Tables that each bucket has of all buckets, from the second part on."""
-_ROWS_AT_ONCE: Final = 100_000
-_BYTES_OF_PIECE: Final = 256 << 20
-"""Of Arrow, before it is packed: to append few rows to a table costs DuckDB as much as to append very many."""
+_ROWS_PER_BATCH: Final = 20_000
+_BYTES_OF_PIECE: Final = 32 << 20
+_BYTES_AT_ONCE: Final = 256 << 20
+"""Of Arrow: to append few rows to a table costs DuckDB as much as to append very many."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def stages(handed_out: Collection[str], breaks: str) -> list[Stage]:
 def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """Yield tables as Arrow's bytes, each by its name and in as many pieces as it takes, at least one."""
     for table in tables:
-        reader = connection.table(table).to_arrow_reader(_ROWS_AT_ONCE)
+        reader = connection.table(table).to_arrow_reader(_ROWS_PER_BATCH)
         held, size = [], 0
         for batch in reader:
             held.append(batch)
@@ -64,9 +67,21 @@ def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iter
         yield table, _as_bytes(reader.schema, held)
 
 
-def take(connection: duckdb.DuckDBPyConnection, table: str, piece: bytes) -> None:
-    """Append what another connection has left of a table, which is made where it is not there."""
-    rows = pa.ipc.open_stream(piece).read_all()
+def take(connection: duckdb.DuckDBPyConnection, pieces: Iterable[tuple[str, bytes]]) -> None:
+    """Append what other connections have left to the tables, which are made where they are not there."""
+    for table, of_table in groupby(pieces, key=itemgetter(0)):
+        held: list[pa.Table] = []
+        for _, piece in of_table:
+            held.append(pa.ipc.open_stream(piece).read_all())
+            if sum(rows.nbytes for rows in held) > _BYTES_AT_ONCE:
+                _append(connection, table, held)
+                held = []
+        if held:
+            _append(connection, table, held)
+
+
+def _append(connection: duckdb.DuckDBPyConnection, table: str, held: Sequence[pa.Table]) -> None:
+    rows = pa.concat_tables(held)
     if table in TABLES:
         appended(connection, table, rows)
         return

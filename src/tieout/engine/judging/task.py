@@ -269,8 +269,7 @@ def _judged(
         with connected(replace(limits, spill=spill)) as connection:
             prepared(connection, terms, deleted)
             _load(connection, batches)
-            for table, piece in shared:
-                take(connection, table, piece)
+            take(connection, shared)
             run(connection, stage.steps)
             for table, piece in left(connection, stage.leaves):
                 yield pa.RecordBatch.from_pylist([{"rows_of": table, "packed": piece}], schema=schema)
@@ -292,9 +291,8 @@ def _load(connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatc
     if first is None:
         return
     if "packed" in first.schema.names:
-        for batch in chain([first], iterated):
-            for row in batch.select(["rows_of", "packed"]).to_pylist():
-                take(connection, row["rows_of"], row["packed"])
+        rows = (row for batch in chain([first], iterated) for row in batch.to_pylist())
+        take(connection, ((row["rows_of"], row["packed"]) for row in rows))
         return
     for rows in _gathered(chain([first], iterated)):
         for table in pc.unique(rows["rows_of"]).to_pylist():
