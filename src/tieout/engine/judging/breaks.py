@@ -111,7 +111,7 @@ def packed(
     columns = ", ".join(f"{computed.get(name, _named(name))} AS {_named(name)}" for name in BREAK_COLUMNS)
     found = (
         f"SELECT {columns}, kind <> 'message' AS is_standing, "  # noqa: S608 - names of this package
-        f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM proven_breaks"
+        f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM {BREAKS}"
     )
     files = {
         Part(is_standing, is_first): _File(to_arrow_schema(shape.schema))

@@ -6,12 +6,12 @@ DuckDB would take most of the host by itself. Docs: DuckDB, "Configuration" and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -34,6 +34,8 @@ ROUNDS: Final = tuple(name for part in PARTS for name in part)
 MACROS: Final = "macros"
 """The folder, run before the rounds, of the questions that they ask and the forms of keys, digests and ids."""
 
+
+Gathered = TypeVar("Gathered", pa.RecordBatch, pa.Table)
 
 Program: TypeAlias = tuple[tuple[str, str], ...]
 """SQL files by name, with their text: read once, where a run begins, so that all its tasks run the same."""
@@ -87,6 +89,20 @@ def appended(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) 
     names = ", ".join(f'"{name}"' for name in TABLES[table] if name in rows.schema.names)
     connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM given")  # noqa: S608 - names of this package
     connection.unregister("given")
+
+
+def gathered(rows: Iterable[Gathered], most_bytes: int) -> Iterator[list[Gathered]]:
+    """Yield batches or tables in lists of so many bytes: few rows cost DuckDB as much to append as very many."""
+    held: list[Gathered] = []
+    size = 0
+    for one in rows:
+        held.append(one)
+        size += one.nbytes
+        if size >= most_bytes:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def without_zones(rows: pa.Table) -> pa.Table:

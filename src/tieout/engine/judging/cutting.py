@@ -28,7 +28,7 @@ _SHOWING_IDS: Final = (
     Ledger.PRODUCED, Ledger.LOG, Ledger.READ, Ledger.DELIVERED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED,
 )  # fmt: skip
 _SHOWING_CONTENTS: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.READ, Ledger.DELIVERED)
-_NAMELESS: Final = ("evidence_log", "evidence_read", "evidence_delivered")
+_NAMELESS: Final = tuple(f"evidence_{ledger.value}" for ledger in _SHOWING_CONTENTS[1:])
 _TO_ALL: Final = ("evidence_assigned", "clean_contents")
 """What rules only look up, and nothing counts."""
 

@@ -15,7 +15,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from tieout.engine.judging.bucket import MACROS, PARTS, Program, appended, program, round_files
+from tieout.engine.judging.bucket import MACROS, PARTS, Program, appended, gathered, program, round_files
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.lifetimes import left_to
 
@@ -24,7 +24,6 @@ SHARED: Final = ("topic_parts", "clock_parts")
 _ROWS_PER_BATCH: Final = 20_000
 _BYTES_OF_PIECE: Final = 32 << 20
 _BYTES_AT_ONCE: Final = 256 << 20
-"""Of Arrow: to append few rows to a table costs DuckDB as much as to append very many."""
 
 
 @dataclass(frozen=True)
@@ -57,31 +56,20 @@ def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iter
     """Yield tables as Arrow's bytes, each by its name and in as many pieces as it takes, at least one."""
     for table in tables:
         reader = connection.table(table).to_arrow_reader(_ROWS_PER_BATCH)
-        held, size = [], 0
-        for batch in reader:
-            held.append(batch)
-            size += batch.nbytes
-            if size > _BYTES_OF_PIECE:
-                yield table, _as_bytes(reader.schema, held)
-                held, size = [], 0
-        yield table, _as_bytes(reader.schema, held)
+        yield table, _as_bytes(reader.schema, [])
+        for held in gathered(reader, _BYTES_OF_PIECE):
+            yield table, _as_bytes(reader.schema, held)
 
 
 def take(connection: duckdb.DuckDBPyConnection, pieces: Iterable[tuple[str, bytes]]) -> None:
     """Append what other connections have left to the tables, which are made where they are not there."""
     for table, of_table in groupby(pieces, key=itemgetter(0)):
-        held: list[pa.Table] = []
-        for _, piece in of_table:
-            held.append(pa.ipc.open_stream(piece).read_all())
-            if sum(rows.nbytes for rows in held) > _BYTES_AT_ONCE:
-                _append(connection, table, held)
-                held = []
-        if held:
-            _append(connection, table, held)
+        tables = (pa.ipc.open_stream(piece).read_all() for _, piece in of_table)
+        for held in gathered(tables, _BYTES_AT_ONCE):
+            _append(connection, table, pa.concat_tables(held))
 
 
-def _append(connection: duckdb.DuckDBPyConnection, table: str, held: Sequence[pa.Table]) -> None:
-    rows = pa.concat_tables(held)
+def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
     if table in TABLES:
         appended(connection, table, rows)
         return

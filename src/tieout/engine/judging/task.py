@@ -37,6 +37,7 @@ from tieout.engine.judging.bucket import (
     Program,
     appended,
     connected,
+    gathered,
     prepared,
     program,
     run,
@@ -119,12 +120,11 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
     """Return what is handed out of what is given, judged once: in one bucket, or in several where one would spill."""
     shape = shape_of(scope)
     spark = next(iter(given.rows.values())).sparkSession
-    limits, rows = _limits(spark), scope.row_count
     cut_up = None
-    if rows * BYTES_OF_ROW > limits.memory_bytes and handed == HANDED_OUT:
-        limits = _limits(spark, is_alone=False)
-        cut_up = cut(scope, given.rows, max(1, limits.memory_bytes // BYTES_OF_ROW))
-        limits = limits if cut_up else _limits(spark)
+    if scope.row_count * BYTES_OF_ROW > _limits(spark).memory_bytes and handed == HANDED_OUT:
+        share = _limits(spark, is_alone=False).memory_bytes
+        cut_up = cut(scope, given.rows, max(1, share // BYTES_OF_ROW))
+    limits = _limits(spark, is_alone=cut_up is None)
     try:
         if cut_up is None:
             kept = _in_one(scope, given, handed, shape, limits)
@@ -291,26 +291,13 @@ def _load(connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatc
     if first is None:
         return
     if "packed" in first.schema.names:
-        rows = (row for batch in chain([first], iterated) for row in batch.to_pylist())
-        take(connection, ((row["rows_of"], row["packed"]) for row in rows))
+        pieces = (row for batch in chain([first], iterated) for row in batch.to_pylist())
+        take(connection, ((piece["rows_of"], piece["packed"]) for piece in pieces))
         return
-    for rows in _gathered(chain([first], iterated)):
+    for held in gathered(chain([first], iterated), _BYTES_AT_ONCE):
+        rows = pa.Table.from_batches(held)
         for table in pc.unique(rows["rows_of"]).to_pylist():
             appended(connection, table, rows.filter(pc.equal(rows["rows_of"], table)))
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield batches together: to append few rows to a table costs DuckDB as much as to append very many."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size >= _BYTES_AT_ONCE:
-            yield pa.Table.from_batches(held)
-            held, size = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
 
 
 def _plain(value: object) -> int | str:
