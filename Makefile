@@ -76,7 +76,7 @@ mutate: install-dev ## Break each file of the rules, and see that histories noti
 	@$(BIN)/python -m tests.mutations $(MUTATE_ARGS)
 
 fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on purpose (hours; FUZZ_CASES=60: shorter, one part by PYTEST_ARGS="-k …")
-	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) TIEOUT_DELETION_SECONDS=$(FUZZ_CASES) $(BIN)/python -m pytest --timeout 0 \
+	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) TIEOUT_DELETIONS=$$((100 * $(FUZZ_CASES))) $(BIN)/python -m pytest --timeout 0 \
 	  tests/fuzz tests/judging/test_deletions.py tests/engine/test_fuzz.py tests/engine/test_deleted_files.py tests/engine/test_deleted_rows.py tests/engine/test_damaged_evidence.py $(PYTEST_ARGS)
 	@TIEOUT_GOLDEN=all $(BIN)/python -m pytest --timeout 0 tests/agreement/test_golden_histories.py $(PYTEST_ARGS)
 

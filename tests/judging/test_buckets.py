@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.oracle.random_histories import families
 from tieout.engine.scope import Scope
 from tieout.model import Identity
 
-FAMILIES, SIZE = 3, 40
+FAMILIES, SIZE = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "1")), 40
 GOLDEN = [
     batch
     for batch in batches([case for case in load_cases() if is_of_one_topic_each(case)])

@@ -25,16 +25,20 @@ def said(history: History, ledger: Ledger, row: Row, column: str) -> set[Any]:
     if value is not None:
         return {value}
     is_set_by_the_client = ledger is Ledger.PRODUCED and column == "record_timestamp"
-    is_declared_unknown = column in (getattr(history.contract.ledgers[ledger], "unknown", None) or ())
     is_unknown = (
         row.get("outcome") in ("failed", "unknown")
         or is_set_by_the_client
-        or is_declared_unknown
+        or _is_declared_unknown(history, ledger, column)
         or row.get("content") == "unknown"
         or _is_lacking(row, column)
         or not history.has_column(ledger, column)
     )
     return set() if is_unknown else {None}
+
+
+def _is_declared_unknown(history: History, ledger: Ledger, column: str) -> bool:
+    """Return whether the contract says that the ledger's nulls in the column are unknown: they are not judged."""
+    return column in (getattr(history.contract.ledgers.get(ledger), "unknown", None) or ())
 
 
 def _is_lacking(row: Row, column: str) -> bool:
@@ -116,7 +120,9 @@ def _is_lacking_against_what_is_known(history: History, message: Message, column
         (Ledger.READ, [] if history.output is Ledger.READ else reads),
     )
     lacking = [
-        number for number, (_, rows) in enumerate(sides) if any(_is_lacking(row, column) for row in rows)
+        number
+        for number, (ledger, rows) in enumerate(sides)
+        if not _is_declared_unknown(history, ledger, column) and any(_is_lacking(row, column) for row in rows)
     ]
     told = [_all_said(history, ledger, rows, column) for ledger, rows in sides]
     nothing = {None} if column == "header_hash" else set()

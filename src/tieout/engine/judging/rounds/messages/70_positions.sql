@@ -1,6 +1,7 @@
 -- The positions of messages, one row a message and position: which of them sends, records and reads assert, which are
--- its own, visible, seen by effects, read, or not covered by the log; and the least of them per message.
--- Needs: sends, records, reads_of_messages, effects, log_bounds, overruled. Source: taxonomy.md 1 (Messages, Visible).
+-- its own, visible, seen by effects, read, or not covered by the log; and the least of them per message. A read asserts
+-- no place of a control record.
+-- Needs: sends, records, reads_of_messages, effects, log_bounds, marker_positions, overruled. Source: taxonomy.md 1 (Messages, Visible).
 CREATE VIEW position_marks AS
 SELECT s.message_key, s.topic, s."partition", s."offset",
     CASE WHEN is_declared('log') AND NOT log_covers(s."offset", coalesce(s.completed_at, s.attempted_at),
@@ -15,12 +16,13 @@ FROM records
 WHERE transaction_state IN ('none', 'committed') OR is_visible
 UNION ALL
 SELECT r.message_key, r.topic, r."partition", r."offset",
-    CASE WHEN r.is_of_aborted THEN 0
+    CASE WHEN r.is_of_aborted OR m."offset" IS NOT NULL THEN 0
         WHEN is_declared('log') AND NOT log_covers(r."offset", r.processed_at,
             b.log_start, b.log_end, b.observed_at) THEN 1 + 16
         ELSE 1 END + CASE WHEN r.effect_state IN ('ok', 'again') THEN 8 ELSE 0 END
 FROM reads_of_messages AS r
 LEFT JOIN log_bounds AS b ON r.topic IS NOT DISTINCT FROM b.topic AND r."partition" IS NOT DISTINCT FROM b."partition"
+LEFT JOIN marker_positions AS m ON same_position(r.topic, r."partition", r."offset", m.topic, m."partition", m."offset")
 WHERE r."offset" IS NOT NULL AND (NOT r.is_of_aborted OR r.effect_state IN ('ok', 'again'))
 UNION ALL
 SELECT message_key, topic, "partition", "offset", 4
