@@ -1,6 +1,6 @@
 """The engine against expectations that were written by hand from the taxonomy, the oracle's own.
 
-`tests/judging` judges all of them without Spark. Here Spark reads and moves their rows: those of every sixth in each
+`tests/judging` judges all of them without Spark. Here Spark reads and moves their rows: those of every tenth in each
 run, and all of them with TIEOUT_GOLDEN=all, as `make fuzz` has it.
 """
 
@@ -16,7 +16,7 @@ from tests.engine.judging import engine_statements
 from tests.engine.marking import share_of
 
 CASES = load_cases()
-SHARES = 6
+SHARES = 10
 JUDGED = range(SHARES if os.environ.get("TIEOUT_GOLDEN") == "all" else 1)
 """Which shares of them are judged, each in a test of its own."""
 

@@ -24,7 +24,7 @@ from tieout.engine import scope
 from tieout.model import Ledger, OffsetRange
 
 SEED = int(os.environ.get("TIEOUT_RANDOM_SEED", "1"))
-FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "6"))
+FAMILIES = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "4"))
 SIZE = 60
 WILD_FAMILIES, WILD_SIZE = 2, 40
 RANGES = (OffsetRange(TOPIC, 0, 1, 5), OffsetRange(TOPIC, 1, 0, 3))

@@ -1,7 +1,8 @@
 """What the first level leaves over has the same statement as the whole window, and what it settles is in order.
 
 The histories come close to being clean: a faultless pipeline with one or two twists, each of which is a known trap; or
-they are those of faulty pipelines, and arbitrary rows. `TIEOUT_RANDOM_SEED` chooses others.
+they are those of faulty pipelines, and arbitrary rows. `TIEOUT_RANDOM_SEED` chooses others, `TIEOUT_RANDOM_FAMILIES`
+more of them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SEED = os.environ.get("TIEOUT_RANDOM_SEED", "1")
 SIZE = 40
 PLAIN = 10
 """How many histories have twists, and how many none, for each of the contracts."""
-FAMILIES, FAMILY = 8, 30
+FAMILIES, FAMILY = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "4")), 30
 WIDE, NARROW = (Widths(), looking.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
 """Widths of buckets and hashes, and up to which share of the buckets no more is looked into than has to be."""
 NEEDED = frozenset(

@@ -31,7 +31,7 @@ from tieout.verdicts import judge
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "examples"
 TRIES_ALL: Final = "TIEOUT_FUZZ_CASES" in os.environ
 """`make fuzz` tries every part of every example, `make test` one in `_EVERY`."""
-_EVERY: Final = 40
+_EVERY: Final = 80
 _TEXTS: Final = (".jsonl", ".json", ".csv")
 _MISSED_BY_NOBODY: Final = re.compile(r"(committed|orders_commits|ranges|consumer_offsets)\.")
 """Files of a group's positions: nothing else names a commit."""

@@ -166,7 +166,7 @@ spark.stop()
 """Starts the session of a submitted job, and prints its settings and the addresses that its processes listen on."""
 
 
-@pytest.mark.parametrize("master", ["local[1]", "local[2,1]", "local"])
+@pytest.mark.parametrize("master", ["local[2,1]", "local"])
 def test_a_job_on_this_machine_listens_on_its_loopback(tmp_path: Path, master: str) -> None:
     """Also one that spark-submit started, and whatever address the machine's name has."""
     (tmp_path / "ports.py").write_text(PORTS)

@@ -71,12 +71,9 @@ def test_archived_records_are_dead_letters_from_a_cluster_as_well(
     assert rows == [("plain", 1, 1, "archived, delivered 5 times")]
 
 
-@pytest.mark.parametrize("connection", ["kafka_plain", "kafka_secured"])
-def test_a_contract_is_drafted_from_the_state_of_a_cluster(
-    connected: Served, tmp_path: Path, connection: str
-) -> None:
+def test_a_contract_is_drafted_from_the_state_of_a_cluster(connected: Served, tmp_path: Path) -> None:
     """`tieout init` names the topic that most of the state is of, and its groups; the group has a queue."""
-    file = tmp_path / "drafted.yml"
+    connection, file = "kafka_secured", tmp_path / "drafted.yml"
     sources = ["--produced", f"kafka:{connection}:plain", "--delivered", f"kafka:{connection}:plain"]
     sources += ["--committed", f"kafka:{connection}:__share_group_state", "--group", GROUP]
     words = ["init", "plain_to_plain", "--guarantee", "at_least_once", *sources, "--output", str(file)]
