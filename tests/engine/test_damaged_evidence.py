@@ -21,7 +21,7 @@ from tests.engine.sources.damages import SAMPLES, Damage, Rows, Sample, damages_
 from tieout.engine.evidence import LedgerCoverage
 from tieout.errors import TieoutError
 
-_CASES: Final = int(os.environ.get("TIEOUT_FUZZ_CASES", "2"))
+_CASES: Final = int(os.environ.get("TIEOUT_FUZZ_CASES", "3"))
 """How many damages each sample gets, and as many of whole files; a read takes a tenth of a second to two."""
 _SECONDS: Final = 30.0
 """Far longer than any of them takes: a read that does not end is found, and a busy machine is none."""
