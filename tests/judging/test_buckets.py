@@ -1,4 +1,7 @@
-"""A window judged in several buckets gives what one bucket gives, to the byte."""
+"""A window judged in several buckets gives what one bucket gives, to the byte.
+
+`TIEOUT_RANDOM_FAMILIES` says how many families of random histories are tried.
+"""
 
 from __future__ import annotations
 
