@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.oracle.contents import said
 from tests.oracle.history import BEGINNING, NEVER, Position, position, state_of
 from tests.oracle.messages import Message
+from tests.oracle.queues import is_queue
 
 from tieout.model import Ledger
 
@@ -68,7 +69,12 @@ def _was_compacted(fates: Fates, message: Message, at: Position, since: datetime
     since_when = superseding(fates, message, at, since)
     if since_when is None:
         return False
-    return at[0] in fates.individual_topics or not any(
+    if at[0] in fates.individual_topics:
+        return True
+    is_log = not is_queue(fates.history.contract)
+    if is_log and any((*place[:2], fates.passed(place, row)) == at for place, row in fates.in_hand):
+        return False
+    return not any(
         where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
         for where, offset, when in fates.progress
     )

@@ -43,18 +43,25 @@ class Fates:
     # -- positions ---------------------------------------------------------------------------------------------
 
     def asserted(self, message: Message) -> dict[Position, datetime | None]:
-        """Return the positions that accepted attempts and reads of the message assert, and since when."""
-        found: dict[Position, datetime | None] = {}
+        """Return the positions that accepted attempts and reads of the message assert, and since when.
+
+        Of several times it is the latest that the log covers, if it covers one.
+        """
+        told: list[tuple[Position, datetime | None]] = []
         for row in message.reads:
             at = position(row)
             record = self.history.records.get(at) if at else None
             if at and (record is None or is_data(record)):
-                found[at] = row.get("processed_at")
+                told.append((at, row.get("processed_at")))
         if message.is_accepted:
             for attempt in message.attempts:
                 at = position(attempt.row)
                 if at and attempt.outcome != "failed":
-                    found[at] = attempt.done_at
+                    told.append((at, attempt.done_at))
+        found: dict[Position, datetime | None] = {}
+        for at, since in told:
+            if at not in found or self.history.log_covers(at, since):
+                found[at] = since
         return found
 
     def positions(self, message: Message) -> set[Position]:
@@ -217,18 +224,31 @@ class Fates:
                 found.append((place, self.held_back(row) - 1, row.get("committed_at")))
         if is_queue(self.history.contract):
             return found  # nothing is jumped over: only what is acknowledged was passed
-        for message in self.matched.messages:
-            first = self.first_position(message)
-            for row in message.effects + [row for row in message.reads if self.is_handed(row)]:
-                at = position(row) or first
-                if at is not None:
-                    found.append((at[:2], self.passed(at, row), row.get("processed_at")))
+        return found + [(at[:2], self.passed(at, row), row.get("processed_at")) for at, row in self.in_hand]
+
+    @cached_property
+    def in_hand(self) -> list[tuple[Position, Row]]:
+        """Every effect and every read whose poll succeeded, with the position that it shows the group to have had."""
+        found = [
+            (self.position_of(message, row), row)
+            for message in self.matched.messages
+            for row in message.effects + [row for row in message.reads if self.is_handed(row)]
+        ]
         reads = [row for row in self.history.rows(Ledger.READ) if self.is_handed(row)]
-        for row in [row for row, _ in self.matched.unmatched_effects] + reads:
-            at = position(row)
-            if at is not None:
-                found.append((at[:2], self.passed(at, row), row.get("processed_at")))
-        return found
+        found += [(position(row), row) for row in [row for row, _ in self.matched.unmatched_effects] + reads]
+        return [(at, row) for at, row in found if at is not None]
+
+    def position_of(self, message: Message, row: Row) -> Position | None:
+        """Return where an effect or read of the message comes from.
+
+        One that does not say so comes from the message's first position, unless the message is in several partitions.
+        """
+        named = position(row)
+        if named is not None:
+            return named
+        of_rows = known(position(one) for one in message.records + message.effects)
+        places = {at[:2] for at in of_rows | set(self.asserted(message))}
+        return self.first_position(message) if len(places) < 2 else None
 
     @cached_property
     def doubtful_progress(self) -> list[tuple[Place, int, datetime | None]]:

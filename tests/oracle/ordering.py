@@ -101,7 +101,7 @@ def _handed(fates: Fates, ledger: Ledger) -> list[Row]:
     history = fates.history
     rows = history.rows(ledger)
     is_told = history.has_column(ledger, "transaction_state")
-    needs_key = history.contract.multiplicity.effect_key is not None
+    needs_key = history.contract.multiplicity.effect_key is not None and ledger is history.output
     return [row for row in rows if certainty(row, rows, is_told, needs_key) == "ok"]
 
 

@@ -253,9 +253,8 @@ def _output_beyond(
 ) -> list[tuple[datetime, int]]:
     found = []
     for message in fates.matched.messages:
-        first = fates.first_position(message)
         for row in message.effects:
-            at, when = position(row) or first, row.get("processed_at")
+            at, when = fates.position_of(message, row), row.get("processed_at")
             if at is None or when is None or before is None:
                 continue
             reached = fates.passed(at, row)

@@ -114,7 +114,9 @@ OUT_OF_RANGE_NEEDS: Final = (Need(Ledger.COMMITTED, ("committed_offset", "partit
 
 
 def standing_is_told(scope: Scope, name: BreakClass) -> bool:
-    """Return whether the ledgers that show a standing break are sound and say how far they reach."""
+    """Return whether the ledgers that show a standing break are sound; of two identities each break says it itself."""
+    if name is BreakClass.LOG_IDENTITY_CONFLICT:
+        return True
     ledgers = {need.ledger for need in STANDING_NEEDS.get(name, ())} & set(scope.evidence)
     known = [scope.evidence[ledger].coverage for ledger in ledgers]
     return all(coverage.is_sound for coverage in known)

@@ -1,18 +1,23 @@
 -- LOG_IDENTITY_CONFLICT: a position that two identities, or two accepted attempts that differ, claim. It is a break of
--- the window of the latest send that claims the position, else of the latest read. Needs doubtful_positions. Source:
--- taxonomy.md 3.
+-- the window of the latest send that claims the position, else of the latest read. A read tells of it where neither sends
+-- nor the log name what it names. Needs doubtful_positions. Source: taxonomy.md 3.
 INSERT INTO standing_breaks BY NAME
-WITH claimed AS (
+WITH claims AS (
+    SELECT c.*, CASE WHEN NOT bool_or(c.is_sent OR c.is_logged) OVER (
+        PARTITION BY c.topic, c."partition", c."offset", c.name) THEN coalesce(c.read_at, never()) END AS told_at
+    FROM claims_of_positions AS c
+    SEMI JOIN (SELECT * FROM doubtful_positions WHERE is_contested) AS d
+        ON same_position(c.topic, c."partition", c."offset", d.topic, d."partition", d."offset")
+),
+claimed AS (
     SELECT c.topic, c."partition", c."offset",
         NOT is_by_position() AND min(c.name) <> max(c.name) AS has_two_names,
         min(c.payload_hash) <> max(c.payload_hash) AS differs,
         coalesce(min(c.message_key) <> max(c.message_key), false) AS is_told_without_reads,
-        coalesce(max(c.attempted_at), max(c.read_at)) AS at_time,
+        coalesce(max(c.attempted_at), nullif(max(c.told_at), never())) AS at_time,
         min(c.attempted_at) AS sent_at, max(c.attempted_at) AS last_sent_at, min(c.answered_at) AS acked_at,
-        max(c.read_at) AS last_read_at
-    FROM claims_of_positions AS c
-    SEMI JOIN (SELECT * FROM doubtful_positions WHERE is_contested) AS d
-        ON same_position(c.topic, c."partition", c."offset", d.topic, d."partition", d."offset")
+        max(c.told_at) AS last_read_at
+    FROM claims AS c
     GROUP BY c.topic, c."partition", c."offset"
 )
 SELECT 'LOG_IDENTITY_CONFLICT' AS class, 'position' AS kind, 'broker' AS locus, topic, "partition", "offset",

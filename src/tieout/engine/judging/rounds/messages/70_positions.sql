@@ -1,11 +1,11 @@
 -- The positions of messages, one row a message and position: which of them sends, records and reads assert, which are
--- its own, visible, seen by effects, read, or not covered by the log; and the least of them per message. A read asserts
--- no place of a control record. Needs: sends, records, reads_of_messages, effects, log_bounds, marker_positions,
+-- its own, visible, seen by effects, read, or not covered by the log, as one assertion is enough that it covers; and the
+-- least of them per message. A read asserts no place of a control record. Needs: sends, records, reads_of_messages, effects, log_bounds, marker_positions,
 -- overruled. Source: taxonomy.md 1 (Messages, Visible); interpretations.md 14.
 CREATE VIEW position_marks AS
 SELECT s.message_key, s.topic, s."partition", s."offset",
     CASE WHEN is_declared('log') AND NOT log_covers(s."offset", coalesce(s.completed_at, s.attempted_at),
-        b.log_start, b.log_end, b.observed_at) THEN 1 + 16 ELSE 1 END AS marks
+        b.log_start, b.log_end, b.observed_at) THEN 1 + 16 ELSE 1 + 32 END AS marks
 FROM sends AS s
 LEFT JOIN log_bounds AS b ON s.topic IS NOT DISTINCT FROM b.topic AND s."partition" IS NOT DISTINCT FROM b."partition"
 WHERE s."offset" IS NOT NULL AND s.outcome <> 'failed'
@@ -19,7 +19,7 @@ SELECT r.message_key, r.topic, r."partition", r."offset",
     CASE WHEN r.is_of_aborted OR m."offset" IS NOT NULL THEN 0
         WHEN is_declared('log') AND NOT log_covers(r."offset", r.processed_at,
             b.log_start, b.log_end, b.observed_at) THEN 1 + 16
-        ELSE 1 END + CASE WHEN r.effect_state IN ('ok', 'again') THEN 8 ELSE 0 END
+        ELSE 1 + 32 END + CASE WHEN r.effect_state IN ('ok', 'again') THEN 8 ELSE 0 END
 FROM reads_of_messages AS r
 LEFT JOIN log_bounds AS b ON r.topic IS NOT DISTINCT FROM b.topic AND r."partition" IS NOT DISTINCT FROM b."partition"
 LEFT JOIN marker_positions AS m ON same_position(r.topic, r."partition", r."offset", m.topic, m."partition", m."offset")
@@ -49,7 +49,7 @@ FROM (
         marks & 2 > 0 AS is_visible,
         marks & 4 > 0 AS is_effect,
         marks & 8 > 0 AS is_read,
-        marks & 16 > 0 AS is_uncovered
+        marks & (16 + 32) = 16 AS is_uncovered
     FROM (
         SELECT message_key, topic, "partition", "offset", bit_or(marks) AS marks
         FROM position_marks

@@ -1,20 +1,31 @@
 -- Every proof that the group went past a position: an effect, a read or a commit, and when; and how far it came.
--- An effect that names no position counts at the first of its message.
--- Needs: effects, reads, held_commits, messages, clean_progress. Source: taxonomy.md 2 (frontier).
+-- An effect that names no position counts at the first of its message, unless it may be another's, or its message was
+-- written in several partitions: it may come from any. Where reads are the effects, reading again is none.
+-- Needs: effects, reads, held_commits, messages, several_positions, message_positions, clean_progress. Source:
+-- taxonomy.md 2 (frontier).
 CREATE TABLE unplaced_progress AS
-SELECT m.topic, m."partition", m.first_offset AS "offset", e.processed_at AS "at"
+SELECT m.topic, m."partition", m.first_offset AS "offset", e.processed_at AS "at", e.effect_state
 FROM effects AS e
 JOIN messages AS m USING (message_key)
-WHERE e."offset" IS NULL AND e.effect_state IN ('ok', 'again') AND m.first_offset IS NOT NULL;
+ANTI JOIN (
+    SELECT message_key
+    FROM message_positions SEMI JOIN several_positions USING (message_key)
+    GROUP BY message_key
+    HAVING count(DISTINCT (topic, "partition")) > 1
+) AS s ON e.message_key = s.message_key
+WHERE e."offset" IS NULL AND e.effect_state IN ('ok', 'again') AND m.first_offset IS NOT NULL
+    AND NOT is_ambiguous_key(e.message_key);
 
 CREATE VIEW progress AS
-SELECT e.topic, e."partition", least(e."offset", n.begins - 1) AS "offset", e.processed_at AS "at", 'effect' AS "by"
+SELECT e.topic, e."partition", least(e."offset", n.begins - 1) AS "offset", e.processed_at AS "at",
+    CASE e.effect_state WHEN 'again' THEN 'read' ELSE 'effect' END AS "by"
 FROM effects AS e
 LEFT JOIN newer_leaders AS n
     ON same_partition(e.topic, e."partition", n.topic, n."partition") AND e.leader_epoch = n.leader_epoch
 WHERE e."offset" IS NOT NULL AND e.effect_state IN ('ok', 'again')
 UNION ALL
-SELECT topic, "partition", "offset", "at", 'effect' FROM unplaced_progress
+SELECT topic, "partition", "offset", "at", CASE effect_state WHEN 'again' THEN 'read' ELSE 'effect' END
+FROM unplaced_progress
 UNION ALL
 SELECT r.topic, r."partition", least(r."offset", n.begins - 1), r.processed_at, 'read'
 FROM reads AS r
