@@ -78,6 +78,7 @@ mutate: install-dev ## Break each file of the rules, and see that histories noti
 fuzz: install-dev ## Try parsers, contracts and engine on what nobody wrote on purpose (hours; FUZZ_CASES=60: shorter, one part by PYTEST_ARGS="-k …")
 	@TIEOUT_FUZZ_CASES=$(FUZZ_CASES) TIEOUT_DELETIONS=$$((100 * $(FUZZ_CASES))) $(BIN)/python -m pytest --timeout 0 \
 	  tests/fuzz tests/judging/test_deletions.py tests/engine/test_fuzz.py tests/engine/test_deleted_files.py tests/engine/test_deleted_rows.py tests/engine/test_damaged_evidence.py $(PYTEST_ARGS)
+	@TIEOUT_RANDOM_FAMILIES=67 TIEOUT_RANDOM_SIZE=300 $(BIN)/python -m pytest --timeout 0 tests/judging/test_random_histories.py $(PYTEST_ARGS)
 	@TIEOUT_GOLDEN=all $(BIN)/python -m pytest --timeout 0 tests/agreement/test_golden_histories.py $(PYTEST_ARGS)
 
 check: install-dev ## The quick gate: lint, format, types, import contracts, unit tests

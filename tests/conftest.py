@@ -14,11 +14,17 @@ TOGETHER: Final = ("tests/integration/kafka_topics/", "tests/integration/systems
 """Folders whose files share what takes long to start: each process that runs one of them would start it anew."""
 
 
+APART: Final = ("tests/judging/test_golden_histories.py", "tests/judging/test_random_histories.py")
+"""Files whose tests share nothing: as wholes they would keep one process busy when the others have ended."""
+
+
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist is untyped to us
-    """Gives a process all tests of a file, and of a folder among `TOGETHER`."""
+    """Gives a process all tests of a file, and of a folder among `TOGETHER`; those of `APART` one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = cast(str, super()._split_scope(nodeid))
+        if file in APART:
+            return nodeid
         return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
