@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.lifetimes import without_use
+from tieout.engine.judging.skipping import VARIABLES, Step, steps_of
 from tieout.engine.judging.terms import Terms
 
 PARTS: Final = (
@@ -135,14 +137,26 @@ def round_files(folder: str) -> list[tuple[str, str]]:
 
 
 def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
-    """Run the files of a program, in order.
+    """Run the files of a program, in order, without the statements that would find nothing but empty tables.
 
     Raises:
         duckdb.Error: with the file's name, where a statement fails.
     """
-    for name, text in steps:
+    given = dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall())
+    filled = {VARIABLES} | {table for table, rows in given.items() if rows}
+    for step in _planned(steps, frozenset(given)):
+        is_idle = step.instead is not None and filled.isdisjoint(step.asks)
+        text = step.instead if is_idle else step.text
         try:
-            connection.execute(text)
+            done = connection.execute(text) if text else None
         except duckdb.Error as error:
-            error.add_note(f"in {name}")
+            error.add_note(f"in {step.file}")
             raise
+        if done is not None and step.fills and not is_idle and done.fetchall()[0][0]:
+            filled.add(step.fills)
+
+
+@lru_cache(maxsize=8)
+def _planned(steps: Program, given: frozenset[str]) -> list[Step]:
+    """Return the statements of a program, found once for all buckets that a worker judges with it."""
+    return steps_of(steps, given)

@@ -13,7 +13,8 @@ from typing import Final
 
 _COMMENT: Final = re.compile(r"--[^\n]*")
 _END: Final = re.compile(r";\s*\n")
-_MADE: Final = re.compile(r"\s*(?:CREATE\s+(TABLE|VIEW|MACRO)|(PREPARE))\s+(\w+)")
+MADE: Final = re.compile(r"\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?(TABLE|VIEW|MACRO)|(PREPARE))\s+(\w+)")
+"""What a statement makes: its kind, or that it is prepared, and its name."""
 _WORD: Final = re.compile(r"\w+")
 _READ: Final = ("VIEW", "MACRO")
 _BEGINNING: Final = re.compile(r"'(\w+_)' \|\|")
@@ -28,17 +29,17 @@ def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collec
     >>> without_use(["CREATE TABLE b AS FROM a", "CREATE VIEW c AS FROM b", "CREATE TABLE d AS FROM c"], "a", "d")
     [['a'], [], ['b']]
     """
-    statements = [_parsed([text])[1] for text in texts]
-    made, every = _parsed(texts)
+    statements = [parsed([text])[1] for text in texts]
+    made, every = parsed(texts)
     names = {*made, *given}
-    asked = _asked_by(every, names)
+    asked = asked_by(every, names)
     last: dict[str, int] = {}
     for place, text in enumerate(statements):
         for one in text:
-            match = _MADE.match(one)
+            match = MADE.match(one)
             if match is None or match[1] == "TABLE":
-                last |= dict.fromkeys(_reached(_named(one, names), asked), place)
-    kept = set(_reached(handed_out, asked))
+                last |= dict.fromkeys(reached(named(one, names), asked), place)
+    kept = set(reached(handed_out, asked))
     found: dict[int, list[str]] = defaultdict(list)
     for name in sorted(last.keys() - kept):
         if name in given or made[name] == "TABLE":
@@ -56,40 +57,40 @@ def left_to(
     >>> left_to(["CREATE TABLE b AS FROM a;\nCREATE VIEW c AS FROM b"], ["CREATE TABLE d AS FROM c"], "a", "d")
     (['b'], ['CREATE VIEW c AS FROM b'])
     """
-    made, statements = _parsed(before)
-    later, further = _parsed(after)
+    made, statements = parsed(before)
+    later, further = parsed(after)
     names = {*made, *later, *given}
-    asked = _asked_by([*statements, *further], names)
-    reached = set(_reached({*handed_out, *(name for one in further for name in _named(one, names))}, asked))
-    tables = [name for name in (*given, *made) if name in reached and made.get(name, "TABLE") == "TABLE"]
+    asked = asked_by([*statements, *further], names)
+    kept = set(reached({*handed_out, *(name for one in further for name in named(one, names))}, asked))
+    tables = [name for name in (*given, *made) if name in kept and made.get(name, "TABLE") == "TABLE"]
     return tables, [
-        one for one in statements if (match := _MADE.match(one)) and match[1] in _READ and match[3] in reached
+        one for one in statements if (match := MADE.match(one)) and match[1] in _READ and match[3] in kept
     ]
 
 
-def _parsed(texts: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def parsed(texts: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return what some texts make, by name, and their statements."""
     statements = [one for text in texts for one in _END.split(_COMMENT.sub("", text))]
-    return {match[3]: match[1] for one in statements if (match := _MADE.match(one))}, statements
+    return {match[3]: match[1] for one in statements if (match := MADE.match(one))}, statements
 
 
-def _asked_by(statements: Sequence[str], names: Collection[str]) -> dict[str, set[str]]:
+def asked_by(statements: Sequence[str], names: Collection[str]) -> dict[str, set[str]]:
     """Return which names each view, macro and prepared statement asks for."""
     return {
-        match[3]: _named(one, names) - {match[3]}
+        match[3]: named(one, names) - {match[3]}
         for one in statements
-        if (match := _MADE.match(one)) and match[1] != "TABLE"
+        if (match := MADE.match(one)) and match[1] != "TABLE"
     }
 
 
-def _named(text: str, names: Collection[str]) -> set[str]:
+def named(text: str, names: Collection[str]) -> set[str]:
     """Return which of the names stand in a text, whole or by their beginning."""
     beginnings = tuple(_BEGINNING.findall(text))
     begun = {name for name in names if name.startswith(beginnings)} if beginnings else set()
     return begun | ({*_WORD.findall(text)} & set(names))
 
 
-def _reached(names: Collection[str], asked: Mapping[str, Collection[str]]) -> Iterator[str]:
+def reached(names: Collection[str], asked: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Yield the names and all that views, macros and prepared statements among them ask for."""
     seen, waiting = set(names), [*names]
     while waiting:

@@ -1,0 +1,62 @@
+"""Writes what the rounds make of nothing, as empty tables: `src/tieout/engine/judging/rounds/nothing.sql`.
+
+`python -m tools.nothing` runs the rounds on empty tables. A table that is empty then has its columns in that file, and
+so has a view; one that has rows even then is left out.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from tieout.contracts import load_contract
+from tieout.engine.judging.breaks import BREAKS
+from tieout.engine.judging.bucket import ROUNDS, Limits, connected, prepared, program
+from tieout.engine.judging.lifetimes import MADE, parsed
+from tieout.engine.judging.skipping import NOTHING
+from tieout.engine.judging.terms import terms_of
+from tieout.engine.scope import Scope
+from tieout.engine.statement.numbers import HANDED_OUT, TRACED
+from tieout.model import Window
+
+_ROOT: Final = Path(__file__).resolve().parents[1]
+FILE: Final = _ROOT / "src/tieout/engine/judging/rounds" / NOTHING
+_CONTRACT: Final = _ROOT / "examples/clean_transactional/contract.yml"
+_HEAD: Final = """\
+-- What the rounds make of nothing: each table and view that is empty where all that it asks for is, with its columns.
+-- Written by `python -m tools.nothing`. A statement all of whose tables are empty is left out, and this run instead.
+"""
+
+
+def made_of_nothing() -> str:
+    """Return the text of the file, a statement a line, in the order in which the rounds make them."""
+    files = program((*HANDED_OUT, *TRACED, BREAKS), (*ROUNDS, "trace"))
+    _, statements = parsed([text for _, text in files])
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    window = Window(start, start + timedelta(hours=1))
+    lines = []
+    with connected(Limits()) as connection:
+        keywords = {
+            word for (word,) in connection.execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+        }
+        prepared(connection, terms_of(Scope(load_contract(_CONTRACT), window, {})))
+        for one in filter(str.strip, statements):
+            if one.strip().startswith("DROP"):
+                continue
+            connection.execute(one)
+            match = MADE.match(one)
+            if not match or match[1] not in ("TABLE", "VIEW"):
+                continue
+            name = match[3]
+            columns = connection.execute(f"DESCRIBE {name}").fetchall()
+            if connection.execute(f"SELECT count(*) FROM {name}").fetchone() == (0,):  # noqa: S608 - names of this package
+                told = ", ".join(
+                    f'"{one}" {kind}' if one in keywords else f"{one} {kind}" for one, kind, *_ in columns
+                )
+                lines.append(f"CREATE TABLE {name} ({told});")
+    return _HEAD + "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(made_of_nothing(), encoding="utf-8")
