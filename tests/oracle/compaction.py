@@ -72,7 +72,7 @@ def _was_compacted(fates: Fates, message: Message, at: Position, since: datetime
     if at[0] in fates.individual_topics:
         return True
     is_log = not is_queue(fates.history.contract)
-    if is_log and any((*place[:2], fates.passed(place, row)) == at for place, row in fates.in_hand):
+    if is_log and any(place == at and fates.passed(at, row) == at[2] for place, row in fates.in_hand):
         return False
     return not any(
         where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when

@@ -137,6 +137,7 @@ CREATE TABLE leader_epochs (topic VARCHAR, "partition" INTEGER, leader_epoch INT
 CREATE TABLE newer_leaders (topic VARCHAR, "partition" INTEGER, leader_epoch INTEGER, begins BIGINT);
 CREATE TABLE held_commits (topic VARCHAR, "partition" INTEGER, first_offset BIGINT, committed_offset BIGINT, committed_at TIMESTAMP, taken_at TIMESTAMP, generation BIGINT, leader_epoch INTEGER, consumer_group VARCHAR, metadata VARCHAR, is_individual BOOLEAN);
 CREATE TABLE unplaced_progress (topic VARCHAR, "partition" INTEGER, "offset" BIGINT, "at" TIMESTAMP, effect_state VARCHAR);
+CREATE TABLE in_hand (topic VARCHAR, "partition" INTEGER, "offset" BIGINT, begins BIGINT, "at" TIMESTAMP, "by" VARCHAR);
 CREATE TABLE progress (topic VARCHAR, "partition" INTEGER, "offset" BIGINT, "at" TIMESTAMP, "by" VARCHAR);
 CREATE TABLE consumer_positions (topic VARCHAR, "partition" INTEGER, passed BIGINT, "committed" BIGINT);
 CREATE TABLE compacted_partitions (topic VARCHAR, "partition" INTEGER);

@@ -16,22 +16,26 @@ ANTI JOIN (
 WHERE e."offset" IS NULL AND e.effect_state IN ('ok', 'again') AND m.first_offset IS NOT NULL
     AND NOT is_ambiguous_key(e.message_key);
 
-CREATE VIEW progress AS
-SELECT e.topic, e."partition", least(e."offset", n.begins - 1) AS "offset", e.processed_at AS "at",
+-- Effects and reads at positions. The log as it is now has what lies below the first record of a newer leader (`begins`).
+CREATE VIEW in_hand AS
+SELECT e.topic, e."partition", e."offset", n.begins, e.processed_at AS "at",
     CASE e.effect_state WHEN 'again' THEN 'read' ELSE 'effect' END AS "by"
 FROM effects AS e
 LEFT JOIN newer_leaders AS n
     ON same_partition(e.topic, e."partition", n.topic, n."partition") AND e.leader_epoch = n.leader_epoch
 WHERE e."offset" IS NOT NULL AND e.effect_state IN ('ok', 'again')
 UNION ALL
-SELECT topic, "partition", "offset", "at", CASE effect_state WHEN 'again' THEN 'read' ELSE 'effect' END
+SELECT topic, "partition", "offset", NULL, "at", CASE effect_state WHEN 'again' THEN 'read' ELSE 'effect' END
 FROM unplaced_progress
 UNION ALL
-SELECT r.topic, r."partition", least(r."offset", n.begins - 1), r.processed_at, 'read'
+SELECT r.topic, r."partition", r."offset", n.begins, r.processed_at, 'read'
 FROM reads AS r
 LEFT JOIN newer_leaders AS n
     ON same_partition(r.topic, r."partition", n.topic, n."partition") AND r.leader_epoch = n.leader_epoch
-WHERE getvariable('effect_ledger') <> 'read' AND r."offset" IS NOT NULL AND r.effect_state IN ('ok', 'again')
+WHERE getvariable('effect_ledger') <> 'read' AND r."offset" IS NOT NULL AND r.effect_state IN ('ok', 'again');
+
+CREATE VIEW progress AS
+SELECT topic, "partition", least("offset", begins - 1) AS "offset", "at", "by" FROM in_hand
 UNION ALL
 SELECT topic, "partition", committed_offset - 1, committed_at, 'commit' FROM held_commits
 UNION ALL

@@ -1,6 +1,6 @@
 -- The asked positions that compaction took, since when, and whether the group had passed them by then. What the group of
 -- a log had in hand was still there, whenever that was. Where it acknowledges one by one, nobody can tell.
--- Needs: asked_positions, superseding, progress, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
+-- Needs: asked_positions, superseding, progress, in_hand, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
 CREATE TABLE log_positions AS
 SELECT p.message_key, p.topic, p."partition", p."offset", p.key_hash, p.held_count,
     coalesce(p."offset" < b.stated_start, false) AND is_told('log') AS is_expired,
@@ -44,19 +44,19 @@ WINDOW beyond AS (
     PARTITION BY topic, "partition" ORDER BY "offset" DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
 
 CREATE TABLE compacted_positions AS
-WITH in_hand AS (
-    SELECT DISTINCT topic, "partition", "offset", true AS is_in_hand
-    FROM progress
-    WHERE "by" <> 'commit' AND NOT getvariable('is_queue')
+WITH seen AS (
+    SELECT DISTINCT topic, "partition", "offset", true AS is_seen
+    FROM in_hand
+    WHERE NOT coalesce("offset" >= begins, false) AND NOT getvariable('is_queue')
 )
 SELECT s.message_key, s.topic, s."partition", s."offset",
     i.topic IS NOT NULL
-        OR NOT coalesce(h.is_in_hand OR p.passed_at <= s.superseded_at, false) AS is_compacted,
+        OR NOT coalesce(h.is_seen OR p.passed_at <= s.superseded_at, false) AS is_compacted,
     coalesce(p.committed_at <= s.superseded_at AND s.superseded_at < never(), false) AS was_committed_first,
     i.topic IS NOT NULL OR coalesce(p.doubted_at <= s.superseded_at, false) AS may_have_passed_first
 FROM superseded_positions AS s
 LEFT JOIN individual_topics AS i ON s.topic = i.topic
-LEFT JOIN in_hand AS h ON same_position(s.topic, s."partition", s."offset", h.topic, h."partition", h."offset")
+LEFT JOIN seen AS h ON same_position(s.topic, s."partition", s."offset", h.topic, h."partition", h."offset")
 ASOF LEFT JOIN passings AS p
     ON s.topic IS NOT DISTINCT FROM p.topic AND s."partition" IS NOT DISTINCT FROM p."partition"
     AND s."offset" <= p."offset";
