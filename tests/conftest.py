@@ -12,8 +12,6 @@ from tieout.testing.postgres import running_postgres
 
 TOGETHER: Final = ("tests/integration/kafka_topics/", "tests/integration/systems/")
 """Folders whose files share what takes long to start: each process that runs one of them would start it anew."""
-
-
 APART: Final = ("tests/judging/test_golden_histories.py", "tests/judging/test_random_histories.py")
 """Files whose tests share nothing: as wholes they would keep one process busy when the others have ended."""
 

@@ -52,7 +52,8 @@ def made_of_nothing() -> str:
             columns = connection.execute(f"DESCRIBE {name}").fetchall()
             if connection.execute(f"SELECT count(*) FROM {name}").fetchone() == (0,):  # noqa: S608 - names of this package
                 told = ", ".join(
-                    f'"{one}" {kind}' if one in keywords else f"{one} {kind}" for one, kind, *_ in columns
+                    f'"{column}" {kind}' if column in keywords else f"{column} {kind}"
+                    for column, kind, *_ in columns
                 )
                 lines.append(f"CREATE TABLE {name} ({told});")
     return _HEAD + "\n".join(dict.fromkeys(lines)) + "\n"

@@ -3,50 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import pytest
 from tests.engine.histories import load_cases
 from tests.engine.marking import Batch, batches, marked_window, rows_together
-from tests.judging.kernel import LIMITS, PROGRAM, arrow_of, is_of_one_topic_each, scope_of
+from tests.judging import kernel
+from tests.judging.kernel import PROGRAM, is_of_one_topic_each, scope_of
 from tools.nothing import FILE, made_of_nothing
 
-from tieout.engine.judging.bucket import appended, connected, prepared, run
+from tieout.engine.judging.bucket import Program
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.skipping import steps_of
-from tieout.engine.judging.terms import terms_of
-from tieout.engine.statement.numbers import HANDED_OUT
 
 BATCHES = batches([case for case in load_cases() if is_of_one_topic_each(case)])[::20]
 """One of twenty buckets of golden histories."""
-STEPS = steps_of(PROGRAM, {*TABLES, "deleted_topics"})
+STEPS = steps_of(PROGRAM, frozenset({*TABLES, "deleted_topics"}))
 
 
-def told(batch: Batch, *, is_whole: bool) -> dict[str, list[str]]:
-    """Return what a bucket of histories hands out, with no statement left out if it is to run as a whole."""
-    first, (rows, present) = batch.histories[0], rows_together(batch.histories)
-    window = marked_window(first.window, len(batch.histories))
-    with connected(LIMITS) as connection:
-        prepared(connection, terms_of(replace(scope_of(first, rows, present), window=window)))
-        for ledger, found in rows.items():
-            appended(connection, f"evidence_{ledger.value}", arrow_of(ledger, found))
-        if is_whole:
-            for _, text in PROGRAM:
-                connection.execute(text)
-        else:
-            run(connection, PROGRAM)
-        return {name: rows_of(connection, name) for name in (*HANDED_OUT, "proven_breaks")}
-
-
-def rows_of(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
-    """Return the rows of a table as text, in an order of their own."""
-    return sorted(map(str, connection.table(table).fetchall()))
+def every_statement(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
+    """Run the files of a program with nothing left out."""
+    for _, text in steps:
+        connection.execute(text)
 
 
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: str(batch.histories[0]))
-def test_what_is_left_out_would_have_found_nothing(batch: Batch) -> None:
+def test_what_is_left_out_would_have_found_nothing(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same tables and breaks are handed out where every statement runs."""
-    assert told(batch, is_whole=False) == told(batch, is_whole=True)
+    first, (rows, present) = batch.histories[0], rows_together(batch.histories)
+    window = marked_window(first.window, len(batch.histories))
+    scope = replace(scope_of(first, rows, present), window=window)
+    found = in_order(*kernel.judged(scope, rows))
+
+    monkeypatch.setattr(kernel, "run", every_statement)
+
+    assert found == in_order(*kernel.judged(scope, rows))
+
+
+def in_order(tables: dict[str, list[dict[str, Any]]], breaks: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return the rows of tables and the breaks as text, in an order of their own."""
+    return {name: sorted(map(str, rows)) for name, rows in {**tables, "breaks": breaks}.items()}
 
 
 def test_the_rounds_make_of_nothing_what_the_file_says() -> None:
@@ -69,4 +66,4 @@ def test_of_an_empty_window_hardly_anything_is_planned() -> None:
 def test_a_statement_of_an_unknown_kind_is_refused() -> None:
     """Nobody would know what it fills: a table that it filled would look empty."""
     with pytest.raises(ValueError, match="expected a statement of a known kind, found 'COPY a FROM b'"):
-        steps_of([("x.sql", "COPY a FROM b;\n")], {"a"})
+        steps_of((("x.sql", "COPY a FROM b;\n"),), frozenset({"a"}))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.lifetimes import without_use
-from tieout.engine.judging.skipping import VARIABLES, Step, steps_of
+from tieout.engine.judging.skipping import VARIABLES, steps_of
 from tieout.engine.judging.terms import Terms
 
 PARTS: Final = (
@@ -144,7 +143,7 @@ def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
     """
     given = dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall())
     filled = {VARIABLES} | {table for table, rows in given.items() if rows}
-    for step in _planned(steps, frozenset(given)):
+    for step in steps_of(steps, frozenset(given)):
         is_idle = step.instead is not None and filled.isdisjoint(step.asks)
         text = step.instead if is_idle else step.text
         try:
@@ -154,9 +153,3 @@ def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
             raise
         if done is not None and step.fills and not is_idle and done.fetchall()[0][0]:
             filled.add(step.fills)
-
-
-@lru_cache(maxsize=8)
-def _planned(steps: Program, given: frozenset[str]) -> list[Step]:
-    """Return the statements of a program, found once for all buckets that a worker judges with it."""
-    return steps_of(steps, given)

@@ -9,9 +9,9 @@ writes that file, and leaves out what the rounds make even of nothing. Docs: Duc
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
@@ -41,13 +41,17 @@ class Step:
     instead: str | None = None
 
 
-def steps_of(program: Sequence[tuple[str, str]], given: Collection[str]) -> list[Step]:
+@lru_cache(maxsize=8)
+def steps_of(program: tuple[tuple[str, str], ...], given: frozenset[str]) -> tuple[Step, ...]:
     r"""Return the statements of SQL files, by name with their text; `given` are the tables that are there before.
+
+    They are found once for all buckets that a process judges with the same files.
 
     Raises:
         ValueError: for a statement of a kind that no round has yet.
 
-    >>> steps = steps_of([("a", "CREATE TABLE broken_places AS FROM b;\nINSERT INTO c FROM b")], {"b", "c"})
+    >>> files = (("a", "CREATE TABLE broken_places AS FROM b;\nINSERT INTO c FROM b"),)
+    >>> steps = steps_of(files, frozenset({"b", "c"}))
     >>> [(step.fills, sorted(step.asks), step.instead) for step in steps]  # doctest: +ELLIPSIS
     [('broken_places', ['b'], 'CREATE OR REPLACE TABLE broken_places (...)'), ('c', ['b'], '')]
     """
@@ -63,11 +67,11 @@ def steps_of(program: Sequence[tuple[str, str]], given: Collection[str]) -> list
         for one in statements
         if (match := MADE.match(one)) and match[2]
     }
-    steps = []
-    for file, text in program:
-        for one in filter(str.strip, parsed([text])[1]):
-            steps.append(_step(file, one, names, asked, tables, targets))
-    return steps
+    return tuple(
+        _step(file, one, names, asked, tables, targets)
+        for file, text in program
+        for one in filter(str.strip, parsed([text])[1])
+    )
 
 
 def _step(
