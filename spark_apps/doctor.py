@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tieout import settings
-from tieout.engine.session import submitted_session
+from tieout.engine.session import stop, submitted_session
 from tieout.errors import TieoutError
 
 PACKAGES = ("tieout", "duckdb", "pyarrow")
@@ -36,7 +36,7 @@ def main(words: list[str]) -> int:
         asked = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(lambda _: _seen(mark))
         found = asked.collect()
     finally:
-        spark.stop()
+        stop(spark)
         mark.unlink()
 
     # 3. The small result for the command that started the job.

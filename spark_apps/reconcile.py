@@ -18,8 +18,9 @@ from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.bundle.making import make_bundle
 from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
+from tieout.engine.judging.warming import warm_up
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import space_told, submitted_session
+from tieout.engine.session import space_told, stop, submitted_session
 from tieout.engine.staging import break_lines, write_output
 from tieout.errors import TieoutError
 from tieout.model import Window
@@ -40,9 +41,10 @@ def main(words: list[str]) -> int:
     # 2. The store is at this version's schema before any work is done for it.
     store.migrate()
 
-    # 3. A session on whatever master the job was submitted to.
+    # 3. A session on whatever master the job was submitted to, and the Python that judges, started meanwhile.
     jars = settings.jars(contract.connectors)
     spark = submitted_session(f"tieout {contract.pipeline} {window.start.isoformat()}", jars)
+    warm_up(spark)
     try:
         # 4. Evidence in, statement and breaks out: the engine.
         run_id, now = str(uuid.uuid4()), datetime.now(UTC)
@@ -62,7 +64,7 @@ def main(words: list[str]) -> int:
         if settings.keeps_bundles():
             _bundle(found, contract, settings.bundle_file(contract.pipeline, window.start, run_id))
     finally:
-        spark.stop()
+        stop(spark)
 
     # 8. A line for the log.
     _say(f"{found.statement['verdict']}: {'; '.join(found.statement['reasons']) or 'nothing to report'}")

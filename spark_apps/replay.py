@@ -15,7 +15,7 @@ from pathlib import Path
 from tieout import settings
 from tieout.contracts import Contract
 from tieout.engine.bodies import bodies_of
-from tieout.engine.session import space_told, submitted_session
+from tieout.engine.session import space_told, stop, submitted_session
 from tieout.errors import TieoutError
 from tieout.replaying import Body, Wanted, choose, plan_of
 from tieout.replaying.describing import Subject, markdown, notes_on
@@ -69,7 +69,7 @@ def _bodies(contract: Contract, wanted: tuple[Wanted, ...]) -> dict[str, Body]:
     try:
         return dict(bodies_of(spark, contract, wanted, datetime.now(UTC)))
     finally:
-        spark.stop()
+        stop(spark)
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:

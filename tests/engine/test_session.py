@@ -251,3 +251,33 @@ def test_java_and_workers_of_a_command_see_no_secret_of_it() -> None:
     assert "guarded" not in ended.stdout
     assert "SPARK_" in ended.stdout
     assert ended.stdout.splitlines()[-1] == "of the command True"
+
+
+WARMED: Final = """
+import sys
+import pyarrow as pa
+from tieout.engine.judging.warming import warm_up
+from tieout.engine.session import local_session, stop
+
+def found(batches):
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"has_kernel": ["tieout.engine.judging.task" in sys.modules]})
+
+for is_warm in (False, True):
+    spark = local_session("warming")
+    if is_warm:
+        warm_up(spark).join()
+    told = spark.range(1, numPartitions=1).mapInArrow(found, "has_kernel boolean").collect()
+    print("has kernel", told[0].has_kernel)
+    stop(spark)
+"""
+
+
+def test_python_beside_an_executor_has_imported_what_judges_before_it_is_asked() -> None:
+    """The same process takes the next task; and a second session starts after the first was stopped."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WARMED], capture_output=True, text=True, check=False, timeout=280
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == ["has kernel False", "has kernel True"]

@@ -21,8 +21,9 @@ from tieout.cli.java_classes import ClassArchive
 from tieout.contracts import Contract
 from tieout.engine.bundle.making import make_bundle
 from tieout.engine.bundle.packing import Wanted
+from tieout.engine.judging.warming import warm_up
 from tieout.engine.reconciling import Reconciliation, reconcile
-from tieout.engine.session import local_session, space_told
+from tieout.engine.session import local_session, space_told, stop
 from tieout.engine.staging import write_output
 from tieout.engine.tracing import trace
 from tieout.model import Window
@@ -92,12 +93,13 @@ def _session(contract: Contract, progress: Progress) -> Iterator[SparkSession]:
 
         with settings.defined(memory):
             spark, draft = archive.started(started)
+        warm_up(spark)
         _heed_interrupts()
         with space_told():
             try:
                 yield spark
             finally:
-                spark.stop()
+                stop(spark)
         if draft is not None:
             archive.finish(draft, progress)
 

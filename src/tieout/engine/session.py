@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
+from threading import Thread
 from typing import IO, Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
@@ -226,6 +227,19 @@ def _start_java(conf: SparkConf, messages: IO[bytes] | None) -> None:
     with trimmed_for_spark():
         gateway = launch_gateway(conf, {"stderr": messages})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def stop(spark: SparkSession) -> None:
+    """End a session of this process and its Spark.
+
+    PySpark's server of accumulators, of which there are none, looks once a second whether it should end, and
+    `SparkSession.stop` waits for that. Source: `UpdateRequestHandler` in PySpark's `accumulators.py`.
+    """
+    context: Any = spark.sparkContext
+    server, context._accumulatorServer = context._accumulatorServer, None
+    if server is not None:
+        Thread(target=server.shutdown, daemon=True).start()
+    spark.stop()
 
 
 def tell_errors_once() -> None:

@@ -21,7 +21,7 @@ def test_an_interrupt_is_an_interrupt_while_spark_works(monkeypatch: pytest.Monk
 
     def session(*_: Any, **__: Any) -> SimpleNamespace:
         signal.signal(signal.SIGINT, handler_of_pyspark)
-        return SimpleNamespace(stop=lambda: None)
+        return SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(_accumulatorServer=None))
 
     monkeypatch.setattr(under_test, "local_session", session)
     monkeypatch.setattr(under_test, "require_java", lambda: None)

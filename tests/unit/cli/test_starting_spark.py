@@ -59,7 +59,7 @@ def test_java_is_started_for_as_much_as_there_is(
     def session(*_: Any, **said: Any) -> SimpleNamespace:
         assert os.environ["SPARK_DRIVER_MEMORY"] == "3g"
         started.append(said["is_small"])
-        return SimpleNamespace(stop=lambda: None)
+        return SimpleNamespace(stop=lambda: None, sparkContext=SimpleNamespace(_accumulatorServer=None))
 
     monkeypatch.setattr(under_test, "local_session", session)
     monkeypatch.setattr("tieout.settings.driver_memory", lambda: "3g")

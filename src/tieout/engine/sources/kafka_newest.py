@@ -11,7 +11,7 @@ from pathlib import Path
 from tieout import settings
 from tieout.contracts import OFFSETS_TOPIC, STATE_TOPIC, KafkaSource
 from tieout.engine.kafka.topics import topic_names
-from tieout.engine.session import local_session, set_to
+from tieout.engine.session import local_session, set_to, stop
 from tieout.engine.sources.kafka_cluster import Cluster
 from tieout.engine.sources.kafka_connector import COMMITTED, INTERNAL_TOPICS
 from tieout.engine.sources.kafka_log import refuse_other_ledgers
@@ -56,7 +56,7 @@ def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
     try:
         yield Cluster.of(connection, Request(spark, ledger, Path(), datetime.now(UTC)))
     finally:
-        spark.stop()
+        stop(spark)
 
 
 def _newest(

@@ -24,7 +24,7 @@ from pyspark.sql.types import LongType, StringType
 
 from tieout import settings
 from tieout.contracts import FilesSource
-from tieout.engine.session import DELTA_EXTENSION, has_class, local_session
+from tieout.engine.session import DELTA_EXTENSION, has_class, local_session, stop
 from tieout.engine.sources.lacking import lacking_of, with_lacking
 from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.source import (
@@ -114,7 +114,7 @@ def first_rows(spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]
     try:
         return first_rows_in(spark, spec, place, limit)
     finally:
-        spark.stop()
+        stop(spark)
 
 
 def first_rows_in(spark: SparkSession, spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]]:
