@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
@@ -151,3 +151,26 @@ def _winner(
     return max(
         claims.attempts, key=lambda claim: (claim[1].outcome == "acked", undated_last(claim[1].done_at))
     )[0]
+
+
+def positions_given_twice(history: History, messages: list[Message]) -> int:
+    """Return how many positions were acknowledged to two sends of which one was over before the other began (9)."""
+    if history.contract.identity is not Identity.POSITION:
+        return 0
+    return sum(_is_given_twice(history, message) for message in messages)
+
+
+def _is_given_twice(history: History, message: Message) -> bool:
+    acked = [
+        attempt
+        for attempt in message.attempts
+        if attempt.outcome == "acked" and position(attempt.row) is not None and attempt.at is not None
+    ]
+    dated = [attempt for attempt in acked if not attempt.row.get("is_approximate")]
+    ends = [
+        attempt.done_at for attempt in dated if attempt.done_at and not history.is_undated(attempt.done_at)
+    ]
+    starts = [attempt.at for attempt in dated if attempt.at]
+    if not ends or min(ends) >= max(starts) - history.skew - timedelta(seconds=1):
+        return False
+    return any(history.holds(attempt.at, position(attempt.row)) for attempt in dated)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tests.oracle.balance import has_unsent_records, lacks_records, partitions_of
+from tests.oracle.conflicts import positions_given_twice
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Row
@@ -84,7 +85,12 @@ def judge_history(
     ]
     partitions = partitions_of(fates, judged)
     verdict, reasons = verdict_of(
-        history, findings, partitions, untold_orders=untold(fates), lacking=_lacking(fates)
+        history,
+        findings,
+        partitions,
+        untold_orders=untold(fates),
+        given_twice=positions_given_twice(history, fates.matched.messages),
+        lacking=_lacking(fates),
     )
     totals: Counter[str] = Counter()
     for numbers in partitions:

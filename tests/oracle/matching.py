@@ -198,7 +198,19 @@ def _match_output(matched: Matched) -> None:
                 message.effects = _one_a_position(message.effects)
             matched.unmatched_effects = _one_a_position_unmatched(matched.unmatched_effects)
         match_set_aside(history, matched.messages, matcher)
+        for message in matched.messages:
+            _doubt_early_rows_aside(history, message)
     _part_from_early_effects(matched)
+
+
+def _doubt_early_rows_aside(history: History, message: Message) -> None:
+    """Take what would set the message aside, and came before its sends, for what may do so."""
+    for ledger in (Ledger.FILTERED, Ledger.DEAD_LETTERS):
+        rows = message.accounted.pop(ledger, [])
+        early = [row for row in rows if is_before_its_sends(history, message, row.get("at"))]
+        message.pending_aside += early
+        if len(early) < len(rows):
+            message.accounted[ledger] = [row for row in rows if all(row is not one for one in early)]
 
 
 def _part_from_early_effects(matched: Matched) -> None:

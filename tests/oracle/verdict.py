@@ -51,6 +51,7 @@ def verdict_of(
     partitions: list[dict[str, Any]],
     *,
     untold_orders: int,
+    given_twice: int,
     lacking: frozenset[Ledger] = frozenset(),
 ) -> tuple[Verdict, list[str]]:
     """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, ….
@@ -74,6 +75,7 @@ def verdict_of(
     doubts += [f"unconfirmed:{name}" for name in exceeded]
     doubts += ["ids"] if spelled.ids else []
     doubts += ["order of keys"] if untold_orders and history.contract.ordering == "key" else []
+    doubts += ["positions"] if given_twice and "LOG_IDENTITY_CONFLICT" in breaking_classes(history) else []
     doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
     if not _log_shows_each(history, partitions):
         lacking |= {Ledger.LOG}

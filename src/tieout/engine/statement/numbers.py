@@ -19,7 +19,7 @@ from tieout.engine.statement.meetings import with_hashes_met
 from tieout.engine.statement.needs import standing_is_told
 from tieout.engine.statement.ranges import lacking_of_ranges
 from tieout.engine.statement.suspicions import Topics, suspecting, suspicions_in
-from tieout.engine.statement.undecided import orders_undecided
+from tieout.engine.statement.undecided import orders_undecided, positions_undecided
 from tieout.model import BreakClass, Ledger
 from tieout.verdicts import severity_of_break
 
@@ -28,7 +28,8 @@ Tables = Mapping[str, Sequence[Row]]
 
 HANDED_OUT: Final = (
     "partition_counts", "balance", "unaccounted", "range_bounds", "tally", "topic_suspicions", "hash_forms",
-    "common_hashes", "undecided_orders", "latency", "incidents", "breaks_total", "cause_limits", "comparing",
+    "common_hashes", "undecided_orders", "given_twice", "latency", "incidents", "breaks_total", "cause_limits",
+    "comparing",
 )  # fmt: skip
 """The tables of few rows that a statement is made of."""
 TRACED: Final = (
@@ -69,7 +70,9 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
-        undecided=orders_undecided(tables["undecided_orders"]),
+        undecided=orders_undecided(tables["undecided_orders"]).beside(
+            positions_undecided(tables["given_twice"])
+        ),
         latency=_latency(tables["latency"]),
         incidents=_incidents(scope, tables["incidents"]),
         breaks_total=sum(row["breaks"] for row in tables["breaks_total"]),

@@ -26,6 +26,10 @@ class Undecided:
     counts: Mapping[str, int] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
 
+    def beside(self, other: Undecided) -> Undecided:
+        """Return both, which are of different classes."""
+        return Undecided({**self.counts, **other.counts}, (*self.sentences, *other.sentences))
+
 
 def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
     """Return what the evidence leaves open of the order of keys between partitions, given a row per topic."""
@@ -44,3 +48,19 @@ def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
         f"The first is {named}"
     )
     return Undecided({BreakClass.REORDER_OUTPUT.value: total}, (sentence,))
+
+
+def positions_undecided(by_topic: Iterable[Any]) -> Undecided:
+    """Return what is left open where a position was given to two sends, given a row per topic."""
+    rows = sorted(by_topic, key=lambda row: str(row["topic"]))
+    total = sum(row["positions"] for row in rows)
+    if not total:
+        return Undecided()
+    first = rows[0]["example"]
+    sentence = (
+        f"identity: position: {total} positions were acknowledged to two sends, of which one was over before the other "
+        "began: the log began anew or lost what it held there, and what is shown of a position may be either send's. "
+        f"The first is {rows[0]['topic']}-{first['partition']} offset {first['offset']}; ids (identity: message_id) "
+        "tell the sends apart"
+    )
+    return Undecided({BreakClass.LOG_IDENTITY_CONFLICT.value: total}, (sentence,))

@@ -1,19 +1,28 @@
 -- What legally set a message aside, and what was staged of it; and which effects of a fan-out were sent, came, or
 -- were set aside, a row an effect's key.
--- Needs: filtered, dead_letters, staged, sends, effects. Source: taxonomy.md 1 (Ledgers) and 7, trap 14.
-CREATE VIEW set_aside AS
-SELECT 'filtered' AS kind, message_key, message_id, payload_hash, effect_key, effect_state, has_identity, is_ambiguous,
+-- Needs: filtered, dead_letters, staged, sends, effects.
+-- Source: taxonomy.md 1 (Ledgers), 7, trap 14, and 8, 3 and 8.
+CREATE VIEW set_aside_rows AS
+SELECT 'filtered' AS kind, message_key, message_id, payload_hash, effect_key, "at", effect_state, has_identity, is_ambiguous,
     false AS is_prepared
 FROM filtered
 UNION ALL
-SELECT 'dead_letters', message_key, message_id, payload_hash, effect_key, effect_state, has_identity, is_ambiguous,
+SELECT 'dead_letters', message_key, message_id, payload_hash, effect_key, "at", effect_state, has_identity, is_ambiguous,
     false
 FROM dead_letters
 UNION ALL
-SELECT 'staged', message_key, message_id, payload_hash, effect_key, effect_state, has_identity, is_ambiguous,
+SELECT 'staged', message_key, message_id, payload_hash, effect_key, "at", effect_state, has_identity, is_ambiguous,
     coalesce(starts_with(reason, 'prepared in checkpoint'), false)
         AND NOT coalesce(lower(transaction_state) = 'committed', false)
 FROM staged;
+
+-- What lies before its message's sends may be another one's, as an effect there may be: it may set the message aside.
+CREATE VIEW set_aside AS
+SELECT r.* REPLACE (
+    CASE WHEN effect_state = 'ok' AND NOT is_by_content() AND NOT s.is_roughly_dated
+        AND comes_before(r."at", s.first_attempt."at") THEN 'unknown' ELSE effect_state END AS effect_state)
+FROM set_aside_rows AS r
+LEFT JOIN send_facts AS s USING (message_key);
 
 CREATE TABLE set_aside_facts AS
 SELECT

@@ -41,6 +41,12 @@ SELECT topic, sum(unnumbered)::BIGINT AS unnumbered, sum(uncompleted)::BIGINT AS
 FROM undecided_order_parts
 GROUP BY topic;
 
+CREATE TABLE given_twice AS
+SELECT topic, sum(positions)::BIGINT AS positions,
+    first(example ORDER BY example."partition", example."offset") AS example
+FROM given_twice_parts
+GROUP BY topic;
+
 CREATE TABLE latency AS
 SELECT coalesce(sum(messages), 0)::BIGINT AS count, sum(micros)::DECIMAL(38, 0) AS micros,
     quantile_disc(took, 0.5) AS p50, quantile_disc(took, 0.95) AS p95, quantile_disc(took, 0.99) AS p99,
