@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.linting.contracts import contract
+from tests.unit.linting.contracts import contract, lint
 
-from tieout.linting import Finding, contradictions, findings
+from tieout.linting import contradictions
 from tieout.linting.declaring import declared
 from tieout.linting.telling import findings_text
 from tieout.model import Severity
@@ -261,13 +261,6 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
 ]
 
 
-def lint(folder: Path, section: str, file: str, text: str, **given: Any) -> dict[str, Finding]:
-    """Return the findings about a part whose settings stand in a file, by rule."""
-    (folder / file).write_text(text, encoding="utf-8")
-    guarantee = given.pop("guarantee", "exactly_once")
-    return {f.rule: f for f in findings(contract({section: {"file": file, **given}}, guarantee, base=folder))}
-
-
 @pytest.mark.parametrize(("section", "name", "text", "settings"), CASES)
 def test_settings_are_found_under_other_names_and_in_wrappers(
     tmp_path: Path, section: str, name: str, text: str, settings: dict[str, str]
@@ -430,42 +423,6 @@ def test_the_place_of_the_contracts_group_is_meant(tmp_path: Path) -> None:
 
     assert "settings_several" not in found
     assert found["consumer_reset_latest"].value is None
-
-
-PROFILES = """
-spring: {kafka: {bootstrap-servers: b, consumer: {auto-offset-reset: none}}}
----
-spring:
-  config: {activate: {on-profile: prod}}
-  kafka: {consumer: {auto-offset-reset: latest}}
-"""
-
-
-def test_a_profile_is_left_open_until_it_is_chosen(tmp_path: Path) -> None:
-    """By the file or by the contract, in Spring's own words."""
-    opened = lint(tmp_path, "consumer", "a.yml", PROFILES)
-    chosen = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "prod"})
-    by_file = lint(tmp_path, "consumer", "a.yml", f"spring.profiles.active: prod, eu\n---{PROFILES}")
-    other = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "test"})
-
-    assert not opened["consumer_reset_latest"].is_certain
-    assert opened["consumer_reset_latest"].file == (
-        "a.yml (profile prod, spring.kafka.consumer): spring.kafka.consumer.auto-offset-reset"
-    )
-    assert "consumer_reset_latest" not in other
-    for found in (chosen, by_file):
-        assert found["consumer_reset_latest"].is_certain
-        assert "settings_several" not in found
-
-
-def test_what_is_never_deployed_is_left_out(tmp_path: Path) -> None:
-    """Quarkus's profiles for development and tests are not what a pipeline runs with; others may be."""
-    text = "mp.messaging.incoming.a.auto.offset.reset=none\n%dev.mp.messaging.incoming.a.auto.offset.reset=latest\n"
-    found = lint(tmp_path, "consumer", "q.properties", text)
-    staged = lint(tmp_path, "consumer", "q.properties", text.replace("%dev", "%staging"))
-
-    assert "consumer_reset_latest" not in found
-    assert not staged["consumer_reset_latest"].is_certain
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,8 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
     if () in telling and not any_style:
         strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
     groups: dict[Path, Place] = {}
-    for entry, at in sorted([*strong, *kept], key=lambda found: found[1]):
+    order = {id(entry): index for index, entry in enumerate(entries)}
+    for entry, at in sorted([*strong, *kept], key=lambda found: (found[1], order[id(found[0])])):
         name = _name(entry, at)
         _add(groups, _plain(entry.segments[:at]), known_name(section, name) or name, entry)
     known = {id(entry) for entry, _ in (*strong, *kept)}
