@@ -7,9 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tieout.errors import SettingsFileError
+from tieout.linting.reading.trees import Tree, json_trees
+
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _PULSAR: Final = "PULSAR_PREFIX_"
 """How Pulsar's images name variables that are settings, which keep their capital letters."""
+
+_JSON_OF_SPRING: Final = "SPRING_APPLICATION_JSON"
+"""Spring's variable that holds settings as JSON, which count before those of other variables."""
+
+_VALUE_FROM: Final = "valueFrom"
+"""How Kubernetes says that a variable's value stands in another resource."""
+
+_VARIABLES: Final = ("environment",)
+"""Where Docker Compose takes a variable without a value from what it is itself started with."""
 
 _PAIR: Final = re.compile(r"([A-Za-z_%][\w.%-]*)=(.*)", re.DOTALL)
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
@@ -25,6 +37,11 @@ class Entry:
     written: str
 
 
+def key_of(entry: Entry) -> str:
+    """Return the name as Spring compares names: in any case, with and without dashes and underscores."""
+    return ".".join(entry.segments).lower().replace("-", "").replace("_", "")
+
+
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
     """Yield every value of the tree that is text.
 
@@ -36,15 +53,47 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
     """
     if isinstance(tree, list):
         tree = _mapping(tree)
-    for name, value in tree.items():
+    inline: list[tuple[Tree, str]] = []
+    for name, value in _filled_in(tree, written):
         here = f"{written}.{name}" if written else name
         segments = _segments(name)
-        if isinstance(value, list) and value and _are_texts(value):
+        found = _json_in(value) if name == _JSON_OF_SPRING else None
+        if found is not None:
+            inline.append((found, here))
+        elif isinstance(value, list) and value and name not in _VARIABLES and _are_texts(value):
             yield Entry((*above, *segments), len(above), ",".join(value), here)
         elif isinstance(value, dict | list):
             yield from entries_of(value, (*above, *segments), here)
         elif value is not None:
             yield Entry((*above, *segments), len(above), value, here)
+    for held, here in inline:
+        yield from entries_of(held, above, here)
+
+
+def _filled_in(tree: dict[str, Any], written: str) -> Iterator[tuple[str, Any]]:
+    """Yield names and values, with a placeholder for what is set to a value that stands elsewhere.
+
+    >>> list(_filled_in({"A": {"valueFrom": {"secretKeyRef": {}}}, "B": None}, "environment"))
+    [('A', '<valueFrom secretKeyRef>'), ('B', '$B')]
+    """
+    are_variables = written.rsplit(".", 1)[-1] in _VARIABLES
+    for name, value in tree.items():
+        if isinstance(value, dict) and _VALUE_FROM in value:
+            source = value[_VALUE_FROM]
+            kind = next(iter(source), "") if isinstance(source, dict) else ""
+            yield name, f"<{f'{_VALUE_FROM} {kind}'.strip()}>"
+        elif value is None and are_variables and _VARIABLE.fullmatch(name):
+            yield name, f"${name}"
+        else:
+            yield name, value
+
+
+def _json_in(value: Any) -> Tree | None:
+    try:
+        trees = json_trees(_JSON_OF_SPRING, value) if isinstance(value, str) else []
+    except SettingsFileError:
+        return None
+    return next(iter(trees), None)
 
 
 def _are_texts(items: list[Any]) -> bool:
@@ -63,8 +112,9 @@ def _segments(name: str) -> tuple[str, ...]:
 
 def _mapping(items: list[Any]) -> dict[str, Any]:
     pairs = [_PAIR.fullmatch(item) if isinstance(item, str) else None for item in items]
-    if any(pairs):
-        return {pair[1]: pair[2] for pair in pairs if pair}
+    bare = [item for item in items if isinstance(item, str) and _VARIABLE.fullmatch(item)]
+    if any(pairs) or bare:
+        return {**dict.fromkeys(bare), **{pair[1]: pair[2] for pair in pairs if pair}}
     named: dict[str, Any] = {}
     for index, item in enumerate(items):
         if not isinstance(item, dict):

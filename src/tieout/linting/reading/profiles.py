@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tieout.linting.placeholders import is_placeholder
-from tieout.linting.reading.entries import Entry
+from tieout.linting.reading.entries import Entry, key_of
 
 _ON_PROFILE: Final = ("spring.config.activate.onprofile", "spring.profiles")
 _ON_PLATFORM: Final = "spring.config.activate.oncloudplatform"
@@ -81,8 +81,8 @@ def _entries(pieces: Sequence[_Piece], conditions: Sequence[str]) -> tuple[Entry
 
 def _pieces(document: Sequence[Entry]) -> Iterator[_Piece]:
     """Yield what the document says under its own condition, and what each of Quarkus's marks is before."""
-    conditions = [entry.value for entry in document if _key(entry) in _ON_PROFILE]
-    conditions += [f"{_PLATFORM}{entry.value}" for entry in document if _key(entry) == _ON_PLATFORM]
+    conditions = [entry.value for entry in document if key_of(entry) in _ON_PROFILE]
+    conditions += [f"{_PLATFORM}{entry.value}" for entry in document if key_of(entry) == _ON_PLATFORM]
     condition = " & ".join(conditions)
     marked: dict[str, list[Entry]] = {}
     for entry in document:
@@ -120,7 +120,7 @@ def _words(texts: Iterable[str]) -> list[str]:
 
 
 def _said(piece: _Piece, keys: tuple[str, ...]) -> str:
-    return ",".join(entry.value for entry in piece.entries if _INDEX.sub("", _key(entry)) in keys)
+    return ",".join(entry.value for entry in piece.entries if _INDEX.sub("", key_of(entry)) in keys)
 
 
 def _groups(piece: _Piece) -> dict[str, str]:
@@ -131,11 +131,6 @@ def _groups(piece: _Piece) -> dict[str, str]:
             name = _INDEX.sub("", ".".join(entry.segments[len(_GROUP) :]))
             groups[name] = f"{groups[name]},{entry.value}" if name in groups else entry.value
     return groups
-
-
-def _key(entry: Entry) -> str:
-    """Return the name as Spring compares names: in any case, with and without dashes and underscores."""
-    return ".".join(entry.segments).lower().replace("-", "").replace("_", "")
 
 
 def _holds(piece: _Piece, active: _Active) -> bool | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tieout.contracts.secrets import is_secret, is_secret_name
 from tieout.errors import SettingsFileError
-from tieout.linting.reading.entries import Entry, entries_of
+from tieout.linting.reading.entries import Entry, entries_of, key_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
 from tieout.linting.reading.places import Place, places_of
@@ -30,9 +30,10 @@ _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
 _KNOWN: Final = (*_LINES, ".json", *_YAML, ".xml")
 _IMPORT: Final = re.compile(
-    r"(^|\.)(spring\.config\.(import|location|additional-location)|smallrye\.config\.locations|env_file|envFrom)\b"
+    r"(^|\.)(spring\.config\.(import|location|additional\.?location)|spring\.cloud\.config\.uri|spring\.application\.json"
+    r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom)(\.|\[|$)"
 )
-"""Settings that say where more settings come from."""
+"""Settings that say where more settings come from, without dashes and underscores."""
 
 _SEPARATED: Final = re.compile(r"[\n:=]")
 _PROPERTIES: Final = re.compile(
@@ -110,7 +111,7 @@ def read_settings(
     places = _with_clusters(
         [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
     )
-    imports = [name for name in names if _IMPORT.search(name)]
+    imports = [e.written for _, entries in documents for e in entries if _IMPORT.search(key_of(e))]
     notes = (*parsed.notes, *(f"takes in more by {imports[0]}, which is not read" for _ in imports[:1]))
     return Reading(
         tuple(places), tuple(names), notes, parsed.warnings, parsed.is_literal, is_complete=not imports
