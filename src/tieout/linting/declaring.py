@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -49,6 +49,7 @@ class _Source:
     framework: str = ""
     is_literal: bool = False
     is_complete: bool = True
+    others: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
 
 _NOWHERE: Final = _Source("", {}, {})
@@ -160,7 +161,7 @@ class _Section:
             any_style=any_style,
         )
         for note in reading.notes:
-            self._tell("file_read_as", FILE, file, f"{file} {note}", "see that the program reads it so")
+            self._tell("file_read_as", FILE, file, f"{file} {note}", _READ_AS)
         for warning in reading.warnings:
             self._tell(
                 "file_not_read", FILE, file, f"{file} {warning}", "name the file that the program reads"
@@ -191,7 +192,15 @@ class _Section:
         for name, written in place.written.items():
             if name in where and written not in (name, *settings):
                 where[name] = f"{label}: {written}"
-        return _Source(label, settings, where, framework_of(place), reading.is_literal, reading.is_complete)
+        return _Source(
+            label,
+            settings,
+            where,
+            framework_of(place),
+            reading.is_literal,
+            reading.is_complete,
+            others=dict.fromkeys(reading.in_text & settings.keys(), (None,)),
+        )
 
     def _names(self, base: Part) -> frozenset[str]:
         """Return what a place that is meant may be called: the connector, the group, the topics of the contract."""
@@ -218,6 +227,7 @@ class _Section:
             files={**dict.fromkeys(sets, f"{source.label}, by {source.framework}"), **source.where},
             is_understood=is_understood,
             is_complete=source.is_complete,
+            others=source.others,
         )
         unknown, troubles = judged_values(part, source.where if source.is_literal else ())
         self.troubles += troubles
@@ -227,6 +237,7 @@ class _Section:
         self.troubles.append(Trouble(rule, self.section, setting, value, failure, advice))
 
 
+_READ_AS: Final = "see that the program reads it so, and write into the contract what is not read"
 _UNDERSTOOD: Final = (
     "name the file, or the part of it, that holds the settings under the names that the program knows, or write them "
     "into the contract"

@@ -302,3 +302,8 @@ def refusal(
 def is_mere_name(section: str, setting: str) -> bool:
     """Return whether nothing follows from what the setting's text is, only from there being one."""
     return (_NAME,) in LOOKED_AT[section].get(setting, {}).values()
+
+
+def is_free(section: str, setting: str) -> bool:
+    """Return whether some program takes any text for the setting."""
+    return any(kind.is_free for kinds in LOOKED_AT[section].get(setting, {}).values() for kind in kinds)

@@ -81,3 +81,77 @@ def test_the_json_of_a_variable_is_read_and_counts_before_others(
     )
     assert "file_read_as" not in found
     assert "hunter2" not in repr(found)
+
+
+SECTIONS = (
+    "[orders-producer]\nbootstrap.servers=b\nacks=1\n\n[audit-producer]\nbootstrap.servers=b\nacks=all\n"
+)
+
+
+@pytest.mark.parametrize("name", ["kafka.conf", "kafka.properties"])
+def test_sections_in_brackets_are_places_of_their_own(tmp_path: Path, name: str) -> None:
+    """Two clients in one file have nothing to do with each other."""
+    found = lint(tmp_path, "producer", name, SECTIONS, client="librdkafka-2.3")
+
+    assert "2 places that differ: orders-producer; audit-producer" in found["settings_several"].failure
+    assert (found["producer_acks"].value, found["producer_acks"].is_certain) == ("1", False)
+
+
+def test_what_stands_above_sections_and_in_their_default_holds_in_each(tmp_path: Path) -> None:
+    """The section that is another part's is left out."""
+    text = "acks=all\n[default] ; of all\nretries=5\n[consumer]\nacks=0\n[orders-producer]\nacks=1\n"
+    found = lint(tmp_path, "producer", "kafka.conf", text, client="librdkafka-2.3")
+
+    assert "settings_several" not in found
+    assert (found["producer_acks"].value, found["producer_acks"].is_certain) == ("1", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.yml", "kafka: {bootstrap.servers: b, config: 'acks=1,retries=5'}", "kafka.config"),
+        ("a.yml", "bootstrap.servers: b\nextra: |-\n  acks=1\n", "extra"),
+        ("a.yml", "bootstrap.servers: b\nextraEnvs: |\n  - name: KAFKA_ACKS\n    value: '1'\n", "extraEnvs"),
+        ("a.yml", "bootstrap.servers: b\nargs: [--topic, x, --spring.kafka.producer.acks=1]\n", "args"),
+        ("a.yml", "bootstrap.servers: b\nargs: [a=b, x, --acks=1]\n", "args.[2]"),
+        ("a.yml", "bootstrap.servers: b\nargs: [{a: b}, --acks=1]\n", "args.[1]"),
+        ("a.json", '{"bootstrap.servers": "b", "more": "{\\"acks\\": 1}"}', "more"),
+        ("a.properties", "bootstrap.servers=b\nmore=acks:1\n", "more"),
+        (".env", "KAFKA_BOOTSTRAP_SERVERS=b\nJAVA_OPTS=-Xmx1g -Dacks=1\n", "JAVA_OPTS"),
+        (".env", "KAFKA_BOOTSTRAP_SERVERS=b\nMORE=acks=1;ssl.key.password=hunter2\n", "MORE"),
+    ],
+)
+def test_a_setting_within_a_text_is_told_and_left_open(
+    tmp_path: Path, name: str, text: str, told: str
+) -> None:
+    """Where it stands is said, what stands there is not."""
+    found = lint(tmp_path, "producer", name, text, client="java-4.0")
+
+    assert f"in the text of {told}, which is not read" in found["file_read_as"].failure
+    assert " gives acks" in found["file_read_as"].failure
+    assert not found["producer_acks"].is_certain
+    assert "hunter2" not in repr(found)
+
+
+def test_a_setting_that_a_text_gives_too_is_left_open(tmp_path: Path) -> None:
+    """Which of them counts is the program's affair; what the contract says of one that is only in a text, counts."""
+    text = "bootstrap.servers: b\nacks: all\nmore: 'acks=1'\n"
+    both = lint(tmp_path, "producer", "a.yml", text, client="java-4.0")
+    said = lint(tmp_path, "producer", "a.yml", text.replace("acks: all\n", ""), client="java-4.0", acks="all")
+
+    assert (both["producer_acks"].value, both["producer_acks"].is_certain) == ("all", False)
+    assert "producer_acks" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bootstrap.servers: b\nnote: waits for all acks, retries too\n",
+        "bootstrap.servers: b\nconsumer: {more: 'acks=1'}\n",
+        "bootstrap.servers: b\nnote: 'maxacks=1, acks_of_mine=2'\n",
+        "bootstrap.servers: b\ntransactional.id: 'acks=1'\n",
+    ],
+)
+def test_a_text_that_gives_nothing_to_the_part_is_no_finding(tmp_path: Path, text: str) -> None:
+    """A word is no setting, nor is what another part's text gives."""
+    assert "file_read_as" not in lint(tmp_path, "producer", "a.yml", text, client="java-4.0")

@@ -56,7 +56,7 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
     inline: list[tuple[Tree, str]] = []
     for name, value in _filled_in(tree, written):
         here = f"{written}.{name}" if written else name
-        segments = _segments(name)
+        segments = segments_of(name)
         found = _json_in(value) if name == _JSON_OF_SPRING else None
         if found is not None:
             inline.append((found, here))
@@ -100,7 +100,7 @@ def _are_texts(items: list[Any]) -> bool:
     return all(isinstance(item, str) for item in items) and not any(_PAIR.fullmatch(item) for item in items)
 
 
-def _segments(name: str) -> tuple[str, ...]:
+def segments_of(name: str) -> tuple[str, ...]:
     """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`."""
     if name.startswith(_PULSAR):
         return (name.removeprefix(_PULSAR),)
@@ -114,15 +114,17 @@ def _mapping(items: list[Any]) -> dict[str, Any]:
     pairs = [_PAIR.fullmatch(item) if isinstance(item, str) else None for item in items]
     bare = [item for item in items if isinstance(item, str) and _VARIABLE.fullmatch(item)]
     if any(pairs) or bare:
-        return {**dict.fromkeys(bare), **{pair[1]: pair[2] for pair in pairs if pair}}
+        others = {f"[{i}]": item for i, item in enumerate(items) if not pairs[i] and item not in bare}
+        return {**others, **dict.fromkeys(bare), **{pair[1]: pair[2] for pair in pairs if pair}}
     named: dict[str, Any] = {}
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            continue
-        if isinstance(item.get("name"), str) and "value" in item:
+            named[f"[{index}]"] = item
+        elif isinstance(item.get("name"), str) and "value" in item:
             named[item["name"]] = item["value"]
         else:
-            named[_name_of(item, index)] = item
+            name = _name_of(item, index)
+            named[f"[{index}]" if name in named else name] = item
     return named
 
 

@@ -170,10 +170,18 @@ def _words(path: Path) -> frozenset[str]:
     return frozenset(word for segment in path for word in segment.split("-"))
 
 
+def is_of_another(section: str, segments: Path) -> bool:
+    """Return whether the name says that what stands there is another part's.
+
+    >>> is_of_another("producer", ("kafka", "consumerProperties")), is_of_another("producer", ("kafka",))
+    (True, False)
+    """
+    return bool(_words(_plain(segments)) & _ROLES.get(section, (frozenset(), frozenset()))[1])
+
+
 def _role_of(section: str, groups: dict[Path, Place]) -> dict[Path, Place]:
     """Return the groups that are not said to be another part's."""
-    others = _ROLES.get(section, (frozenset(), frozenset()))[1]
-    return {path: group for path, group in groups.items() if not _words(path) & others}
+    return {path: group for path, group in groups.items() if not is_of_another(section, path)}
 
 
 def _is_telling(section: str, path: Path, group: Place) -> bool:

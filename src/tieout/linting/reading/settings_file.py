@@ -14,6 +14,7 @@ from tieout.errors import SettingsFileError
 from tieout.linting.reading.entries import Entry, entries_of, key_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
+from tieout.linting.reading.mentions import mentions
 from tieout.linting.reading.places import Place, places_of
 from tieout.linting.reading.profiles import Selection, selections
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
@@ -60,7 +61,8 @@ class Reading:
     """What a file says of one part: the places that set it, and the names of all that it holds.
 
     `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
-    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete.
+    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete,
+    nor is one that gives some of those that rules look at within a text: these are `in_text`.
     """
 
     places: tuple[Place, ...]
@@ -69,6 +71,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     is_literal: bool = False
     is_complete: bool = True
+    in_text: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -105,16 +108,31 @@ def read_settings(
     wish = _Wish(section, versions, profile, any_style)
     parsed = _parsed(str(file), kind, _text(file), wish)
     found = list(_documents(parsed.trees, wish))
-    documents = [(label, entries) for label, entries in found if entries is not None]
+    held = [(label, entries) for label, entries in found if entries is not None]
+    documents = [(label, _without_secrets(entries)) for label, entries in held]
+    texts = dict(mentions(section, (entry for _, entries in held for entry in entries)))
     names = [label for label, entries in found if entries is None]
-    names += [entry.written for _, entries in documents for entry in entries]
+    names += [e.written for _, entries in documents for e in entries if not e.written.startswith("[")]
     places = _with_clusters(
         [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
     )
     imports = [e.written for _, entries in documents for e in entries if _IMPORT.search(key_of(e))]
-    notes = (*parsed.notes, *(f"takes in more by {imports[0]}, which is not read" for _ in imports[:1]))
+    notes = (
+        *parsed.notes,
+        *(f"takes in more by {name}, which is not read" for name in imports[:1]),
+        *(
+            f"gives {', '.join(given)} in the text of {name}, which is not read"
+            for name, given in texts.items()
+        ),
+    )
     return Reading(
-        tuple(places), tuple(names), notes, parsed.warnings, parsed.is_literal, is_complete=not imports
+        tuple(places),
+        tuple(names),
+        notes,
+        parsed.warnings,
+        parsed.is_literal,
+        is_complete=not imports and not texts,
+        in_text=frozenset(setting for given in texts.values() for setting in given),
     )
 
 
@@ -192,11 +210,11 @@ def _documents(trees: Sequence[Tree], wish: _Wish) -> Iterator[tuple[str, list[E
     """Yield a label and the entries of each document; None for those of a resource that is another part's."""
     for tree in trees:
         if not is_resource(tree):
-            yield "", _open_entries(_unpacked(_without_extensions(tree), wish))
+            yield "", list(entries_of(_unpacked(_without_extensions(tree), wish)))
             continue
         for resource in resources(tree):  # type: ignore[arg-type]  # is_resource says that it is a mapping
             label, held = settings_in(resource, wish.section)
-            yield label, None if held is None else _open_entries(_unpacked(held, wish))
+            yield label, None if held is None else list(entries_of(_unpacked(held, wish)))
 
 
 def _without_extensions(tree: Tree) -> Tree:
@@ -209,12 +227,8 @@ def _without_extensions(tree: Tree) -> Tree:
     return tree
 
 
-def _open_entries(tree: Any) -> list[Entry]:
-    return [
-        entry
-        for entry in entries_of(tree)
-        if not is_secret_name(entry.written) and not is_secret(entry.value)
-    ]
+def _without_secrets(entries: list[Entry]) -> list[Entry]:
+    return [entry for entry in entries if not is_secret_name(entry.written) and not is_secret(entry.value)]
 
 
 def _unpacked(tree: Any, wish: _Wish) -> Any:
