@@ -527,3 +527,29 @@ def test_flink_that_knew_no_yaml_reads_no_yaml_whatever_the_file_is_called(tmp_p
     assert "value_unknown" in lint(tmp_path, "flink", "job.yaml", text, client="flink-1.17")
     assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "job.yaml", text, client="flink-1.20")
     assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "job.yaml", FLINK, client="flink-1.17")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_taken"),
+    [
+        (".env", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=READ_COMMITTED", True),
+        (".env", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=read-committed", True),
+        (".env", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=READ_COMITTED", False),
+        (".env", "SPRING_KAFKA_CONSUMER_ENABLE_AUTO_COMMIT=off", True),
+        (".env", "SPRING_KAFKA_CONSUMER_PROPERTIES_ISOLATION_LEVEL=READ_COMMITTED", False),
+        (".env", "KAFKA_ISOLATION_LEVEL=READ_COMMITTED", False),
+        (
+            "a.yml",
+            "services: {a: {environment: [SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=READ_COMMITTED]}}",
+            True,
+        ),
+        ("a.yml", "spring.kafka.consumer: {isolation_level: Read_Committed}", True),
+        ("a.yml", "spring.kafka.consumer: {isolationLevel: READ_COMMITTED}", True),
+        ("a.yml", "spring.kafka.consumer.properties: {isolation.level: READ_COMMITTED}", False),
+    ],
+)
+def test_spring_binds_its_own_kinds_however_they_are_written(
+    tmp_path: Path, name: str, text: str, is_taken: bool
+) -> None:
+    """An enum and a truth; what stands below `properties` is handed to the client as it is."""
+    assert ("value_unknown" not in lint(tmp_path, "consumer", name, text, client="java-4.0")) is is_taken
