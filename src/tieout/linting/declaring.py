@@ -13,26 +13,22 @@ from tieout.contracts.scalars import Setting
 from tieout.errors import ConnectionNotFoundError, SettingsFileError, SourceError
 from tieout.linting.catalogue import tokens
 from tieout.linting.clusters import cluster_settings, topics_of
-from tieout.linting.defaults import CLIENTS, OLDEST, OTHER_NAMES
 from tieout.linting.naming import STYLED, canonical, meaning, restyled
 from tieout.linting.pipeline import SECTIONS, Part, Pipeline, Trouble
+from tieout.linting.programs import CLIENT, no_version, software_of
 from tieout.linting.reading import Place, Reading, read_settings
 from tieout.linting.reading.frameworks import SETS, framework_of, in_client_words
 from tieout.linting.values import LOOKED_AT, is_mere_name
 from tieout.linting.valuing import judged_values
-from tieout.linting.versions import Versions, split_client
 
-CLIENT: Final = "client"
 FILE: Final = "file"
 CONNECTION: Final = "connection"
 
-_OF_CLIENTS: Final = ("producer", "consumer")
 _ASKED: Final = ("broker",)
 _ADVICE: Final = {
     FILE: "name a file that is there, relative to the contract's folder, and in one of the formats of this page",
     CONNECTION: "name a connection to the cluster, and see that it answers",
 }
-_SOFTWARE: Final = {"broker": "kafka"}
 _CALLED: Final = ("name", "group.id", "topic")
 _PROFILE: Final = "spring.profiles.active"
 _MOST_NAMES: Final = 4
@@ -108,9 +104,8 @@ class _Section:
     def parts(self, *, asks: bool) -> tuple[tuple[Part, ...], list[Trouble]]:
         """Return the part once for each place that its file has, and what is wrong with it."""
         client = self.given.get(CLIENT, "")
-        software, versions, unknown = _software(self.section, client)
-        if unknown is not None:
-            self.troubles.append(unknown)
+        software, versions, unknown = software_of(self.section, client)
+        self.troubles += [unknown] if unknown is not None else no_version(self.section, client)
         told = (CLIENT, FILE, CONNECTION) if self.section in _ASKED else (CLIENT, FILE)
         own = {name: value for name, value in self.given.items() if name not in told}
         is_styled = software == ("kafka-python",) or client.lower().startswith(STYLED)
@@ -282,20 +277,6 @@ def _meant(places: tuple[Place, ...], names: frozenset[str]) -> tuple[Place, ...
         if names & {place.settings.get(setting, "") for setting in _CALLED} or in_paths & set(place.path[-1:])
     ]
     return tuple(called) or places
-
-
-def _software(section: str, client: str) -> tuple[tuple[str, ...], Versions, Trouble | None]:
-    """Return whose defaults apply in which versions; of any known client where the contract names none."""
-    own = CLIENTS if section in _OF_CLIENTS else (_SOFTWARE.get(section, section),)
-    if not client:
-        return own, Versions.since(OLDEST.get(own[0], "")), None
-    found = split_client(client)
-    name = OTHER_NAMES.get(found[0], found[0]) if found else ""
-    if found and name in own:
-        return (name,), found[1] if found[1].text else Versions.since(OLDEST.get(name, "")), None
-    failure = "the program's defaults are not known, so those of all known ones are taken as possible"
-    advice = f"write one of {', '.join(own)}, and its version: {own[0]}-4.0"
-    return own, Versions(), Trouble("client_unknown", section, CLIENT, client, failure, advice)
 
 
 def _written(value: Setting) -> str:
