@@ -13,8 +13,9 @@ from tieout.contracts.scalars import Setting
 from tieout.errors import ConnectionNotFoundError, SettingsFileError, SourceError
 from tieout.linting.catalogue import tokens
 from tieout.linting.clusters import cluster_settings, topics_of
-from tieout.linting.naming import STYLED, canonical, meaning, restyled
+from tieout.linting.naming import LAST_COUNTS, STYLED, canonical, given_twice, meaning, restyled
 from tieout.linting.pipeline import SECTIONS, Part, Pipeline, Trouble
+from tieout.linting.placeholders import is_placeholder
 from tieout.linting.programs import CLIENT, no_version, software_of
 from tieout.linting.reading import Place, Reading, read_settings
 from tieout.linting.reading.frameworks import SETS, framework_of, in_client_words
@@ -112,7 +113,12 @@ class _Section:
         empty = Part(
             self.section, software, versions, is_declared=bool(self.given), is_client_known=unknown is None
         )
-        base = replace(empty, settings=canonical(software, self._restyled(own) if is_styled else own))
+        given = self._restyled(own) if is_styled else own
+        base = replace(
+            empty,
+            settings=canonical(software, given),
+            others=self._others(software, given, "the contract"),
+        )
         sources = self._sources(base, any_style=is_styled or "kafka-python" in software, asks=asks)
         is_understood = sources is not None
         parts = [self._judged(base, source, is_understood=is_understood) for source in sources or [_NOWHERE]]
@@ -181,7 +187,8 @@ class _Section:
         return [self._source(file, place, reading, base, is_one=len(places) == 1) for place in places]
 
     def _source(self, file: str, place: Place, reading: Reading, base: Part, *, is_one: bool) -> _Source:
-        settings = canonical(base.software, in_client_words(place))
+        given, is_ordered = in_client_words(place), reading.is_ordered
+        settings = canonical(base.software, given, is_ordered=is_ordered)
         label = file if is_one else f"{file} ({place.name or 'the top'})"
         where = dict.fromkeys(settings, label)
         for name, written in place.written.items():
@@ -194,8 +201,25 @@ class _Section:
             framework_of(place),
             reading.is_literal,
             reading.is_complete,
-            others=dict.fromkeys(reading.in_text & settings.keys(), (None,)),
+            others={
+                **self._others(base.software, given, label, is_ordered=is_ordered),
+                **dict.fromkeys(reading.in_text & settings.keys(), (None,)),
+            },
         )
+
+    def _others(
+        self, software: tuple[str, ...], given: Mapping[str, str], where: str, *, is_ordered: bool = False
+    ) -> dict[str, tuple[str | None, ...]]:
+        """Return the values of settings that are given under two names, and tell of these."""
+        others: dict[str, tuple[str | None, ...]] = {}
+        for name, other in given_twice(software, given, is_ordered=is_ordered).items():
+            failure = (
+                f"{where} sets {other} to {given[other]}, which is another name of it for {LAST_COUNTS}: what is set "
+                "last counts, and in which order a mapping is gone through cannot be told"
+            )
+            self._tell("setting_twice", name, given[name], failure, "set it once, under one name")
+            others[name] = (None if is_placeholder(given[other]) else given[other],)
+        return others
 
     def _names(self, base: Part) -> frozenset[str]:
         """Return what a place that is meant may be called: the connector, the group, the topics of the contract."""
@@ -222,7 +246,7 @@ class _Section:
             files={**dict.fromkeys(sets, f"{source.label}, by {source.framework}"), **source.where},
             is_understood=is_understood,
             is_complete=source.is_complete,
-            others=source.others,
+            others={**base.others, **dict.fromkeys(source.settings, ()), **source.others},
         )
         unknown, troubles = judged_values(part, source.where if source.is_literal else ())
         self.troubles += troubles

@@ -155,3 +155,51 @@ def test_a_setting_that_a_text_gives_too_is_left_open(tmp_path: Path) -> None:
 def test_a_text_that_gives_nothing_to_the_part_is_no_finding(tmp_path: Path, text: str) -> None:
     """A word is no setting, nor is what another part's text gives."""
     assert "file_read_as" not in lint(tmp_path, "producer", "a.yml", text, client="java-4.0")
+
+
+ACKS = '"acks": "%s", "enable.idempotence": false, "request.required.acks": %s'
+
+
+@pytest.mark.parametrize(
+    ("values", "is_certain"),
+    [(("all", 1), False), (("1", "-1"), False), (("1", 0), True), (("all", -1), None)],
+)
+def test_which_of_two_names_counts_is_open_where_no_order_is_known(
+    tmp_path: Path, values: tuple[str, int], is_certain: bool | None
+) -> None:
+    """The client takes the last one, and who goes through a JSON object need not keep its order."""
+    text = "{" + ACKS % values + "}"
+    found = lint(tmp_path, "producer", "p.json", text, client="confluent-kafka-python-2.3")
+
+    told = found.get("producer_acks")
+    assert (told.is_certain if told else None) is is_certain
+    assert ("setting_twice" in found) is (is_certain is not None)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_safe"),
+    [
+        ("acks=all\nrequest.required.acks=1\n", False),
+        ("request.required.acks=1\nacks=all\n", True),
+        ("acks=1\nrequest.required.acks=1\nacks=all\n", True),
+        ("acks=all\nrequest.required.acks=all\nacks=1\nrequest.required.acks=all\n", True),
+    ],
+)
+def test_the_last_of_two_names_counts_in_lines(tmp_path: Path, lines: str, is_safe: bool) -> None:
+    """A file of lines is gone through from top to bottom."""
+    found = lint(tmp_path, "producer", "p.conf", lines, client="librdkafka-2.3")
+
+    assert "setting_twice" not in found
+    assert ("producer_acks" not in found) is is_safe
+    assert is_safe or found["producer_acks"].is_certain
+
+
+def test_two_names_in_the_contract_are_told(tmp_path: Path) -> None:
+    """Of a client that is not named as well; what the file says of the setting counts before both."""
+    both = {"acks": "all", "request.required.acks": 1}
+    alone = lint(tmp_path, "producer", "p.json", '{"linger.ms": 1}', **both)
+    other = lint(tmp_path, "producer", "p.json", '{"acks": "all"}', client="librdkafka-2.3", **both)
+
+    assert "the contract sets request.required.acks to 1" in alone["setting_twice"].failure
+    assert not alone["producer_acks"].is_certain
+    assert "producer_acks" not in other

@@ -22,8 +22,9 @@ Section = dict[str, "str | Section"]
 def properties(text: str) -> list[Section]:
     r"""Return the entries of Java properties, as `java.util.Properties.load` documents them; the last one counts.
 
-    Several documents in one file, parted by `#---` as Spring has them, are one mapping each. So is what stands below a
-    name in brackets, which no Java program writes: what comes after `[a]` holds in that section alone.
+    What is given twice has the place of the last one. Several documents in one file, parted by `#---` as Spring has
+    them, are one mapping each. So is what stands below a name in brackets, which no Java program writes: what comes
+    after `[a]` holds in that section alone.
 
     >>> properties("acks=1\nacks : all\n#---\nretries 3\n[a]\nacks=0")
     [{'acks': 'all'}, {'retries': '3', 'a': {'acks': '0'}}]
@@ -42,7 +43,9 @@ def _entries(text: str) -> Section:
             section = held if isinstance(held, dict) else {}
             entries[name[1]] = section
         elif found:
-            section[_unescaped(found[1])] = _unescaped(found[2]).strip()
+            key = _unescaped(found[1])
+            section.pop(key, None)
+            section[key] = _unescaped(found[2]).strip()
     return entries
 
 

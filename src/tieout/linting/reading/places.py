@@ -58,12 +58,16 @@ class Place:
     path: Path = ()
 
     def over(self, other: Place) -> Place:
-        """Return both, where this one's settings count before the other's."""
+        """Return both, where this one's settings count before the other's and come after them."""
         return replace(
             self,
-            settings={**other.settings, **self.settings},
+            settings={**_without(other.settings, self.settings), **self.settings},
             written={**other.written, **self.written},
         )
+
+
+def _without(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if name not in others}
 
 
 def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False) -> list[Place]:

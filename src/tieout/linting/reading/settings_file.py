@@ -29,6 +29,7 @@ _KNOWS_YAML: Final = "1.19"
 _KNOWS_NO_LINES: Final = "2.0"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
+_ORDERED: Final = (".properties", ".conf")
 _KNOWN: Final = (*_LINES, ".json", *_YAML, ".xml")
 _IMPORT: Final = re.compile(
     r"(^|\.)(spring\.config\.(import|location|additional\.?location)|spring\.cloud\.config\.uri|spring\.application\.json"
@@ -62,7 +63,8 @@ class Reading:
 
     `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
     what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete,
-    nor is one that gives some of those that rules look at within a text: these are `in_text`.
+    nor is one that gives some of those that rules look at within a text: these are `in_text`. Only some formats say in
+    which order settings are set.
     """
 
     places: tuple[Place, ...]
@@ -72,6 +74,7 @@ class Reading:
     is_literal: bool = False
     is_complete: bool = True
     in_text: frozenset[str] = frozenset()
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def read_settings(
         parsed.is_literal,
         is_complete=not imports and not texts,
         in_text=frozenset(setting for given in texts.values() for setting in given),
+        is_ordered=kind in _ORDERED,
     )
 
 
@@ -150,7 +154,7 @@ def _text(file: Path) -> str:
 
 def _parsed(file: str, kind: str, text: str, wish: _Wish) -> _Parsed:
     """Return the documents in the text, and what is to be said of how they were read."""
-    if kind in (".properties", ".conf"):
+    if kind in _ORDERED:
         _refuse_braces(file, kind, text)
         return _Parsed(properties(text), is_literal=True)
     if kind == ".env":
