@@ -138,6 +138,10 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
             "kafka-python": (_one_of("latest", "earliest", "none", "smallest", "largest"),),
         },
         "listener.ack-mode": _all(_ANY),
+        # of SmallRye's connector, which takes strategies that users write as well
+        "failure-strategy": _all(_ANY),
+        "commit-strategy": _all(_ANY),
+        "dead-letter-queue.topic": _all(_NAME),
         "max.in.flight": _all(_c_number(1)),
     },
     "share_group": {

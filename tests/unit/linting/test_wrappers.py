@@ -553,3 +553,29 @@ def test_spring_binds_its_own_kinds_however_they_are_written(
 ) -> None:
     """An enum and a truth; what stands below `properties` is handed to the client as it is."""
     assert ("value_unknown" not in lint(tmp_path, "consumer", name, text, client="java-4.0")) is is_taken
+
+
+SMALLRYE = """
+mp.messaging.incoming.orders.connector=smallrye-kafka
+mp.messaging.incoming.orders.topic=orders
+mp.messaging.incoming.orders.auto.offset.reset=earliest
+mp.messaging.incoming.orders.dead-letter-queue.topic=parked
+mp.messaging.incoming.orders.failure-strategy=ignore
+mp.messaging.incoming.mail.connector=smallrye-amqp
+mp.messaging.incoming.mail.failure-strategy=fail
+"""
+
+
+@pytest.mark.parametrize("name", ["a.properties", ".env"])
+def test_strategies_of_smallrye_are_found_in_its_channels(tmp_path: Path, name: str) -> None:
+    """Those of another connector's channel, and the topic of a queue, are none of the channel's own."""
+    lines = SMALLRYE
+    if name == ".env":
+        keys = (line.partition("=") for line in SMALLRYE.split())
+        lines = "\n".join(
+            f"{key.upper().replace('.', '_').replace('-', '_')}={value}" for key, _, value in keys
+        )
+    found = lint(tmp_path, "consumer", name, lines)
+
+    assert "settings_several" not in found
+    assert (found["smallrye_failures"].value, found["smallrye_failures"].is_certain) == ("ignore", True)
