@@ -203,7 +203,7 @@ class _Section:
             reading.is_complete,
             others={
                 **self._others(base.software, given, label, is_ordered=is_ordered),
-                **dict.fromkeys(reading.in_text & settings.keys(), (None,)),
+                **dict.fromkeys(reading.unread & settings.keys(), (None,)),
             },
         )
 

@@ -203,3 +203,13 @@ def test_two_names_in_the_contract_are_told(tmp_path: Path) -> None:
     assert "the contract sets request.required.acks to 1" in alone["setting_twice"].failure
     assert not alone["producer_acks"].is_certain
     assert "producer_acks" not in other
+
+
+def test_a_setting_where_secrets_stand_is_told_and_left_open(tmp_path: Path) -> None:
+    """What looks like a secret is not read, nor is what stands beside it."""
+    text = "kafka: {bootstrap.servers: b}\ncredentials: {kafka: {acks: hunter2}}\n"
+    found = lint(tmp_path, "producer", "a.yml", text, client="java-4.0")
+
+    assert "gives credentials.kafka.acks where secrets stand" in found["file_read_as"].failure
+    assert not found["producer_acks"].is_certain
+    assert "hunter2" not in repr(found)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _PROPERTY: Final = re.compile(r"((?:\\.|[^\\\s=:])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTALL)
-_SECTION: Final = re.compile(r"\[\s*([^\[\]]+?)\s*\]\s*(?:[#;].*)?")
+_SECTION: Final = re.compile(r"\[([^\[\]]+)\]\s*(?:[#;].*)?")
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DOCUMENT: Final = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
@@ -39,9 +39,9 @@ def _entries(text: str) -> Section:
         name = _SECTION.fullmatch(line)
         found = _PROPERTY.match(line)
         if name:
-            held = entries.get(name[1])
+            held = entries.get(name[1].strip())
             section = held if isinstance(held, dict) else {}
-            entries[name[1]] = section
+            entries[name[1].strip()] = section
         elif found:
             key = _unescaped(found[1])
             section.pop(key, None)

@@ -12,8 +12,8 @@ from tieout.linting.reading.places import is_of_another
 from tieout.linting.values import LOOKED_AT, is_free
 
 _GIVEN: Final = re.compile(
-    r"""(?:\bname["']?\s*[:=]\s*["']?(?P<variable>[A-Z][A-Z0-9_]+))
-      | (?:(?:^|(?<=[\s"'])) -D)? (?P<name>[A-Za-z][\w.\[\]-]*) ["']? \s* [:=]""",
+    r"""\bname["']?\s*[:=]\s*["']?(?P<variable>[A-Z][A-Z0-9_]+)
+      | (?<![\w.-]) (?:-D|--?)? (?P<name>[A-Za-z][\w.\[\]-]{0,200}) ["']? \s* [:=]""",
     re.VERBOSE,
 )
 """A name before a colon or an equals sign, and a variable of Kubernetes, whose value stands on a line of its own."""
@@ -25,7 +25,7 @@ def mentions(section: str, entries: Iterable[Entry]) -> Iterator[tuple[str, tupl
     The value of a setting that is known itself is no such text, nor is what stands below another part's name.
     """
     for entry in entries:
-        if _setting_in(section, entry.segments) is None and not is_of_another(section, entry.segments):
+        if setting_in(section, entry.segments) is None and not is_of_another(section, entry.segments):
             given = tuple(dict.fromkeys(_given(section, entry.value)))
             if given:
                 yield entry.written, given
@@ -40,12 +40,17 @@ def _given(section: str, text: str) -> Iterator[str]:
     ['acks']
     """
     for found in _GIVEN.finditer(text):
-        setting = _setting_in(section, segments_of(found["variable"] or found["name"]))
+        setting = setting_in(section, segments_of(found["variable"] or found["name"]))
         if setting is not None:
             yield setting
 
 
-def _setting_in(section: str, segments: tuple[str, ...]) -> str | None:
+def setting_in(section: str, segments: tuple[str, ...]) -> str | None:
+    """Return the setting that the end of a name is, if it is one that rules look at; else None.
+
+    >>> setting_in("producer", ("kafka", "acks")), setting_in("producer", ("kafka", "linger.ms"))
+    ('acks', None)
+    """
     names = (known_name(section, ".".join(segments[at:])) for at in range(len(segments)))
     return next((name for name in names if name is not None and _is_looked_at(section, name)), None)
 

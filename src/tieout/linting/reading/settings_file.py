@@ -14,7 +14,7 @@ from tieout.errors import SettingsFileError
 from tieout.linting.reading.entries import Entry, entries_of, key_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
-from tieout.linting.reading.mentions import mentions
+from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
 from tieout.linting.reading.profiles import Selection, selections
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
@@ -63,8 +63,8 @@ class Reading:
 
     `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
     what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete,
-    nor is one that gives some of those that rules look at within a text: these are `in_text`. Only some formats say in
-    which order settings are set.
+    nor is one that gives some of those that rules look at within a text, or where secrets stand: these are `unread`.
+    Only some formats say in which order settings are set.
     """
 
     places: tuple[Place, ...]
@@ -73,7 +73,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     is_literal: bool = False
     is_complete: bool = True
-    in_text: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     is_ordered: bool = False
 
 
@@ -112,32 +112,39 @@ def read_settings(
     parsed = _parsed(str(file), kind, _text(file), wish)
     found = list(_documents(parsed.trees, wish))
     held = [(label, entries) for label, entries in found if entries is not None]
-    documents = [(label, _without_secrets(entries)) for label, entries in held]
-    texts = dict(mentions(section, (entry for _, entries in held for entry in entries)))
+    documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in held]
     names = [label for label, entries in found if entries is None]
     names += [e.written for _, entries in documents for e in entries if not e.written.startswith("[")]
     places = _with_clusters(
         [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
     )
     imports = [e.written for _, entries in documents for e in entries if _IMPORT.search(key_of(e))]
-    notes = (
-        *parsed.notes,
-        *(f"takes in more by {name}, which is not read" for name in imports[:1]),
-        *(
-            f"gives {', '.join(given)} in the text of {name}, which is not read"
-            for name, given in texts.items()
-        ),
-    )
+    unread = list(_unread(section, [entry for _, entries in held for entry in entries]))
+    notes = (*(f"takes in more by {name}" for name in imports[:1]), *(note for note, _ in unread))
     return Reading(
         tuple(places),
         tuple(names),
-        notes,
+        (*parsed.notes, *(f"{note}, which is not read" for note in notes)),
         parsed.warnings,
         parsed.is_literal,
-        is_complete=not imports and not texts,
-        in_text=frozenset(setting for given in texts.values() for setting in given),
+        is_complete=not notes,
+        unread=frozenset(setting for _, settings in unread for setting in settings),
         is_ordered=kind in _ORDERED,
     )
+
+
+def _unread(section: str, entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield where settings that rules look at are given without being read, in words, and which these are."""
+    for name, given in mentions(section, entries):
+        yield f"gives {', '.join(given)} in the text of {name}", given
+    for entry in entries:
+        setting = setting_in(section, entry.segments)
+        if setting is not None and _is_secret(entry):
+            yield f"gives {entry.written} where secrets stand", (setting,)
+
+
+def _is_secret(entry: Entry) -> bool:
+    return is_secret_name(entry.written) or is_secret(entry.value)
 
 
 def _text(file: Path) -> str:
@@ -229,10 +236,6 @@ def _without_extensions(tree: Tree) -> Tree:
     if isinstance(tree, dict) and isinstance(tree.get("services"), dict):
         return {name: value for name, value in tree.items() if not name.startswith("x-")}
     return tree
-
-
-def _without_secrets(entries: list[Entry]) -> list[Entry]:
-    return [entry for entry in entries if not is_secret_name(entry.written) and not is_secret(entry.value)]
 
 
 def _unpacked(tree: Any, wish: _Wish) -> Any:
