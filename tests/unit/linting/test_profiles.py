@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,27 @@ def test_one_key_may_be_of_several_profiles(
 
     told = found.get("consumer_reset_latest")
     assert (told.is_certain if told else None) is is_certain
+
+
+@pytest.mark.parametrize("wrapper", ["{apiVersion: v1, kind: ConfigMap, data: %s}", "config: %s"])
+@pytest.mark.parametrize(
+    ("name", "text", "is_certain"),
+    [
+        ("application.yml", COMMON % "active: '${P:dev}'" + PROD, False),
+        ("application.yml", COMMON % "active: prod" + PROD, True),
+        ("application.yml", COMMON % "active: eu" + PROD, None),
+        ("application.yml", COMMON % "active: a, group: {a: prod}" + PROD, True),
+        ("application.properties", QUARKUS % "%{prod,staging}", True),
+        ("application.properties", QUARKUS % "%staging", False),
+        ("application.properties", QUARKUS % "%dev", None),
+    ],
+)
+def test_profiles_are_those_of_a_file_within_the_file_too(
+    tmp_path: Path, wrapper: str, name: str, text: str, is_certain: bool | None
+) -> None:
+    """A ConfigMap holds an application's files, each with its own documents."""
+    found = lint(tmp_path, "consumer", "c.yml", wrapper % json.dumps({name: text}))
+
+    told = found.get("consumer_reset_latest")
+    assert (told.is_certain if told else None) is is_certain
+    assert ("settings_several" in found) is (is_certain is False)

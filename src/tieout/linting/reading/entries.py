@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tieout.errors import SettingsFileError
@@ -29,17 +29,26 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
 
 @dataclass(frozen=True)
 class Entry:
-    """One value and the segments of its name; from `leaf` on they are one key of the file, above it keys around it."""
+    """One value and the segments of its name; from `leaf` on they are one key of the file, above it keys around it.
+
+    In a file within the file the name begins at `root`, and stands in one of its documents.
+    """
 
     segments: tuple[str, ...]
     leaf: int
     value: str
     written: str
+    root: int = 0
+    document: int = 0
+
+
+class Documents(list[Tree]):
+    """The documents of a file that stands as text within another one."""
 
 
 def key_of(entry: Entry) -> str:
-    """Return the name as Spring compares names: in any case, with and without dashes and underscores."""
-    return ".".join(entry.segments).lower().replace("-", "").replace("_", "")
+    """Return the name in its file as Spring compares names: in any case, with and without dashes and underscores."""
+    return ".".join(entry.segments[entry.root :]).lower().replace("-", "").replace("_", "")
 
 
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
@@ -60,6 +69,8 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
         found = _json_in(value) if name == _JSON_OF_SPRING else None
         if found is not None:
             inline.append((found, here))
+        elif isinstance(value, Documents):
+            yield from _entries_within(value, (*above, *segments), here)
         elif isinstance(value, list) and value and name not in _VARIABLES and _are_texts(value):
             yield Entry((*above, *segments), len(above), ",".join(value), here)
         elif isinstance(value, dict | list):
@@ -68,6 +79,12 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
             yield Entry((*above, *segments), len(above), value, here)
     for held, here in inline:
         yield from entries_of(held, above, here)
+
+
+def _entries_within(documents: Documents, above: tuple[str, ...], written: str) -> Iterator[Entry]:
+    for index, document in enumerate(documents):
+        for entry in entries_of(document, above, written):
+            yield replace(entry, root=len(above), document=index)
 
 
 def _filled_in(tree: dict[str, Any], written: str) -> Iterator[tuple[str, Any]]:

@@ -52,6 +52,28 @@ class _Active:
     is_open: bool
 
 
+def selected(documents: Sequence[list[Entry]], profile: str) -> Iterator[Selection]:
+    """Yield the first selection of the documents and of each file in them, and beside these each of the others."""
+    files: dict[tuple[str, ...], dict[int, list[Entry]]] = {}
+    for entry in (entry for document in documents for entry in document if entry.root):
+        within = files.setdefault(entry.segments[: entry.root], {})
+        within.setdefault(entry.document, []).append(entry)
+    own = [[entry for entry in document if not entry.root] for document in documents]
+    found = [
+        selections(each, profile) for each in (own, *(list(within.values()) for within in files.values()))
+    ]
+    first = [each[0] for each in found]
+    yield _together(first)
+    for index, each in enumerate(found):
+        for selection in each[1:]:
+            yield _together([*first[:index], selection, *first[index + 1 :]])
+
+
+def _together(chosen: Sequence[Selection]) -> Selection:
+    names = ", ".join(dict.fromkeys(each.profile for each in chosen if each.profile))
+    return Selection(names, tuple(entry for each in chosen for entry in each.entries))
+
+
 def selections(documents: Sequence[Sequence[Entry]], chosen: str = "") -> list[Selection]:
     """Return what holds in any case, and with each profile that may be active beside it.
 
@@ -127,8 +149,9 @@ def _groups(piece: _Piece) -> dict[str, str]:
     """Return the profiles that a name of the piece's groups stands for."""
     groups: dict[str, str] = {}
     for entry in piece.entries:
-        if entry.segments[: len(_GROUP)] == _GROUP and len(entry.segments) > len(_GROUP):
-            name = _INDEX.sub("", ".".join(entry.segments[len(_GROUP) :]))
+        segments = entry.segments[entry.root :]
+        if segments[: len(_GROUP)] == _GROUP and len(segments) > len(_GROUP):
+            name = _INDEX.sub("", ".".join(segments[len(_GROUP) :]))
             groups[name] = f"{groups[name]},{entry.value}" if name in groups else entry.value
     return groups
 
@@ -162,8 +185,9 @@ def _is_active(condition: str, active: _Active) -> bool | None:
 
 def _marked(entry: Entry) -> tuple[str, Entry]:
     """Return the profiles that Quarkus's `%prod.` or `%{prod,staging}.` names, and the entry without them."""
-    found = _MARK.fullmatch(entry.segments[0])
-    if found is None or len(entry.segments) == 1:
+    before, (first, *rest) = entry.segments[: entry.root], entry.segments[entry.root :]
+    found = _MARK.fullmatch(first)
+    if found is None or not rest:
         return "", entry
-    profiles = found["several"] or found["one"]
-    return profiles, replace(entry, segments=entry.segments[1:], leaf=max(entry.leaf - 1, 0))
+    leaf = entry.leaf - 1 if entry.leaf > entry.root else entry.leaf
+    return found["several"] or found["one"], replace(entry, segments=(*before, *rest), leaf=leaf)

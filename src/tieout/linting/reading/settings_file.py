@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from tieout.contracts.secrets import is_secret, is_secret_name
 from tieout.errors import SettingsFileError
-from tieout.linting.reading.entries import Entry, entries_of, key_of
+from tieout.linting.reading.entries import Documents, Entry, entries_of, key_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
 from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
-from tieout.linting.reading.profiles import Selection, selections
+from tieout.linting.reading.profiles import selected
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
 from tieout.linting.reading.xml_trees import xml_tree
 from tieout.linting.versions import ALL, Versions
@@ -257,23 +257,21 @@ def _file_in(name: str, value: str, wish: _Wish) -> Any:
     if kind not in _KNOWN or not _SEPARATED.search(value):
         return value
     try:
-        trees = _parsed(name, kind, value, wish).trees
+        return Documents(_parsed(name, kind, value, wish).trees)
     except SettingsFileError:
         return value
-    return trees[0] if len(trees) == 1 else trees
 
 
 def _parted(
     documents: Sequence[tuple[str, list[Entry]]], profile: str
 ) -> Iterator[tuple[str, tuple[Entry, ...]]]:
-    """Yield what holds together: each resource with a label for itself, and of other documents each profile."""
+    """Yield what holds together, of each resource for itself, and of other documents: each profile of each file."""
     loose = [entries for label, entries in documents if not label]
-    parted: list[Selection] = selections(loose, profile) if loose else []
-    for selection in parted:
-        yield (f"profile {selection.profile}" if selection.profile else ""), selection.entries
-    for label, entries in documents:
-        if label:
-            yield label, tuple(entries)
+    apart = [(label, [entries]) for label, entries in documents if label]
+    for label, held in (*([("", loose)] if loose else []), *apart):
+        for selection in selected(held, profile):
+            named = f"profile {selection.profile}" if selection.profile else ""
+            yield ", ".join(part for part in (label, named) if part), selection.entries
 
 
 def _places(label: str, entries: Sequence[Entry], wish: _Wish) -> Iterator[Place]:
