@@ -184,6 +184,7 @@ _COMMON: Final = frozenset(
         "state.dir", "poll.ms", "log.dir", "log.dirs", "batch.size", "sink", "api", "persistent", "receipt",
         "clusterName", "retry.backoff.ms", "session.timeout.ms", "transforms", "max.connections", "node.id",
         "schema.registry.url", "compression.level", "compression.type", "partitioner", "log_level",
+        "failure-strategy", "commit-strategy",
     )
 )  # fmt: skip
 """Names that other programs have as well: where they stand says nothing about whose settings these are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -13,26 +13,23 @@ from tieout.contracts.scalars import Setting
 from tieout.errors import ConnectionNotFoundError, SettingsFileError, SourceError
 from tieout.linting.catalogue import tokens
 from tieout.linting.clusters import cluster_settings, topics_of
-from tieout.linting.defaults import CLIENTS, OLDEST, OTHER_NAMES
-from tieout.linting.naming import STYLED, canonical, meaning, restyled
+from tieout.linting.naming import LAST_COUNTS, STYLED, canonical, given_twice, meaning, restyled
 from tieout.linting.pipeline import SECTIONS, Part, Pipeline, Trouble
+from tieout.linting.placeholders import is_placeholder
+from tieout.linting.programs import CLIENT, no_version, software_of
 from tieout.linting.reading import Place, Reading, read_settings
 from tieout.linting.reading.frameworks import SETS, framework_of, in_client_words
 from tieout.linting.values import LOOKED_AT, is_mere_name
 from tieout.linting.valuing import judged_values
-from tieout.linting.versions import Versions, split_client
 
-CLIENT: Final = "client"
 FILE: Final = "file"
 CONNECTION: Final = "connection"
 
-_OF_CLIENTS: Final = ("producer", "consumer")
 _ASKED: Final = ("broker",)
 _ADVICE: Final = {
     FILE: "name a file that is there, relative to the contract's folder, and in one of the formats of this page",
     CONNECTION: "name a connection to the cluster, and see that it answers",
 }
-_SOFTWARE: Final = {"broker": "kafka"}
 _CALLED: Final = ("name", "group.id", "topic")
 _PROFILE: Final = "spring.profiles.active"
 _MOST_NAMES: Final = 4
@@ -49,6 +46,7 @@ class _Source:
     framework: str = ""
     is_literal: bool = False
     is_complete: bool = True
+    others: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
 
 _NOWHERE: Final = _Source("", {}, {})
@@ -107,16 +105,20 @@ class _Section:
     def parts(self, *, asks: bool) -> tuple[tuple[Part, ...], list[Trouble]]:
         """Return the part once for each place that its file has, and what is wrong with it."""
         client = self.given.get(CLIENT, "")
-        software, versions, unknown = _software(self.section, client)
-        if unknown is not None:
-            self.troubles.append(unknown)
+        software, versions, unknown = software_of(self.section, client)
+        self.troubles += [unknown] if unknown is not None else no_version(self.section, client)
         told = (CLIENT, FILE, CONNECTION) if self.section in _ASKED else (CLIENT, FILE)
         own = {name: value for name, value in self.given.items() if name not in told}
         is_styled = software == ("kafka-python",) or client.lower().startswith(STYLED)
         empty = Part(
             self.section, software, versions, is_declared=bool(self.given), is_client_known=unknown is None
         )
-        base = replace(empty, settings=canonical(software, self._restyled(own) if is_styled else own))
+        given = self._restyled(own) if is_styled else own
+        base = replace(
+            empty,
+            settings=canonical(software, given),
+            others=self._others(software, given, "the contract"),
+        )
         sources = self._sources(base, any_style=is_styled or "kafka-python" in software, asks=asks)
         is_understood = sources is not None
         parts = [self._judged(base, source, is_understood=is_understood) for source in sources or [_NOWHERE]]
@@ -160,7 +162,7 @@ class _Section:
             any_style=any_style,
         )
         for note in reading.notes:
-            self._tell("file_read_as", FILE, file, f"{file} {note}", "see that the program reads it so")
+            self._tell("file_read_as", FILE, file, f"{file} {note}", _READ_AS)
         for warning in reading.warnings:
             self._tell(
                 "file_not_read", FILE, file, f"{file} {warning}", "name the file that the program reads"
@@ -185,13 +187,39 @@ class _Section:
         return [self._source(file, place, reading, base, is_one=len(places) == 1) for place in places]
 
     def _source(self, file: str, place: Place, reading: Reading, base: Part, *, is_one: bool) -> _Source:
-        settings = canonical(base.software, in_client_words(place))
+        given, is_ordered = in_client_words(place), reading.is_ordered
+        settings = canonical(base.software, given, is_ordered=is_ordered)
         label = file if is_one else f"{file} ({place.name or 'the top'})"
         where = dict.fromkeys(settings, label)
         for name, written in place.written.items():
             if name in where and written not in (name, *settings):
                 where[name] = f"{label}: {written}"
-        return _Source(label, settings, where, framework_of(place), reading.is_literal, reading.is_complete)
+        return _Source(
+            label,
+            settings,
+            where,
+            framework_of(place),
+            reading.is_literal,
+            reading.is_complete,
+            others={
+                **self._others(base.software, given, label, is_ordered=is_ordered),
+                **dict.fromkeys(reading.unread & settings.keys(), (None,)),
+            },
+        )
+
+    def _others(
+        self, software: tuple[str, ...], given: Mapping[str, str], where: str, *, is_ordered: bool = False
+    ) -> dict[str, tuple[str | None, ...]]:
+        """Return the values of settings that are given under two names, and tell of these."""
+        others: dict[str, tuple[str | None, ...]] = {}
+        for name, other in given_twice(software, given, is_ordered=is_ordered).items():
+            failure = (
+                f"{where} sets {other} to {given[other]}, which is another name of it for {LAST_COUNTS}: what is set "
+                "last counts, and in which order a mapping is gone through cannot be told"
+            )
+            self._tell("setting_twice", name, given[name], failure, "set it once, under one name")
+            others[name] = (None if is_placeholder(given[other]) else given[other],)
+        return others
 
     def _names(self, base: Part) -> frozenset[str]:
         """Return what a place that is meant may be called: the connector, the group, the topics of the contract."""
@@ -218,6 +246,7 @@ class _Section:
             files={**dict.fromkeys(sets, f"{source.label}, by {source.framework}"), **source.where},
             is_understood=is_understood,
             is_complete=source.is_complete,
+            others={**base.others, **dict.fromkeys(source.settings, ()), **source.others},
         )
         unknown, troubles = judged_values(part, source.where if source.is_literal else ())
         self.troubles += troubles
@@ -227,6 +256,7 @@ class _Section:
         self.troubles.append(Trouble(rule, self.section, setting, value, failure, advice))
 
 
+_READ_AS: Final = "see that the program reads it so, and write into the contract what is not read"
 _UNDERSTOOD: Final = (
     "name the file, or the part of it, that holds the settings under the names that the program knows, or write them "
     "into the contract"
@@ -271,20 +301,6 @@ def _meant(places: tuple[Place, ...], names: frozenset[str]) -> tuple[Place, ...
         if names & {place.settings.get(setting, "") for setting in _CALLED} or in_paths & set(place.path[-1:])
     ]
     return tuple(called) or places
-
-
-def _software(section: str, client: str) -> tuple[tuple[str, ...], Versions, Trouble | None]:
-    """Return whose defaults apply in which versions; of any known client where the contract names none."""
-    own = CLIENTS if section in _OF_CLIENTS else (_SOFTWARE.get(section, section),)
-    if not client:
-        return own, Versions.since(OLDEST.get(own[0], "")), None
-    found = split_client(client)
-    name = OTHER_NAMES.get(found[0], found[0]) if found else ""
-    if found and name in own:
-        return (name,), found[1] if found[1].text else Versions.since(OLDEST.get(name, "")), None
-    failure = "the program's defaults are not known, so those of all known ones are taken as possible"
-    advice = f"write one of {', '.join(own)}, and its version: {own[0]}-4.0"
-    return own, Versions(), Trouble("client_unknown", section, CLIENT, client, failure, advice)
 
 
 def _written(value: Setting) -> str:

@@ -6,7 +6,7 @@ differ in `where` alone hold at the same time, and nobody but the pipeline's aut
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,6 +49,15 @@ OTHER_NAMES: Final = {
 
 OLDEST: Final = {"kafka": "2.1", "librdkafka": "1.0"}
 """What is taken for the oldest version where a contract names none: what is older speaks to no current Kafka."""
+
+_KAFKA: Final = {0: 11, 1: 1, 2: 8, 3: 9, 4: None}
+RELEASED: Final[Mapping[str, Mapping[int, int | None]]] = {
+    **dict.fromkeys(("java", "kafka", "connect", "streams", "share_group"), _KAFKA),
+    "librdkafka": {0: 11, 1: 9, 2: None},
+    "kafka-python": {0: 10, 1: 4, 2: None, 3: None},
+}
+"""The last minor version of each major one, None where more may follow: Kafka's downloads, the releases of the others.
+What was never released is mistaken for another program's version, such as Java's own."""
 
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 

@@ -29,6 +29,7 @@ DECLARATION: Final = {
     "value_unknown": Severity.CRITICAL,
     "settings_disagree": Severity.CRITICAL,
     "settings_several": Severity.WARNING,
+    "setting_twice": Severity.WARNING,
     "file_not_read": Severity.WARNING,
     "value_quoted": Severity.WARNING,
     "client_unknown": Severity.WARNING,

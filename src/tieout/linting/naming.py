@@ -19,6 +19,9 @@ _SAME: Final = {
 }
 """Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
 
+LAST_COUNTS: Final = "librdkafka"
+"""The program for which none of the names is more particular: what is set last counts."""
+
 _ANY_CASE: Final = {
     "spark": ("checkpointLocation", "failOnDataLoss", "startingOffsets", "kafka.isolation.level")
 }
@@ -56,11 +59,16 @@ def meaning(setting: str, value: str) -> str:
     return _WORDS.get(lower, {}).get(setting, lower)
 
 
-def canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings under the names that the rules know."""
+def canonical(
+    software: tuple[str, ...], settings: Mapping[str, str], *, is_ordered: bool = False
+) -> dict[str, str]:
+    """Return the settings under the names that the rules know; `is_ordered` where they are in the order of setting."""
     same = {other: name for program in software for other, name in _SAME.get(program, {}).items()}
-    renamed = {same[name]: value for name, value in settings.items() if name in same}
-    known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
+    if is_ordered and software == (LAST_COUNTS,):
+        known = {same.get(name, name): value for name, value in settings.items()}
+    else:
+        renamed = {same[name]: value for name, value in settings.items() if name in same}
+        known = {**renamed, **{name: value for name, value in settings.items() if name not in same}}
     cases = {name.lower(): name for program in software for name in _ANY_CASE.get(program, ())}
     known = {cases.get(name.lower(), name): value for name, value in known.items()}
     if software == ("kafka",):
@@ -68,6 +76,27 @@ def canonical(software: tuple[str, ...], settings: Mapping[str, str]) -> dict[st
             if name in known and known[name].lstrip("-").isdigit():
                 known.setdefault("retention.ms", str(int(known[name]) * unit))
     return known
+
+
+def given_twice(
+    software: tuple[str, ...], settings: Mapping[str, str], *, is_ordered: bool = False
+) -> dict[str, str]:
+    """Return the settings that another name gives another value, and that name, where it is open which one counts.
+
+    >>> given_twice(("librdkafka",), {"acks": "all", "request.required.acks": "1"})
+    {'acks': 'request.required.acks'}
+    >>> given_twice(("librdkafka",), {"acks": "all", "request.required.acks": "1"}, is_ordered=True)
+    {}
+    """
+    if LAST_COUNTS not in software or (is_ordered and software == (LAST_COUNTS,)):
+        return {}
+    return {
+        name: other
+        for other, name in _SAME[LAST_COUNTS].items()
+        if other in settings
+        and name in settings
+        and meaning(name, settings[other]) != meaning(name, settings[name])
+    }
 
 
 def restyled(section: str, name: str) -> str:

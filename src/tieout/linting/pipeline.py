@@ -60,8 +60,9 @@ def never(truth: Truth) -> Truth:
 class Part:
     """One section of a contract's settings: what is set, by whom, and what holds where nothing is set.
 
-    `unknown` are settings whose value somebody else fills in, or which no program takes. Of a file that was not
-    understood nothing is known.
+    `unknown` are settings whose value somebody else fills in, or which no program takes. `others` are values that may
+    count instead of the one that is set, None for one that nobody here knows. Of a file that was not understood nothing
+    is known.
     """
 
     section: str
@@ -74,6 +75,7 @@ class Part:
     is_understood: bool = True
     is_client_known: bool = True
     is_complete: bool = True
+    others: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def has(self, setting: str) -> bool:
         """Return whether the setting is set to something."""
@@ -91,7 +93,13 @@ class Part:
         """Return the values that may apply, in lower case; None is one that nobody here knows."""
         value = self.settings.get(setting)
         if value is not None:
-            return (None,) if setting in self.unknown else (meaning(setting, value),)
+            if setting in self.unknown:
+                return (None,)
+            others = self.others.get(setting, ())
+            return (
+                meaning(setting, value),
+                *(None if other is None else meaning(setting, other) for other in others),
+            )
         if not self.is_understood:
             return (None,)
         known = self.defaults(setting)

@@ -138,6 +138,10 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
             "kafka-python": (_one_of("latest", "earliest", "none", "smallest", "largest"),),
         },
         "listener.ack-mode": _all(_ANY),
+        # of SmallRye's connector, which takes strategies that users write as well
+        "failure-strategy": _all(_ANY),
+        "commit-strategy": _all(_ANY),
+        "dead-letter-queue.topic": _all(_NAME),
         "max.in.flight": _all(_c_number(1)),
     },
     "share_group": {
@@ -302,3 +306,8 @@ def refusal(
 def is_mere_name(section: str, setting: str) -> bool:
     """Return whether nothing follows from what the setting's text is, only from there being one."""
     return (_NAME,) in LOOKED_AT[section].get(setting, {}).values()
+
+
+def is_free(section: str, setting: str) -> bool:
+    """Return whether some program takes any text for the setting."""
+    return any(kind.is_free for kinds in LOOKED_AT[section].get(setting, {}).values() for kind in kinds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,16 @@ class Versions:
     def since(cls, text: str) -> Versions:
         """Return that version and all later ones; all there are for an empty text."""
         return cls(low=_point(text)) if text else cls()
+
+    def is_among(self, released: Mapping[int, int | None]) -> bool:
+        """Return whether there are such versions, where `released` has the last minor one of each major one.
+
+        >>> [Versions.of(text).is_among({3: 9, 4: None}) for text in ("3", "3.9.1", "4.7", "3.10", "17")]
+        [True, True, True, False, False]
+        """
+        major, *more = (int(number) for number in self.text.split("."))
+        last = released.get(major, -1)
+        return last is None or (more[0] if more else 0) <= last
 
     def overlap(self, since: str, until: str) -> bool:
         """Return whether some of the versions are at or after `since` and before `until`; empty is unbounded."""

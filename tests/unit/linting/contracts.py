@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tieout.contracts import Contract
+from tieout.linting import Finding, findings
 
 FILES = {"kind": "files", "format": "jsonl", "path": "x.jsonl"}
 
@@ -25,3 +26,10 @@ def contract(
     }
     made = Contract.model_validate({**values, "settings": settings})
     return made.located_in(base) if base else made
+
+
+def lint(folder: Path, section: str, file: str, text: str, **given: Any) -> dict[str, Finding]:
+    """Return the findings about a part whose settings stand in a file, by rule."""
+    (folder / file).write_text(text, encoding="utf-8")
+    guarantee = given.pop("guarantee", "exactly_once")
+    return {f.rule: f for f in findings(contract({section: {"file": file, **given}}, guarantee, base=folder))}

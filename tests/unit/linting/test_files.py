@@ -218,3 +218,41 @@ def test_words_that_mean_nothing_are_told(
 
     assert found[rule].severity is Severity.WARNING
     assert told in found[rule].advice
+
+
+@pytest.mark.parametrize(
+    ("section", "client", "is_known"),
+    [
+        ("producer", "java-17", False),
+        ("producer", "java-8", False),
+        ("producer", "java-1.8", False),
+        ("producer", "kafka-clients-3.10.1", False),
+        ("producer", "librdkafka-7.0", False),
+        ("producer", "confluent-kafka-python-3.0", False),
+        ("broker", "kafka-7.5", False),
+        ("streams", "streams-21", False),
+        ("producer", "java-3.9.1", True),
+        ("producer", "java-4.9", True),
+        ("producer", "java-4", True),
+        ("producer", "librdkafka-0.11.6", True),
+        ("producer", "kafka-python-2.2", True),
+        ("broker", "kafka-2.8.1", True),
+        ("flink", "flink-1.20", True),
+    ],
+)
+def test_a_version_that_there_is_not_is_unknown(section: str, client: str, is_known: bool) -> None:
+    """`java-17` is a version of the language: which client runs on it is left open."""
+    made = contract({section: {"client": client}})
+    found = {finding.rule: finding for finding in findings(made)}
+
+    assert ("client_unknown" not in found) is is_known
+    if client.startswith("java") and not is_known:
+        assert "not of the language" in found["client_unknown"].failure
+        assert not found["producer_acks"].is_certain
+
+
+def test_a_value_that_no_version_takes_is_none_in_a_version_that_there_is_not() -> None:
+    """The program is known, and whichever version it is refuses the value."""
+    found = {f.rule for f in findings(contract({"producer": {"client": "java-17", "acks": "al"}}))}
+
+    assert {"client_unknown", "value_unknown"} <= found

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.unit.linting.contracts import contract
+from tests.unit.linting.contracts import FILES, contract
 
 from tieout.linting import Finding, findings
 from tieout.linting.linting import DECLARATION
@@ -78,6 +78,30 @@ CASES = {
     "consumer_reset_earliest": (
         "consumer: {client: librdkafka, auto.offset.reset: smallest}",
         "consumer: {client: librdkafka, auto.offset.reset: smallest, output: keyed by id}",
+    ),
+    "smallrye_failures": (
+        "consumer: {failure-strategy: ignore}",
+        "consumer: {failure-strategy: fail}",
+    ),
+    "smallrye_dead_letters": (
+        "consumer: {failure-strategy: dead-letter-queue}",
+        "consumer: {failure-strategy: delayed-retry-topic}",
+    ),
+    "smallrye_retries": (
+        "consumer: {failure-strategy: delayed-retry-topic, dead-letter-queue.topic: q}",
+        "consumer: {failure-strategy: dead-letter-queue}",
+    ),
+    "smallrye_commits_latest": (
+        "consumer: {commit-strategy: latest}",
+        "consumer: {commit-strategy: throttled}",
+    ),
+    "smallrye_commits_nothing_end": (
+        "consumer: {enable.auto.commit: false, commit-strategy: ignore, auto.offset.reset: latest}",
+        "consumer: {enable.auto.commit: true, commit-strategy: ignore, auto.offset.reset: latest}",
+    ),
+    "smallrye_commits_nothing_start": (
+        "consumer: {enable.auto.commit: false, commit-strategy: ignore, auto.offset.reset: earliest}",
+        "consumer: {enable.auto.commit: false, commit-strategy: ignore, commits: with the output}",
     ),
     "share_group_commits": (
         "share_group: {commits: before processing}",
@@ -374,7 +398,7 @@ def test_a_finding_says_everything(name: str) -> None:
 
     assert found.failure
     assert found.advice
-    assert found.source.startswith(("Apache", "Confluent", "librdkafka"))
+    assert found.source.startswith(("Apache", "Confluent", "librdkafka", "SmallRye"))
     assert found.subject.startswith(f"{found.section}.{found.setting}")
     assert set(found.as_dict()) == set(Finding.__dataclass_fields__)
 
@@ -583,3 +607,24 @@ def test_the_severest_comes_first() -> None:
 
     assert len(ranks) > 2
     assert ranks == sorted(ranks, reverse=True)
+
+
+def test_a_failure_within_a_transaction_of_smallrye_may_be_read_again() -> None:
+    """Without commits of its own the connector is part of a transaction, or of what the application does."""
+    opened = lint("consumer: {failure-strategy: ignore, commit-strategy: ignore}", "at_least_once")
+    said = lint("consumer: {failure-strategy: ignore, commits: with the output}", "at_least_once")
+
+    assert not opened["smallrye_failures"].is_certain
+    assert "smallrye_failures" not in said
+
+
+def test_what_smallrye_parks_is_seen_in_the_ledger() -> None:
+    """Of retries, too, where these end in a queue; without one they are left out in the end."""
+    retries = "consumer: {failure-strategy: delayed-retry-topic%s}"
+    queue = ", dead-letter-queue.topic: q"
+    ledgers = {name: {"source": FILES} for name in ("produced", "delivered", "dead_letters")}
+
+    assert lint(retries % "")["smallrye_failures"].is_certain
+    assert "smallrye_failures" not in lint(retries % queue)
+    assert lint(retries % queue)["smallrye_dead_letters"].is_certain
+    assert "smallrye_dead_letters" not in lint(retries % queue, ledgers=ledgers)

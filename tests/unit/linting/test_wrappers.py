@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.linting.contracts import contract
+from tests.unit.linting.contracts import contract, lint
 
-from tieout.linting import Finding, contradictions, findings
+from tieout.linting import contradictions
 from tieout.linting.declaring import declared
 from tieout.linting.telling import findings_text
 from tieout.model import Severity
@@ -261,13 +261,6 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
 ]
 
 
-def lint(folder: Path, section: str, file: str, text: str, **given: Any) -> dict[str, Finding]:
-    """Return the findings about a part whose settings stand in a file, by rule."""
-    (folder / file).write_text(text, encoding="utf-8")
-    guarantee = given.pop("guarantee", "exactly_once")
-    return {f.rule: f for f in findings(contract({section: {"file": file, **given}}, guarantee, base=folder))}
-
-
 @pytest.mark.parametrize(("section", "name", "text", "settings"), CASES)
 def test_settings_are_found_under_other_names_and_in_wrappers(
     tmp_path: Path, section: str, name: str, text: str, settings: dict[str, str]
@@ -432,42 +425,6 @@ def test_the_place_of_the_contracts_group_is_meant(tmp_path: Path) -> None:
     assert found["consumer_reset_latest"].value is None
 
 
-PROFILES = """
-spring: {kafka: {bootstrap-servers: b, consumer: {auto-offset-reset: none}}}
----
-spring:
-  config: {activate: {on-profile: prod}}
-  kafka: {consumer: {auto-offset-reset: latest}}
-"""
-
-
-def test_a_profile_is_left_open_until_it_is_chosen(tmp_path: Path) -> None:
-    """By the file or by the contract, in Spring's own words."""
-    opened = lint(tmp_path, "consumer", "a.yml", PROFILES)
-    chosen = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "prod"})
-    by_file = lint(tmp_path, "consumer", "a.yml", f"spring.profiles.active: prod, eu\n---{PROFILES}")
-    other = lint(tmp_path, "consumer", "a.yml", PROFILES, **{"spring.profiles.active": "test"})
-
-    assert not opened["consumer_reset_latest"].is_certain
-    assert opened["consumer_reset_latest"].file == (
-        "a.yml (profile prod, spring.kafka.consumer): spring.kafka.consumer.auto-offset-reset"
-    )
-    assert "consumer_reset_latest" not in other
-    for found in (chosen, by_file):
-        assert found["consumer_reset_latest"].is_certain
-        assert "settings_several" not in found
-
-
-def test_what_is_never_deployed_is_left_out(tmp_path: Path) -> None:
-    """Quarkus's profiles for development and tests are not what a pipeline runs with; others may be."""
-    text = "mp.messaging.incoming.a.auto.offset.reset=none\n%dev.mp.messaging.incoming.a.auto.offset.reset=latest\n"
-    found = lint(tmp_path, "consumer", "q.properties", text)
-    staged = lint(tmp_path, "consumer", "q.properties", text.replace("%dev", "%staging"))
-
-    assert "consumer_reset_latest" not in found
-    assert not staged["consumer_reset_latest"].is_certain
-
-
 @pytest.mark.parametrize(
     ("section", "name", "text", "meant"),
     [
@@ -570,3 +527,55 @@ def test_flink_that_knew_no_yaml_reads_no_yaml_whatever_the_file_is_called(tmp_p
     assert "value_unknown" in lint(tmp_path, "flink", "job.yaml", text, client="flink-1.17")
     assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "job.yaml", text, client="flink-1.20")
     assert "flink_checkpoint_mode" in lint(tmp_path, "flink", "job.yaml", FLINK, client="flink-1.17")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_taken"),
+    [
+        (".env", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=READ_COMMITTED", True),
+        (".env", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=read-committed", True),
+        (".env", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=READ_COMITTED", False),
+        (".env", "SPRING_KAFKA_CONSUMER_ENABLE_AUTO_COMMIT=off", True),
+        (".env", "SPRING_KAFKA_CONSUMER_PROPERTIES_ISOLATION_LEVEL=READ_COMMITTED", False),
+        (".env", "KAFKA_ISOLATION_LEVEL=READ_COMMITTED", False),
+        (
+            "a.yml",
+            "services: {a: {environment: [SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL=READ_COMMITTED]}}",
+            True,
+        ),
+        ("a.yml", "spring.kafka.consumer: {isolation_level: Read_Committed}", True),
+        ("a.yml", "spring.kafka.consumer: {isolationLevel: READ_COMMITTED}", True),
+        ("a.yml", "spring.kafka.consumer.properties: {isolation.level: READ_COMMITTED}", False),
+    ],
+)
+def test_spring_binds_its_own_kinds_however_they_are_written(
+    tmp_path: Path, name: str, text: str, is_taken: bool
+) -> None:
+    """An enum and a truth; what stands below `properties` is handed to the client as it is."""
+    assert ("value_unknown" not in lint(tmp_path, "consumer", name, text, client="java-4.0")) is is_taken
+
+
+SMALLRYE = """
+mp.messaging.incoming.orders.connector=smallrye-kafka
+mp.messaging.incoming.orders.topic=orders
+mp.messaging.incoming.orders.auto.offset.reset=earliest
+mp.messaging.incoming.orders.dead-letter-queue.topic=parked
+mp.messaging.incoming.orders.failure-strategy=ignore
+mp.messaging.incoming.mail.connector=smallrye-amqp
+mp.messaging.incoming.mail.failure-strategy=fail
+"""
+
+
+@pytest.mark.parametrize("name", ["a.properties", ".env"])
+def test_strategies_of_smallrye_are_found_in_its_channels(tmp_path: Path, name: str) -> None:
+    """Those of another connector's channel, and the topic of a queue, are none of the channel's own."""
+    lines = SMALLRYE
+    if name == ".env":
+        keys = (line.partition("=") for line in SMALLRYE.split())
+        lines = "\n".join(
+            f"{key.upper().replace('.', '_').replace('-', '_')}={value}" for key, _, value in keys
+        )
+    found = lint(tmp_path, "consumer", name, lines)
+
+    assert "settings_several" not in found
+    assert (found["smallrye_failures"].value, found["smallrye_failures"].is_certain) == ("ignore", True)

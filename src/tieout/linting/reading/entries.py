@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from tieout.errors import SettingsFileError
+from tieout.linting.reading.trees import Tree, json_trees
 
 _VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _PULSAR: Final = "PULSAR_PREFIX_"
 """How Pulsar's images name variables that are settings, which keep their capital letters."""
+
+_JSON_OF_SPRING: Final = "SPRING_APPLICATION_JSON"
+"""Spring's variable that holds settings as JSON, which count before those of other variables."""
+
+_VALUE_FROM: Final = "valueFrom"
+"""How Kubernetes says that a variable's value stands in another resource."""
+
+_VARIABLES: Final = ("environment",)
+"""Where Docker Compose takes a variable without a value from what it is itself started with."""
 
 _PAIR: Final = re.compile(r"([A-Za-z_%][\w.%-]*)=(.*)", re.DOTALL)
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
@@ -17,12 +29,26 @@ _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
 
 @dataclass(frozen=True)
 class Entry:
-    """One value and the segments of its name; from `leaf` on they are one key of the file, above it keys around it."""
+    """One value and the segments of its name; from `leaf` on they are one key of the file, above it keys around it.
+
+    In a file within the file the name begins at `root`, and stands in one of its documents.
+    """
 
     segments: tuple[str, ...]
     leaf: int
     value: str
     written: str
+    root: int = 0
+    document: int = 0
+
+
+class Documents(list[Tree]):
+    """The documents of a file that stands as text within another one."""
+
+
+def key_of(entry: Entry) -> str:
+    """Return the name in its file as Spring compares names: in any case, with and without dashes and underscores."""
+    return ".".join(entry.segments[entry.root :]).lower().replace("-", "").replace("_", "")
 
 
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
@@ -36,22 +62,62 @@ def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Ite
     """
     if isinstance(tree, list):
         tree = _mapping(tree)
-    for name, value in tree.items():
+    inline: list[tuple[Tree, str]] = []
+    for name, value in _filled_in(tree, written):
         here = f"{written}.{name}" if written else name
-        segments = _segments(name)
-        if isinstance(value, list) and value and _are_texts(value):
+        segments = segments_of(name)
+        found = _json_in(value) if name == _JSON_OF_SPRING else None
+        if found is not None:
+            inline.append((found, here))
+        elif isinstance(value, Documents):
+            yield from _entries_within(value, (*above, *segments), here)
+        elif isinstance(value, list) and value and name not in _VARIABLES and _are_texts(value):
             yield Entry((*above, *segments), len(above), ",".join(value), here)
         elif isinstance(value, dict | list):
             yield from entries_of(value, (*above, *segments), here)
         elif value is not None:
             yield Entry((*above, *segments), len(above), value, here)
+    for held, here in inline:
+        yield from entries_of(held, above, here)
+
+
+def _entries_within(documents: Documents, above: tuple[str, ...], written: str) -> Iterator[Entry]:
+    for index, document in enumerate(documents):
+        for entry in entries_of(document, above, written):
+            yield replace(entry, root=len(above), document=index)
+
+
+def _filled_in(tree: dict[str, Any], written: str) -> Iterator[tuple[str, Any]]:
+    """Yield names and values, with a placeholder for what is set to a value that stands elsewhere.
+
+    >>> list(_filled_in({"A": {"valueFrom": {"secretKeyRef": {}}}, "B": None}, "environment"))
+    [('A', '<valueFrom secretKeyRef>'), ('B', '$B')]
+    """
+    are_variables = written.rsplit(".", 1)[-1] in _VARIABLES
+    for name, value in tree.items():
+        if isinstance(value, dict) and _VALUE_FROM in value:
+            source = value[_VALUE_FROM]
+            kind = next(iter(source), "") if isinstance(source, dict) else ""
+            yield name, f"<{f'{_VALUE_FROM} {kind}'.strip()}>"
+        elif value is None and are_variables and _VARIABLE.fullmatch(name):
+            yield name, f"${name}"
+        else:
+            yield name, value
+
+
+def _json_in(value: Any) -> Tree | None:
+    try:
+        trees = json_trees(_JSON_OF_SPRING, value) if isinstance(value, str) else []
+    except SettingsFileError:
+        return None
+    return next(iter(trees), None)
 
 
 def _are_texts(items: list[Any]) -> bool:
     return all(isinstance(item, str) for item in items) and not any(_PAIR.fullmatch(item) for item in items)
 
 
-def _segments(name: str) -> tuple[str, ...]:
+def segments_of(name: str) -> tuple[str, ...]:
     """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`."""
     if name.startswith(_PULSAR):
         return (name.removeprefix(_PULSAR),)
@@ -63,16 +129,19 @@ def _segments(name: str) -> tuple[str, ...]:
 
 def _mapping(items: list[Any]) -> dict[str, Any]:
     pairs = [_PAIR.fullmatch(item) if isinstance(item, str) else None for item in items]
-    if any(pairs):
-        return {pair[1]: pair[2] for pair in pairs if pair}
+    bare = [item for item in items if isinstance(item, str) and _VARIABLE.fullmatch(item)]
+    if any(pairs) or bare:
+        others = {f"[{i}]": item for i, item in enumerate(items) if not pairs[i] and item not in bare}
+        return {**others, **dict.fromkeys(bare), **{pair[1]: pair[2] for pair in pairs if pair}}
     named: dict[str, Any] = {}
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            continue
-        if isinstance(item.get("name"), str) and "value" in item:
+            named[f"[{index}]"] = item
+        elif isinstance(item.get("name"), str) and "value" in item:
             named[item["name"]] = item["value"]
         else:
-            named[_name_of(item, index)] = item
+            name = _name_of(item, index)
+            named[f"[{index}]" if name in named else name] = item
     return named
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tieout.linting.catalogue import squashed
+from tieout.linting.catalogue import squashed, tokens
 from tieout.linting.reading.places import Place
 
 SPRING_KAFKA: Final = "spring-kafka"
@@ -43,6 +43,11 @@ SETS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
 """What a framework sets where nobody else does: Spring for Apache Kafka, Message Listener Containers; Spring Cloud
 Stream, Kafka Binder (`earliest` is for a consumer with a group); SmallRye Reactive Messaging, Kafka Connector."""
 
+_SPRING_CONSUMER: Final = ("spring", "kafka", "consumer")
+_BOUND: Final = ("isolation.level", "enable.auto.commit")
+"""Settings that Spring Boot does not hand on as text: an enum and a truth, which it takes in any case and with any
+separators. Docs: Spring Boot, Externalized Configuration, Relaxed Binding; KafkaProperties.Consumer."""
+
 _ACK_MODE: Final = "listener.ack-mode"
 _COMMITTED_BY_CONTAINER: Final = ("record", "batch", "time", "count", "counttime")
 _AFTER_PROCESSING: Final = "after processing"
@@ -73,10 +78,21 @@ def in_client_words(place: Place) -> dict[str, str]:
 
 def _meant(name: str, value: str, written: str) -> str:
     key = written.rsplit(".", 1)[-1]
-    is_passed_on = (
-        key.isupper() or "_" in key or written == name or written.endswith((f".{name}", f"[{name}]"))
-    )
+    is_as_client = written == name or written.endswith((f".{name}", f"[{name}]"))
+    is_passed_on = is_as_client or ((key.isupper() or "_" in key) and not _is_bound(name, written))
     return value if is_passed_on else _MEANINGS.get(name, {}).get(squashed(value), value)
+
+
+def _is_bound(name: str, written: str) -> bool:
+    """Return whether Spring Boot takes the value for one of its own kinds, in whatever way the name is written.
+
+    >>> _is_bound("isolation.level", "SPRING_KAFKA_CONSUMER_ISOLATION_LEVEL")
+    True
+    >>> _is_bound("isolation.level", "SPRING_KAFKA_CONSUMER_PROPERTIES_ISOLATION_LEVEL")
+    False
+    """
+    words = (*_SPRING_CONSUMER, *name.split("."))
+    return name in _BOUND and tokens(written)[-len(words) :] == words
 
 
 def _commits_by_itself(settings: Mapping[str, str]) -> bool:

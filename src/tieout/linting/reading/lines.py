@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _PROPERTY: Final = re.compile(r"((?:\\.|[^\\\s=:])*)(?:\s*[=:]\s*|\s+|$)(.*)", re.DOTALL)
+_SECTION: Final = re.compile(r"\[([^\[\]]+)\]\s*(?:[#;].*)?")
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DOCUMENT: Final = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
@@ -14,23 +15,37 @@ _VARIABLE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
 
 
-def properties(text: str) -> list[dict[str, str]]:
+Section = dict[str, "str | Section"]
+"""Settings, and those of the sections among them."""
+
+
+def properties(text: str) -> list[Section]:
     r"""Return the entries of Java properties, as `java.util.Properties.load` documents them; the last one counts.
 
-    Several documents in one file, parted by `#---` as Spring has them, are one mapping each.
+    What is given twice has the place of the last one. Several documents in one file, parted by `#---` as Spring has
+    them, are one mapping each. So is what stands below a name in brackets, which no Java program writes: what comes
+    after `[a]` holds in that section alone.
 
-    >>> properties("acks=1\nacks : all\n#---\nretries 3")
-    [{'acks': 'all'}, {'retries': '3'}]
+    >>> properties("acks=1\nacks : all\n#---\nretries 3\n[a]\nacks=0")
+    [{'acks': 'all'}, {'retries': '3', 'a': {'acks': '0'}}]
     """
     return [_entries(part) for part in _DOCUMENT.split(text)]
 
 
-def _entries(text: str) -> dict[str, str]:
-    entries = {}
+def _entries(text: str) -> Section:
+    entries: Section = {}
+    section = entries
     for line in _logical_lines(text):
+        name = _SECTION.fullmatch(line)
         found = _PROPERTY.match(line)
-        if found:
-            entries[_unescaped(found[1])] = _unescaped(found[2]).strip()
+        if name:
+            held = entries.get(name[1].strip())
+            section = held if isinstance(held, dict) else {}
+            entries[name[1].strip()] = section
+        elif found:
+            key = _unescaped(found[1])
+            section.pop(key, None)
+            section[key] = _unescaped(found[2]).strip()
     return entries
 
 

@@ -58,12 +58,16 @@ class Place:
     path: Path = ()
 
     def over(self, other: Place) -> Place:
-        """Return both, where this one's settings count before the other's."""
+        """Return both, where this one's settings count before the other's and come after them."""
         return replace(
             self,
-            settings={**other.settings, **self.settings},
+            settings={**_without(other.settings, self.settings), **self.settings},
             written={**other.written, **self.written},
         )
+
+
+def _without(settings: Mapping[str, str], others: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if name not in others}
 
 
 def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False) -> list[Place]:
@@ -110,7 +114,8 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
     if () in telling and not any_style:
         strong = [(entry, at) for entry, at in strong if at or is_exact(section, _name(entry, at))]
     groups: dict[Path, Place] = {}
-    for entry, at in sorted([*strong, *kept], key=lambda found: found[1]):
+    order = {id(entry): index for index, entry in enumerate(entries)}
+    for entry, at in sorted([*strong, *kept], key=lambda found: (found[1], order[id(found[0])])):
         name = _name(entry, at)
         _add(groups, _plain(entry.segments[:at]), known_name(section, name) or name, entry)
     known = {id(entry) for entry, _ in (*strong, *kept)}
@@ -169,10 +174,18 @@ def _words(path: Path) -> frozenset[str]:
     return frozenset(word for segment in path for word in segment.split("-"))
 
 
+def is_of_another(section: str, segments: Path) -> bool:
+    """Return whether the name says that what stands there is another part's.
+
+    >>> is_of_another("producer", ("kafka", "consumerProperties")), is_of_another("producer", ("kafka",))
+    (True, False)
+    """
+    return bool(_words(_plain(segments)) & _ROLES.get(section, (frozenset(), frozenset()))[1])
+
+
 def _role_of(section: str, groups: dict[Path, Place]) -> dict[Path, Place]:
     """Return the groups that are not said to be another part's."""
-    others = _ROLES.get(section, (frozenset(), frozenset()))[1]
-    return {path: group for path, group in groups.items() if not _words(path) & others}
+    return {path: group for path, group in groups.items() if not is_of_another(section, path)}
 
 
 def _is_telling(section: str, path: Path, group: Place) -> bool:

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from tieout.contracts.secrets import is_secret, is_secret_name
 from tieout.errors import SettingsFileError
-from tieout.linting.reading.entries import Entry, entries_of
+from tieout.linting.reading.entries import Documents, Entry, entries_of, key_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
+from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
-from tieout.linting.reading.profiles import Selection, selections
+from tieout.linting.reading.profiles import selected
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
 from tieout.linting.reading.xml_trees import xml_tree
 from tieout.linting.versions import ALL, Versions
@@ -28,11 +29,13 @@ _KNOWS_YAML: Final = "1.19"
 _KNOWS_NO_LINES: Final = "2.0"
 _YAML: Final = (".yaml", ".yml")
 _LINES: Final = (".properties", ".conf", ".env")
+_ORDERED: Final = (".properties", ".conf")
 _KNOWN: Final = (*_LINES, ".json", *_YAML, ".xml")
 _IMPORT: Final = re.compile(
-    r"(^|\.)(spring\.config\.(import|location|additional-location)|smallrye\.config\.locations|env_file|envFrom)\b"
+    r"(^|\.)(spring\.config\.(import|location|additional\.?location)|spring\.cloud\.config\.uri|spring\.application\.json"
+    r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom)(\.|\[|$)"
 )
-"""Settings that say where more settings come from."""
+"""Settings that say where more settings come from, without dashes and underscores."""
 
 _SEPARATED: Final = re.compile(r"[\n:=]")
 _PROPERTIES: Final = re.compile(
@@ -59,7 +62,9 @@ class Reading:
     """What a file says of one part: the places that set it, and the names of all that it holds.
 
     `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
-    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete.
+    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete,
+    nor is one that gives some of those that rules look at within a text, or where secrets stand: these are `unread`.
+    Only some formats say in which order settings are set.
     """
 
     places: tuple[Place, ...]
@@ -68,6 +73,8 @@ class Reading:
     warnings: tuple[str, ...] = ()
     is_literal: bool = False
     is_complete: bool = True
+    unread: frozenset[str] = frozenset()
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,17 +111,40 @@ def read_settings(
     wish = _Wish(section, versions, profile, any_style)
     parsed = _parsed(str(file), kind, _text(file), wish)
     found = list(_documents(parsed.trees, wish))
-    documents = [(label, entries) for label, entries in found if entries is not None]
+    held = [(label, entries) for label, entries in found if entries is not None]
+    documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in held]
     names = [label for label, entries in found if entries is None]
-    names += [entry.written for _, entries in documents for entry in entries]
+    names += [e.written for _, entries in documents for e in entries if not e.written.startswith("[")]
     places = _with_clusters(
         [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
     )
-    imports = [name for name in names if _IMPORT.search(name)]
-    notes = (*parsed.notes, *(f"takes in more by {imports[0]}, which is not read" for _ in imports[:1]))
+    imports = [e.written for _, entries in documents for e in entries if _IMPORT.search(key_of(e))]
+    unread = list(_unread(section, [entry for _, entries in held for entry in entries]))
+    notes = (*(f"takes in more by {name}" for name in imports[:1]), *(note for note, _ in unread))
     return Reading(
-        tuple(places), tuple(names), notes, parsed.warnings, parsed.is_literal, is_complete=not imports
+        tuple(places),
+        tuple(names),
+        (*parsed.notes, *(f"{note}, which is not read" for note in notes)),
+        parsed.warnings,
+        parsed.is_literal,
+        is_complete=not notes,
+        unread=frozenset(setting for _, settings in unread for setting in settings),
+        is_ordered=kind in _ORDERED,
     )
+
+
+def _unread(section: str, entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield where settings that rules look at are given without being read, in words, and which these are."""
+    for name, given in mentions(section, entries):
+        yield f"gives {', '.join(given)} in the text of {name}", given
+    for entry in entries:
+        setting = setting_in(section, entry.segments)
+        if setting is not None and _is_secret(entry):
+            yield f"gives {entry.written} where secrets stand", (setting,)
+
+
+def _is_secret(entry: Entry) -> bool:
+    return is_secret_name(entry.written) or is_secret(entry.value)
 
 
 def _text(file: Path) -> str:
@@ -131,7 +161,7 @@ def _text(file: Path) -> str:
 
 def _parsed(file: str, kind: str, text: str, wish: _Wish) -> _Parsed:
     """Return the documents in the text, and what is to be said of how they were read."""
-    if kind in (".properties", ".conf"):
+    if kind in _ORDERED:
         _refuse_braces(file, kind, text)
         return _Parsed(properties(text), is_literal=True)
     if kind == ".env":
@@ -191,11 +221,11 @@ def _documents(trees: Sequence[Tree], wish: _Wish) -> Iterator[tuple[str, list[E
     """Yield a label and the entries of each document; None for those of a resource that is another part's."""
     for tree in trees:
         if not is_resource(tree):
-            yield "", _open_entries(_unpacked(_without_extensions(tree), wish))
+            yield "", list(entries_of(_unpacked(_without_extensions(tree), wish)))
             continue
         for resource in resources(tree):  # type: ignore[arg-type]  # is_resource says that it is a mapping
             label, held = settings_in(resource, wish.section)
-            yield label, None if held is None else _open_entries(_unpacked(held, wish))
+            yield label, None if held is None else list(entries_of(_unpacked(held, wish)))
 
 
 def _without_extensions(tree: Tree) -> Tree:
@@ -206,14 +236,6 @@ def _without_extensions(tree: Tree) -> Tree:
     if isinstance(tree, dict) and isinstance(tree.get("services"), dict):
         return {name: value for name, value in tree.items() if not name.startswith("x-")}
     return tree
-
-
-def _open_entries(tree: Any) -> list[Entry]:
-    return [
-        entry
-        for entry in entries_of(tree)
-        if not is_secret_name(entry.written) and not is_secret(entry.value)
-    ]
 
 
 def _unpacked(tree: Any, wish: _Wish) -> Any:
@@ -235,23 +257,21 @@ def _file_in(name: str, value: str, wish: _Wish) -> Any:
     if kind not in _KNOWN or not _SEPARATED.search(value):
         return value
     try:
-        trees = _parsed(name, kind, value, wish).trees
+        return Documents(_parsed(name, kind, value, wish).trees)
     except SettingsFileError:
         return value
-    return trees[0] if len(trees) == 1 else trees
 
 
 def _parted(
     documents: Sequence[tuple[str, list[Entry]]], profile: str
 ) -> Iterator[tuple[str, tuple[Entry, ...]]]:
-    """Yield what holds together: each resource with a label for itself, and of other documents each profile."""
+    """Yield what holds together, of each resource for itself, and of other documents: each profile of each file."""
     loose = [entries for label, entries in documents if not label]
-    parted: list[Selection] = selections(loose, profile) if loose else []
-    for selection in parted:
-        yield (f"profile {selection.profile}" if selection.profile else ""), selection.entries
-    for label, entries in documents:
-        if label:
-            yield label, tuple(entries)
+    apart = [(label, [entries]) for label, entries in documents if label]
+    for label, held in (*([("", loose)] if loose else []), *apart):
+        for selection in selected(held, profile):
+            named = f"profile {selection.profile}" if selection.profile else ""
+            yield ", ".join(part for part in (label, named) if part), selection.entries
 
 
 def _places(label: str, entries: Sequence[Entry], wish: _Wish) -> Iterator[Place]:

@@ -15,6 +15,7 @@ from tieout.linting.rules import (
     pulsar,
     share_groups,
     sinks,
+    smallrye,
     spark,
     storm,
     streams,
@@ -23,6 +24,7 @@ from tieout.linting.rules import (
 RULES: Final[tuple[Rule, ...]] = (
     *producer.RULES,
     *consumer.RULES,
+    *smallrye.RULES,
     *share_groups.RULES,
     *broker.RULES,
     *connect.RULES,
