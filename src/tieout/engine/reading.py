@@ -352,6 +352,7 @@ def _coverage(
         undated=counts.undated,
         reversed=counts.reversed,
         unset=counts.unset if window.start >= EARLIEST_PLAUSIBLE else 0,
+        ahead=counts.ahead,
         digests=reading.digests,
         notes=(*reading.notes, *samples, *(note for note in dating if note), *lacking, *bounds.notes),
         unknown=counts.unknown,
