@@ -78,3 +78,29 @@ def test_row_of_tomorrow_is_of_another_window(spark: SparkSession, tmp_path: Pat
     found = _statement(spark, tmp_path, [{"id": "a", "at": AT}, ahead], [{"id": "a", "at": AT}])
 
     assert found["verdict"] == "KEPT"
+
+
+@pytest.mark.parametrize(
+    ("coverage", "now"),
+    [
+        ("{complete_until: 2099-01-01T00:00:00Z}", START + timedelta(minutes=2)),
+        ("{complete_until: now() + interval 1 year}", START + timedelta(minutes=2)),
+        ("{watermark_file: done.txt}", START + timedelta(minutes=2)),
+        ("declared", WINDOW.end + timedelta(seconds=30)),
+    ],
+    ids=["a time", "an expression", "a watermark file", "declared, in the grace"],
+)
+def test_nothing_is_complete_beyond_its_reading(
+    spark: SparkSession, tmp_path: Path, coverage: str, now: datetime
+) -> None:
+    """A message that is a minute old is not lost: a word about the future counts until the reading, with a note."""
+    (tmp_path / "done.txt").write_text("2099-01-01T00:00:00Z")
+    sent = {"id": "a", "at": f"{now - timedelta(minutes=1):%Y-%m-%dT%H:%M:%SZ}"}
+
+    found = _statement(spark, tmp_path, [sent], [], coverage=coverage, now=now)
+
+    assert found["verdict"] == "UNKNOWN"
+    assert found["classes"] == {"UNVERIFIABLE": 1}
+    read_at = f"{now:%Y-%m-%dT%H:%M:%SZ}"
+    assert found["coverage"]["delivered"]["complete_until"] == read_at
+    assert f"but read at {read_at}: counts until then" in found["coverage"]["delivered"]["notes"][-1]

@@ -324,7 +324,9 @@ def _coverage(
     samples: tuple[str, ...],
 ) -> LedgerCoverage:
     ledger, reach = request.ledger, request.reach
-    bounds = bounds_of(rows, ledger, contract, window, reading.read_at, reading.complete_until)
+    bounds = bounds_of(
+        rows, ledger, contract, window, reading.read_at, reading.complete_until, now=request.now
+    )
     spec = contract.ledgers[ledger]
     presumed = None if spec.coverage == "declared" else reading.presumed_from
     begins = (bounds.covers_from, reading.complete_from, presumed, None if reach is None else reach.begins_at)
