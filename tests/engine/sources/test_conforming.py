@@ -71,6 +71,24 @@ def test_whole_numbers_in_every_spelling(spark: SparkSession, tmp_path: Path) ->
     assert found.coverage.unparsed == len(wrong)
 
 
+def test_number_that_a_spreadsheet_rounded_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """`1.79517E+12` may be any of ten million milliseconds or offsets; with all digits, or as Java writes it, it is one."""
+    right = ["1.795168801E+9", "1.2345678e+7", "1.2E7"]
+    wrong = ["1.79517E+12", "1.8E+12", "18E+5", "1.795168801000E+13"]
+    rows = [[f"m{n}", value, value] for n, value in enumerate([*right, *wrong])]
+    lines = [["message_id", "attempted_at", "offset"], *rows]
+    (tmp_path / "p.csv").write_text("".join(",".join(line) + "\n" for line in lines))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.csv", format="csv"))
+
+    assert rows_of(found, "offset") == [(12_000_000,), (12_345_678,), (1_795_168_801,)]
+    assert found.coverage.unparsed == len(wrong)
+    named = [note for note in found.coverage.notes if note.startswith("p.csv:")]
+    assert [note.partition(": ")[0] for note in named] == ["p.csv:5", "p.csv:6", "p.csv:7", "p.csv:8"]
+    assert all("expected a number with all its digits" in note for note in named)
+    assert named[0].endswith(", found 1.79517E+12")
+
+
 @pytest.mark.parametrize("ledger", [*Ledger])
 def test_rows_of_text_are_conformed_by_methods_that_java_compiles(
     spark: SparkSession, tmp_path: Path, ledger: Ledger

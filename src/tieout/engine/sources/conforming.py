@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     DateType,
     DoubleType,
     FloatType,
+    IntegralType,
     LongType,
     StringType,
     StructField,
@@ -44,7 +45,7 @@ from tieout.engine.ledger import (
     lacking_word,
 )
 from tieout.engine.limits import EXPECTED_TIME
-from tieout.engine.sources.casting import in_calendar, strict
+from tieout.engine.sources.casting import in_calendar, is_rounded_text, strict
 from tieout.engine.sources.expressions import (
     NOT_ANALYSED,
     exact,
@@ -69,6 +70,9 @@ _VALUE: Final = "_tieout_value_"
 _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
 """What a row of the log states, one of them at least."""
 _SHOWN_TEXT: Final = 80
+_ALL_DIGITS: Final = (
+    "a number with all its digits (a spreadsheet rounds long ones when it saves CSV; take the file from before that)"
+)
 
 
 @dataclass(frozen=True)
@@ -280,12 +284,16 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField)
         power = 24 if isinstance(types[name], FloatType) else 53
         expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
     raw = F.hex(name) if isinstance(types[name], BinaryType) else F.col(name).cast("string")
-    return F.when(is_other, _found(raw, field.name, expected))
+    told = F.lit(expected)
+    if isinstance(types[name], StringType) and isinstance(field.dataType, IntegralType | TimestampType):
+        told = F.when(is_rounded_text(raw), _ALL_DIGITS).otherwise(expected)
+    return F.when(is_other, _found(raw, field.name, told))
 
 
-def _found(value: Column, name: str, expected: str) -> Column:
+def _found(value: Column, name: str, expected: Column | str) -> Column:
     """Return what was expected of a column and the text that was found, cut short."""
-    return F.concat(F.lit(f"{name}: expected {expected}, found "), F.substring(value, 1, _SHOWN_TEXT))
+    told = F.lit(expected) if isinstance(expected, str) else expected
+    return F.concat(F.lit(f"{name}: expected "), told, F.lit(", found "), F.substring(value, 1, _SHOWN_TEXT))
 
 
 def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
