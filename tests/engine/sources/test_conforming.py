@@ -138,6 +138,28 @@ def test_expression_that_fails_on_a_row_counts_the_row(spark: SparkSession, tmp_
     assert found.coverage.notes[0] == "p.jsonl:2: attempted_at: a value does not convert"
 
 
+@pytest.mark.parametrize("function", ["timestamp_seconds", "timestamp_micros"])
+def test_unit_of_a_text_asks_for_a_cast_in_words_of_the_contract(
+    spark: SparkSession, tmp_path: Path, function: str
+) -> None:
+    """CSV has texts, of which Spark makes no time: the error quotes the contract and says what to write, as faults do."""
+    seconds = {"timestamp_seconds": "1795168801", "timestamp_micros": "1795168801000000"}[function]
+    (tmp_path / "p.csv").write_text(f"message_id,s\nm,{seconds}\nn,\n")
+    source = jsonl("p.csv", format="csv")
+
+    with pytest.raises(SourceError) as raised:
+        evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": f"{function}(s)"})
+    assert f'"{function}(s)"' in str(raised.value)
+    assert "cast the text first: cast(COLUMN as bigint)" in str(raised.value)
+    assert "lambda" not in str(raised.value)
+
+    told = evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": "concat(s, 'x')"})
+    assert f"{function}(cast(COLUMN as bigint))" in told.coverage.notes[0]
+    columns = {"attempted_at": f"{function}(cast(s as bigint))"}
+    found = evidence_of(spark, tmp_path, "produced", source=source, columns=columns)
+    assert found.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == 1795168801
+
+
 def test_a_comma_before_the_fraction_in_an_expression(spark: SparkSession, tmp_path: Path) -> None:
     """Log files of Java and Python write it; what is no time stays a value that does not convert."""
     times = ["2026-11-20 10:00:00,250", "2026-11-20T10:00:00.250Z", "soon"]

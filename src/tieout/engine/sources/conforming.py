@@ -314,8 +314,9 @@ def _words(ledger: Ledger, column: str) -> frozenset[str]:
 def _described(kind: DataType) -> str:
     if isinstance(kind, TimestampType):
         return (
-            "an ISO 8601 time or milliseconds since 1970, of the years 1 to 9999 (others: timestamp_seconds(COLUMN), "
-            "timestamp_micros(COLUMN), to_timestamp(COLUMN, FORMAT))"
+            "an ISO 8601 time or milliseconds since 1970, of the years 1 to 9999 (others: "
+            "timestamp_seconds(cast(COLUMN as bigint)), timestamp_micros(cast(COLUMN as bigint)), "
+            "to_timestamp(COLUMN, FORMAT))"
         )
     if isinstance(kind, BooleanType):
         return "true or false"

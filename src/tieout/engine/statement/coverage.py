@@ -137,7 +137,7 @@ def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
     if ledger in _DATED and coverage.unset:
         return (
             f"{coverage.unset} rows with a time before {EARLIEST_PLAUSIBLE.year}: an unset clock's, or seconds since "
-            "1970 that were read as milliseconds (timestamp_seconds(COLUMN) reads them)"
+            "1970 that were read as milliseconds (timestamp_seconds(cast(COLUMN as bigint)) reads them)"
         )
     if ledger in _DATED and coverage.ahead:
         named = " or completed_at" if ledger is Ledger.PRODUCED else ""
