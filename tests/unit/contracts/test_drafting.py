@@ -39,7 +39,12 @@ def drafted(
         ("integer", "1763632800000000", "timestamp_micros(sent)", "microseconds since 1970"),
         ("integer", "1763632800000000000", "timestamp_micros(sent div 1000)", "nanoseconds since 1970"),
         ("text", "20261120100001", "to_timestamp(sent, 'yyyyMMddHHmmss')", "WITHOUT A ZONE"),
-        ("integer", "20261120100001", "to_timestamp(cast(sent as string), 'yyyyMMddHHmmss')", "calendar time"),
+        (
+            "integer",
+            "20261120100001",
+            "to_timestamp(cast(sent as string), 'yyyyMMddHHmmss')",
+            "calendar time",
+        ),
         ("text", "20261120100001250", "to_timestamp(sent, 'yyyyMMddHHmmssSSS')", "calendar time"),
         ("integer", "9999999999", "timestamp_seconds(sent)", "seconds since 1970"),
         ("integer", "9999999999999", "timestamp_millis(sent)", "milliseconds since 1970"),
@@ -74,6 +79,16 @@ def test_the_unit_of_a_time_is_told_by_its_size(
 def test_what_does_not_fit_is_no_time(tmp_path: Path, values: tuple[str, str]) -> None:
     """A name alone is not enough; what is missing is named."""
     made, contract = drafted(tmp_path, of(IDS, ColumnSample("sent", "text", values)), of(IDS))
+
+    assert "attempted_at" not in contract.ledgers[Ledger.PRODUCED].columns
+    assert "produced: attempted_at was not found" in made.open_questions
+
+
+@pytest.mark.parametrize("kind", ["text", "time"])
+def test_day_alone_is_no_time(tmp_path: Path, kind: str) -> None:
+    """It puts no message into a window of hours, be it text or a column of dates."""
+    days = ColumnSample("sent", kind, ("2026-11-20", "2026-11-21"))
+    made, contract = drafted(tmp_path, of(IDS, days), of(IDS))
 
     assert "attempted_at" not in contract.ledgers[Ledger.PRODUCED].columns
     assert "produced: attempted_at was not found" in made.open_questions
