@@ -46,9 +46,7 @@ def _statement(
     for name, rows in (("sent", sent), ("out", out)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "contract.yml").write_text(CONTRACT.format(coverage=coverage))
-    return reconcile(
-        spark, load_contract(folder / "contract.yml"), WINDOW, run_id="r", now=now
-    ).statement
+    return reconcile(spark, load_contract(folder / "contract.yml"), WINDOW, run_id="r", now=now).statement
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,12 @@ def _statement(
     [
         ({"at": 20261120100001}, {}, "produced", "1 rows with attempted_at or completed_at more than a day"),
         ({"at": "2099-12-31T23:59:59Z"}, {}, "produced", "1 rows with attempted_at or completed_at more"),
-        ({"completed_at": "9999-12-31T23:59:59Z"}, {}, "produced", "1 rows with attempted_at or completed_at"),
+        (
+            {"completed_at": "9999-12-31T23:59:59Z"},
+            {},
+            "produced",
+            "1 rows with attempted_at or completed_at",
+        ),
         ({}, {"at": "2099-12-31T23:59:59Z"}, "delivered", "1 rows with processed_at more than a day after"),
     ],
     ids=["digits of a calendar", "a wrong clock", "a placeholder", "an effect"],
@@ -66,7 +69,9 @@ def test_row_of_a_time_that_cannot_have_been_uncovers(
 ) -> None:
     """Such a row may be one of the window, or its answer may have come there: nobody can tell, so UNKNOWN."""
     ok = {"id": "a", "at": AT}
-    found = _statement(spark, tmp_path, [ok, {"id": "b", "at": AT, **sent}], [ok, {"id": "b", "at": AT, **out}])
+    found = _statement(
+        spark, tmp_path, [ok, {"id": "b", "at": AT, **sent}], [ok, {"id": "b", "at": AT, **out}]
+    )
 
     assert found["verdict"] == "UNKNOWN"
     assert found["coverage"][ledger]["gap"].startswith(told)

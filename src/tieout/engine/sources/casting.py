@@ -49,19 +49,18 @@ _EXACT: Final = 9007199254740992
 """Below 2^53 a double is the whole number that was meant; 2^53 itself may have been 2^53 + 1."""
 _SINGLE_EXACT: Final = 16777216
 """The same of single precision: 2^24."""
-_ISO: Final = (
-    r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
-)
+_DATE: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_OF_DAY: Final = r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)"
 _DAY_MILLIS: Final = 86_400_000
 
 
-def strict(value: Column, source: DataType, target: DataType) -> Column:
+def strict(value: Column, source: DataType, target: DataType, *, takes_dates: bool = True) -> Column:
     """Return the value as the target type; null where it is not one.
 
     Text is kept as it is, without trimming. A floating-point number that is whole becomes the text of that number, null
     from where on it may have been another one. Times are ISO 8601, with a point or a comma before the fraction, in UTC
-    where no zone is given, or milliseconds since 1970, of the years 1 to 9999; microseconds are kept. A whole number is
+    where no zone is given, or milliseconds since 1970, of the years 1 to 9999; microseconds are kept. A date is
+    its midnight; none without `takes_dates`. A whole number is
     below 2^62, and may be written `17`, `"17"` or `17.0`; of `1.7E+12` most digits are gone, so it is none.
     """
     if isinstance(source, NullType):
@@ -69,7 +68,7 @@ def strict(value: Column, source: DataType, target: DataType) -> Column:
     if isinstance(target, StringType):
         return _text(value, source)
     if isinstance(target, TimestampType):
-        return _time(value, source)
+        return _time(value, source, takes_dates=takes_dates)
     if isinstance(target, IntegralType):
         return _whole(value, source, target)
     if isinstance(target, BooleanType):
@@ -141,14 +140,22 @@ def _of(value: Column, use: Callable[[Column], Column]) -> Column:
     return F.get(F.transform(F.array(value), use), 0)
 
 
-def _time(value: Column, source: DataType) -> Column:
+def is_date_text(value: Column) -> Column:
+    """Return whether a text is a date without a time of day."""
+    return value.rlike(rf"^{_DATE}\s*$")
+
+
+def _time(value: Column, source: DataType, *, takes_dates: bool) -> Column:
     if isinstance(source, TimestampType):
         return in_calendar(value, source)
+    if isinstance(source, DateType) and not takes_dates:
+        return F.lit(None).cast(TimestampType())
     if isinstance(source, TimestampNTZType | DateType):
         return in_calendar(value, source).cast(TimestampType())
     if isinstance(source, StringType):
+        form = rf"^{_DATE}{_OF_DAY}{'?' if takes_dates else ''}\s*$"
         written = F.when(
-            value.rlike(_ISO), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
+            value.rlike(form), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
         )
         times = _of(written, lambda time: in_calendar(time, TimestampType()))
         return F.coalesce(times, _of(_whole(value, source, _LONG), _millis))

@@ -85,9 +85,7 @@ def _until_read(found: Bounds, latest: datetime) -> Bounds:
     until = found.complete_until
     if until is None or until <= latest:
         return found
-    note = (
-        f"said to be complete until {format_time(until)}, but read at {format_time(latest)}: counts until then"
-    )
+    note = f"said to be complete until {format_time(until)}, but read at {format_time(latest)}: counts until then"
     return replace(found, complete_until=latest, notes=(*found.notes, note))
 
 

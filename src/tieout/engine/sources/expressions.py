@@ -247,10 +247,9 @@ def reason_of(error: PySparkException | Py4JJavaError, text: str) -> str:
 
 def _reason_of_condition(error: PySparkException, text: str) -> str:
     parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        return f"no column {parameters.get('objectName', '')}".strip()
-    if condition == "UNRESOLVED_ROUTINE":
-        return f"no function {parameters.get('routineName', '')}".strip()
+    if condition.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")):
+        missing = ("column", "objectName") if "COLUMN" in condition else ("function", "routineName")
+        return f"no {missing[0]} {parameters.get(missing[1], '')}".strip()
     if condition == "MISSING_GROUP_BY":
         return f"expected an expression over one row, found an aggregate: {_shown(text)}"
     if condition == "MISSING_AGGREGATION":

@@ -143,7 +143,7 @@ def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
         named = " or completed_at" if ledger is Ledger.PRODUCED else ""
         return (
             f"{coverage.ahead} rows with {TIME_COLUMN[ledger]}{named} more than a day after they were read: a wrong "
-            "clock's, a placeholder such as 9999-12-31, or digits such as 20261120100000 that were read as milliseconds "
+            "clock's, a placeholder such as 9999-12-31, or digits such as 20261120100000 read as milliseconds "
             "(to_timestamp(COLUMN, 'yyyyMMddHHmmss') reads them)"
         )
     if coverage.reversed:
