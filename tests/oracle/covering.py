@@ -49,7 +49,7 @@ def said_coverage(
     said = contract.ledgers[ledger].coverage
     if said == "declared":
         until = window.end + contract.grace if window.offsets or read_at >= window.end else read_at
-        return OracleCoverage(window.start - contract.margin, until, True, True)
+        return OracleCoverage(window.start - contract.margin, min(until, read_at), True, True)
     if not isinstance(said, CoverageSpec):
         return OracleCoverage(complete_until=None)
     shown = _producers_shown(rows, read_at)
@@ -58,9 +58,10 @@ def said_coverage(
         begins_later = said.complete_from is not None or contract.ledgers[ledger].reach is not None
         is_sound = is_sound and all(_is_gapless(found, begins_later) for found in _sessions(rows))
     everybody = {row.get("producer_id") for row in rows}
+    until = _until(said, ledger, rows, read_at, watermark)
     return OracleCoverage(
         covers_from=said.complete_from,
-        complete_until=_until(said, ledger, rows, read_at, watermark),
+        complete_until=None if until is None else min(until, read_at),
         is_sound=is_sound,
         names_all_producers=bool(said.producers) and everybody <= set(said.producers),
     )

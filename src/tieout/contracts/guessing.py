@@ -20,12 +20,16 @@ _UNIT: Final = re.compile(r"_(?:s|sec|seconds|ms|millis|us|micros|ns|nanos|ts|ut
 PLACE: Final = ("topic", "partition", "offset")
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _UNITS: Final = (
-    (10**8, 10**11, "seconds", "timestamp_seconds({})"),
-    (10**11, 10**14, "milliseconds", "timestamp_millis({})"),
-    (10**14, 10**17, "microseconds", "timestamp_micros({})"),
+    (10**8, 10**10, "seconds", "timestamp_seconds({})"),
+    (10**11, 10**13, "milliseconds", "timestamp_millis({})"),
+    (10**14, 10**16, "microseconds", "timestamp_micros({})"),
     (10**17, 10**19, "nanoseconds", "timestamp_micros({} div 1000)"),
 )
 """Whole numbers from, below, and what times of the years 1973 to 2286 they would be."""
+_DATE: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
+"""A day without its time, by which no message is put into a window of hours."""
+_CALENDAR: Final = re.compile(r"(?:19|20)[0-9]{12}(?:[0-9]{3})?")
+"""Digits of a calendar time, to the second or the millisecond; as numbers they are of none of the units."""
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "message_id": ("message_id", "msg_id", "event_id", "record_id", "uuid", "guid", "id"),
@@ -220,15 +224,12 @@ def _as_time(column: ColumnSample) -> tuple[str, str] | None:
     ('timestamp_millis(sent_ms)', '; whole numbers that are milliseconds since 1970')
     """
     name = column.sql
+    if column.values and all(_DATE.fullmatch(value) for value in column.values):
+        return None
     if column.kind == "time":
         return name, "; times in the source"
     if all(_WHOLE.fullmatch(value) for value in column.values):
-        found = {unit for unit in _UNITS if all(unit[0] <= int(value) < unit[1] for value in column.values)}
-        if not found:
-            return None
-        ((_, _, unit, form_of),) = found
-        number = name if column.kind == "integer" else f"cast({name} as bigint)"
-        return form_of.format(number), f"; whole numbers that are {unit} since 1970"
+        return _as_calendar(column) or _as_units(column)
     try:
         times = [datetime.fromisoformat(value) for value in column.values]
     except ValueError:
@@ -238,6 +239,38 @@ def _as_time(column: ColumnSample) -> tuple[str, str] | None:
     zoned = sum(time.tzinfo is not None for time in times)
     zone = "with their zone" if zoned == len(times) else "WITHOUT A ZONE in some rows: these are taken as UTC"
     return name if zoned == len(times) else f"to_timestamp({name})", f"; ISO 8601, {zone}"
+
+
+def _as_units(column: ColumnSample) -> tuple[str, str] | None:
+    """Return how whole numbers of one unit become a time, None where they are of several or of none."""
+    found = {unit for unit in _UNITS if all(unit[0] <= int(value) < unit[1] for value in column.values)}
+    if not found:
+        return None
+    ((_, _, unit, form_of),) = found
+    number = column.sql if column.kind == "integer" else f"cast({column.sql} as bigint)"
+    return form_of.format(number), f"; whole numbers that are {unit} since 1970"
+
+
+def _as_calendar(column: ColumnSample) -> tuple[str, str] | None:
+    """Return how a column of digits such as `20261120100001` becomes a time, None where it holds others.
+
+    >>> _as_calendar(ColumnSample("sent_at", "text", ("20261120100001",)))[0]
+    "to_timestamp(sent_at, 'yyyyMMddHHmmss')"
+    """
+    lengths = {len(value) for value in column.values}
+    if len(lengths) != 1 or not all(_CALENDAR.fullmatch(value) for value in column.values):
+        return None
+    try:
+        for value in column.values:
+            datetime.strptime(value[:14], "%Y%m%d%H%M%S")  # noqa: DTZ007 - whether it is a time is all that is asked
+    except ValueError:
+        return None
+    form = "yyyyMMddHHmmss" + "SSS" * (lengths == {17})
+    text = column.sql if column.kind == "text" else f"cast({column.sql} as string)"
+    return (
+        f"to_timestamp({text}, '{form}')",
+        "; digits of a calendar time WITHOUT A ZONE: these are taken as UTC",
+    )
 
 
 def _as_whole(column: ColumnSample) -> tuple[str, str] | None:

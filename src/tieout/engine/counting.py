@@ -31,6 +31,7 @@ class Counts:
     undated: int = 0
     implausible: int = 0
     unset: int = 0
+    ahead: int = 0
     reversed: int = 0
     without_id: int = 0
     without_identity: int = 0
@@ -56,7 +57,8 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
     ledger, now = request.ledger, request.now
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
-    is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
+    latest = F.lit(now + LATEST_AHEAD)
+    is_implausible, is_ahead = is_unset | (time > latest), time > latest
     names = found.rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
@@ -65,12 +67,14 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
         # As numbers, for Spark adds to a time by way of the calendar; the lowest number that is a time has none below.
         earliest = F.try_subtract(F.unix_micros(time), F.lit(COARSEST_CLOCK // timedelta(microseconds=1)))
         is_reversed = F.coalesce(F.unix_micros("completed_at") < earliest, F.lit(False))
+        is_ahead |= F.col("completed_at") > latest
     counted = {
         "rows": is_good,
         "unparsed": ~is_good,
         "undated": is_good & time.isNull(),
         "implausible": is_good & is_implausible,
         "unset": is_good & is_unset,
+        "ahead": is_good & is_ahead,
         "reversed": is_good & is_reversed,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,

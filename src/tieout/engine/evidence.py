@@ -40,7 +40,8 @@ class LedgerCoverage:
     `covers_from` None means from the beginning, `complete_until` None means that nothing is covered. `rows` counts the
     conformed rows, `unparsed` those that could not be read or conformed, `undated` those without a time. `lacking` says
     what is not there of the offsets that a window asks for, `reversed` counts attempts that were answered before they
-    were made, `unset` rows whose time is that of an unset clock, where the window's is not.
+    were made, `unset` rows whose time is that of an unset clock, where the window's is not. `ahead` counts rows whose
+    time, or that of their answer, lies more than a day after the run's clock.
     `doubled` names files that hold what another one holds, byte for byte. `unknown` says per content column in how many
     rows it is not known; see `known_contents`. `is_by_own_times` says that how far it is
     complete was read off its own rows' times. `is_share_group`: the source shows that the group is a share group, whose
@@ -62,6 +63,7 @@ class LedgerCoverage:
     lacking: tuple[str, ...] = ()
     reversed: int = 0
     unset: int = 0
+    ahead: int = 0
     doubled: tuple[str, ...] = ()
     unknown: tuple[tuple[str, int], ...] = ()
     is_by_own_times: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -97,6 +97,7 @@ def _opened(
         contract.group,
         contents,
         numbers,
+        takes_dates=window.end - window.start >= timedelta(days=1),
     )
     reading = _with_taking(READERS[spec.source.kind](spec.source, request), ledger)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)
@@ -128,7 +129,7 @@ def _conformed(rows: DataFrame, spec: LedgerSpec, request: Request) -> Conformed
         SourceError: where an expression of the contract is none over the source's columns.
     """
     ledger, reach = request.ledger, request.reach
-    found = conformed(rows, ledger, spec)
+    found = conformed(rows, ledger, spec, takes_dates=request.takes_dates)
     if spec.fold_by:
         lacking = [name for name in spec.fold_by if found.present and name not in found.present]
         if lacking:
@@ -324,7 +325,9 @@ def _coverage(
     samples: tuple[str, ...],
 ) -> LedgerCoverage:
     ledger, reach = request.ledger, request.reach
-    bounds = bounds_of(rows, ledger, contract, window, reading.read_at, reading.complete_until)
+    bounds = bounds_of(
+        rows, ledger, contract, window, reading.read_at, reading.complete_until, now=request.now
+    )
     spec = contract.ledgers[ledger]
     presumed = None if spec.coverage == "declared" else reading.presumed_from
     begins = (bounds.covers_from, reading.complete_from, presumed, None if reach is None else reach.begins_at)
@@ -352,6 +355,7 @@ def _coverage(
         undated=counts.undated,
         reversed=counts.reversed,
         unset=counts.unset if window.start >= EARLIEST_PLAUSIBLE else 0,
+        ahead=counts.ahead,
         digests=reading.digests,
         notes=(*reading.notes, *samples, *(note for note in dating if note), *lacking, *bounds.notes),
         unknown=counts.unknown,

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from tests.engine.sources.builders import contract_of, evidence_of, jsonl, rows_of
+from tests.engine.sources.builders import NOW, WINDOW, contract_of, evidence_of, jsonl, rows_of
 
 from tieout.contracts.columns import CANONICAL_COLUMNS
 from tieout.engine.evidence import Evidence
 from tieout.engine.ledger import SCHEMAS
+from tieout.engine.reading import read_evidence
 from tieout.engine.sources.conforming import conformed
 from tieout.engine.sources.named_columns import text_columns
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, TEXT
 from tieout.errors import SourceError
-from tieout.model import Ledger
+from tieout.model import Ledger, Window
 
 
 def _evidence(
@@ -71,6 +72,24 @@ def test_whole_numbers_in_every_spelling(spark: SparkSession, tmp_path: Path) ->
     assert found.coverage.unparsed == len(wrong)
 
 
+def test_number_that_a_spreadsheet_rounded_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """`1.79517E+12` may be any of ten million numbers; with all digits, or as Java writes it, it is one."""
+    right = ["1.795168801E+9", "1.2345678e+7", "1.2E7"]
+    wrong = ["1.79517E+12", "1.8E+12", "18E+5", "1.795168801000E+13"]
+    rows = [[f"m{n}", value, value] for n, value in enumerate([*right, *wrong])]
+    lines = [["message_id", "attempted_at", "offset"], *rows]
+    (tmp_path / "p.csv").write_text("".join(",".join(line) + "\n" for line in lines))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.csv", format="csv"))
+
+    assert rows_of(found, "offset") == [(12_000_000,), (12_345_678,), (1_795_168_801,)]
+    assert found.coverage.unparsed == len(wrong)
+    named = [note for note in found.coverage.notes if note.startswith("p.csv:")]
+    assert [note.partition(": ")[0] for note in named] == ["p.csv:5", "p.csv:6", "p.csv:7", "p.csv:8"]
+    assert all("expected a number with all its digits" in note for note in named)
+    assert named[0].endswith(", found 1.79517E+12")
+
+
 @pytest.mark.parametrize("ledger", [*Ledger])
 def test_rows_of_text_are_conformed_by_methods_that_java_compiles(
     spark: SparkSession, tmp_path: Path, ledger: Ledger
@@ -118,6 +137,50 @@ def test_expression_that_fails_on_a_row_counts_the_row(spark: SparkSession, tmp_
     assert rows_of(found, "message_id", "sequence") == [("1", 6), ("3", None)]
     assert found.coverage.unparsed == 1
     assert found.coverage.notes[0] == "p.jsonl:2: attempted_at: a value does not convert"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_date_is_a_time_only_in_windows_of_a_day(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """In an hour's window a date would be a midnight that lies in another one, and every window of work be empty."""
+    rows = spark.createDataFrame([("m", "2026-11-20"), ("n", None)], "message_id STRING, attempted_at STRING")
+    if form == "parquet":
+        rows = rows.withColumn("attempted_at", F.col("attempted_at").cast("date"))
+    getattr(rows.coalesce(1).write.option("header", True), form)(str(tmp_path / "p"))
+    ledgers = {"produced": {"source": jsonl("p", format=form)}}
+    midnight = datetime(2026, 11, 20, tzinfo=UTC)
+    day = Window(midnight, midnight + timedelta(days=1))
+
+    hour, whole = (
+        read_evidence(spark, contract_of(tmp_path, ledgers), window, NOW)[Ledger.PRODUCED]
+        for window in (WINDOW, day)
+    )
+
+    assert (hour.coverage.rows, hour.coverage.unparsed) == (1, 1)
+    told = "attempted_at: expected a time of day beside the date, as the window is shorter than a day, found 2026-11-20"
+    assert hour.coverage.notes[0].endswith(told)
+    assert whole.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == midnight.timestamp()
+
+
+@pytest.mark.parametrize("function", ["timestamp_seconds", "timestamp_micros"])
+def test_unit_of_a_text_asks_for_a_cast_in_words_of_the_contract(
+    spark: SparkSession, tmp_path: Path, function: str
+) -> None:
+    """Spark makes no time of CSV's texts: the error quotes the contract and says what to write, as faults do."""
+    seconds = {"timestamp_seconds": "1795168801", "timestamp_micros": "1795168801000000"}[function]
+    (tmp_path / "p.csv").write_text(f"message_id,s\nm,{seconds}\nn,\n")
+    source = jsonl("p.csv", format="csv")
+
+    with pytest.raises(SourceError) as raised:
+        evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": f"{function}(s)"})
+    assert f'"{function}(s)"' in str(raised.value)
+    assert "cast the text first: cast(COLUMN as bigint)" in str(raised.value)
+    assert "lambda" not in str(raised.value)
+
+    told = evidence_of(spark, tmp_path, "produced", source=source, columns={"attempted_at": "concat(s, 'x')"})
+    assert f"{function}(cast(COLUMN as bigint))" in told.coverage.notes[0]
+    columns = {"attempted_at": f"{function}(cast(s as bigint))"}
+    found = evidence_of(spark, tmp_path, "produced", source=source, columns=columns)
+    assert found.rows.selectExpr("max(unix_seconds(attempted_at))").collect()[0][0] == 1795168801
 
 
 def test_a_comma_before_the_fraction_in_an_expression(spark: SparkSession, tmp_path: Path) -> None:

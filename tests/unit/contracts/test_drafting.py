@@ -38,6 +38,16 @@ def drafted(
         ("text", "1763632800000", "timestamp_millis(cast(sent as bigint))", "milliseconds since 1970"),
         ("integer", "1763632800000000", "timestamp_micros(sent)", "microseconds since 1970"),
         ("integer", "1763632800000000000", "timestamp_micros(sent div 1000)", "nanoseconds since 1970"),
+        ("text", "20261120100001", "to_timestamp(sent, 'yyyyMMddHHmmss')", "WITHOUT A ZONE"),
+        (
+            "integer",
+            "20261120100001",
+            "to_timestamp(cast(sent as string), 'yyyyMMddHHmmss')",
+            "calendar time",
+        ),
+        ("text", "20261120100001250", "to_timestamp(sent, 'yyyyMMddHHmmssSSS')", "calendar time"),
+        ("integer", "9999999999", "timestamp_seconds(sent)", "seconds since 1970"),
+        ("integer", "9999999999999", "timestamp_millis(sent)", "milliseconds since 1970"),
         ("text", "2026-11-20T10:00:00Z", "sent", "ISO 8601, with their zone"),
         ("text", "2026-11-20 10:00:00", "to_timestamp(sent)", "WITHOUT A ZONE"),
         ("time", "2026-11-20T10:00:00", "sent", "times in the source"),
@@ -53,10 +63,32 @@ def test_the_unit_of_a_time_is_told_by_its_size(
     assert why in made.text
 
 
-@pytest.mark.parametrize("values", [("7", "8"), ("1763632800", "1763632800000"), ("soon", "later")])
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("7", "8"),
+        ("1763632800", "1763632800000"),
+        ("soon", "later"),
+        ("20261120", "20261121"),
+        ("20261320100001", "20261120100001"),
+        ("20261120100001", "20261120100001250"),
+        ("10000000000", "10000000001"),
+        ("20000000000000", "99999999999999"),
+    ],
+)
 def test_what_does_not_fit_is_no_time(tmp_path: Path, values: tuple[str, str]) -> None:
     """A name alone is not enough; what is missing is named."""
     made, contract = drafted(tmp_path, of(IDS, ColumnSample("sent", "text", values)), of(IDS))
+
+    assert "attempted_at" not in contract.ledgers[Ledger.PRODUCED].columns
+    assert "produced: attempted_at was not found" in made.open_questions
+
+
+@pytest.mark.parametrize("kind", ["text", "time"])
+def test_day_alone_is_no_time(tmp_path: Path, kind: str) -> None:
+    """It puts no message into a window of hours, be it text or a column of dates."""
+    days = ColumnSample("sent", kind, ("2026-11-20", "2026-11-21"))
+    made, contract = drafted(tmp_path, of(IDS, days), of(IDS))
 
     assert "attempted_at" not in contract.ledgers[Ledger.PRODUCED].columns
     assert "produced: attempted_at was not found" in made.open_questions

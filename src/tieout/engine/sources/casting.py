@@ -36,33 +36,39 @@ from tieout.engine.limits import EARLIEST_MILLIS, LARGEST, LATEST_MILLIS
 _LONG: Final = LongType()
 _WHOLE: Final = r"^\s*([+-]?(?:[0-9]+(?=\.?\s*$)|[0-9]{1,15}(?=\.0)))(?:\.0*)?\s*$"
 """A whole number; one with a fraction of zeros was a double, and is beyond doubt up to 15 digits."""
-_LARGE: Final = r"^-?[0-9]{1,17}(\.[0-9]+)?([eE]\+?([0-9]|1[0-5]))?$"
-"""How other doubles are written; a whole one below 2^53 is that very number."""
+_IN_FULL: Final = "|".join(rf"\.[0-9]{{{power},}}[eE]\+{power}" for power in range(1, 16))
+"""At least as many digits behind the point as the exponent moves it: none of the number's own is left out."""
+_LARGE: Final = rf"^-?[0-9]{{1,17}}((\.[0-9]+)?([eE]([0-9]|1[0-5]))?|(\.[0-9]+)?[eE]\+0|{_IN_FULL})$"
+"""How other doubles are written; a whole one below 2^53 is that very number.
+
+Java writes `1.2E7` where the other digits are zeros. With a `+` a spreadsheet or C's `%g` may have rounded the number
+to a few digits, so that `1.79517E+12` may be any time within hours.
+"""
+_WITH_PLUS: Final = r"^\s*-?[0-9]+(\.[0-9]*)?[eE]\+[0-9]+\s*$"
 _EXACT: Final = 9007199254740992
 """Below 2^53 a double is the whole number that was meant; 2^53 itself may have been 2^53 + 1."""
 _SINGLE_EXACT: Final = 16777216
 """The same of single precision: 2^24."""
-_ISO: Final = (
-    r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)?\s*$"
-)
+_DATE: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_OF_DAY: Final = r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)"
 _DAY_MILLIS: Final = 86_400_000
 
 
-def strict(value: Column, source: DataType, target: DataType) -> Column:
+def strict(value: Column, source: DataType, target: DataType, *, takes_dates: bool = True) -> Column:
     """Return the value as the target type; null where it is not one.
 
     Text is kept as it is, without trimming. A floating-point number that is whole becomes the text of that number, null
     from where on it may have been another one. Times are ISO 8601, with a point or a comma before the fraction, in UTC
-    where no zone is given, or milliseconds since 1970, of the years 1 to 9999; microseconds are kept. A whole number is
-    below 2^62, and may be written `17`, `"17"` or `17.0`.
+    where no zone is given, or milliseconds since 1970, of the years 1 to 9999; microseconds are kept. A date is
+    its midnight; none without `takes_dates`. A whole number is
+    below 2^62, and may be written `17`, `"17"` or `17.0`; of `1.7E+12` most digits are gone, so it is none.
     """
     if isinstance(source, NullType):
         return F.lit(None).cast(target)
     if isinstance(target, StringType):
         return _text(value, source)
     if isinstance(target, TimestampType):
-        return _time(value, source)
+        return _time(value, source, takes_dates=takes_dates)
     if isinstance(target, IntegralType):
         return _whole(value, source, target)
     if isinstance(target, BooleanType):
@@ -120,6 +126,11 @@ def _large(value: Column, target: DataType) -> Column:
     return _of(F.when(value.rlike(_LARGE), value.try_cast("double")), whole)
 
 
+def is_rounded_text(value: Column) -> Column:
+    """Return whether a text that is no whole number is one that a spreadsheet rounded, such as `1.79517E+12`."""
+    return value.rlike(_WITH_PLUS)
+
+
 def _of(value: Column, use: Callable[[Column], Column]) -> Column:
     """Return what `use` makes of the value, which stands in the expression once, however often `use` names it.
 
@@ -129,14 +140,22 @@ def _of(value: Column, use: Callable[[Column], Column]) -> Column:
     return F.get(F.transform(F.array(value), use), 0)
 
 
-def _time(value: Column, source: DataType) -> Column:
+def is_date_text(value: Column) -> Column:
+    """Return whether a text is a date without a time of day."""
+    return value.rlike(rf"^{_DATE}\s*$")
+
+
+def _time(value: Column, source: DataType, *, takes_dates: bool) -> Column:
     if isinstance(source, TimestampType):
         return in_calendar(value, source)
+    if isinstance(source, DateType) and not takes_dates:
+        return F.lit(None).cast(TimestampType())
     if isinstance(source, TimestampNTZType | DateType):
         return in_calendar(value, source).cast(TimestampType())
     if isinstance(source, StringType):
+        form = rf"^{_DATE}{_OF_DAY}{'?' if takes_dates else ''}\s*$"
         written = F.when(
-            value.rlike(_ISO), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
+            value.rlike(form), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
         )
         times = _of(written, lambda time: in_calendar(time, TimestampType()))
         return F.coalesce(times, _of(_whole(value, source, _LONG), _millis))

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     DateType,
     DoubleType,
     FloatType,
+    IntegralType,
     LongType,
     StringType,
     StructField,
@@ -44,7 +45,7 @@ from tieout.engine.ledger import (
     lacking_word,
 )
 from tieout.engine.limits import EXPECTED_TIME
-from tieout.engine.sources.casting import in_calendar, strict
+from tieout.engine.sources.casting import in_calendar, is_date_text, is_rounded_text, strict
 from tieout.engine.sources.expressions import (
     NOT_ANALYSED,
     exact,
@@ -69,6 +70,10 @@ _VALUE: Final = "_tieout_value_"
 _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_offset")
 """What a row of the log states, one of them at least."""
 _SHOWN_TEXT: Final = 80
+_OF_DAY: Final = "a time of day beside the date, as the window is shorter than a day"
+_ALL_DIGITS: Final = (
+    "a number with all its digits (spreadsheets round long ones; take the file from before that)"
+)
 
 
 @dataclass(frozen=True)
@@ -105,8 +110,10 @@ def empty_contents(
     return {name: value for name, value in zip(alone, values, strict=True) if value is not None}
 
 
-def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
+def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_dates: bool = True) -> Conformed:
     """Return the source's rows in the ledger's schema, beside them `FAULT` and the place of the faulty ones.
+
+    Without `takes_dates` a date is no time: one of a window of an hour would lie in that of midnight.
 
     | message_id | … | FAULT                             | FILE   | TEXT            |
     |------------|---|-----------------------------------|--------|-----------------|
@@ -127,12 +134,12 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec) -> Conformed:
         shielded = _with_known_times(source, {name for text in computed for name in heads_in(text)})
         valued = _with_values(shielded, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
-        faults = [F.col(FAULT), *(_fault_of(types, ledger, field) for field in schema.fields)]
+        faults = [F.col(FAULT), *(_fault_of(types, ledger, field, takes_dates) for field in schema.fields)]
         fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
         # Each step names what the next one uses more than once: it is then worked out once.
         rows = (
             valued.where(F.coalesce(F.col(_BELONGS), F.lit(False)) | F.col(FAULT).isNotNull())
-            .select("*", *(_value_of(types, field) for field in schema.fields))
+            .select("*", *(_value_of(types, field, takes_dates) for field in schema.fields))
             .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *more)
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
@@ -251,14 +258,14 @@ def _is_failed(value: Column, text: str, names: list[str]) -> Column:
     return failed
 
 
-def _value_of(types: Mapping[str, DataType], field: StructField) -> Column:
+def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bool) -> Column:
     name = _VALUE + field.name
     if name not in types:
         return F.lit(None).cast(field.dataType).alias(field.name)
-    return strict(F.col(name), types[name], field.dataType).alias(field.name)
+    return strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates).alias(field.name)
 
 
-def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField) -> Column:
+def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField, takes_dates: bool) -> Column:
     """Return why the column's value is not one of its type or of its words; null where it is, or is null.
 
     What has the very type is not asked, unless there are values of it that `strict` refuses.
@@ -280,12 +287,18 @@ def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField)
         power = 24 if isinstance(types[name], FloatType) else 53
         expected = f"text, or a floating-point number below 2^{power}: from there on it may be another one"
     raw = F.hex(name) if isinstance(types[name], BinaryType) else F.col(name).cast("string")
-    return F.when(is_other, _found(raw, field.name, expected))
+    told = F.lit(expected)
+    if isinstance(field.dataType, IntegralType | TimestampType) and isinstance(types[name], StringType):
+        told = F.when(is_rounded_text(raw), _ALL_DIGITS).otherwise(told)
+    if isinstance(field.dataType, TimestampType) and not takes_dates:
+        told = F.when(is_date_text(raw), _OF_DAY).otherwise(told)
+    return F.when(is_other, _found(raw, field.name, told))
 
 
-def _found(value: Column, name: str, expected: str) -> Column:
+def _found(value: Column, name: str, expected: Column | str) -> Column:
     """Return what was expected of a column and the text that was found, cut short."""
-    return F.concat(F.lit(f"{name}: expected {expected}, found "), F.substring(value, 1, _SHOWN_TEXT))
+    told = F.lit(expected) if isinstance(expected, str) else expected
+    return F.concat(F.lit(f"{name}: expected "), told, F.lit(", found "), F.substring(value, 1, _SHOWN_TEXT))
 
 
 def _fault_of_row(ledger: Ledger, mapped: frozenset[str]) -> Column:
@@ -306,8 +319,9 @@ def _words(ledger: Ledger, column: str) -> frozenset[str]:
 def _described(kind: DataType) -> str:
     if isinstance(kind, TimestampType):
         return (
-            "an ISO 8601 time or milliseconds since 1970, of the years 1 to 9999 (others: timestamp_seconds(COLUMN), "
-            "timestamp_micros(COLUMN), to_timestamp(COLUMN, FORMAT))"
+            "an ISO 8601 time or milliseconds since 1970, of the years 1 to 9999 (others: "
+            "timestamp_seconds(cast(COLUMN as bigint)), timestamp_micros(cast(COLUMN as bigint)), "
+            "to_timestamp(COLUMN, FORMAT))"
         )
     if isinstance(kind, BooleanType):
         return "true or false"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -64,15 +64,40 @@ def bounds_of(
     window: Window,
     read_at: datetime,
     complete_until: datetime | None,
+    *,
+    now: datetime | None = None,
 ) -> Bounds:
-    """Return how far the ledger is complete.
+    """Return how far the ledger is complete, never beyond `now` and `read_at`, whoever says so.
 
     `declared` is complete over a past window, its margin and its grace. `complete_until` is what the source
-    itself says, and counts where the contract says nothing.
+    itself says, and counts where the contract says nothing. A word about the future would prove a message lost
+    that is still on its way.
 
     Raises:
         SourceError: where the contract's aggregate is none.
     """
+    found = _stated_bounds(rows, ledger, contract, window, read_at, complete_until)
+    return _until_read(found, max(read_at, now or read_at))
+
+
+def _until_read(found: Bounds, latest: datetime) -> Bounds:
+    """Return the bounds that end at the latest time at which anything was read, with a note where they are cut."""
+    until = found.complete_until
+    if until is None or until <= latest:
+        return found
+    note = f"said to be complete until {format_time(until)}, but read at {format_time(latest)}: counts until then"
+    return replace(found, complete_until=latest, notes=(*found.notes, note))
+
+
+def _stated_bounds(
+    rows: DataFrame,
+    ledger: Ledger,
+    contract: Contract,
+    window: Window,
+    read_at: datetime,
+    complete_until: datetime | None,
+) -> Bounds:
+    """Return how far the ledger is complete by what contract, watermark file or source say."""
     spec = contract.ledgers[ledger].coverage
     if spec == "declared":
         return _declared(contract, window, read_at)

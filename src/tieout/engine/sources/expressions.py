@@ -48,6 +48,7 @@ _OPERATORS: Final = "org.apache.spark.sql.catalyst.plans.logical."
 NOT_ANALYSED: Final = (PySparkException, Py4JJavaError)
 """What Spark raises of an expression that it cannot parse or analyse; some of Java's own errors among them."""
 _TOO_DEEP: Final = "StackOverflowError"
+_OF_NUMBERS: Final = re.compile("NUMERIC|INTEGRAL")
 _SHOWN_COLUMNS: Final = 40
 _SHOWN_TEXT: Final = 80
 _NO_ROW: Final = "it leaves out or multiplies rows"
@@ -209,8 +210,18 @@ def expression_of(
         source.select("*", expression)
     except NOT_ANALYSED as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
-        raise SourceError(f"{place}: {reason_of(error, text)}; the source's columns are: {shown}") from None
+        reason = reason_of(_error_as_written(source, text) or error, text)
+        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}") from None
     return expression
+
+
+def _error_as_written(source: DataFrame, text: str) -> PySparkException | Py4JJavaError | None:
+    """Return what is wrong with the expression before it was rewritten, so that the message quotes the contract."""
+    try:
+        source.select("*", F.expr(text))
+    except NOT_ANALYSED as error:
+        return error
+    return None
 
 
 def exact(text: str, numbers: dict[str, list[str]]) -> str:
@@ -236,16 +247,17 @@ def reason_of(error: PySparkException | Py4JJavaError, text: str) -> str:
 
 def _reason_of_condition(error: PySparkException, text: str) -> str:
     parameters, condition = error.getMessageParameters() or {}, error.getCondition() or ""
-    if condition.startswith("UNRESOLVED_COLUMN"):
-        return f"no column {parameters.get('objectName', '')}".strip()
-    if condition == "UNRESOLVED_ROUTINE":
-        return f"no function {parameters.get('routineName', '')}".strip()
+    if condition.startswith(("UNRESOLVED_COLUMN", "UNRESOLVED_ROUTINE")):
+        missing = ("column", "objectName") if "COLUMN" in condition else ("function", "routineName")
+        return f"no {missing[0]} {parameters.get(missing[1], '')}".strip()
     if condition == "MISSING_GROUP_BY":
         return f"expected an expression over one row, found an aggregate: {_shown(text)}"
     if condition == "MISSING_AGGREGATION":
         return "it is no aggregate"
     if condition == "PARSE_SYNTAX_ERROR":
         return f"expected Spark SQL, found {_shown(text)}: {_told(error)}"
+    if parameters.get("inputType") == '"STRING"' and _OF_NUMBERS.search(parameters.get("requiredType", "")):
+        return f"{_told(error)}; cast the text first: cast(COLUMN as bigint)"
     return _told(error)
 
 

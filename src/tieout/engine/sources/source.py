@@ -94,7 +94,8 @@ class Request:
     hands them over as the text they were, so that no guess at a type changes an id such as `00123`. `expressions` are
     all that is worked out of the others, or None where that is not known. `number_columns` are those of `text_columns`
     that become numbers, times or flags alone. A reader that can leaves out what lies before `reach`. `group` is the
-    contract's. `content_columns` are those, in lower case, that what a message carries is made of.
+    contract's. `content_columns` are those, in lower case, that what a message carries is made of. `takes_dates` says
+    whether a date is a time, which it is where the window is a day or longer.
     """
 
     spark: SparkSession
@@ -107,6 +108,7 @@ class Request:
     group: str | None = None
     content_columns: frozenset[str] = frozenset()
     number_columns: frozenset[str] = frozenset()
+    takes_dates: bool = True
 
     def needs(self, column: str) -> bool:
         """Return whether a source column is used, or might be: an expression with its name in it may mean another."""

@@ -12,6 +12,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE, LedgerCoverage
 from tieout.engine.incarnations import name_of
 from tieout.engine.keys import PLACE
 from tieout.engine.known_contents import SHOWING
+from tieout.engine.ledger import TIME_COLUMN
 from tieout.engine.scope import Scope
 from tieout.engine.statement.needs import (
     MESSAGE_CLASSES,
@@ -136,7 +137,14 @@ def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
     if ledger in _DATED and coverage.unset:
         return (
             f"{coverage.unset} rows with a time before {EARLIEST_PLAUSIBLE.year}: an unset clock's, or seconds since "
-            "1970 that were read as milliseconds (timestamp_seconds(COLUMN) reads them)"
+            "1970 that were read as milliseconds (timestamp_seconds(cast(COLUMN as bigint)) reads them)"
+        )
+    if ledger in _DATED and coverage.ahead:
+        named = " or completed_at" if ledger is Ledger.PRODUCED else ""
+        return (
+            f"{coverage.ahead} rows with {TIME_COLUMN[ledger]}{named} more than a day after they were read: a wrong "
+            "clock's, a placeholder such as 9999-12-31, or digits such as 20261120100000 read as milliseconds "
+            "(to_timestamp(COLUMN, 'yyyyMMddHHmmss') reads them)"
         )
     if coverage.reversed:
         return f"{coverage.reversed} rows with completed_at before attempted_at"
