@@ -193,9 +193,8 @@ class OpenLedger:
             notes=(*writes.faults, *writes.notes, *reading.notes),
         )
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
-        coverage = _coverage(
-            rows, contract, self.window, self.request, reading, counts, (*samples, *found.notes)
-        )
+        said = (*samples, *found.notes, *_told_of_left_out(found.left_out, reading, counts))
+        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
         return Evidence(
             ledger=ledger,
             rows=rows,
@@ -224,6 +223,23 @@ class OpenLedger:
             present=frozenset(),
             coverage=_coverage(rows, self.contract, self.window, self.request, self.reading, Counts(), ()),
         )
+
+
+def _told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Counts) -> tuple[str, ...]:
+    """Return how many rows `where` leaves out, where counting them costs little or nothing is left."""
+    is_cheap = reading.is_columnar or reading.size <= SMALL_BYTES
+    if left_out is None or not (is_cheap or counts.rows == 0):
+        return ()
+    try:
+        count = left_out.count()
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        return ()  # what does not read through is named by those who read the rows that are left
+    told = f"where leaves out {count} rows"
+    return (
+        () if count == 0 else (told if counts.rows else f"{told}, and none is left: does it fit the values?",)
+    )
 
 
 def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:

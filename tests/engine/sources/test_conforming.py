@@ -164,6 +164,75 @@ def test_where_chooses_before_values_are_held_against_their_types(
     assert found.coverage.unparsed == 1
 
 
+@pytest.mark.parametrize(
+    ("where", "unparsed"),
+    [
+        ("kind <> 'heartbeat'", 1),
+        ("get_json_object(log, '$.event') = 'send'", 2),
+        ("kind IS DISTINCT FROM 'heartbeat'", 0),
+        ("coalesce(get_json_object(log, '$.event') = 'send', false)", 0),
+        ("kind = 'order' and log is not null", 1),
+        ("kind = 'order' and log is null", 0),
+    ],
+)
+def test_a_row_of_which_where_says_nothing_is_counted(
+    spark: SparkSession, tmp_path: Path, where: str, unparsed: int
+) -> None:
+    """Null is neither true nor false: the row may be the ledger's, so that it does not cover; a fault says what to do."""
+    rows = [
+        {"id": "1", "kind": "order", "log": '{"event":"send"}'},
+        {"id": "2", "log": '{"event":"se'},
+        {"id": "3", "kind": "heartbeat", "log": "{}"},
+    ]
+
+    found = _evidence(
+        spark, tmp_path, rows, columns={"message_id": "id"}, where=where, coverage="declared"
+    ).coverage
+
+    assert found.unparsed == unparsed
+    assert found.is_sound == (unparsed == 0)
+    told = [note for note in found.notes if "p.jsonl:2: where: expected true or false, found null" in note]
+    assert len(told) == min(unparsed, 1)
+    assert all("coalesce(…, false)" in note for note in told)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("kind = 'order'", ["where leaves out 1 rows"]),
+        ("kind = 'ORDER'", ["where leaves out 3 rows, and none is left: does it fit the values?"]),
+        ("kind is not null", []),
+        (None, []),
+    ],
+)
+def test_rows_that_where_leaves_out_are_counted(
+    spark: SparkSession, tmp_path: Path, where: str | None, told: list[str]
+) -> None:
+    """A condition in the wrong case leaves nothing to judge, which must be seen."""
+    rows = [
+        {"message_id": str(number), "kind": kind} for number, kind in enumerate(("order", "order", "ping"))
+    ]
+
+    found = _evidence(spark, tmp_path, rows, where=where).coverage
+
+    assert [note for note in found.notes if note.startswith("where")] == told
+
+
+def test_where_may_be_null_of_what_no_application_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    """A marker of the log has no value, and a row without an offset states bounds alone: no fault keeps them back."""
+    place = {"topic": "orders", "partition": 0}
+    rows = [
+        place | {"offset": 0, "is_control": False, "value": "send"},
+        place | {"offset": 1, "is_control": True},
+        place | {"end_offset": 2},
+        place | {"offset": 2, "is_control": False},
+    ]
+
+    found = _evidence(spark, tmp_path, rows, ledger="log", where="value = 'send'").coverage
+
+    assert (found.rows, found.unparsed) == (1, 1)
+
+
 def test_nested_fields_and_objects(spark: SparkSession, tmp_path: Path) -> None:
     """A path into an object may lead nowhere; an object is hashed as JSON with its own types."""
     rows = [{"h": {"id": "1"}, "body": {"n": 1, "s": "x"}}, {"h": {}, "body": {"n": 2, "s": "y"}}]
