@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -20,6 +21,8 @@ from tieout.engine.sources.source import COUNT, FAULT, Request
 from tieout.model import Ledger
 
 _UNKNOWN, _LACKING = "unknown", "lacking"
+NULL_WORDS: Final = (r"\N", "NULL", "null", "None", "nan", "NaN")
+"""What programs write in the place of an id that is not there."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Counts:
     without_id: int = 0
     without_identity: int = 0
     without_position: int = 0
+    null_words: int = 0
     unknown: tuple[tuple[str, int], ...] = ()
     lacking: tuple[tuple[str, int], ...] = ()
 
@@ -59,6 +63,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
     is_implausible = is_unset | (time > F.lit(now + LATEST_AHEAD))
     names = found.rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
+    is_null_word = F.col("message_id").isin(*NULL_WORDS) if "message_id" in names else F.lit(False)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
     is_reversed = F.lit(False)
     if ledger == Ledger.PRODUCED:
@@ -75,6 +80,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
+        "null_words": is_good & is_null_word,
     }
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
     for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, FilesSource, LedgerSpec
-from tieout.engine.counting import Counts, counts_of
+from tieout.engine.counting import NULL_WORDS, Counts, counts_of
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
@@ -45,6 +45,7 @@ from tieout.errors import SourceError, UnreadableTimeError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
+_NULL_WORDS: Final = ", ".join(NULL_WORDS)
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
 """Ledgers in which a row that stands twice is two sends, effects or reads."""
 
@@ -348,6 +349,9 @@ def _coverage(
     dating = (
         f"{counts.undated} rows without {time}" if counts.undated else "",
         f"{counts.implausible} rows with {time} before 1971 or in the future" if counts.implausible else "",
+        f"{counts.null_words} rows with one of {_NULL_WORDS} as message_id: nullif(…) makes it none"
+        if counts.null_words
+        else "",
     )
     lacking = (
         f"{count} rows are in files without {name}, which other files have: what they carry is unverifiable"

@@ -150,6 +150,24 @@ def test_expression_may_say_null(spark: SparkSession, tmp_path: Path) -> None:
     assert found.coverage.unparsed == 0
 
 
+def test_an_empty_id_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """All rows without one would be one message, also where an expression finds none. A word for null is an id."""
+    rows = [{"id": id_} for id_ in ("order-1", "", "order-", "None")]
+
+    own = _evidence(spark, tmp_path, rows, columns={"message_id": "id"})
+    found = _evidence(
+        spark, tmp_path, rows, columns={"message_id": "regexp_extract(id, '^order-([0-9]+)$', 1)"}
+    )
+
+    assert rows_of(own, "message_id") == [("None",), ("order-",), ("order-1",), (None,)]
+    assert own.may_lack_id
+    assert any(
+        note.startswith(r"1 rows with one of \N, NULL, null, None, nan, NaN") for note in own.coverage.notes
+    )
+    assert rows_of(found, "message_id") == [("1",), (None,), (None,), (None,)]
+    assert (found.coverage.rows, found.coverage.unparsed) == (4, 0)
+
+
 def test_where_chooses_before_values_are_held_against_their_types(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -178,7 +196,7 @@ def test_where_chooses_before_values_are_held_against_their_types(
 def test_a_row_of_which_where_says_nothing_is_counted(
     spark: SparkSession, tmp_path: Path, where: str, unparsed: int
 ) -> None:
-    """Null is neither true nor false: the row may be the ledger's, so that it does not cover; a fault says what to do."""
+    """Null is neither true nor false: the row may be the ledger's, which does not cover; a fault says what to do."""
     rows = [
         {"id": "1", "kind": "order", "log": '{"event":"send"}'},
         {"id": "2", "log": '{"event":"se'},

@@ -70,8 +70,8 @@ _OF_THE_LOG: Final = ("offset", "log_start_offset", "last_stable_offset", "end_o
 """What a row of the log states, one of them at least."""
 _SHOWN_TEXT: Final = 80
 _NOBODY_KNOWS: Final = (
-    "where: expected true or false, found null, so nobody knows whether the row belongs to the ledger; say what null means "
-    "with coalesce(…, false), coalesce(…, true), IS DISTINCT FROM or <=>"
+    "where: expected true or false, found null, so nobody knows whether the row belongs to the ledger; say what null "
+    "means with coalesce(…, false), coalesce(…, true), IS DISTINCT FROM or <=>"
 )
 
 
@@ -79,7 +79,7 @@ _NOBODY_KNOWS: Final = (
 class Conformed:
     """The canonical rows and, by `FAULT`, those that are none; `present` names the source's columns.
 
-    `notes` say which texts were stored as another type. `left_out` are the rows that `where` leaves out, None without one.
+    `notes` say which texts were stored as another type. `left_out` are the rows that `where` leaves out.
     """
 
     rows: DataFrame
@@ -273,7 +273,9 @@ def _value_of(types: Mapping[str, DataType], field: StructField) -> Column:
     name = _VALUE + field.name
     if name not in types:
         return F.lit(None).cast(field.dataType).alias(field.name)
-    return strict(F.col(name), types[name], field.dataType).alias(field.name)
+    value = strict(F.col(name), types[name], field.dataType)
+    # An empty text names nothing: as an id it would make one message of all that has none.
+    return (F.nullif(value, F.lit("")) if field.name == "message_id" else value).alias(field.name)
 
 
 def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField) -> Column:
