@@ -39,6 +39,7 @@ class Counts:
     without_identity: int = 0
     without_position: int = 0
     null_words: int = 0
+    of_others: int = 0
     unknown: tuple[tuple[str, int], ...] = ()
     lacking: tuple[tuple[str, int], ...] = ()
 
@@ -55,8 +56,13 @@ class Counts:
         return cls(**single, unknown=of_contents[_UNKNOWN], lacking=of_contents[_LACKING])
 
 
-def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str, Column]:
-    """Return the numbers of `Counts` by name, which are taken while the rows are read."""
+def is_of_another(group: str) -> Column:
+    """Return whether a row names another consumer group than the one whose rows are judged."""
+    return F.col("consumer_group").isNotNull() & (F.col("consumer_group") != group)
+
+
+def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) -> dict[str, Column]:
+    """Return the numbers of `Counts` by name, which are taken while the rows are read; `group` is the judged one."""
     ledger, now = request.ledger, request.now
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
@@ -81,6 +87,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
         "null_words": is_good & is_null_word,
+        "of_others": is_good & is_of_another(group) if "consumer_group" in names else F.lit(False),
     }
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
     for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):

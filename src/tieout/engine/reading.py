@@ -19,6 +19,7 @@ from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
+from tieout.engine.rows_not_judged import told_of_left_out, told_of_others
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
@@ -164,7 +165,12 @@ class OpenLedger:
         """What `told` has to be told of the rows, as aggregates over them by name."""
         if self.found is None:
             return {}
-        return counts_of(self.found, self.spec, self.request)
+        return counts_of(self.found, self.spec, self.request, self._group)
+
+    @property
+    def _group(self) -> str:
+        """The group whose rows are judged."""
+        return self.contract.group_of(self.request.ledger)
 
     def kept(self) -> Evidence:
         """Return the evidence, read through once and kept.
@@ -175,7 +181,7 @@ class OpenLedger:
         if self.found is None:
             return self._without_rows()
         with suited_to(self.request.spark, is_small=self.reading.size <= SMALL_BYTES):
-            reading, found, counts = _kept(self.reading, self.found, self.spec, self.request)
+            reading, found, counts = _kept(self.reading, self.found, self.spec, self.request, self._group)
             return self._evidence(reading, found, counts)
 
     def told(self, counts: Mapping[str, int]) -> Evidence:
@@ -194,7 +200,12 @@ class OpenLedger:
             notes=(*writes.faults, *writes.notes, *reading.notes),
         )
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
-        said = (*samples, *found.notes, *_told_of_left_out(found.left_out, reading, counts))
+        said = (
+            *samples,
+            *found.notes,
+            *told_of_left_out(found.left_out, reading, counts),
+            *told_of_others(rows, self._group, counts),
+        )
         coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
         return Evidence(
             ledger=ledger,
@@ -226,23 +237,6 @@ class OpenLedger:
         )
 
 
-def _told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Counts) -> tuple[str, ...]:
-    """Return how many rows `where` leaves out, where counting them costs little or nothing is left."""
-    is_cheap = reading.is_columnar or reading.size <= SMALL_BYTES
-    if left_out is None or not (is_cheap or counts.rows == 0):
-        return ()
-    try:
-        count = left_out.count()
-    except Exception as error:
-        if not is_of_spark(error):
-            raise
-        return ()  # what does not read through is named by those who read the rows that are left
-    told = f"where leaves out {count} rows"
-    return (
-        () if count == 0 else (told if counts.rows else f"{told}, and none is left: does it fit the values?",)
-    )
-
-
 def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
     """Return how the ledger is read: the output's `effect_key` as the multiplicity says, unless `columns` has it."""
     spec, effect_key = contract.ledgers[ledger], contract.multiplicity.effect_key
@@ -252,14 +246,14 @@ def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
 
 
 def _kept(
-    reading: Reading, first: Conformed, spec: LedgerSpec, request: Request
+    reading: Reading, first: Conformed, spec: LedgerSpec, request: Request, group: str
 ) -> tuple[Reading, Conformed, Counts]:
     """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
     ledger, found = request.ledger, first
     while reading.rows is not None:
         seen = Observation()
         try:
-            counted = counts_of(found, spec, request)
+            counted = counts_of(found, spec, request, group)
             totals = [count.alias(name) for name, count in counted.items()]
             kept = materialised(found.rows.observe(seen, *totals))
             # Spark Connect tells nothing of what it observed on the way to a checkpoint.

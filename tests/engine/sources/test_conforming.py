@@ -391,3 +391,32 @@ def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
     """The contract's list of canonical columns and the engine's schemas are one."""
     assert contract_of(tmp_path, {}).ledgers
     assert {ledger: tuple(schema.names) for ledger, schema in SCHEMAS.items()} == CANONICAL_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (["loader", None], []),
+        (
+            ["loader", "audit", "audit", "billing"],
+            ["3 of 4 rows are set aside, of other groups than loader: audit (2), billing (1)"],
+        ),
+        (
+            ["Loader", "Loader", "loader "],
+            [
+                "3 of 3 rows are set aside, of other groups than loader: Loader (2), loader  (1); "
+                "'Loader', 'loader ' and 'loader' differ only in case or blanks"
+            ],
+        ),
+    ],
+)
+def test_rows_of_other_groups_are_counted_and_named(
+    spark: SparkSession, tmp_path: Path, groups: list[str | None], told: list[str]
+) -> None:
+    """A group in another spelling leaves the output without a row, and every message lost: the notes say why."""
+    rows = [{"message_id": str(n), "consumer_group": group} for n, group in enumerate(groups)]
+
+    found = _evidence(spark, tmp_path, rows, ledger="delivered").coverage
+
+    assert [note for note in found.notes if "set aside" in note] == told
+    assert found.rows == len(rows)
