@@ -1,4 +1,4 @@
-"""What the coverage notes say of rows that are good and not judged: those that `where` leaves out, and other groups'."""
+"""What the coverage notes say of good rows that are not judged: those that `where` leaves out, and other groups'."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def told_of_left_out(left_out: DataFrame | None, reading: Reading, counts: Count
 
 
 def told_of_others(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ...]:
-    """Return how many rows are set aside as other groups', and some of these, spelled like the judged one above all."""
+    """Return how many rows are set aside as other groups', and which are the judged one misspelled."""
     if not counts.of_others:
         return ()
     found = (
