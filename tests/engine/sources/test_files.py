@@ -102,6 +102,31 @@ def test_equal_parts_of_one_job_are_no_copies(spark: SparkSession, tmp_path: Pat
     assert len(of_two.doubled) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_copy"),
+    [
+        ("out/part-00000-", "out-copy/part-00000-", True),
+        ("out/day=1/part-00000-", "out-copy/day=1/part-00000-", True),
+        ("out/day=1/part-00000-", "out/day=2/part-00000-", False),
+        ("out/part-00000-", "out-copy/part-00001-", False),
+    ],
+)
+def test_one_part_in_two_folders_is_a_copy_unless_these_are_partitions(
+    spark: SparkSession, tmp_path: Path, first: str, second: str, *, is_copy: bool
+) -> None:
+    """A folder that was copied would double every effect; the rows of two days may be the same but for the day."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
+    for name in (first, second):
+        file = tmp_path / f"{name}4f0cbf1e-6f5b-4cb4-8f6a-0d2f1f8d7a11-c000.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(row)
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl("out*/**/*.json"), coverage="declared")
+
+    assert found.coverage.rows == 2
+    assert bool(found.coverage.doubled) is is_copy
+
+
 def test_missing_files_are_an_absent_ledger(spark: SparkSession, tmp_path: Path) -> None:
     """A path without files is evidence that there is none, not an exception; expressions cannot be checked."""
     found = evidence_of(
