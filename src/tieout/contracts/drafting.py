@@ -21,6 +21,7 @@ from tieout.contracts.guessing import (
     guessed,
     plain_name,
     quoted,
+    rivals_of_id,
     wanted_columns,
 )
 from tieout.contracts.sources import QUEUES
@@ -76,10 +77,10 @@ def draft(
     for ledger, found in samples.items():
         known = {*guesses[ledger], *OPTIONAL, *found.gives}
         missing = [one for one in wanted_columns(ledger) if one not in known]
-        lines += _ledger_lines(ledger, found, name, guesses[ledger], missing)
-        questions += [
-            f"{ledger}: {told}" for told in (*_questions(ledger, missing, identity), *found.warnings)
-        ]
+        unclear = _unclear_id(ledger, found, samples[Ledger.PRODUCED])
+        lines += _ledger_lines(ledger, found, name, guesses[ledger], missing, unclear=unclear)
+        told_of = (*unclear, *_questions(ledger, missing, identity), *found.warnings)
+        questions += [f"{ledger}: {told}" for told in told_of]
     if identity is Identity.MESSAGE_ID and "NOT GUESSED" in why:
         questions.insert(0, why)
     return Draft("\n".join(lines) + "\n", tuple(questions))
@@ -135,11 +136,26 @@ def _group(
     )
 
 
+def _unclear_id(ledger: Ledger, found: LedgerSample, produced: LedgerSample) -> tuple[str, ...]:
+    """Return the question which column is the message's id, where several may be."""
+    if ledger is Ledger.PRODUCED or "message_id" not in wanted_columns(ledger) or "message_id" in found.gives:
+        return ()
+    rivals = rivals_of_id(ledger, found, produced)
+    told = f"message_id: NOT GUESSED, {' and '.join(rivals)} have values that produced has; map the one that was sent"
+    return (told,) if rivals else ()
+
+
 def _ledger_lines(
-    ledger: Ledger, found: LedgerSample, group: str, guesses: Mapping[str, Guess], missing: Sequence[str]
+    ledger: Ledger,
+    found: LedgerSample,
+    group: str,
+    guesses: Mapping[str, Guess],
+    missing: Sequence[str],
+    *,
+    unclear: Sequence[str],
 ) -> list[str]:
     lines = [f"  {ledger}:", f"    # {found.rows} rows were looked at. {_source_comment(found)}".rstrip()]
-    lines += [f"    # {_comment(told)}" for told in found.warnings]
+    lines += [f"    # {_comment(told)}" for told in (*found.warnings, *unclear)]
     lines += [f"    source: {_source(found, group)}", "    columns:" if guesses else "    columns: {}"]
     if found.gives:
         lines.append(f"      # the reader gives {', '.join(found.gives)}")

@@ -90,6 +90,8 @@ OPTIONAL: Final = frozenset({"first_offset"})
 _MOMENTS: Final = _TIMES - {"completed_at"}
 """The time that a row of a ledger is of."""
 
+_OWN_KEYS: Final = frozenset({"id", "uuid", "guid"})
+"""Names under which a table often has a key of its own."""
 _ENDINGS: Final = ("_id", "_uuid", "_guid", "_ref", "_reference", "_number", "_no")
 """How columns that name something end."""
 
@@ -177,8 +179,10 @@ def guessed(ledger: Ledger, found: LedgerSample, samples: Mapping[Ledger, Ledger
     taken: set[str] = set()
     for wanted in (one for one in wanted_columns(ledger) if one not in found.gives):
         guess = _guess(wanted, ledger, [one for one in found.columns if one.name not in taken])
-        if guess is None and wanted == "message_id" and ledger is not Ledger.PRODUCED:
-            guess = _id_by_values(found, samples[Ledger.PRODUCED])
+        if wanted == "message_id" and ledger is not Ledger.PRODUCED:
+            if rivals_of_id(ledger, found, samples[Ledger.PRODUCED]):
+                continue
+            guess = _id_by_values(found, samples[Ledger.PRODUCED], guess)
         if guess is None and wanted == "message_id":
             guess = _id_by_ending(found)
         if guess is None and wanted in _MOMENTS:
@@ -298,27 +302,79 @@ def _as_outcome(column: ColumnSample, good: str) -> tuple[str, str] | None:
     return f"case {' '.join(whens)} else 'unknown' end" if whens else "'unknown'", why
 
 
-def _id_by_values(found: LedgerSample, produced: LedgerSample) -> Guess | None:
-    """Return the column that shares most values with what names the messages in `produced`, if any does.
+def rivals_of_id(ledger: Ledger, found: LedgerSample, produced: LedgerSample) -> tuple[str, ...]:
+    """Return the columns of which one is the message's id, where neither names nor values tell which; mostly none.
+
+    An output often has a serial key `id` of its own beside the message's, and whole numbers are alike by chance.
+    """
+    sent, named = _sent_id(produced), _guess("message_id", ledger, found.columns)
+    if sent is None or named is None or _is_surely(named, sent):
+        return ()
+    ids = _values_of(produced, sent.source)
+    if not all(_WHOLE.fullmatch(value) for value in (*ids, *_values_of(found, named.source))):
+        return ()
+    shares = _shares(found, ids)
+    rivals = [name for name, share in shares.items() if share and share >= shares.get(named.source, 0)]
+    return tuple(sorted({named.source, *rivals})) if set(rivals) - {named.source} else ()
+
+
+def _sent_id(produced: LedgerSample) -> Guess | None:
+    """Return what names the messages in `produced`."""
+    return _guess("message_id", Ledger.PRODUCED, produced.columns) or _id_by_ending(produced)
+
+
+def _is_surely(named: Guess, sent: Guess) -> bool:
+    """Return whether a name says whose id it is: the canonical one, or the one that `produced` has, if it says more."""
+    name = plain_name(named.source)
+    return name == "message_id" or (name == plain_name(sent.source) and name not in _OWN_KEYS)
+
+
+def _values_of(found: LedgerSample, name: str) -> set[str]:
+    return {value for column in found.columns if column.name == name for value in column.values}
+
+
+def _shares(found: LedgerSample, ids: set[str]) -> dict[str, float]:
+    """Return of each column that may be an id which share of its values are among the ids.
 
     Whole numbers are alike by chance, so a column of numbers must be called an id, too.
     """
-    sent = _guess("message_id", Ledger.PRODUCED, produced.columns) or _id_by_ending(produced)
-    if sent is None:
-        return None
-    ids = {value for column in produced.columns if column.name == sent.source for value in column.values}
     others = {name for wanted, names in _NAMES.items() if wanted != "message_id" for name in names}
-    shared = {
-        column.name: len(ids & set(column.values))
+    return {
+        column.name: len(ids & set(column.values)) / max(1, len(set(column.values)))
         for column in found.columns
         if plain_name(column.name) not in others
-        and (column.kind == "text" or plain_name(column.name).endswith("id"))
+        and (column.kind == "text" or plain_name(column.name).endswith(("id", *_NAMES["message_id"])))
     }
-    best = max(shared, key=lambda name: shared[name], default=None)
-    if best is None or not shared[best]:
-        return None
+
+
+def _id_by_values(found: LedgerSample, produced: LedgerSample, named: Guess | None) -> Guess | None:
+    """Return the column with most values among what names the messages in `produced`; else the one by its name."""
+    sent = _sent_id(produced)
+    if sent is None or (named is not None and _is_surely(named, sent)):
+        return named
+    if named is None and (alike := _called_as(sent, found)) is not None:
+        return alike
+    ids = _values_of(produced, sent.source)
+    shares = _shares(found, ids)
+    best = max(shares, key=lambda name: len(ids & _values_of(found, name)), default=None)
+    if (
+        best is None
+        or not shares[best]
+        or (named is not None and shares[best] <= shares.get(named.source, 0))
+    ):
+        return named
     (expression,) = (column.sql for column in found.columns if column.name == best)
-    return Guess(expression, f"{shared[best]} of its sampled values stand in produced.{sent.source}", best)
+    count = len(ids & _values_of(found, best))
+    return Guess(expression, f"{count} of its sampled values stand in produced.{sent.source}", best)
+
+
+def _called_as(sent: Guess, found: LedgerSample) -> Guess | None:
+    """Return the column that is called as what names the messages in `produced`, if the name says more than `id`."""
+    name = plain_name(sent.source)
+    alike = [one for one in found.columns if plain_name(one.name) == name and one.values]
+    if len(alike) != 1 or name in _OWN_KEYS or alike[0].kind in ("other", "time"):
+        return None
+    return Guess(alike[0].sql, f"called as produced.{sent.source}", alike[0].name)
 
 
 def _id_by_ending(found: LedgerSample) -> Guess | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -20,6 +21,8 @@ from tieout.engine.sources.source import COUNT, FAULT, Request
 from tieout.model import Ledger
 
 _UNKNOWN, _LACKING = "unknown", "lacking"
+NULL_WORDS: Final = (r"\N", "NULL", "null", "None", "nan", "NaN")
+"""What programs write in the place of an id that is not there."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Counts:
     without_id: int = 0
     without_identity: int = 0
     without_position: int = 0
+    null_words: int = 0
+    of_others: int = 0
     unknown: tuple[tuple[str, int], ...] = ()
     lacking: tuple[tuple[str, int], ...] = ()
 
@@ -52,8 +57,13 @@ class Counts:
         return cls(**single, unknown=of_contents[_UNKNOWN], lacking=of_contents[_LACKING])
 
 
-def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str, Column]:
-    """Return the numbers of `Counts` by name, which are taken while the rows are read."""
+def is_of_another(group: str) -> Column:
+    """Return whether a row names another consumer group than the one whose rows are judged."""
+    return F.col("consumer_group").isNotNull() & (F.col("consumer_group") != group)
+
+
+def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) -> dict[str, Column]:
+    """Return the numbers of `Counts` by name, which are taken while the rows are read; `group` is the judged one."""
     ledger, now = request.ledger, request.now
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
@@ -61,6 +71,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
     is_implausible, is_ahead = is_unset | (time > latest), time > latest
     names = found.rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
+    is_null_word = F.col("message_id").isin(*NULL_WORDS) if "message_id" in names else F.lit(False)
     lacks_place = F.coalesce(F.col("offset") < 0, F.lit(True)) if "offset" in names else F.lit(True)
     is_reversed = F.lit(False)
     if ledger == Ledger.PRODUCED:
@@ -79,6 +90,8 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request) -> dict[str,
         "without_id": is_good & lacks_id,
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
+        "null_words": is_good & is_null_word,
+        "of_others": is_good & is_of_another(group) if "consumer_group" in names else F.lit(False),
     }
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
     for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):

@@ -14,11 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
 from tieout.contracts import Contract, FilesSource, LedgerSpec
-from tieout.engine.counting import Counts, counts_of
+from tieout.engine.counting import NULL_WORDS, Counts, counts_of
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, Evidence, LedgerCoverage
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised, no_rows
+from tieout.engine.rows_not_judged import told_of_left_out, told_of_others
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
@@ -45,6 +46,7 @@ from tieout.errors import SourceError, UnreadableTimeError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger, Window
 
 _NAMED_ROWS: Final = 5
+_NULL_WORDS: Final = ", ".join(NULL_WORDS)
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
 """Ledgers in which a row that stands twice is two sends, effects or reads."""
 
@@ -164,7 +166,12 @@ class OpenLedger:
         """What `told` has to be told of the rows, as aggregates over them by name."""
         if self.found is None:
             return {}
-        return counts_of(self.found, self.spec, self.request)
+        return counts_of(self.found, self.spec, self.request, self._group)
+
+    @property
+    def _group(self) -> str:
+        """The group whose rows are judged."""
+        return self.contract.group_of(self.request.ledger)
 
     def kept(self) -> Evidence:
         """Return the evidence, read through once and kept.
@@ -175,7 +182,7 @@ class OpenLedger:
         if self.found is None:
             return self._without_rows()
         with suited_to(self.request.spark, is_small=self.reading.size <= SMALL_BYTES):
-            reading, found, counts = _kept(self.reading, self.found, self.spec, self.request)
+            reading, found, counts = _kept(self.reading, self.found, self.spec, self.request, self._group)
             return self._evidence(reading, found, counts)
 
     def told(self, counts: Mapping[str, int]) -> Evidence:
@@ -194,9 +201,13 @@ class OpenLedger:
             notes=(*writes.faults, *writes.notes, *reading.notes),
         )
         samples = _named_faults(found.rows, contract.base_dir, counts.unparsed) if counts.unparsed else ()
-        coverage = _coverage(
-            rows, contract, self.window, self.request, reading, counts, (*samples, *found.notes)
+        said = (
+            *samples,
+            *found.notes,
+            *told_of_left_out(found.left_out, reading, counts),
+            *told_of_others(rows, self._group, counts),
         )
+        coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
         return Evidence(
             ledger=ledger,
             rows=rows,
@@ -236,14 +247,14 @@ def spec_of(contract: Contract, ledger: Ledger) -> LedgerSpec:
 
 
 def _kept(
-    reading: Reading, first: Conformed, spec: LedgerSpec, request: Request
+    reading: Reading, first: Conformed, spec: LedgerSpec, request: Request, group: str
 ) -> tuple[Reading, Conformed, Counts]:
     """Return the conformed rows, kept for the rules, and their counts; without inputs that break the job."""
     ledger, found = request.ledger, first
     while reading.rows is not None:
         seen = Observation()
         try:
-            counted = counts_of(found, spec, request)
+            counted = counts_of(found, spec, request, group)
             totals = [count.alias(name) for name, count in counted.items()]
             kept = materialised(found.rows.observe(seen, *totals))
             # Spark Connect tells nothing of what it observed on the way to a checkpoint.
@@ -335,6 +346,9 @@ def _coverage(
     dating = (
         f"{counts.undated} rows without {time}" if counts.undated else "",
         f"{counts.implausible} rows with {time} before 1971 or in the future" if counts.implausible else "",
+        f"{counts.null_words} rows with one of {_NULL_WORDS} as message_id: nullif(…) makes it none"
+        if counts.null_words
+        else "",
     )
     lacking = (
         f"{count} rows are in files without {name}, which other files have: what they carry is unverifiable"

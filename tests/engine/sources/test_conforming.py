@@ -213,6 +213,24 @@ def test_expression_may_say_null(spark: SparkSession, tmp_path: Path) -> None:
     assert found.coverage.unparsed == 0
 
 
+def test_an_empty_id_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    """All rows without one would be one message, also where an expression finds none. A word for null is an id."""
+    rows = [{"id": id_} for id_ in ("order-1", "", "order-", "None")]
+
+    own = _evidence(spark, tmp_path, rows, columns={"message_id": "id"})
+    found = _evidence(
+        spark, tmp_path, rows, columns={"message_id": "regexp_extract(id, '^order-([0-9]+)$', 1)"}
+    )
+
+    assert rows_of(own, "message_id") == [("None",), ("order-",), ("order-1",), (None,)]
+    assert own.may_lack_id
+    assert any(
+        note.startswith(r"1 rows with one of \N, NULL, null, None, nan, NaN") for note in own.coverage.notes
+    )
+    assert rows_of(found, "message_id") == [("1",), (None,), (None,), (None,)]
+    assert (found.coverage.rows, found.coverage.unparsed) == (4, 0)
+
+
 def test_where_chooses_before_values_are_held_against_their_types(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -225,6 +243,75 @@ def test_where_chooses_before_values_are_held_against_their_types(
 
     assert rows_of(found, "message_id") == [("1",)]
     assert found.coverage.unparsed == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "unparsed"),
+    [
+        ("kind <> 'heartbeat'", 1),
+        ("get_json_object(log, '$.event') = 'send'", 2),
+        ("kind IS DISTINCT FROM 'heartbeat'", 0),
+        ("coalesce(get_json_object(log, '$.event') = 'send', false)", 0),
+        ("kind = 'order' and log is not null", 1),
+        ("kind = 'order' and log is null", 0),
+    ],
+)
+def test_a_row_of_which_where_says_nothing_is_counted(
+    spark: SparkSession, tmp_path: Path, where: str, unparsed: int
+) -> None:
+    """Null is neither true nor false: the row may be the ledger's, which does not cover; a fault says what to do."""
+    rows = [
+        {"id": "1", "kind": "order", "log": '{"event":"send"}'},
+        {"id": "2", "log": '{"event":"se'},
+        {"id": "3", "kind": "heartbeat", "log": "{}"},
+    ]
+
+    found = _evidence(
+        spark, tmp_path, rows, columns={"message_id": "id"}, where=where, coverage="declared"
+    ).coverage
+
+    assert found.unparsed == unparsed
+    assert found.is_sound == (unparsed == 0)
+    told = [note for note in found.notes if "p.jsonl:2: where: expected true or false, found null" in note]
+    assert len(told) == min(unparsed, 1)
+    assert all("coalesce(…, false)" in note for note in told)
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("kind = 'order'", ["where leaves out 1 rows"]),
+        ("kind = 'ORDER'", ["where leaves out 3 rows, and none is left: does it fit the values?"]),
+        ("kind is not null", []),
+        (None, []),
+    ],
+)
+def test_rows_that_where_leaves_out_are_counted(
+    spark: SparkSession, tmp_path: Path, where: str | None, told: list[str]
+) -> None:
+    """A condition in the wrong case leaves nothing to judge, which must be seen."""
+    rows = [
+        {"message_id": str(number), "kind": kind} for number, kind in enumerate(("order", "order", "ping"))
+    ]
+
+    found = _evidence(spark, tmp_path, rows, where=where).coverage
+
+    assert [note for note in found.notes if note.startswith("where")] == told
+
+
+def test_where_may_be_null_of_what_no_application_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    """A marker of the log has no value, and a row without an offset states bounds alone: no fault keeps them back."""
+    place = {"topic": "orders", "partition": 0}
+    rows = [
+        place | {"offset": 0, "is_control": False, "value": "send"},
+        place | {"offset": 1, "is_control": True},
+        place | {"end_offset": 2},
+        place | {"offset": 2, "is_control": False},
+    ]
+
+    found = _evidence(spark, tmp_path, rows, ledger="log", where="value = 'send'").coverage
+
+    assert (found.rows, found.unparsed) == (1, 1)
 
 
 def test_nested_fields_and_objects(spark: SparkSession, tmp_path: Path) -> None:
@@ -367,3 +454,32 @@ def test_contracts_know_the_same_columns(tmp_path: Path) -> None:
     """The contract's list of canonical columns and the engine's schemas are one."""
     assert contract_of(tmp_path, {}).ledgers
     assert {ledger: tuple(schema.names) for ledger, schema in SCHEMAS.items()} == CANONICAL_COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (["loader", None], []),
+        (
+            ["loader", "audit", "audit", "billing"],
+            ["3 of 4 rows are set aside, of other groups than loader: audit (2), billing (1)"],
+        ),
+        (
+            ["Loader", "Loader", "loader "],
+            [
+                "3 of 3 rows are set aside, of other groups than loader: Loader (2), loader  (1); "
+                "'Loader', 'loader ' and 'loader' differ only in case or blanks"
+            ],
+        ),
+    ],
+)
+def test_rows_of_other_groups_are_counted_and_named(
+    spark: SparkSession, tmp_path: Path, groups: list[str | None], told: list[str]
+) -> None:
+    """A group in another spelling leaves the output without a row, and every message lost: the notes say why."""
+    rows = [{"message_id": str(n), "consumer_group": group} for n, group in enumerate(groups)]
+
+    found = _evidence(spark, tmp_path, rows, ledger="delivered").coverage
+
+    assert [note for note in found.notes if "set aside" in note] == told
+    assert found.rows == len(rows)

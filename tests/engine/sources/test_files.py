@@ -102,6 +102,31 @@ def test_equal_parts_of_one_job_are_no_copies(spark: SparkSession, tmp_path: Pat
     assert len(of_two.doubled) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "is_copy"),
+    [
+        ("out/part-00000-", "out-copy/part-00000-", True),
+        ("out/day=1/part-00000-", "out-copy/day=1/part-00000-", True),
+        ("out/day=1/part-00000-", "out/day=2/part-00000-", False),
+        ("out/part-00000-", "out-copy/part-00001-", False),
+    ],
+)
+def test_one_part_in_two_folders_is_a_copy_unless_these_are_partitions(
+    spark: SparkSession, tmp_path: Path, first: str, second: str, *, is_copy: bool
+) -> None:
+    """A folder that was copied would double every effect; the rows of two days may be the same but for the day."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
+    for name in (first, second):
+        file = tmp_path / f"{name}4f0cbf1e-6f5b-4cb4-8f6a-0d2f1f8d7a11-c000.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(row)
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl("out*/**/*.json"), coverage="declared")
+
+    assert found.coverage.rows == 2
+    assert bool(found.coverage.doubled) is is_copy
+
+
 def test_missing_files_are_an_absent_ledger(spark: SparkSession, tmp_path: Path) -> None:
     """A path without files is evidence that there is none, not an exception; expressions cannot be checked."""
     found = evidence_of(
@@ -361,7 +386,7 @@ def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize("is_remote", [False, True], ids=["path", "uri"])
 def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path, *, is_remote: bool) -> None:
-    """Spark passes over some names without a word: such a file costs coverage, unless it is empty or in a folder."""
+    """Spark passes over some names without a word: such a file costs coverage, unless it is empty."""
     line = '{"message_id":"1"}\n'
     (tmp_path / "a.jsonl").write_text(line)
     (tmp_path / "_b.jsonl").write_text(line)
@@ -377,6 +402,61 @@ def test_file_that_spark_leaves_out_is_named(spark: SparkSession, tmp_path: Path
     assert chosen.coverage.rows == 1
     assert not chosen.coverage.is_within_tolerance
     assert not named.coverage.is_within_tolerance
+
+
+@pytest.mark.parametrize("is_remote", [False, True], ids=["path", "uri"])
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        ("_retries.jsonl", True),
+        ("_retries/a.jsonl", True),
+        ("day=1/_retries.jsonl", True),
+        ("_SUCCESS", False),
+        ("_committed_17", False),
+        ("_checkpoint/commits/0", False),
+        (".a.jsonl.crc", False),
+    ],
+)
+def test_what_is_passed_over_in_a_folder_is_named(
+    spark: SparkSession, tmp_path: Path, name: str, *, is_told: bool, is_remote: bool
+) -> None:
+    """A name with a leading _ may hold evidence: unless it is known for none, the ledger does not cover without it."""
+    for path in ("a.jsonl", name):
+        (tmp_path / "sent" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sent" / path).write_text('{"message_id":"1"}\n')
+    (tmp_path / "sent" / "_empty.jsonl").touch()
+    folder = f"file://{tmp_path}/sent" if is_remote else "sent"
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl(folder), coverage="declared").coverage
+
+    told = [note for note in found.notes if "a name that begins with _ is passed over" in note]
+    assert [note.split("sent/")[-1].split(":")[0] for note in told] == (
+        [name.removesuffix("/a.jsonl")] if is_told else []
+    )
+    assert found.is_within_tolerance is not is_told
+    assert found.rows == 1
+
+
+@pytest.mark.parametrize("path", ["out", "out/*", "out/*.json", "o*/day=1/*.json"])
+def test_an_output_that_a_job_still_writes_is_not_complete(
+    spark: SparkSession, tmp_path: Path, path: str
+) -> None:
+    """What a task has not committed yet would be lost; a single file that a contract names is whole all the same."""
+    row = '{"message_id":"1","processed_at":"2026-11-20T10:05:00Z"}\n'
+    for name in ("part-0.json", "day=1/part-0.json", "_temporary/0/part-1.json"):
+        (tmp_path / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "out" / name).write_text(row)
+
+    found = evidence_of(spark, tmp_path, "delivered", source=jsonl(path), coverage="declared").coverage
+    single = evidence_of(
+        spark, tmp_path, "delivered", source=jsonl("out/part-0.json"), coverage="declared"
+    ).coverage
+
+    assert not found.is_within_tolerance
+    assert [note.split(": ")[:2] for note in found.notes] == [
+        ["out/_temporary", "a job is writing here, or died while it was"]
+    ]
+    assert single.is_sound
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "jsonl", "csv"])

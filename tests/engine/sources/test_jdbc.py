@@ -68,7 +68,7 @@ def test_positions_stood_when_the_snapshot_was_taken(
 
 
 def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
-    """Line breaks, quotes, backslashes, empty texts and nulls, bytes, microseconds and big numbers survive."""
+    """Line breaks, quotes, backslashes, nulls, bytes, microseconds and big numbers survive; an empty id is none."""
     execute(
         """
         CREATE TABLE analytics.orders (message_id text, "offset" bigint, processed_at timestamptz,
@@ -91,7 +91,7 @@ def test_rows_arrive_as_they_are(spark: SparkSession, tmp_path: Path, execute: E
     assert first["transaction_id"] == '{"k": [1, 2]}'
     times = found.rows.where("processed_at IS NOT NULL").selectExpr("unix_micros(processed_at)").collect()
     assert times[0][0] == datetime(2026, 11, 20, 10, 0, 0, 123456, tzinfo=UTC).timestamp() * 1_000_000
-    assert (second["message_id"], second["offset"], second["effect_key"]) == ("", None, "0.10")
+    assert (second["message_id"], second["offset"], second["effect_key"]) == (None, None, "0.10")
     assert found.coverage.rows == 2
     assert found.coverage.undated == 1
 
@@ -123,17 +123,17 @@ def test_texts_arrive_whatever_they_are_made_of(
     marks = [*r"\\N.ntrbfv", "x41", *"\n\r\t\b\f\v\x01\x02\"', é\ufeff\u2028\x85"]
     texts = ["", " ", "\\N", "\\.", "\\\\N", *("".join(chance.choices(marks, k=n % 7)) for n in range(2000))]
     written = "'" + json.dumps(texts).replace("'", "''") + "'"
-    execute("CREATE TABLE analytics.orders (message_id text, effect_key text)")
-    execute("CREATE TABLE analytics.one (message_id text)")
+    execute("CREATE TABLE analytics.orders (consumer_id text, effect_key text)")
+    execute("CREATE TABLE analytics.one (consumer_id text)")
     rows = f"SELECT t, nullif(t, '') FROM json_array_elements_text({written}) AS t"  # noqa: S608 - our own
     execute(f"INSERT INTO analytics.orders {rows}")
-    execute("INSERT INTO analytics.one SELECT message_id FROM analytics.orders")
+    execute("INSERT INTO analytics.one SELECT consumer_id FROM analytics.orders")
 
     found = _evidence(spark, tmp_path)
     single = _evidence(spark, tmp_path, source={**_TABLE, "table": "analytics.one"})
 
-    assert rows_of(found, "message_id", "effect_key") == sorted(((t, t or None) for t in texts), key=repr)
-    assert rows_of(single, "message_id") == sorted(((t,) for t in texts), key=repr)
+    assert rows_of(found, "consumer_id", "effect_key") == sorted(((t, t or None) for t in texts), key=repr)
+    assert rows_of(single, "consumer_id") == sorted(((t,) for t in texts), key=repr)
 
 
 def test_expressions_see_the_columns_types(spark: SparkSession, tmp_path: Path, execute: Execute) -> None:
@@ -456,13 +456,13 @@ def test_what_the_first_value_begins_with_is_no_mark_of_its_file(
 ) -> None:
     """A byte order mark at the beginning of the copied rows went away: two ids were one, and a loss of one unseen."""
     for rows in (["\ufeffa", "a"], ["\ufeff"], ["\ufeff\ufeffa", "\ufeffa"], ["", "\ufeff"]):
-        execute("DROP TABLE IF EXISTS analytics.orders; CREATE TABLE analytics.orders (message_id text)")
+        execute("DROP TABLE IF EXISTS analytics.orders; CREATE TABLE analytics.orders (consumer_id text)")
         for row in rows:
             execute(f"INSERT INTO analytics.orders VALUES ('{row}')")  # noqa: S608 - a value of this test's
 
         found = _evidence(spark, tmp_path)
 
-        assert sorted(value for (value,) in rows_of(found, "message_id")) == sorted(rows)
+        assert sorted(value for (value,) in rows_of(found, "consumer_id")) == sorted(rows)
 
 
 def test_a_row_that_is_too_large_is_a_fault(

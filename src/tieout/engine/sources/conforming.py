@@ -4,7 +4,7 @@ A row that does not conform is kept beside the others with the reason, and count
 silently null. The contract's expressions are analysed without Spark's ANSI mode, in which one wrong value
 would end the whole job. A conversion that fails gives null there; so an expression that gives null although
 every column it names has a value makes the row a faulty one. An expression that may mean null says so by the
-function it uses (`MAY_BE_NULL`).
+function it uses (`MAY_BE_NULL`). A row for which `where` is null is a faulty one: it may be the ledger's.
 """
 
 from __future__ import annotations
@@ -74,18 +74,23 @@ _OF_DAY: Final = "a time of day beside the date, as the window is shorter than a
 _ALL_DIGITS: Final = (
     "a number with all its digits (spreadsheets round long ones; take the file from before that)"
 )
+_NOBODY_KNOWS: Final = (
+    "where: expected true or false, found null, so nobody knows whether the row belongs to the ledger; say what null "
+    "means with coalesce(…, false), coalesce(…, true), IS DISTINCT FROM or <=>"
+)
 
 
 @dataclass(frozen=True)
 class Conformed:
     """The canonical rows and, by `FAULT`, those that are none; `present` names the source's columns.
 
-    `notes` say which texts were stored as another type.
+    `notes` say which texts were stored as another type. `left_out` are the rows that `where` leaves out.
     """
 
     rows: DataFrame
     present: frozenset[str]
     notes: tuple[str, ...] = ()
+    left_out: DataFrame | None = None
 
 
 def empty_contents(
@@ -143,11 +148,12 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
             .select(*schema.names, fault.alias(FAULT), FILE, TEXT, BLOCK, ROW, *more)
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
-    notes = tuple(_notes(types, schema))
+    notes, present = tuple(_notes(types, schema)), frozenset(mapping)
+    left_out = None if spec.where is None else valued.where(~F.col(_BELONGS) & F.col(FAULT).isNull())
     if not lacks:
-        return Conformed(rows, frozenset(mapping), notes)
+        return Conformed(rows, present, notes, left_out)
     told = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
-    return Conformed(told, frozenset(mapping) | {"content"}, notes)
+    return Conformed(told, present | {"content"}, notes, left_out)
 
 
 def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
@@ -204,9 +210,12 @@ def _with_values(
     if spec.where is not None and names:
         belongs = expression_of(source, spec.where, f"{place}.where", names, numbers)
         _check_boolean(source.select(belongs), place)
-        doubt = F.when(_is_failed(belongs, spec.where, names), F.lit("where: a value does not convert"))
     values, failures = [], []
     expressions = expressions_of(source, mapping, f"{place}.columns", names, numbers)
+    if spec.where is not None and names:
+        is_failed = _is_failed(belongs, spec.where, names)
+        is_asked = belongs.isNull() & ~_is_of_the_broker(ledger, expressions)
+        doubt = F.when(is_failed, "where: a value does not convert").when(is_asked, _NOBODY_KNOWS)
     for name, text in mapping.items():
         value = expressions[name]
         values.append(value.alias(_VALUE + name))
@@ -215,6 +224,15 @@ def _with_values(
     kept = [F.col(name) for name in (*HIDDEN, COUNT, LACKS) if name != FAULT and name in source.columns]
     fault = F.coalesce(F.col(FAULT), doubt, *failures)
     return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values)
+
+
+def _is_of_the_broker(ledger: Ledger, expressions: Mapping[str, Column]) -> Column:
+    """Return whether a row of the log is a transaction's marker, or states bounds alone: no application wrote it."""
+    if ledger is not Ledger.LOG:
+        return F.lit(False)
+    is_control, offset = expressions.get("is_control", F.lit(False)), expressions.get("offset")
+    is_marker = F.coalesce(is_control.cast(BooleanType()), F.lit(False))
+    return is_marker if offset is None else is_marker | offset.isNull()
 
 
 def _mapping(schema: StructType, columns: Mapping[str, str], names: list[str]) -> dict[str, str]:
@@ -262,7 +280,9 @@ def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bo
     name = _VALUE + field.name
     if name not in types:
         return F.lit(None).cast(field.dataType).alias(field.name)
-    return strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates).alias(field.name)
+    value = strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates)
+    # An empty text names nothing: as an id it would make one message of all that has none.
+    return (F.nullif(value, F.lit("")) if field.name == "message_id" else value).alias(field.name)
 
 
 def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField, takes_dates: bool) -> Column:

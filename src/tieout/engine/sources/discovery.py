@@ -34,6 +34,7 @@ from tieout.engine.sources.file_faults import (
     without_ends,
 )
 from tieout.engine.sources.inputs import Input, Inputs
+from tieout.engine.sources.left_out import passed_over_in, written_beside
 from tieout.engine.sources.parquet_pages import oversized_page
 from tieout.engine.sources.paths import is_remote, name_of
 from tieout.engine.sources.remote_files import remote_inputs
@@ -78,8 +79,15 @@ def _local(path: str, base_dir: Path, file_format: str) -> list[Input]:
     pattern = pattern_of(path, base_dir)
     matches, closed = matched(plain, pattern)
     files = sorted({*closed, *(file for match in matches for file in files_in(Path(match)))})
-    root = None if answer(plain.is_file, otherwise=True) else _root_of(plain, pattern)
-    return inputs_in(files, base_dir, file_format, root)
+    if answer(plain.is_file, otherwise=True):
+        return inputs_in(files, base_dir, file_format, None)
+    folders = [Path(match) for match in matches if answer(Path(match).is_dir, otherwise=False)]
+    left_out = {path: fault for folder in folders for path, fault in passed_over_in(folder)}
+    left_out |= written_beside(files, _named_root(plain, pattern))
+    found = inputs_in(files, base_dir, file_format, _root_of(plain, pattern))
+    return found + [
+        Input(str(path), name_of(path, base_dir), "unread", fault) for path, fault in left_out.items()
+    ]
 
 
 def inputs_in(files: Iterable[Path], base_dir: Path, file_format: str, root: Path | None) -> list[Input]:
@@ -108,12 +116,17 @@ def files_in(path: Path) -> Iterator[Path]:
 
 
 def _root_of(plain: Path, pattern: str) -> Path:
+    """Return the folder that the contract names, with its links followed."""
+    return _real(_named_root(plain, pattern))
+
+
+def _named_root(plain: Path, pattern: str) -> Path:
     """Return the folder that the contract names: the path itself, or what of a pattern stands before its wildcards."""
     if answer(plain.is_dir, otherwise=False):
-        return _real(plain)
+        return plain
     parts = Path(pattern).parts
     fixed = next((place for place, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
-    return _real(Path(*parts[:fixed]))
+    return Path(*parts[:fixed])
 
 
 def _real(path: Path) -> Path:

@@ -9,7 +9,10 @@ from typing import Final
 from tieout.engine.sources.paths import spark_path
 from tieout.regular_files import OF_CONTENT, State
 
-_PART: Final = re.compile(r"(?:^|/)part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_PART: Final = re.compile(
+    r"(?:^|/)((?:[^/]+=[^/]*/)*)(part-\d+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[^/]*)$"
+)
+"""How Spark calls a file that a job wrote: behind folders of a partitioning, its part and the job's id."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,22 @@ class Inputs:
     def copies(self) -> tuple[tuple[Input, Input], ...]:
         """The local files that hold what an earlier one holds, byte for byte, packed or not, each with that one.
 
-        Parts that one job of Spark's wrote are no copies of each other: it gives every row to one of them.
+        Different parts that one job of Spark's wrote are no copies of each other: it gives every row to one of them.
+        One part in two folders, unless they are the job's own partitions, is a copy.
         """
         first: dict[str, Input] = {}
-        told = [file for file in self.readable if file.size and file.digest.startswith(OF_CONTENT)]
-        pairs = [(file, first.setdefault(file.text_digest or file.digest, file)) for file in told]
-        return tuple(
-            (file, original)
-            for file, original in pairs
-            if file is not original and (_job_of(file) is None or _job_of(file) != _job_of(original))
-        )
+        parts: dict[tuple[str, str], Input] = {}
+        pairs = []
+        for file in self.readable:
+            if file.size and file.digest.startswith(OF_CONTENT):
+                content = file.text_digest or file.digest
+                job, part = _part_of(file)
+                original = first.setdefault(content, file)
+                if job is not None and job == _part_of(original)[0]:
+                    original = parts.setdefault((content, part), file)
+                if file is not original:
+                    pairs.append((file, original))
+        return tuple(pairs)
 
     @property
     def size(self) -> int:
@@ -92,7 +101,7 @@ class Inputs:
         return tuple(f"{file.digest}  {file.name}" for file in self.files)
 
 
-def _job_of(file: Input) -> str | None:
-    """Return the id of the job of Spark's that wrote the file, None where its name tells none."""
+def _part_of(file: Input) -> tuple[str | None, str]:
+    """Return the id of the job of Spark's that wrote the file, None where its name tells none, and which part it is."""
     found = _PART.search(file.name)
-    return None if found is None else found[1]
+    return (None, file.name) if found is None else (found[3], f"{found[1]}{found[2]}")

@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 from tieout.encodings import encoding_of
 from tieout.engine.sources.file_faults import LEFT_OUT, is_left_out, taken_for_empty
 from tieout.engine.sources.inputs import Input
+from tieout.engine.sources.left_out import NOT_COMPLETE, PASSED_OVER, WRITING, is_passed_over
+from tieout.engine.table_folders import SINK_MANIFEST
 from tieout.errors import SourceError, SourceUnreachableError
 
 _JARS: Final = {
@@ -77,7 +79,13 @@ def _listed(spark: SparkSession, path: str, *, is_text: bool) -> list[Input]:
         while files.hasNext():
             status = files.next()
             name, uri, size = status.getPath().getName(), status.getPath().toString(), status.getLen()
-            if match.isFile() or not name.startswith(("_", ".")):
+            root = match.getPath().getParent().toString()
+            below = uri.removeprefix(root).strip("/")
+            aside = None if match.isFile() else _passed_over(below, size)
+            if aside is not None:
+                place = f"{root.rstrip('/')}/{aside[0]}"
+                found.append(Input(place, place, "unread", aside[1]))
+            elif match.isFile() or not _is_hidden(below):
                 digest = f"length:{size} modified:{status.getModificationTime()}"
                 fault = LEFT_OUT if size and is_left_out(name) else None
                 if size and fault is None:
@@ -86,6 +94,29 @@ def _listed(spark: SparkSession, path: str, *, is_text: bool) -> list[Input]:
                 head = partial(_remote_head, system, status.getPath())
                 found.append(_noted(file, head) if size and fault is None and is_text else file)
     return found
+
+
+def _is_hidden(below: str) -> bool:
+    """Return whether a file's path, behind the folder that was found, is passed over; a sink's manifest is not.
+
+    >>> _is_hidden("out/_checkpoint/commits/0"), _is_hidden("out/_spark_metadata/0"), _is_hidden("_out/part-0.json")
+    (True, False, False)
+    """
+    return any(name.startswith(("_", ".")) and name != SINK_MANIFEST for name in below.split("/")[1:])
+
+
+def _passed_over(below: str, size: int) -> tuple[str, str] | None:
+    """Return what of the path of a file, from the folder that was found, is passed over, and the fault that it is.
+
+    >>> _passed_over("out/_temporary/0/part-0.json", 9)[0], _passed_over("out/day=1/_SUCCESS", 9)
+    ('out/_temporary', None)
+    """
+    parts = below.split("/")
+    for place, name in enumerate(parts):
+        fault = NOT_COMPLETE if name == WRITING else PASSED_OVER
+        if name == WRITING or (place and size and is_passed_over(name)):
+            return "/".join(parts[: place + 1]), fault
+    return None
 
 
 def _remote_head(system: Any, path: Any) -> bytes:

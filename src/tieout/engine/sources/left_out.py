@@ -1,0 +1,67 @@
+"""What of a folder is not read because of its name, and what such a name says of the files beside it.
+
+Spark passes over names that begin with `_` or `.`, and so do the readers. What begins with `.` is hidden for every
+program. What begins with `_` may be evidence, so it is named, unless it is known to be none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from tieout.engine.unlisted import answer
+
+WRITING: Final = "_temporary"
+"""The folder in which a job of Hadoop or Spark writes; the job takes it away once its output is complete."""
+NOT_COMPLETE: Final = (
+    "a job is writing here, or died while it was: the files beside it need not be all; wait for it, or remove "
+    "the folder"
+)
+PASSED_OVER: Final = (
+    "a name that begins with _ is passed over in a folder; rename it if it is evidence, else take it away, or name the "
+    "files in path, such as FOLDER/[!_]*"
+)
+_KNOWN: Final = re.compile(
+    r"_SUCCESS|_(started|committed)_.+|_(common_)?metadata|_spark_metadata|_delta_log|_change_data"
+    r"|_symlink_format_manifest|_checkpoints?|.+\.crc"
+)
+"""Marks of jobs, and what tables, queries and file systems keep beside the rows."""
+
+
+def is_passed_over(name: str) -> bool:
+    """Return whether a file or folder of this name may hold evidence that a reader of its folder passes over.
+
+    >>> [is_passed_over(name) for name in ("_late.jsonl", "_SUCCESS", "_committed_17", ".a.jsonl.crc", "late.jsonl")]
+    [True, False, False, False, False]
+    """
+    return name.startswith("_") and _KNOWN.fullmatch(name) is None
+
+
+def passed_over_in(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what a reader of the folder passes over although something is in it, each with the fault that it is."""
+    for above, folders, names in os.walk(folder):
+        for name in (*names, *folders):
+            path = Path(above) / name
+            if name == WRITING:
+                yield path, NOT_COMPLETE
+            elif is_passed_over(name) and _is_filled(path):
+                yield path, PASSED_OVER
+        folders[:] = [name for name in folders if not name.startswith(("_", "."))]
+
+
+def written_beside(files: Iterable[Path], root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the folders, in those of the files up to the root, in which a job is still writing."""
+    folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
+    for folder in sorted(folders):
+        if answer((folder / WRITING).is_dir, otherwise=False):
+            yield folder / WRITING, NOT_COMPLETE
+
+
+def _is_filled(path: Path) -> bool:
+    """Return whether there is a byte in a file, or in a file of a folder."""
+    if not answer(path.is_dir, otherwise=False):
+        return answer(lambda: path.stat().st_size > 0, otherwise=False)
+    return any(_is_filled(Path(above) / name) for above, _, names in os.walk(path) for name in names)
