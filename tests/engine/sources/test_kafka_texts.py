@@ -337,3 +337,23 @@ def test_what_a_tool_prints_of_a_share_group_shows_it(
     assert found.coverage.is_share_group is is_shown
     assert any("loader is a share group" in note for note in found.coverage.notes) is is_shown
     assert rows_of(found, "topic", "partition", "committed_offset") == positions
+
+
+def test_a_dump_of_several_topics_is_no_ledger_of_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Records of the input topic would be effects; only `log` says of each record which topic it is in."""
+    parts = [(TEXT / f"payments-{number}.dump.txt").read_text() for number in (0, 1)]
+    (tmp_path / "dump.txt").write_text(parts[0] + parts[1].replace("/payments-1/", "/answers-0/"))
+    source = {"kind": "kafka_dump_log", "path": "dump.txt", "taken_at": COPIED}
+    columns = {"message_id": "cast(value as string)", "processed_at": "source_timestamp", "outcome": "'ok'"}
+
+    found = evidence_of(spark, tmp_path, "delivered", source=source, columns=columns)
+    named = evidence_of(spark, tmp_path, "delivered", source={**source, "topic": "answers"}, columns=columns)
+
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.rows == 0
+    assert (
+        "expected dumps of one topic, or topic in the source, found dumps of answers, payments: name the topic that is "
+        "delivered" in found.coverage.notes
+    )
+    assert named.coverage.rows > 0
+    assert named.coverage.is_within_tolerance

@@ -18,8 +18,10 @@ from tieout.engine.sources.discovery import DUMP, inputs_of
 from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.kafka_log import LogSpec, for_ledger, log_reading, refuse_other_ledgers
 from tieout.engine.sources.paths import is_remote
+from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.source import Reading, Request
 from tieout.errors import SourceError
+from tieout.model import Ledger
 
 _MOST_PARTITIONS: Final = 1000
 _COLUMNS: Final = ("key", "value")
@@ -41,8 +43,9 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
             )
     inputs = inputs_of(request.spark, spec.path, request.base_dir, DUMP)
     outlines = {file: _outlined(file) for file in inputs.readable}
+    unnamed = tuple(_unnamed(spec, request.ledger, outlines))
     pieces: dict[Place, list[Piece]] = {}
-    for file, outline in outlines.items():
+    for file, outline in () if unnamed else outlines.items():
         for piece in () if _wanted(spec, outline) > _MOST_PARTITIONS else _pieces(spec, file, outline):
             pieces.setdefault((piece.topic, piece.partition), []).append(piece)
     reading = log_reading(
@@ -50,7 +53,7 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
         pieces=pieces,
         facts={},
         spec=LogSpec(spec.taken_time(request.now), spec.cleanup_policy, spec.partitions, _COLUMNS),
-        faults=[*inputs.faults, *_faults(spec, outlines)],
+        faults=[*inputs.faults, *unnamed, *_faults(spec, outlines)],
         notes=(*inputs.encodings, *_notes(outlines)),
     )
     return for_ledger(reading, request.ledger)
@@ -59,6 +62,19 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
 def _outlined(file: Input) -> Outline:
     with opened(Path(file.path)) as lines:
         return outline_of(line.rstrip("\n") for line in lines)
+
+
+def _unnamed(spec: KafkaDumpLogSource, ledger: Ledger, outlines: Mapping[Input, Outline]) -> Iterator[str]:
+    """Give why no record is read where nothing says which topic the ledger is: one of several in the text.
+
+    Records of a pipeline's input would else be its effects. In `log` each record names the topic that it is in.
+    """
+    topics = sorted({topic for outline in outlines.values() for topic, _ in outline.places})
+    if ledger is not Ledger.LOG and spec.topic is None and len(topics) > 1:
+        yield (
+            f"expected dumps of one topic, or topic in the source, found dumps of "
+            f"{', '.join(shortened(tuple(topics)))}: name the topic that is {ledger}"
+        )
 
 
 def _wanted(spec: KafkaDumpLogSource, outline: Outline) -> int:
