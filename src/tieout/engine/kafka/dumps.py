@@ -150,13 +150,15 @@ class Outline:
     """What a dump is of: its partitions, whether batches are below no line that names one, and what is not printed.
 
     `bare` counts the records that show neither key nor value, although they have one, `noise` the lines that shells and
-    loggers wrote.
+    loggers wrote. `may_replace` says that no record shows a character that is none of ASCII, as where the tool prints a
+    question mark for each: then one that is shown may be another byte.
     """
 
     places: frozenset[Place]
     has_unplaced: bool
     bare: int
     noise: int = 0
+    may_replace: bool = False
 
 
 def outline_of(lines: Iterable[str]) -> Outline:
@@ -168,8 +170,11 @@ def outline_of(lines: Iterable[str]) -> Outline:
     places: set[Place] = set()
     is_nameless, has_unplaced = True, False
     bare = noise = 0
+    is_ascii, has_mark = True, False
     for line in lines:
         record = record_line(line)
+        if record is not None:
+            is_ascii, has_mark = is_ascii and record.rest.isascii(), has_mark or "?" in record.rest
         begins = _begins(line, record)
         section = None if begins or record is not None else _SECTION.match(line)
         if section:
@@ -179,7 +184,7 @@ def outline_of(lines: Iterable[str]) -> Outline:
         has_unplaced = has_unplaced or (is_nameless and begins)
         bare += record is not None and record.is_bare and not record.is_keyless_tombstone
         noise += record is None and not begins and is_noise(line)
-    return Outline(frozenset(places), has_unplaced, bare, noise)
+    return Outline(frozenset(places), has_unplaced, bare, noise, is_ascii and has_mark)
 
 
 def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
