@@ -212,3 +212,67 @@ def test_no_position_of_the_connector_is_told(spark: SparkSession, worker: Path)
     assert "no position of the connector Src" in found.coverage.notes
     with pytest.raises(SourceError, match="is evidence for committed and mirrored only"):
         _evidence(spark, worker, path="connect.offsets", ledger="staged")
+
+
+def _mirrored(topic: str, partition: object, cluster: str = "a") -> bytes:
+    return json.dumps(["src", {"cluster": cluster, "partition": partition, "topic": topic}]).encode()
+
+
+_OFFSETS = {"place": "topic", "position": "offset"}
+
+
+def test_partitions_of_a_place_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+    """MirrorMaker has a position for each partition of a topic."""
+    entries = [(_mirrored("t", 0), b'{"offset":3}'), (_mirrored("t", 12), b'{"offset":5}')]
+    _segment(tmp_path, *(_record(number, *entry) for number, entry in enumerate(entries)))
+    write_map(tmp_path / "mm2.offsets", *entries)
+
+    for found in (
+        _of_segments(spark, tmp_path, **_OFFSETS),
+        _evidence(spark, tmp_path, path="mm2.offsets", **_OFFSETS),
+    ):
+        assert rows_of(found, *_POSITION) == [("t", 0, 3), ("t", 12, 5)]
+        assert found.coverage.is_sound
+
+
+@pytest.mark.parametrize(
+    "others",
+    [(_mirrored("t", 0, "b"),), (_mirrored("t", "x"), b'["src",{"topic":"t"}]')],
+    ids=["cluster", "no number"],
+)
+def test_several_source_partitions_are_no_place(
+    spark: SparkSession, tmp_path: Path, others: tuple[bytes, ...]
+) -> None:
+    """The furthest of them would be where the connector came in each."""
+    entries = [(key, b'{"offset":9}') for key in (_mirrored("t", 0), *others, _mirrored("u", 0))]
+    _segment(tmp_path, *(_record(number, *entry) for number, entry in enumerate(entries)))
+    write_map(tmp_path / "mm2.offsets", *entries)
+
+    history = _of_segments(spark, tmp_path, **_OFFSETS)
+    current = _evidence(spark, tmp_path, path="mm2.offsets", **_OFFSETS)
+
+    assert rows_of(history, *_POSITION) == [("u", 0, 9)]
+    assert history.coverage.unparsed == 1 + len(others)
+    for found in (history, current):
+        assert not found.coverage.is_sound
+        assert any(
+            "found several that have the same in the field topic" in note for note in found.coverage.notes
+        )
+
+
+def test_a_source_partition_that_was_deleted_is_in_no_other_s_way(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nor is one that is written again, with its fields in another order."""
+    again = b'["src",{"topic":"t","partition":0,"cluster":"a"}]'
+    _segment(
+        tmp_path,
+        _record(0, _mirrored("t", 0), b'{"offset":3}'),
+        _record(1, again, b'{"offset":4}'),
+        _record(2, _mirrored("t", 0, "b"), None),
+    )
+
+    found = _of_segments(spark, tmp_path, **_OFFSETS)
+
+    assert rows_of(found, *_POSITION) == [("t", 0, 3), ("t", 0, 4), ("t", 0, None)]
+    assert found.coverage.is_sound

@@ -337,3 +337,61 @@ def test_what_a_tool_prints_of_a_share_group_shows_it(
     assert found.coverage.is_share_group is is_shown
     assert any("loader is a share group" in note for note in found.coverage.notes) is is_shown
     assert rows_of(found, "topic", "partition", "committed_offset") == positions
+
+
+def test_a_dump_of_several_topics_is_no_ledger_of_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Records of the input topic would be effects; only `log` says of each record which topic it is in."""
+    parts = [(TEXT / f"payments-{number}.dump.txt").read_text() for number in (0, 1)]
+    (tmp_path / "dump.txt").write_text(parts[0] + parts[1].replace("/payments-1/", "/answers-0/"))
+    source = {"kind": "kafka_dump_log", "path": "dump.txt", "taken_at": COPIED}
+    columns = {"message_id": "cast(value as string)", "processed_at": "source_timestamp", "outcome": "'ok'"}
+
+    found = evidence_of(spark, tmp_path, "delivered", source=source, columns=columns)
+    named = evidence_of(spark, tmp_path, "delivered", source={**source, "topic": "answers"}, columns=columns)
+
+    assert not found.coverage.is_within_tolerance
+    assert found.coverage.rows == 0
+    assert (
+        "expected dumps of one topic, or topic in the source, found dumps of answers, payments: name the topic that is "
+        "delivered" in found.coverage.notes
+    )
+    assert named.coverage.rows > 0
+    assert named.coverage.is_within_tolerance
+
+
+def _dump_of(*payloads: str) -> str:
+    """A dump of records, each in a batch of its own."""
+    alone = "baseSequence: -1 lastSequence: -1 producerId: -1 producerEpoch: -1 partitionLeaderEpoch: 0"
+    kind = "isTransactional: false isControl: false magic: 2 compresscodec: none crc: 1 isvalid: true"
+    lines = ["Dumping /data/orders-0/00000000000000000000.log", "Log starting offset: 0"]
+    for offset, payload in enumerate(payloads):
+        size = len(payload.encode())
+        lines += [
+            f"baseOffset: {offset} lastOffset: {offset} count: 1 {alone} {kind}",
+            f"| offset: {offset} CreateTime: 1795168801000 keySize: 2 valueSize: {size} sequence: -1 headerKeys: [] "
+            f"key: k{offset} payload: {payload}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_question_mark_may_stand_for_what_the_tool_could_not_print(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In an ASCII locale each byte that is no character is printed as one, so that sizes agree."""
+    payloads = ('{"id":"o-1"}', '{"id":"o-2","city":"M?nchen"}')
+    (tmp_path / "dump.txt").write_text("➜ kafka-dump-log.sh --files …\n" + _dump_of(*payloads))
+    (tmp_path / "utf8.txt").write_text(_dump_of(*payloads, '{"id":"o-3","city":"Nürnberg"}'))
+
+    found = _log(spark, tmp_path, kind="kafka_dump_log", path="dump.txt")
+    sure = _log(spark, tmp_path, kind="kafka_dump_log", path="utf8.txt")
+
+    told = [
+        (*row[:2], row[2] is None, row[3] is None)
+        for row in rows_of(found, "message_id", "content", "payload_hash", "key_hash")
+    ]
+    assert told == [("o-1", None, False, False), ("o-2", "unknown", True, False)]
+    assert found.coverage.unparsed == 0
+    assert found.coverage.unknown == (("payload_hash", 1),)
+    assert any(note.startswith("dump.txt: no character but those of ASCII") for note in found.coverage.notes)
+    assert [row[0] is None for row in rows_of(sure, "payload_hash")] == [False] * 3
+    assert sure.coverage.unknown == ()

@@ -233,3 +233,31 @@ def test_what_began_behind_an_orderly_end_is_not_complete(
     until = found.coverage.complete_until
     assert until is not None
     assert until.timestamp() * 1000 == _START + 50
+
+
+@pytest.mark.parametrize("ledger", ["read", "delivered", "committed"])
+def test_without_its_start_the_output_is_complete_from_its_first_line(
+    spark: SparkSession, tmp_path: Path, ledger: str
+) -> None:
+    """What was read before a log was rotated is missing, which must not look like a loss."""
+    events = [_record(18, "b"), _poll(18, 18), {**_EVENTS[5], "timestamp": _START + 19}, _EVENTS[-1]]
+
+    found = _evidence(spark, tmp_path, ledger, events)
+
+    since = found.coverage.covers_from
+    assert since is not None
+    assert since.timestamp() * 1000 == _START + 19
+    assert any(note.startswith("reader-1.log: expected startup_complete") for note in found.coverage.notes)
+    assert _evidence(spark, tmp_path, ledger, [_EVENTS[0], *events]).coverage.covers_from is None
+
+
+def test_consumers_of_one_name_are_told_apart_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
+    """Their polls and generations are counted each by itself."""
+    for host, value in (("host-1", "a"), ("host-2", "b")):
+        (tmp_path / host).mkdir()
+        events = [_EVENTS[0], _record(17, value), _EVENTS[-1]]
+        (tmp_path / host / "c.out").write_text("".join(json.dumps(event) + "\n" for event in events))
+
+    found = evidence_of(spark, tmp_path, "read", source={"kind": "verifiable_consumer", "path": "*/c.out"})
+
+    assert rows_of(found, "consumer_id") == [("host-1/c.out",), ("host-2/c.out",)]

@@ -17,6 +17,7 @@ from tieout.engine.evidence import Evidence
 from tieout.errors import SourceError
 
 _START = 1763632800000  # 2025-11-20T10:00:00Z
+_BEGIN = {"timestamp": _START, "name": "startup_complete"}
 _SOURCE = {"kind": "verifiable_producer", "path": "*.out"}
 
 
@@ -228,3 +229,123 @@ def test_earliest_killed_client_decides(spark: SparkSession, tmp_path: Path) -> 
 
     assert found.coverage.complete_until == datetime.fromtimestamp((_START + 2) / 1000, tz=UTC)
     assert len(set(rows_of(found, "producer_id"))) == 3
+
+
+def _end(sent: int, acked: int) -> list[dict[str, Any]]:
+    total = {"timestamp": _START + 91, "name": "tool_data", "sent": sent, "acked": acked}
+    return [{"timestamp": _START + 90, "name": "shutdown_complete"}, total]
+
+
+def _ended_whole(spark: SparkSession, folder: Path, events: Sequence[dict[str, Any] | str]) -> Evidence:
+    _write(folder / "a.out", events)
+    return _evidence(spark, folder)
+
+
+def test_acknowledged_sends_without_a_line_are_missed(spark: SparkSession, tmp_path: Path) -> None:
+    """A tool that counts more acknowledgements than its lines show had lines that are gone."""
+    found = _ended_whole(spark, tmp_path, [_BEGIN, _success("0"), _success("3"), *_end(4, 4)])
+
+    assert not found.coverage.is_within_tolerance
+    assert (
+        "a.out: tool_data says 4 sent and 4 acked, the lines show 2 answers and 2 acked: paste the output of each run "
+        "whole, the parts of a rotated log together" in found.coverage.notes
+    )
+
+
+@pytest.mark.parametrize("sent", [1, 3])
+def test_totals_that_no_sequence_explains_are_missed(spark: SparkSession, tmp_path: Path, sent: int) -> None:
+    """Fewer sends than answers: lines of another run. More, and no numbers: nobody knows which sends those are."""
+    answers = [{**_success(str(number)), "value": f"v{number}x"} for number in range(2)]
+
+    found = _ended_whole(spark, tmp_path, [_BEGIN, *answers, *_end(sent, 2)])
+
+    assert not found.coverage.is_within_tolerance
+
+
+def test_a_run_without_its_start_is_complete_from_its_first_line(spark: SparkSession, tmp_path: Path) -> None:
+    """What a rotated log lost was answered before; nothing says how many sends those were."""
+    found = _ended_whole(spark, tmp_path, [_success("4"), _success("5")])
+
+    since = found.coverage.covers_from
+    assert since is not None
+    assert since.timestamp() * 1000 == _START + 5
+    assert found.coverage.is_within_tolerance
+    assert any(
+        note.startswith("a.out: expected startup_complete first, found another event")
+        for note in found.coverage.notes
+    )
+
+
+def test_a_run_without_its_start_and_without_times_covers_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Third-party clients print no times."""
+    answer = {name: value for name, value in _success("4").items() if name != "timestamp"}
+
+    found = _ended_whole(spark, tmp_path, [answer])
+
+    assert found.coverage.covers_from == NOW
+
+
+@pytest.mark.parametrize("head", [[], [_BEGIN]])
+def test_a_run_whose_totals_are_those_of_its_lines_has_its_head(
+    spark: SparkSession, tmp_path: Path, head: list[dict[str, Any]]
+) -> None:
+    """Old tools print no start; that no line is missing the totals show as well."""
+    found = _ended_whole(spark, tmp_path, [*head, _success("0"), _success("1"), *_end(2, 2)])
+
+    assert found.coverage.covers_from is None
+    assert found.coverage.is_within_tolerance
+    assert found.coverage.notes[1:-1] == ()
+
+
+_RUN = [_BEGIN, _success("0"), _success("2"), *_end(3, 2)]
+
+
+def test_each_start_begins_a_session(spark: SparkSession, tmp_path: Path) -> None:
+    """Two runs in one file send the same values, each its own; sends without an answer are inferred in each."""
+    found = _ended_whole(spark, tmp_path, ["INFO starting", *_RUN, *_RUN])
+
+    assert sorted(rows_of(found, "producer_session", "sequence", "outcome")) == [
+        (session, number, outcome)
+        for session in ("a", "a#2")
+        for number, outcome in enumerate(("acked", "unknown", "acked"))
+    ]
+    assert rows_of(found, "producer_id") == [("a",)] * 6
+    assert found.coverage.is_within_tolerance
+    assert found.coverage.covers_from is None
+    assert any(
+        note.startswith("a.out, run 2: tool_data says 3 sent and 2 acked") for note in found.coverage.notes
+    )
+
+
+def test_what_comes_before_the_first_start_is_a_run_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """The end of a run whose head was rotated away is none of the next one's."""
+    found = _ended_whole(spark, tmp_path, [_success("7"), *_end(8, 8), *_RUN])
+
+    assert set(rows_of(found, "producer_session", "message_id")) >= {("a", "7"), ("a#2", "0")}
+    assert found.coverage.covers_from is not None
+    assert not found.coverage.is_within_tolerance
+
+
+def test_files_of_one_name_are_told_apart_by_their_paths(spark: SparkSession, tmp_path: Path) -> None:
+    """Every host calls its output alike; a name that is the only one of its kind stays short."""
+    for offset, place in enumerate(("host-1/a.out", "host-2/a.out", "host-2/b.out")):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        _write(tmp_path / place, [_BEGIN, _success("0", offset)])
+
+    found = _evidence(spark, tmp_path, path="*/*.out")
+
+    assert rows_of(found, "producer_id", "producer_session") == [
+        ("b", "b"),
+        ("host-1/a.out", "host-1/a.out"),
+        ("host-2/a.out", "host-2/a.out"),
+    ]
+
+
+def test_a_copy_of_an_output_is_no_second_run(spark: SparkSession, tmp_path: Path) -> None:
+    """Its sends would count twice, each in a session of its own."""
+    for name in ("a.out", "b.out"):
+        _write(tmp_path / name, [_BEGIN, _success("0")])
+
+    assert _evidence(spark, tmp_path).coverage.doubled == ("b.out holds what a.out holds",)

@@ -445,3 +445,21 @@ def test_a_segment_outside_its_folder_is_of_the_place_that_is_named(folder: str)
     assert (outline_of(lines).places, outline_of(lines).has_unplaced) == (frozenset(), True)
     assert [type(entry) for entry in batches(lines, PLACE, PLACE)] == [Batch]
     assert list(batches(lines, PLACE, None)) == []
+
+
+@pytest.mark.parametrize("lines", [("| payload: v",), ("| key: k payload: v", "payload: w")])
+def test_records_without_metadata_name_the_option(lines: tuple[str, ...]) -> None:
+    """Each is one unreadable row, and its batch none: nothing was cut off that pasting would bring back."""
+    *found, batch = _read(_BATCH.replace("count: 1", f"count: {len(lines)}"), *lines)
+
+    assert [entry.text for entry in found if isinstance(entry, Damage)] == list(lines)
+    assert all(isinstance(entry, Damage) and "--skip-record-metadata" in entry.reason for entry in found)
+    assert isinstance(batch, Batch)
+    assert batch.count == 0
+
+
+def test_a_line_of_content_below_a_record_is_a_wrapped_one() -> None:
+    """The record's own line lacks what stands there."""
+    found = _read(_BATCH, _record("keySize: -1 valueSize: 1", ""), "payload: v")
+
+    assert not any("--skip" in entry.reason for entry in found if isinstance(entry, Damage))

@@ -413,3 +413,88 @@ def test_a_cut_row_of_a_share_group_is_a_fault() -> None:
 
     assert (len(cut.faults), cut.positions) == (1, ())
     assert (len(absent.faults), absent.positions) == (1, ())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Topic,Partition,Current Offset,End Offset,Messages Behind", "orders,0,6,9,3"),
+        ("Consumer Group,Topic,Partition,Current Offset,End Offset,Consumer Lag", "loader,orders,0,6,9,3"),
+        ("group_id;topic;partition;committed_offset;end_offset;lag", "loader;orders;0;6;9;3"),
+        ("Group\tTopic\tPartition\tCurrent Offset\tLog End Offset\tLag", "loader\torders\t0\t6\t9\t3"),
+        ('"topic","partition","current offset","end offset"', '"orders","0","6","9"'),
+    ],
+    ids=lambda lines: lines[0][:40],
+)
+def test_headers_are_read_in_any_case_and_with_blanks(lines: tuple[str, ...]) -> None:
+    """What user interfaces export has their own spelling of Kafka's columns."""
+    found = _read(*lines)
+
+    assert _held(found) == [("orders", 0, 6, 9)]
+    assert (found.faults, found.passed) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "columns"),
+    [
+        ("Consumer Group,Topic,Partition,Consumer Lag", "loader,orders,0,4", "GROUP, TOPIC, PARTITION, LAG"),
+        ("Topic,Partition,End Offset", "orders,0,6", "TOPIC, PARTITION, LOG-END-OFFSET"),
+        ("topic,partition,offset", "orders,0,6", "TOPIC, PARTITION, OFFSET"),
+    ],
+)
+def test_numbers_that_are_no_positions_are_none(header: str, row: str, columns: str) -> None:
+    """A lag, an end, or an offset of which nothing says whose it is, is not where the group stands."""
+    found = _read(header, row)
+
+    assert found.positions == ()
+    assert found.others == (columns,)
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("Gruppe,Thema,Teil,Abstand", "loader,orders,0,4"),
+        ("Topic Name, Partition #, Newest", "orders,0,6"),
+        ("tpc,part,end", "orders,0,6"),
+    ],
+)
+def test_a_header_that_is_not_known_is_not_passed_over(header: str, row: str) -> None:
+    """Its rows look like those of an export without a header, whose last number is a position."""
+    found = _read(header, row)
+
+    assert found.positions == ()
+    assert [(number, reason[:34]) for number, reason in found.faults] == [
+        (1, "expected the columns of positions ")
+    ]
+
+
+def test_a_row_with_more_cells_than_its_header_is_none() -> None:
+    """A number may have a comma in it."""
+    found = _read("Topic,Partition,Current Offset,End Offset", "orders,0,1,234,1,300")
+
+    assert found.positions == ()
+    assert len(found.faults) == 1
+
+
+def test_a_row_that_is_wider_than_an_export_asks_for_its_header() -> None:
+    """It is whole, so that pasting it whole again would not help."""
+    found = _read("orders,0,6,9,3")
+
+    assert [reason for _, reason in found.faults if "found 5 cells; give the table its header" in reason]
+
+
+@pytest.mark.parametrize("option", ["--to-latest", "--to-earliest", "--to-offset 6", "--shift-by -2"])
+@pytest.mark.parametrize(
+    "begins", ["--group loader --reset-offsets {} --dry-run --export", "--group loader \\\n  {} --export"]
+)
+def test_only_an_export_of_current_offsets_has_positions(option: str, begins: str) -> None:
+    """Any other says where a group would be put; nothing was committed there."""
+    command = f"$ kafka-consumer-groups.sh --bootstrap-server b:9092 {begins.format(option)}".split("\n")
+    current = "$ kafka-consumer-groups.sh --group loader --reset-offsets --to-current --dry-run --export"
+
+    found = _read(*command, "orders,0,6", current, "orders,1,7")
+
+    assert _held(found) == [("orders", 1, 7, None)]
+    assert [(number, option.split(maxsplit=1)[0] in reason) for number, reason in found.faults] == [
+        (len(command), True)
+    ]

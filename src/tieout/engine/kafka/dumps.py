@@ -49,6 +49,8 @@ _PASSED_OVER: Final = re.compile(
 )
 _INVALID: Final = re.compile(r"^\s*+(?P<found>Found \d+ invalid bytes at the end of .*)")
 _CONTENT: Final = re.compile(r"^\s*(key|payload): ")
+_SKIPPED: Final = re.compile(r"^\s*+\|?+\s*+(?:key|payload): ")
+"""What `--skip-record-metadata` leaves of a record's line."""
 _FIELD: Final = re.compile(r"\b(\w++): (\S+)")
 _NEEDED: Final = frozenset(
     {
@@ -81,6 +83,10 @@ _NO_MESSAGES: Final = (
     "expected the messages of this set below its line, found {}: let the tool print them with --deep-iteration "
     "--print-data-log, and paste the dump whole"
 )
+_WITHOUT_METADATA: Final = (
+    "a record without its offset and its time, as --skip-record-metadata leaves it: "
+    "print the dump without this option"
+)
 _STRAY: Final = (
     "expected a line of kafka-dump-log, `baseOffset: …` or `| offset: …`, found another; remove it, "
     "or paste the line whole that it is a part of"
@@ -89,7 +95,10 @@ _STRAY: Final = (
 
 @dataclass
 class _Open:
-    """A batch whose records are still being read; of a set of messages its last offset is all that its line says."""
+    """A batch whose records are still being read; of a set of messages its last offset is all that its line says.
+
+    `skipped` counts the lines of records that the tool was told to print without their metadata.
+    """
 
     line: int
     text: str
@@ -97,6 +106,7 @@ class _Open:
     is_set: bool = False
     records: list[Record] = field(default_factory=list)
     malformed: int = 0
+    skipped: int = 0
     is_followed: bool = False
     is_bare: bool = False
 
@@ -128,7 +138,8 @@ class _Open:
         )
 
     def _fault(self, found: int) -> str | None:
-        if found == int(self.fields["count"]):
+        count = int(self.fields["count"])
+        if count in (found, found + self.skipped):
             return None
         hint = (
             f"{found}: lines below this one are missing; paste the dump whole"
@@ -150,13 +161,15 @@ class Outline:
     """What a dump is of: its partitions, whether batches are below no line that names one, and what is not printed.
 
     `bare` counts the records that show neither key nor value, although they have one, `noise` the lines that shells and
-    loggers wrote.
+    loggers wrote. `may_replace` says that no record shows a character that is none of ASCII, as where the tool prints a
+    question mark for each: then one that is shown may be another byte.
     """
 
     places: frozenset[Place]
     has_unplaced: bool
     bare: int
     noise: int = 0
+    may_replace: bool = False
 
 
 def outline_of(lines: Iterable[str]) -> Outline:
@@ -168,8 +181,11 @@ def outline_of(lines: Iterable[str]) -> Outline:
     places: set[Place] = set()
     is_nameless, has_unplaced = True, False
     bare = noise = 0
+    is_ascii, has_mark = True, False
     for line in lines:
         record = record_line(line)
+        if record is not None:
+            is_ascii, has_mark = is_ascii and record.rest.isascii(), has_mark or "?" in record.rest
         begins = _begins(line, record)
         section = None if begins or record is not None else _SECTION.match(line)
         if section:
@@ -179,7 +195,7 @@ def outline_of(lines: Iterable[str]) -> Outline:
         has_unplaced = has_unplaced or (is_nameless and begins)
         bare += record is not None and record.is_bare and not record.is_keyless_tombstone
         noise += record is None and not begins and is_noise(line)
-    return Outline(frozenset(places), has_unplaced, bare, noise)
+    return Outline(frozenset(places), has_unplaced, bare, noise, is_ascii and has_mark)
 
 
 def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
@@ -291,6 +307,10 @@ def _added(batch: _Open | None, number: int, line: str, record: RecordLine | Non
         is_read = record is not None and record.fault is None
         content = content_of(record, is_control=batch.is_control) if record is not None and is_read else None
         batch.malformed += is_like_one and content is None
+        if record is None and not batch.records and not batch.malformed and _SKIPPED.match(line):
+            batch.skipped += 1
+            yield Damage(number, _WITHOUT_METADATA, text=line)
+            return
     if batch is None or record is None or content is None:
         yield Damage(number, _reason(line, record, batch), text=line)
         return

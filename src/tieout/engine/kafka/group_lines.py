@@ -55,6 +55,20 @@ _CHECKER: Final = {
     "Owner": "OWNER",
 }
 """The columns of Kafka's ConsumerOffsetChecker, until 0.9."""
+_ALIASES: Final = {
+    "CONSUMER-GROUP": "GROUP",
+    "CONSUMER-GROUP-ID": "GROUP",
+    "GROUP-ID": "GROUP",
+    "COMMITTED-OFFSET": "CURRENT-OFFSET",
+    "END-OFFSET": "LOG-END-OFFSET",
+    "CONSUMER-LAG": "LAG",
+    "MESSAGES-BEHIND": "LAG",
+}
+"""What user interfaces call Kafka's own columns in what they export."""
+_WORDS: Final = re.compile(r"^[^\d\W][\w .()#/%-]*$")
+_TARGET: Final = re.compile(
+    r"--(?:to-(?:latest|earliest|datetime|offset)|by-duration|shift-by|from-file)(?![\w-])"
+)
 _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _NUMBER: Final = re.compile(r"^[0-9]{1,18}$")
 _SMALL: Final = re.compile(r"^[0-9]{1,9}$")
@@ -197,7 +211,47 @@ def header_of(line: str) -> Cells | None:
         names = tuple(_name(cell) for cell in cells[start:])
         if len(names) > 1 and names[1] in _COLUMNS and all(map(_NAME.match, names)):
             return Cells(names, separator, tuple(cells[:start]), line.find("ERROR"))
+    return _titled(line)
+
+
+def _titled(line: str) -> Cells | None:
+    """Return the columns of a header in any case, as user interfaces export one; it begins its line.
+
+    >>> _titled("Consumer Group,Topic,Partition,Consumer Lag").names
+    ('GROUP', 'TOPIC', 'PARTITION', 'LAG')
+    """
+    for separator in (",", "\t", ";", "|"):
+        words = [re.sub(r"[ _]+", "-", cell.upper()) for cell in _split(line, separator)]
+        names = tuple(_ALIASES.get(word, word) for word in words)
+        is_begun = len(names) > 2 and names[0] in _BEGINS and names[1] in _COLUMNS
+        if is_begun and all(map(_NAME.match, names)):
+            return Cells(names, separator, (), line.upper().find("ERROR"))
     return None
+
+
+def words_in(line: str) -> int:
+    """Return how many cells a line of words between commas has, which may be an export's header; 0 for another line.
+
+    >>> words_in("Gruppe,Thema,Teil,Abstand"), words_in("orders,0,17"), words_in("loader")
+    (4, 0, 0)
+    """
+    cells = _split(line, ",")
+    return len(cells) if len(cells) > 1 and all(map(_WORDS.match, cells)) else 0
+
+
+def cells_of_export(line: str) -> int:
+    """Return how many cells a line has between commas."""
+    return len(next(csv.reader([line.strip()]), []))
+
+
+def target_in(line: str) -> str | None:
+    """Return the option that says where `--reset-offsets` would put a group, None where none does or it stays.
+
+    >>> target_in("… --reset-offsets --to-latest --dry-run --export"), target_in("… --to-current --export")
+    ('--to-latest', None)
+    """
+    found = _TARGET.search(line)
+    return None if found is None else found[0]
 
 
 def said_in(line: str, group: str) -> Said | None:
@@ -284,7 +338,7 @@ def is_row_without_header(line: str, group: str) -> bool:
 def _split(line: str, separator: str | None) -> list[str]:
     if separator is None:
         return line.split()
-    cells = [cell.strip() for cell in line.split(separator)]
+    cells = [cell.strip().strip('"').strip() for cell in line.split(separator)]
     while cells and not cells[-1]:
         cells.pop()
     return cells

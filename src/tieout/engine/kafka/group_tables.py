@@ -19,6 +19,7 @@ from typing import Final
 from tieout.engine.kafka.group_lines import (
     Cells,
     Said,
+    cells_of_export,
     cleaned,
     exported,
     header_of,
@@ -27,6 +28,8 @@ from tieout.engine.kafka.group_lines import (
     is_name,
     is_row_without_header,
     said_in,
+    target_in,
+    words_in,
 )
 
 _OFFSET: Final = re.compile(r"^[0-9]{1,18}$")
@@ -35,6 +38,8 @@ _NONE: Final = frozenset({"-", "-1", "unknown", "none", "null", "n/a", "<none>"}
 _TOPIC: Final = re.compile(r"^[A-Za-z0-9._-]+$")
 _LONGEST_GROUP: Final = 10
 """How many words a group's name may have."""
+_MOST_CELLS: Final = 4
+"""How many cells a row of an export has at most."""
 _LONGEST_LINE: Final = 4096
 _TOO_LONG: Final = f"expected a line of at most {_LONGEST_LINE} characters, found {{}}; print the table again"
 _ZEROS: Final = (
@@ -46,6 +51,18 @@ _TORN: Final = (
 _HEADLESS: Final = "a row of positions without the header of its table above it; paste the table whole"
 _CUT_EXPORT: Final = (
     "expected a row of the export, with a topic, a partition and an offset, found fewer; paste it whole"
+)
+_WIDE_EXPORT: Final = (
+    "expected a row of the export, with a topic, a partition and an offset, and a group before them if at all, found "
+    "{} cells; give the table its header, with the columns TOPIC, PARTITION and CURRENT-OFFSET"
+)
+_OTHER_HEADER: Final = (
+    "expected the columns of positions above their rows, TOPIC, PARTITION and CURRENT-OFFSET, or none, found others: "
+    "nothing says what the numbers are"
+)
+_NOT_CURRENT: Final = (
+    "a row of what --reset-offsets {} would commit, which is not where the group stands; "
+    "export with --to-current"
 )
 _AMBIGUOUS: Final = (
     "expected one table without a column GROUP and without a group's name above it, found {}, or a command that asks "
@@ -71,7 +88,8 @@ class GroupTables:
     """What a text has of positions, each with the number of its line, and what of it is none.
 
     `faults` are lines that concern the group asked for and are no whole row, `passed` those that are neither rows nor
-    anything else that is known. `idle` counts the group's rows without a partition.
+    anything else that is known. `idle` counts the group's rows without a partition. `others` are the columns of each
+    table about partitions that has no positions.
     """
 
     positions: tuple[tuple[int, Position], ...]
@@ -79,6 +97,7 @@ class GroupTables:
     passed: tuple[int, ...]
     idle: int
     is_rebalancing: bool
+    others: tuple[str, ...] = ()
 
     @property
     def groups(self) -> frozenset[str]:
@@ -129,6 +148,9 @@ class _Reader:
         self._is_in_other_table = False
         self._exported: list[tuple[int, Position]] = []
         self._like_export: list[int] = []
+        self._words = 0
+        self._target: str | None = None
+        self._others: list[str] = []
         self._spoken_of: str | None = None
         self._commanded: tuple[str, ...] = ()
         self._faults: list[tuple[int, str]] = []
@@ -145,6 +167,9 @@ class _Reader:
         header = header_of(line)
         row = None if self._table is None else self._row_of(line, self._table)
         said = said_in(line, self._group)
+        if said is not None and said.begins:
+            self._target, self._words = None, 0
+        self._target = target_in(line) or self._target
         if header is not None:
             self._open(header)
         elif self._table is not None and (isinstance(row, Position) or row == _IDLE or said is None):
@@ -159,7 +184,9 @@ class _Reader:
     def _open(self, header: Cells) -> None:
         """Begin a table; one without a column GROUP is of whom the text spoke last, or of whom the command asked."""
         self._is_in_other_table = not header.is_of_positions
-        self._table = None
+        self._table, self._words = None, 0
+        if not header.is_of_positions and header.has("TOPIC") and header.has("PARTITION"):
+            self._others.append(", ".join(header.names))
         if header.is_of_positions:
             whose = None if header.has("GROUP") else self._whose()
             self._table = _Table(header, whose, is_ambiguous=len(self._commanded) > 1)
@@ -188,10 +215,16 @@ class _Reader:
 
     def _take_outside(self, number: int, line: str) -> None:
         """Take a line above any table: of an export, or nothing."""
-        row = exported(line)
-        if row is not None and row.is_whole:
+        row, count = exported(line), cells_of_export(line)
+        if not self._exported:
+            self._words = words_in(line) or self._words
+        if row is not None and row.is_whole and (reason := self._refusal(count)) is not None:
+            self._faults.append((number, reason))
+        elif row is not None and row.is_whole:
             whose = row.group or self._whose() or self._group
             self._exported.append((number, Position(whose, row.topic, row.partition, row.offset)))
+        elif row is not None and count > _MOST_CELLS:
+            self._faults.append((number, _WIDE_EXPORT.format(count)))
         elif row is not None or (self._is_below_export(number) and is_name(line)):
             self._faults.append((number, _CUT_EXPORT))
         elif is_row_without_header(line, self._group):
@@ -200,6 +233,12 @@ class _Reader:
             self._like_export.append(number)
         else:
             self._passed.append(number)
+
+    def _refusal(self, count: int) -> str | None:
+        """Return why a row of so many cells that looks like an export's is none of current positions."""
+        if count == self._words:
+            return _OTHER_HEADER
+        return None if self._target is None else _NOT_CURRENT.format(self._target)
 
     def _is_below_export(self, number: int) -> bool:
         return bool(self._exported) and self._exported[-1][0] == number - 1
@@ -254,6 +293,7 @@ class _Reader:
             passed=tuple(sorted(self._passed)),
             idle=self._idle,
             is_rebalancing=self._is_rebalancing,
+            others=tuple(self._others),
         )
 
 
@@ -273,7 +313,9 @@ def _position(values: Sequence[str], cells: Cells, group: str | None) -> Positio
     epoch = cells.cell("LEADER-EPOCH", values)
     is_none = offset.lower() in _NONE
     # Only a member's names may have blanks in them: a row without one has no further cells.
-    is_too_long = len(values) > len(cells.names) and cells.cell("CONSUMER-ID", values) == "-"
+    is_too_long = len(values) > len(cells.names) and (
+        cells.separator is not None or cells.cell("CONSUMER-ID", values) == "-"
+    )
     if len(values) < cells.needed or is_too_long or not (is_none or _OFFSET.match(offset)):
         return _NO_ROW
     if (topic, partition) == ("-", "-") and is_none:

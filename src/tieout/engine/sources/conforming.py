@@ -42,6 +42,7 @@ from tieout.engine.ledger import (
     OUTCOMES,
     SCHEMAS,
     TRANSACTION_STATES,
+    UNKNOWN,
     lacking_word,
 )
 from tieout.engine.limits import EXPECTED_TIME
@@ -56,7 +57,7 @@ from tieout.engine.sources.expressions import (
 )
 from tieout.engine.sources.json_numbers import MARKED
 from tieout.engine.sources.named_columns import head_of, heads_in, is_path, paths_of, without_literals
-from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT
+from tieout.engine.sources.source import BLOCK, COUNT, FAULT, FILE, HIDDEN, LACKS, ROW, TEXT, UNSURE
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -130,10 +131,12 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
     """
     schema = SCHEMAS[ledger]
     names = [
-        name for name in source.columns if name not in (*HIDDEN, COUNT, LACKS) and not name.startswith(MARKED)
+        name
+        for name in source.columns
+        if name not in (*HIDDEN, COUNT, LACKS, UNSURE) and not name.startswith(MARKED)
     ]
     mapping = _mapping(schema, spec.columns, names)
-    lacks, more = LACKS in source.columns, [name for name in (COUNT, LACKS) if name in source.columns]
+    lacks, more = LACKS in source.columns, [name for name in (COUNT, LACKS, UNSURE) if name in source.columns]
     with lenient(source.sparkSession):
         computed = [text for text in (*mapping.values(), spec.where or "") if not is_path(text)]
         shielded = _with_known_times(source, {name for text in computed for name in heads_in(text)})
@@ -150,10 +153,27 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
         )
     notes, present = tuple(_notes(types, schema)), frozenset(mapping)
     left_out = None if spec.where is None else valued.where(~F.col(_BELONGS) & F.col(FAULT).isNull())
+    if UNSURE in source.columns:
+        rows = _without_unsure(rows, mapping).drop(UNSURE)
     if not lacks:
         return Conformed(rows, present, notes, left_out)
     told = rows.withColumn("content", _content_with_lacking(mapping)).drop(LACKS)
     return Conformed(told, present | {"content"}, notes, left_out)
+
+
+def _without_unsure(rows: DataFrame, mapping: Mapping[str, str]) -> DataFrame:
+    """Return the rows without content that is made of what may not have been written so: it is unknown.
+
+    An id that is made of it stays: it finds its message, or is none.
+    """
+    made = [
+        (name, F.arrays_overlap(UNSURE, F.array(*[F.lit(head.lower()) for head in sorted(heads_in(text))])))
+        for name, text in mapping.items()
+        if name in CONTENT_COLUMNS and heads_in(text)
+    ]
+    is_any = reduce(Column.__or__, [F.coalesce(is_made, F.lit(False)) for _, is_made in made], F.lit(False))
+    known = {name: F.when(~F.coalesce(is_made, F.lit(False)), F.col(name)) for name, is_made in made}
+    return rows.withColumns({**known, "content": F.when(is_any, UNKNOWN).otherwise(F.col("content"))})
 
 
 def _content_with_lacking(mapping: Mapping[str, str]) -> Column:
@@ -221,7 +241,9 @@ def _with_values(
         values.append(value.alias(_VALUE + name))
         reason = F.lit(f"{name}: a value does not convert")
         failures.append(F.when(F.coalesce(belongs, F.lit(False)) & _is_failed(value, text, names), reason))
-    kept = [F.col(name) for name in (*HIDDEN, COUNT, LACKS) if name != FAULT and name in source.columns]
+    kept = [
+        F.col(name) for name in (*HIDDEN, COUNT, LACKS, UNSURE) if name != FAULT and name in source.columns
+    ]
     fault = F.coalesce(F.col(FAULT), doubt, *failures)
     return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values)
 

@@ -3,15 +3,19 @@
 A standalone worker keeps current positions in a file, distributed ones keep their history in a compacted topic. Under
 `exactly.once.source.support` a position is written in the transaction of the data, so that those of aborted and open
 ones are set aside and counted. A record without a value deletes a position.
+
+A source partition has as many fields as its connector likes. One is the place, and a number in the field `partition` is
+the place's partition. Where several source partitions are alike in both, nothing says how far the connector came there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tieout.contracts import ConnectOffsetsSource
@@ -29,7 +33,7 @@ from tieout.engine.sources.positions import (
 )
 from tieout.engine.sources.small_files import SmallFile, local_folder, small_file
 from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request
-from tieout.engine.systems.connect_positions import source_position
+from tieout.engine.systems.connect_positions import NUMBER, PARTITION, source_position
 from tieout.engine.systems.java_maps import byte_map
 from tieout.engine.systems.json_texts import FormatError
 
@@ -38,6 +42,10 @@ _COLUMNS: Final = (
 )
 _CUT: Final = "; a worker takes such a file for none, and begins again without a word"
 _NO_NUMBER: Final = "expected a whole number from 0 on in the field {} of the source offset, found none"
+_SEVERAL: Final = (
+    "expected one source partition for each place, found several that have the same in the field {}: "
+    "name the field in which they differ as place"
+)
 _NO_KEY: Final = "expected a key [connector, source partition] in JSON, found another"
 
 
@@ -92,7 +100,8 @@ def _positions(
     """Return rows of `POSITIONS`, what is wrong with the file, and what else is to be said of it."""
     if file.input.fault is not None:
         return [], (f"{file.input.name}: {file.input.fault}",), ()
-    rows: list[tuple[object, ...]] = []
+    held: list[Position] = []
+    sources: set[tuple[str, int, str]] = set()
     others = 0
     try:
         for key, value in byte_map(file.content):
@@ -101,10 +110,14 @@ def _positions(
                 others += 1
                 continue
             at = file.modified_at if spec.has_own_times else None
-            position = Position(found.place, 0, None, found.offset, at)
-            rows.append(position_row(request, position, file.uri, len(rows)))
+            held.append(Position(found.place, found.partition, None, found.offset, at))
+            if found.offset is not None:
+                sources.add((found.place, found.partition, found.source))
     except FormatError as error:
         return [], (f"{file.input.name}: {error}{_CUT}",), ()
+    if any(count > 1 for count in Counter(source[:2] for source in sources).values()):
+        return [], (f"{file.input.name}: {_SEVERAL.format(spec.place)}",), ()
+    rows = [position_row(request, one, file.uri, number) for number, one in enumerate(held)]
     notes = [f"{others} positions of other connectors, passed over"] if others else []
     notes += [] if rows else [f"no position of the connector {spec.connector}"]
     return rows, (), tuple(notes)
@@ -119,6 +132,12 @@ def _in_force(reading: Reading, spec: ConnectOffsetsSource, request: Request) ->
     is_ours = is_known & (F.col("connector") == spec.connector)
     in_force = F.col("transaction_state").isin("none", "committed")
     rows = decoded.where(F.col(FAULT).isNotNull() | (is_ours & in_force))
+    at_place = Window.partitionBy("topic", "partition")
+    told = F.when(F.col(FAULT).isNull() & ~F.col("is_deleted"), F.col("source"))
+    is_several = F.col(FAULT).isNull() & (F.min(told).over(at_place) < F.max(told).over(at_place))
+    fault = F.when(is_several, _SEVERAL.format(spec.place))
+    rows = rows.select("*", F.coalesce(F.col(FAULT), fault).alias("found")).drop(FAULT)
+    rows = rows.withColumnRenamed("found", FAULT)
     counted = [COUNT] if COUNT in decoded.columns else []
     return replace(
         reading,
@@ -137,13 +156,16 @@ def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -
     key = F.from_json(F.col("key").cast("string"), "ARRAY<STRING>")
     value = F.from_json(F.col("value").cast("string"), "MAP<STRING, STRING>")
     is_data = F.col(FAULT).isNull() & ~F.col("is_control") & F.col("offset").isNotNull()
+    source = F.from_json(F.try_element_at(key, F.lit(2)), "MAP<STRING, STRING>")
+    number = F.try_element_at(source, F.lit(PARTITION))
+    partition = F.when(number.rlike(NUMBER), number.try_cast("int"))
     known = records.withColumns(
         {
             "is_data": F.coalesce(is_data, F.lit(False)),
             "connector": F.when(F.size(key) == 2, F.try_element_at(key, F.lit(1))),
-            "place": F.try_element_at(
-                F.from_json(F.try_element_at(key, F.lit(2)), "MAP<STRING, STRING>"), F.lit(spec.place)
-            ),
+            "place": F.try_element_at(source, F.lit(spec.place)),
+            "source": F.array_sort(F.map_entries(source)).cast("string"),
+            "place_partition": F.coalesce(partition, F.lit(0)),
             "position": F.try_element_at(value, F.lit(spec.position)),
             "is_deleted": F.col("value").isNull() | (F.trim(F.col("value").cast("string")) == "null"),
         }
@@ -153,10 +175,10 @@ def _decoded(records: DataFrame, spec: ConnectOffsetsSource, request: Request) -
     known = known.withColumn("committed_offset", F.when(~F.col("is_deleted"), offset))
     fault = F.when(F.col("is_data"), _wrong(spec))
     return known.select(
-        *("connector", "is_data", "is_deleted", "transaction_state"),
+        *("connector", "is_data", "is_deleted", "transaction_state", "source"),
         F.lit(request.group).alias("consumer_group"),
         F.col("place").alias("topic"),
-        F.lit(0).alias("partition"),
+        F.col("place_partition").alias("partition"),
         F.lit(None).cast("bigint").alias("first_offset"),
         "committed_offset",
         F.col("record_timestamp").alias("committed_at"),

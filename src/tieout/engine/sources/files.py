@@ -134,9 +134,7 @@ def reading_of(spec: FilesSource, request: Request, inputs: Inputs) -> Reading:
         writes=partial(writes_to, inputs.readable, may_grow=spec.format in ("jsonl", "csv")),
         reread=lambda: reading_of(spec, request, _checked(spec, request, inputs)),
         is_columnar=spec.format in ("parquet", "orc"),
-        copies=tuple(
-            (copy.path, f"{copy.name} holds what {first.name} holds") for copy, first in inputs.copies
-        ),
+        copies=inputs.copied,
     )
 
 

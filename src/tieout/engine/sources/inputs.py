@@ -91,6 +91,11 @@ class Inputs:
         return tuple(pairs)
 
     @property
+    def copied(self) -> tuple[tuple[str, str], ...]:
+        """The path of each of `copies`, with what it holds in words."""
+        return tuple((copy.path, f"{copy.name} holds what {first.name} holds") for copy, first in self.copies)
+
+    @property
     def size(self) -> int:
         """The bytes of all files together, as they lie there."""
         return sum(file.size for file in self.files)

@@ -131,7 +131,14 @@ def _missing(found: Sequence[GroupTables], group: str) -> Iterator[str]:
     own = [held for tables in found for _, held in tables.positions if held.group == group]
     others = sorted({other for tables in found for other in tables.groups} - {group})
     if not own and not any(tables.idle for tables in found):
-        shown = f"those of {', '.join(others[:_SHOWN])}" if others else "none"
+        columns = [names for tables in found for names in tables.others]
+        shown = (
+            f"those of {', '.join(others[:_SHOWN])}"
+            if others
+            else f"one with {columns[0]}"
+            if columns
+            else "none"
+        )
         yield (
             f"expected positions of the group {group}, in a table with the columns TOPIC, PARTITION and "
             f"CURRENT-OFFSET or START-OFFSET or an export, found {shown}"

@@ -6,9 +6,13 @@ are no text; with `--deep-iteration` alone it has positions, transactions and ti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from tieout.contracts import KafkaDumpLogSource
 from tieout.encodings import opened
@@ -18,8 +22,10 @@ from tieout.engine.sources.discovery import DUMP, inputs_of
 from tieout.engine.sources.inputs import Input
 from tieout.engine.sources.kafka_log import LogSpec, for_ledger, log_reading, refuse_other_ledgers
 from tieout.engine.sources.paths import is_remote
-from tieout.engine.sources.source import Reading, Request
+from tieout.engine.sources.positions import shortened
+from tieout.engine.sources.source import FILE, UNSURE, Reading, Request
 from tieout.errors import SourceError
+from tieout.model import Ledger
 
 _MOST_PARTITIONS: Final = 1000
 _COLUMNS: Final = ("key", "value")
@@ -41,8 +47,9 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
             )
     inputs = inputs_of(request.spark, spec.path, request.base_dir, DUMP)
     outlines = {file: _outlined(file) for file in inputs.readable}
+    unnamed = tuple(_unnamed(spec, request.ledger, outlines))
     pieces: dict[Place, list[Piece]] = {}
-    for file, outline in outlines.items():
+    for file, outline in () if unnamed else outlines.items():
         for piece in () if _wanted(spec, outline) > _MOST_PARTITIONS else _pieces(spec, file, outline):
             pieces.setdefault((piece.topic, piece.partition), []).append(piece)
     reading = log_reading(
@@ -50,15 +57,38 @@ def read(spec: KafkaDumpLogSource, request: Request) -> Reading:
         pieces=pieces,
         facts={},
         spec=LogSpec(spec.taken_time(request.now), spec.cleanup_policy, spec.partitions, _COLUMNS),
-        faults=[*inputs.faults, *_faults(spec, outlines)],
+        faults=[*inputs.faults, *unnamed, *_faults(spec, outlines)],
         notes=(*inputs.encodings, *_notes(outlines)),
     )
+    unsure = [file for file, outline in outlines.items() if outline.may_replace]
+    if reading.rows is not None and unsure:
+        reading = replace(reading, rows=reading.rows.withColumn(UNSURE, _replaced(unsure)))
     return for_ledger(reading, request.ledger)
+
+
+def _replaced(files: Sequence[Input]) -> Column:
+    """Return which of key and value have a question mark, in a text that has it for what it cannot print."""
+    is_of_these = F.col(FILE).isin(*[Path(file.path).as_uri() for file in files])
+    shown = [F.when(F.col(name).cast("string").contains("?"), F.lit(name)) for name in _COLUMNS]
+    return F.when(is_of_these, F.array_compact(F.array(*shown)))
 
 
 def _outlined(file: Input) -> Outline:
     with opened(Path(file.path)) as lines:
         return outline_of(line.rstrip("\n") for line in lines)
+
+
+def _unnamed(spec: KafkaDumpLogSource, ledger: Ledger, outlines: Mapping[Input, Outline]) -> Iterator[str]:
+    """Give why no record is read where nothing says which topic the ledger is: one of several in the text.
+
+    Records of a pipeline's input would else be its effects. In `log` each record names the topic that it is in.
+    """
+    topics = sorted({topic for outline in outlines.values() for topic, _ in outline.places})
+    if ledger is not Ledger.LOG and spec.topic is None and len(topics) > 1:
+        yield (
+            f"expected dumps of one topic, or topic in the source, found dumps of "
+            f"{', '.join(shortened(tuple(topics)))}: name the topic that is {ledger}"
+        )
 
 
 def _wanted(spec: KafkaDumpLogSource, outline: Outline) -> int:
@@ -104,3 +134,9 @@ def _notes(outlines: Mapping[Input, Outline]) -> Iterator[str]:
             yield f"{file.name}: {outline.noise} lines of a shell or a logger, passed over"
         if outline.bare:
             yield f"{file.name}: {outline.bare} records without key and value; --print-data-log prints them"
+        if outline.may_replace:
+            yield (
+                f"{file.name}: no character but those of ASCII, so that a question mark may stand for any other byte: "
+                "keys and values that have one are unknown; print the dump with LC_ALL=C.UTF-8, or read the segment "
+                "itself with kind: kafka_segments"
+            )

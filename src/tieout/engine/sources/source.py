@@ -36,6 +36,8 @@ COUNT: Final = "_tieout_count"
 """How many rows a faulty one stands for, one where it is null; not every reader adds it."""
 LACKS: Final = "_tieout_lacks"
 """The columns, of `Request.content_columns`, that the row's file lacks and others have; not every reader adds it."""
+UNSURE: Final = "_tieout_unsure"
+"""The columns of the row, an array, that may not be what was written; not every reader adds it."""
 HIDDEN: Final = (FILE, TEXT, BLOCK, ROW, FAULT)
 """The columns that every reader adds to those of its source, and that end with conforming."""
 _RESERVED: Final = "_tieout_"

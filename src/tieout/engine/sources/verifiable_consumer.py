@@ -16,15 +16,9 @@ from pyspark.sql.types import StringType
 from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
-from tieout.engine.sources.verifiable import (
-    UNCOUNTABLE,
-    Events,
-    content_word,
-    events_of,
-    hashed,
-    is_true,
-    stem_of,
-)
+from tieout.engine.sources.verifiable import Events, events_of
+from tieout.engine.sources.verifiable_fields import UNCOUNTABLE, content_word, hashed, is_true
+from tieout.engine.sources.verifiable_sessions import client_of
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, Ledger
 
@@ -58,23 +52,25 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
         unparsed_inputs=len(events.inputs.faults) + len(silent),
         notes=(*events.notes, *_set_aside(events, request.ledger), *silent),
         complete_until=events.complete_until(request.now),
+        complete_from=events.complete_from(request.now),
+        copies=events.inputs.copied,
     )
 
 
 def _rows(events: Events, ledger: Ledger) -> DataFrame:
-    placed = _with_run(events.rows)
+    placed = _with_poll(events)
     if ledger in POSITION_LEDGERS:
         return _commits(placed)
     return _assignments(placed) if ledger is Ledger.ASSIGNED else _records(placed)
 
 
-def _with_run(rows: DataFrame) -> DataFrame:
+def _with_poll(events: Events) -> DataFrame:
     """Return the events with consumer, generation (assignments so far) and poll (batches so far)."""
     order = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return rows.select(
+    return events.rows.select(
         "*",
-        stem_of(F.col(FILE)).alias("consumer_id"),
+        client_of(events.sessions).alias("consumer_id"),
         F.count_if(F.col("name") == "partitions_assigned").over(so_far).alias("generation"),
         F.count_if(F.col("name") == "records_consumed").over(so_far).alias("poll"),
         F.row_number().over(order).cast("bigint").alias("line"),

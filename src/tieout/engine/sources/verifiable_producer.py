@@ -16,17 +16,16 @@ from pyspark.sql.types import StringType
 from tieout.contracts import VerifiableProducerSource
 from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, Reading, Request, unread
-from tieout.engine.sources.verifiable import (
+from tieout.engine.sources.verifiable import Events, events_of
+from tieout.engine.sources.verifiable_fields import (
     ANSWERS,
-    Events,
     content_word,
     event_time,
-    events_of,
     hashed,
     number_of,
     prefix_of,
-    stem_of,
 )
+from tieout.engine.sources.verifiable_sessions import RUN, client_of
 from tieout.errors import SourceError
 from tieout.model import Ledger
 
@@ -45,7 +44,7 @@ DEFINITE_ERRORS: Final = frozenset(
 )
 """Errors after which the record is certainly not in the log; any other, such as a timeout, leaves it open."""
 _LARGEST_GAP: Final = 1_000_000
-_SEEN: Final = (FILE, "prefix", "number", "topic", "at")
+_SEEN: Final = (FILE, RUN, "prefix", "number", "topic", "at")
 _COLUMNS: Final = (
     *("producer_id", "producer_session", "sequence", "message_id", "topic", "partition", "offset"),
     *("key_hash", "payload_hash", "attempted_at", "completed_at", "is_approximate", "outcome", "content"),
@@ -67,16 +66,20 @@ def read(spec: VerifiableProducerSource, request: Request) -> Reading:
     events = events_of(request, inputs)
     numbered = _numbered(events)
     inferred, notes, unbelievable = _inferred(numbered, events)
-    rows = _answered(numbered, spec).unionByName(_attempts(inferred, spec))
+    session = _session_columns(spec, events)
+    rows = _answered(numbered, session).unionByName(_attempts(inferred, session))
+    lacking = _lacking(events)
     return Reading(
         rows=rows.unionByName(events.mixed, allowMissingColumns=True),
         is_present=True,
         read_at=request.now,
         size=events.inputs.size,
         digests=events.inputs.digests,
-        unparsed_inputs=len(events.inputs.faults) + unbelievable,
-        notes=(_ACK_TIME, *events.notes, *notes),
+        unparsed_inputs=len(events.inputs.faults) + unbelievable + len(lacking),
+        notes=(_ACK_TIME, *events.notes, *notes, *lacking),
         complete_until=events.complete_until(request.now),
+        complete_from=events.complete_from(request.now),
+        copies=events.inputs.copied,
     )
 
 
@@ -97,7 +100,7 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     |---------------|----------------|
     | 0, 1, 4       | 2, 3           |
     """
-    order = Window.partitionBy(FILE, "prefix").orderBy("number")
+    order = Window.partitionBy(FILE, RUN, "prefix").orderBy("number")
     known = numbered.where(F.col("number").isNotNull()).select(*_SEEN)
     seen = _with_ends(known, events)
     before = F.lag("number", 1, -1).over(order)
@@ -117,6 +120,7 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
     believable = gaps.where(~F.col(FILE).isin(*absurd)) if absurd else gaps
     sends = believable.select(
         FILE,
+        RUN,
         "prefix",
         "topic",
         "at",
@@ -126,31 +130,37 @@ def _inferred(numbered: DataFrame, events: Events) -> tuple[DataFrame, tuple[str
 
 
 def _with_ends(seen: DataFrame, events: Events) -> DataFrame:
-    """Return the sends seen and, for each session that says how many it made, a row behind the last."""
+    """Return the sends seen and, for each run that says how many it made, a row behind the last."""
     ends = [
-        (session.uri, values.prefix, session.sent, values.topic, session.closed_at or session.last_at)
-        for session in events.sessions
-        if (values := session.values) is not None and (session.sent or 0) > values.highest + 1
+        (run.uri, run.number, values.prefix, run.sent, values.topic, run.ended_at)
+        for run in events.runs
+        if (values := run.values) is not None and (run.sent or 0) > values.highest + 1
     ]
     return seen.unionByName(seen.sparkSession.createDataFrame(ends, seen.schema)) if ends else seen
 
 
 def _contradictions(events: Events) -> tuple[str, ...]:
-    """Return a note for each session whose own totals differ from its lines."""
+    """Return a note for each run whose own totals differ from its lines, and that is whole all the same."""
     return tuple(
-        f"{session.name}: tool_data says {session.sent} sent and {session.acked} acked, "
-        f"the lines show {session.answers} answers and {session.acks} acked"
-        for session in events.sessions
-        if session.sent is not None and (session.sent, session.acked) != (session.answers, session.acks)
+        run.totals for run in events.runs if run.sent is not None and run.is_whole and not run.is_counted
     )
 
 
-def _answered(numbered: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
+def _lacking(events: Events) -> tuple[str, ...]:
+    """Return one line for each run whose totals show that lines are missing, or that some are another run's."""
+    return tuple(
+        f"{run.totals}: paste the output of each run whole, the parts of a rotated log together"
+        for run in events.runs
+        if not run.is_whole
+    )
+
+
+def _answered(numbered: DataFrame, session: tuple[Column, Column]) -> DataFrame:
     error = F.regexp_extract("exception", r"([A-Za-z0-9_$]+)\s*$", 1)
     refused = F.when(F.coalesce(error.isin(*DEFINITE_ERRORS), F.lit(False)), "failed").otherwise("unknown")
     is_acked = F.col("name") == "producer_send_success"
     return numbered.select(
-        *_session_columns(spec),
+        *session,
         F.col("number").alias("sequence"),
         F.col("value").alias("message_id"),
         "topic",
@@ -168,7 +178,7 @@ def _answered(numbered: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
     )
 
 
-def _attempts(inferred: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
+def _attempts(inferred: DataFrame, session: tuple[Column, Column]) -> DataFrame:
     """Return the inferred sends as attempts of unknown outcome."""
     nothing = F.lit(None).cast(StringType())
     number = F.col("number").cast(StringType())
@@ -190,14 +200,13 @@ def _attempts(inferred: DataFrame, spec: VerifiableProducerSource) -> DataFrame:
         ROW: F.col("number"),
     }
     others = {**absent, **made}
-    return valued.select(
-        *_session_columns(spec), *(others[name].alias(name) for name in (*_COLUMNS[2:], *HIDDEN))
-    )
+    return valued.select(*session, *(others[name].alias(name) for name in (*_COLUMNS[2:], *HIDDEN)))
 
 
-def _session_columns(spec: VerifiableProducerSource) -> tuple[Column, Column]:
-    """Return who sent, by the contract, else by the name of the file."""
-    stem = stem_of(F.col(FILE))
-    producer = F.lit(spec.producer_id) if spec.producer_id else stem
-    session = F.lit(spec.session) if spec.session else stem
+def _session_columns(spec: VerifiableProducerSource, events: Events) -> tuple[Column, Column]:
+    """Return who sent and in which run, by the contract, else by the name of the file and its run."""
+    client = client_of(events.sessions)
+    run = F.when(F.col(RUN) > 1, F.concat_ws("#", client, RUN)).otherwise(client)
+    producer = F.lit(spec.producer_id) if spec.producer_id else client
+    session = F.lit(spec.session) if spec.session else run
     return producer.alias("producer_id"), session.alias("producer_session")

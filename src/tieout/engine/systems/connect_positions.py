@@ -2,7 +2,8 @@
 
 The key is an array of the connector's name and its source partition, an object; the value is the source offset, an
 object, or nothing where the position was deleted. What the fields are called is up to the connector: those of
-FileStreamSource are `filename` and `position`, the byte at which reading goes on.
+FileStreamSource are `filename` and `position`, the byte at which reading goes on. A connector that reads partitions,
+such as MirrorMaker's, has a number in the field `partition`.
 
 Source: `OffsetStorageWriter` and `OffsetUtils` of Apache Kafka 4.3 (connect/runtime).
 """
@@ -10,19 +11,30 @@ Source: `OffsetStorageWriter` and `OffsetUtils` of Apache Kafka 4.3 (connect/run
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
+from typing import Final
 
 from tieout.engine.limits import number_in
 from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
 
+PARTITION: Final = "partition"
+"""The field of a source partition that is the partition's number, where it is one."""
+NUMBER: Final = "^[0-9]{1,9}$"
+
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """How far a connector came in a place of its source; `offset` is None where the position was deleted."""
+    """How far a connector came in a place of its source; `offset` is None where the position was deleted.
+
+    `source` is the whole source partition, written in one way.
+    """
 
     connector: str
     place: str
     offset: int | None
+    partition: int = 0
+    source: str = field(default="", compare=False, repr=False)
 
 
 def source_position(
@@ -31,7 +43,7 @@ def source_position(
     """Return the position, None where it is another connector's.
 
     >>> source_position(b'["src",{"filename":"/in"}]', b'{"position":30}', "src", ("filename", "position"))
-    SourcePosition(connector='src', place='/in', offset=30)
+    SourcePosition(connector='src', place='/in', offset=30, partition=0)
 
     Args:
         key: The bytes of the key.
@@ -50,15 +62,18 @@ def source_position(
     place = _field(named[1], fields[0], "source partition")
     offsets = None if value is None else exact_json(_text(value, "value"))
     shown = place if isinstance(place, str) else json.dumps(place, separators=(",", ":"))
+    number = str(named[1].get(PARTITION)) if isinstance(named[1], dict) else ""
+    partition = int(number) if re.match(NUMBER, number) else 0
+    source = json.dumps(named[1], sort_keys=True)
     if offsets is None:
-        return SourcePosition(connector, shown, None)
+        return SourcePosition(connector, shown, None, partition, source)
     told = _field(offsets, fields[1], "source offset")
     offset = offset_in(number_in(told) if isinstance(told, str) else told)
     if offset is None:
         raise FormatError(
             f"expected a whole number from 0 on in the field {fields[1]} of the source offset, found none"
         )
-    return SourcePosition(connector, shown, offset)
+    return SourcePosition(connector, shown, offset, partition, source)
 
 
 def _text(content: bytes, name: str) -> str:
