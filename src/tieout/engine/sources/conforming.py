@@ -4,7 +4,8 @@ A row that does not conform is kept beside the others with the reason, and count
 silently null. The contract's expressions are analysed without Spark's ANSI mode, in which one wrong value
 would end the whole job. A conversion that fails gives null there; so an expression that gives null although
 every column it names has a value makes the row a faulty one. An expression that may mean null says so by the
-function it uses (`MAY_BE_NULL`). A row for which `where` is null is a faulty one: it may be the ledger's.
+function it uses (`MAY_BE_NULL`). A row for which `where` is null is left out, as SQL has it; where the condition has a
+negation it is a faulty one, for whoever writes `kind <> 'heartbeat'` wants the rows without a kind.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from tieout.engine.sources.expressions import (
     exact,
     expression_of,
     expressions_of,
+    negates,
     numbers_in,
     require_plain,
 )
@@ -152,7 +154,8 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
     notes, present = tuple(_notes(types, schema)), frozenset(mapping)
-    left_out = None if spec.where is None else valued.where(~F.col(_BELONGS) & F.col(FAULT).isNull())
+    is_other = ~F.coalesce(F.col(_BELONGS), F.lit(False))
+    left_out = None if spec.where is None else valued.where(is_other & F.col(FAULT).isNull())
     if UNSURE in source.columns:
         rows = _without_unsure(rows, mapping).drop(UNSURE)
     if not lacks:
@@ -234,8 +237,9 @@ def _with_values(
     expressions = expressions_of(source, mapping, f"{place}.columns", names, numbers)
     if spec.where is not None and names:
         is_failed = _is_failed(belongs, spec.where, names)
-        is_asked = belongs.isNull() & ~_is_of_the_broker(ledger, expressions)
-        doubt = F.when(is_failed, "where: a value does not convert").when(is_asked, _NOBODY_KNOWS)
+        doubt = F.when(is_failed, "where: a value does not convert")
+        if negates(source.sparkSession, spec.where):
+            doubt = doubt.when(belongs.isNull() & ~_is_of_the_broker(ledger, expressions), _NOBODY_KNOWS)
     for name, text in mapping.items():
         value = expressions[name]
         values.append(value.alias(_VALUE + name))

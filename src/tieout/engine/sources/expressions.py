@@ -112,6 +112,14 @@ def is_classic(spark: SparkSession) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
+def negates(spark: SparkSession, text: str) -> bool:
+    """Return whether a condition has a negation, such as `<>` or NOT IN, which a value that is missing might meet.
+
+    Through Spark Connect nobody is told.
+    """
+    return any(str(node["class"]).endswith(".Not") for node in _nodes(_parsed(spark, text)))
+
+
 def _parsed(spark: SparkSession, text: str) -> Any:
     """Return Spark's own tree of the expression, not analysed; nothing of what is none."""
     if not is_classic(spark):
