@@ -27,7 +27,10 @@ Position = tuple[str, int, int]
 
 BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 NEVER = datetime(9999, 12, 31, tzinfo=UTC)
-_OUR_ROWS_ONLY = (Ledger.DELIVERED, Ledger.READ, Ledger.COMMITTED, Ledger.MIRRORED, Ledger.ASSIGNED)
+_OUR_ROWS_ONLY = (
+    *(Ledger.DELIVERED, Ledger.READ, Ledger.COMMITTED, Ledger.MIRRORED, Ledger.ASSIGNED),
+    *(Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED),
+)
 _CLOCKS_ARE_SET = datetime(1971, 1, 1, tzinfo=UTC)
 _UNDATED_UNCOVERS = {
     Ledger.PRODUCED: "attempted_at",

@@ -13,7 +13,18 @@ _PLACE: Final = ("topic", "topic_id", "partition", "offset")
 CONTENT_COLUMNS: Final = ("payload_hash", "key_hash", "header_hash", "record_timestamp")
 """What a message carries that must not change on its way."""
 _CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp", "content")
-_SET_ASIDE: Final = ("message_id", *_PLACE, "payload_hash", "effect_key", "at", "reason", "transaction_state")
+_SET_ASIDE: Final = (
+    *(
+        "message_id",
+        *_PLACE,
+        "payload_hash",
+        "effect_key",
+        "consumer_group",
+        "at",
+        "reason",
+        "transaction_state",
+    ),
+)
 _DELIVERED: Final = (
     "message_id",
     "producer_session",

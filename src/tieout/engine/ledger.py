@@ -60,6 +60,7 @@ _SET_ASIDE: Final[dict[str, DataType]] = {
     **_PLACE,
     "payload_hash": _STRING,
     "effect_key": _STRING,
+    "consumer_group": _STRING,
     "at": _TIME,
     "reason": _STRING,
     "transaction_state": _STRING,

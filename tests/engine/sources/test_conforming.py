@@ -484,3 +484,20 @@ def test_rows_of_other_groups_are_counted_and_named(
 
     assert [note for note in found.notes if "set aside" in note] == told
     assert found.rows == len(rows)
+
+
+def test_what_a_producer_stamps_is_compared_as_a_record_keeps_it(spark: SparkSession, tmp_path: Path) -> None:
+    """In milliseconds: a log and an output show no more of a stamp that a producer knows to the microsecond."""
+    rows = [
+        {"message_id": "a", "record_timestamp": "2026-11-20T10:00:00.123999Z"},
+        {"message_id": "b", "record_timestamp": 1795168800123},
+    ]
+
+    found = _evidence(
+        spark, tmp_path, rows, columns={"attempted_at": "to_timestamp('2026-11-20T10:00:00.5005Z')"}
+    )
+
+    assert found.rows.selectExpr("unix_micros(record_timestamp)").distinct().collect() == [
+        (1795168800123000,)
+    ]
+    assert found.rows.selectExpr("max(unix_micros(attempted_at))").collect() == [(1795168800500500,)]

@@ -307,8 +307,13 @@ def _value_of(types: Mapping[str, DataType], field: StructField, takes_dates: bo
     if name not in types:
         return F.lit(None).cast(field.dataType).alias(field.name)
     value = strict(F.col(name), types[name], field.dataType, takes_dates=takes_dates)
-    # An empty text names nothing: as an id it would make one message of all that has none.
-    return (F.nullif(value, F.lit("")) if field.name == "message_id" else value).alias(field.name)
+    if field.name == "message_id":
+        # An empty text names nothing: as an id it would make one message of all that has none.
+        value = F.nullif(value, F.lit(""))
+    if field.name == "record_timestamp":
+        # A record keeps milliseconds of what its producer says. Source: "Record" in Kafka's "Message Format".
+        value = F.date_trunc("millisecond", value)
+    return value.alias(field.name)
 
 
 def _fault_of(types: Mapping[str, DataType], ledger: Ledger, field: StructField, takes_dates: bool) -> Column:

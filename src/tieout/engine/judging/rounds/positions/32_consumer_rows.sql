@@ -15,11 +15,14 @@ FROM evidence_delivered AS r LEFT JOIN delivered_transactions AS t ON r.transact
 WHERE is_ours(r.consumer_group);
 
 CREATE VIEW unnamed_filtered AS
-SELECT *, set_aside_state(transaction_state) AS effect_state, NULL::VARCHAR AS producer_session FROM evidence_filtered;
+SELECT *, set_aside_state(transaction_state) AS effect_state, NULL::VARCHAR AS producer_session FROM evidence_filtered
+WHERE is_ours(consumer_group);
 CREATE VIEW unnamed_dead_letters AS
-SELECT *, set_aside_state(transaction_state) AS effect_state, NULL::VARCHAR AS producer_session FROM evidence_dead_letters;
+SELECT *, set_aside_state(transaction_state) AS effect_state, NULL::VARCHAR AS producer_session FROM evidence_dead_letters
+WHERE is_ours(consumer_group);
 CREATE VIEW unnamed_staged AS
-SELECT *, set_aside_state(transaction_state) AS effect_state, NULL::VARCHAR AS producer_session FROM evidence_staged;
+SELECT *, set_aside_state(transaction_state) AS effect_state, NULL::VARCHAR AS producer_session FROM evidence_staged
+WHERE is_ours(consumer_group);
 
 CREATE VIEW unnamed_outputs AS
 SELECT topic, "partition", "offset", message_id, producer_session, payload_hash FROM unnamed_deliveries
