@@ -14,16 +14,8 @@ CONTENT_COLUMNS: Final = ("payload_hash", "key_hash", "header_hash", "record_tim
 """What a message carries that must not change on its way."""
 _CONTENT: Final = ("key_hash", "payload_hash", "header_hash", "record_timestamp", "content")
 _SET_ASIDE: Final = (
-    *(
-        "message_id",
-        *_PLACE,
-        "payload_hash",
-        "effect_key",
-        "consumer_group",
-        "at",
-        "reason",
-        "transaction_state",
-    ),
+    *("message_id", *_PLACE, "payload_hash", "effect_key"),
+    *("consumer_group", "at", "reason", "transaction_state"),
 )
 _DELIVERED: Final = (
     "message_id",

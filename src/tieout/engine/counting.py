@@ -15,6 +15,7 @@ from tieout.contracts.columns import CONTENT_COLUMNS
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE
 from tieout.engine.known_contents import unsaid_contents
 from tieout.engine.ledger import TIME_COLUMN
+from tieout.engine.scope import is_of_group
 from tieout.engine.sources.conforming import Conformed
 from tieout.engine.sources.covering import LATEST_AHEAD
 from tieout.engine.sources.source import COUNT, FAULT, Request
@@ -57,18 +58,14 @@ class Counts:
         return cls(**single, unknown=of_contents[_UNKNOWN], lacking=of_contents[_LACKING])
 
 
-def is_of_another(group: str) -> Column:
-    """Return whether a row names another consumer group than the one whose rows are judged."""
-    return F.col("consumer_group").isNotNull() & (F.col("consumer_group") != group)
-
-
 def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) -> dict[str, Column]:
     """Return the numbers of `Counts` by name, which are taken while the rows are read; `group` is the judged one."""
     ledger, now = request.ledger, request.now
     time, is_good = F.col(TIME_COLUMN[ledger]), F.col(FAULT).isNull()
     is_unset = time < F.lit(EARLIEST_PLAUSIBLE)
     latest = F.lit(now + LATEST_AHEAD)
-    is_implausible, is_ahead = is_unset | (time > latest), time > latest
+    is_ahead = time > latest
+    is_implausible = is_unset | is_ahead
     names = found.rows.columns
     lacks_id = F.col("message_id").isNull() if "message_id" in names else F.lit(True)
     is_null_word = F.col("message_id").isin(*NULL_WORDS) if "message_id" in names else F.lit(False)
@@ -91,7 +88,7 @@ def counts_of(found: Conformed, spec: LedgerSpec, request: Request, group: str) 
         "without_identity": is_good & lacks_id & lacks_place,
         "without_position": is_good & lacks_place,
         "null_words": is_good & is_null_word,
-        "of_others": is_good & is_of_another(group) if "consumer_group" in names else F.lit(False),
+        "of_others": is_good & ~is_of_group(group) if "consumer_group" in names else F.lit(False),
     }
     unsaid = unsaid_contents(ledger, found.present, spec.unknown or ())
     for of, conditions in zip((_UNKNOWN, _LACKING), unsaid, strict=True):

@@ -7,7 +7,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tieout.engine.counting import Counts, is_of_another
+from tieout.engine.counting import Counts
+from tieout.engine.scope import is_of_group
 from tieout.engine.sources.source import Reading, is_of_spark
 from tieout.model import SMALL_BYTES
 
@@ -37,7 +38,7 @@ def told_of_others(rows: DataFrame, group: str, counts: Counts) -> tuple[str, ..
     if not counts.of_others:
         return ()
     found = (
-        rows.where(is_of_another(group))
+        rows.where(~is_of_group(group))
         .groupBy("consumer_group")
         .count()
         .orderBy(F.desc("count"), "consumer_group")

@@ -16,6 +16,11 @@ from tieout.engine.session import SMALL_ROWS
 from tieout.model import Identity, Ledger, Window
 
 
+def is_of_group(group: str) -> Column:
+    """Return whether a row of the consumer's side is of this group; one that names no group is."""
+    return F.col("consumer_group").isNull() | (F.col("consumer_group") == group)
+
+
 @dataclass(frozen=True)
 class Scope:
     """The inputs of a run; rules take it and ask it, they never look anywhere else.
@@ -123,7 +128,7 @@ class Scope:
         In `mirrored` the group may have another name, as `Contract.group_of` says.
         """
         group = self.contract.group if ledger is None else self.contract.group_of(ledger)
-        return F.col("consumer_group").isNull() | (F.col("consumer_group") == group)
+        return is_of_group(group)
 
     def in_window(self, time: Column) -> Column:
         """Return whether the time lies in `[start, end)`; false, never null, without a time."""

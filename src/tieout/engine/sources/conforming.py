@@ -142,7 +142,7 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
     with lenient(source.sparkSession):
         computed = [text for text in (*mapping.values(), spec.where or "") if not is_path(text)]
         shielded = _with_known_times(source, {name for text in computed for name in heads_in(text)})
-        valued = _with_values(shielded, ledger, spec, mapping, names)
+        valued, left_out = _with_values(shielded, ledger, spec, mapping, names)
         types = {field.name: field.dataType for field in valued.schema.fields}
         faults = [F.col(FAULT), *(_fault_of(types, ledger, field, takes_dates) for field in schema.fields)]
         fault = F.coalesce(*faults, _fault_of_row(ledger, frozenset(mapping)))
@@ -154,8 +154,6 @@ def conformed(source: DataFrame, ledger: Ledger, spec: LedgerSpec, *, takes_date
             .withColumn(TEXT, F.when(F.col(FAULT).isNotNull(), F.col(TEXT)))
         )
     notes, present = tuple(_notes(types, schema)), frozenset(mapping)
-    is_other = ~F.coalesce(F.col(_BELONGS), F.lit(False))
-    left_out = None if spec.where is None else valued.where(is_other & F.col(FAULT).isNull())
     if UNSURE in source.columns:
         rows = _without_unsure(rows, mapping).drop(UNSURE)
     if not lacks:
@@ -225,11 +223,14 @@ def _with_known_times(source: DataFrame, used: set[str]) -> DataFrame:
 
 def _with_values(
     source: DataFrame, ledger: Ledger, spec: LedgerSpec, mapping: Mapping[str, str], names: list[str]
-) -> DataFrame:
-    """Return the hidden columns, whether a row belongs to the ledger, and the value of each mapped column."""
+) -> tuple[DataFrame, DataFrame | None]:
+    """Return the hidden columns, whether a row belongs to the ledger, and the value of each mapped column.
+
+    Beside them what `where` leaves out, of which only what the condition asks for has to be read.
+    """
     place, numbers = f"ledgers.{ledger}", numbers_in(source)
     require_plain(source, spec.named_expressions(place), written=lambda text: exact(text, numbers))
-    belongs, doubt = F.lit(True), F.lit(None).cast(StringType())
+    belongs, doubt, left_out = F.lit(True), F.lit(None).cast(StringType()), None
     if spec.where is not None and names:
         belongs = expression_of(source, spec.where, f"{place}.where", names, numbers)
         _check_boolean(source.select(belongs), place)
@@ -240,6 +241,8 @@ def _with_values(
         doubt = F.when(is_failed, "where: a value does not convert")
         if negates(source.sparkSession, spec.where):
             doubt = doubt.when(belongs.isNull() & ~_is_of_the_broker(ledger, expressions), _NOBODY_KNOWS)
+        is_other = ~F.coalesce(belongs, F.lit(False))
+        left_out = source.where(is_other & F.coalesce(F.col(FAULT), doubt).isNull())
     for name, text in mapping.items():
         value = expressions[name]
         values.append(value.alias(_VALUE + name))
@@ -249,7 +252,7 @@ def _with_values(
         F.col(name) for name in (*HIDDEN, COUNT, LACKS, UNSURE) if name != FAULT and name in source.columns
     ]
     fault = F.coalesce(F.col(FAULT), doubt, *failures)
-    return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values)
+    return source.select(*kept, belongs.alias(_BELONGS), fault.alias(FAULT), *values), left_out
 
 
 def _is_of_the_broker(ledger: Ledger, expressions: Mapping[str, Column]) -> Column:

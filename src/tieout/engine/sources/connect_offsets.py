@@ -10,7 +10,6 @@ the place's partition. Where several source partitions are alike in both, nothin
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -115,7 +114,7 @@ def _positions(
                 sources.add((found.place, found.partition, found.source))
     except FormatError as error:
         return [], (f"{file.input.name}: {error}{_CUT}",), ()
-    if any(count > 1 for count in Counter(source[:2] for source in sources).values()):
+    if len({source[:2] for source in sources}) < len(sources):
         return [], (f"{file.input.name}: {_SEVERAL.format(spec.place)}",), ()
     rows = [position_row(request, one, file.uri, number) for number, one in enumerate(held)]
     notes = [f"{others} positions of other connectors, passed over"] if others else []
@@ -136,8 +135,7 @@ def _in_force(reading: Reading, spec: ConnectOffsetsSource, request: Request) ->
     told = F.when(F.col(FAULT).isNull() & ~F.col("is_deleted"), F.col("source"))
     is_several = F.col(FAULT).isNull() & (F.min(told).over(at_place) < F.max(told).over(at_place))
     fault = F.when(is_several, _SEVERAL.format(spec.place))
-    rows = rows.select("*", F.coalesce(F.col(FAULT), fault).alias("found")).drop(FAULT)
-    rows = rows.withColumnRenamed("found", FAULT)
+    rows = rows.withColumn(FAULT, F.coalesce(F.col(FAULT), fault))
     counted = [COUNT] if COUNT in decoded.columns else []
     return replace(
         reading,

@@ -67,7 +67,7 @@ def bounds_of(
     *,
     now: datetime | None = None,
 ) -> Bounds:
-    """Return how far the ledger is complete, never beyond `now` and `read_at`, whoever says so.
+    """Return how far the ledger is complete, never beyond the later of `now` and `read_at`, whoever says so.
 
     `declared` is complete over a past window, its margin and its grace. `complete_until` is what the source
     itself says, and counts where the contract says nothing. A word about the future would prove a message lost
@@ -76,7 +76,13 @@ def bounds_of(
     Raises:
         SourceError: where the contract's aggregate is none.
     """
-    found = _stated_bounds(rows, ledger, contract, window, read_at, complete_until)
+    spec = contract.ledgers[ledger].coverage
+    if spec == "declared":
+        found = _declared(contract, window, read_at)
+    elif isinstance(spec, CoverageSpec):
+        found = _by_contract(rows, ledger, contract, spec, read_at, complete_until)
+    else:
+        found = _by_source(complete_until)
     return _until_read(found, max(read_at, now or read_at))
 
 
@@ -89,25 +95,22 @@ def _until_read(found: Bounds, latest: datetime) -> Bounds:
     return replace(found, complete_until=latest, notes=(*found.notes, note))
 
 
-def _stated_bounds(
+def _by_source(complete_until: datetime | None) -> Bounds:
+    """Return what the source says, where the contract says nothing."""
+    if complete_until is None:
+        return Bounds(notes=("the contract does not say how far this ledger is complete",))
+    return Bounds(complete_until=complete_until, stated_by="the source")
+
+
+def _by_contract(
     rows: DataFrame,
     ledger: Ledger,
     contract: Contract,
-    window: Window,
+    spec: CoverageSpec,
     read_at: datetime,
     complete_until: datetime | None,
 ) -> Bounds:
-    """Return how far the ledger is complete by what contract, watermark file or source say."""
-    spec = contract.ledgers[ledger].coverage
-    if spec == "declared":
-        return _declared(contract, window, read_at)
-    if not isinstance(spec, CoverageSpec):
-        notes: tuple[str, ...] = (
-            () if complete_until else ("the contract does not say how far this ledger is complete",)
-        )
-        return Bounds(
-            complete_until=complete_until, notes=notes, stated_by="the source" if complete_until else None
-        )
+    """Return what the contract's aggregate or watermark file says, else the source, with the contract's other words."""
     until, said = _until(rows, ledger, spec, contract.base_dir, read_at)
     if spec.complete_until is None and spec.watermark_file is None:
         until = complete_until
