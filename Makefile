@@ -86,7 +86,7 @@ check: install-dev ## The quick gate: lint, format, types, import contracts, uni
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(MAKE) --no-print-directory types
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q tests/unit
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile tests/unit
 
 types: install-dev ## Check the types of everything
 	@$(BIN)/mypy

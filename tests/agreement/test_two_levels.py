@@ -533,20 +533,26 @@ def test_no_trap_is_settled(
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("drawn", "tried"),
-    [(_histories, (WIDE, NARROW)), (_eligible, (NARROW,))],
-    ids=["nearly clean", "faulty"],
+    ("drawn", "share", "tried"),
+    [(_histories, 0, (WIDE, NARROW)), (_histories, 1, (WIDE, NARROW)), (_eligible, None, (NARROW,))],
+    ids=["nearly clean", "nearly clean as well", "faulty"],
 )
 def test_what_is_left_has_the_statement_of_the_whole(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
     drawn: Callable[[], Iterator[RandomHistory]],
+    share: int | None,
     tried: Sequence[tuple[Widths, float]],
 ) -> None:
-    """Whatever the width of buckets and hashes: the same sums, classes, flags, breaks, incidents and proof."""
-    histories = [history for history in drawn() if not _orders_across_partitions(history)]
+    """Whatever the width of buckets and hashes: the same sums, classes, flags, breaks, incidents and proof.
+
+    The many are two shares, which two processes can try.
+    """
+    every = [history for history in drawn() if not _orders_across_partitions(history)]
+    shared = batches(every)[share::2] if share is not None else batches(every)
+    histories = [history for batch in shared for history in batch.histories]
     wrong, compared = {}, 0
-    for batch in batches(histories):
+    for batch in shared:
         whole = None
         for widths, few_buckets in tried:
             monkeypatch.setattr(looking, "FEW_BUCKETS", few_buckets)

@@ -18,6 +18,7 @@ from tieout.engine.session import set_to
 from tieout.engine.staging import break_lines
 from tieout.model import Window
 
+SENT = ("produced", "delivered")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CONTRACT = """\
 version: 1
@@ -227,6 +228,32 @@ def test_keys_in_two_partitions_are_left_to_the_rules(
     assert full.statement["undecided"] == ({"REORDER_OUTPUT": 1} if verdict == "UNKNOWN" else {})
     assert len(full.statement["limits"]) == (verdict == "UNKNOWN")
     assert left == []
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("shows_positions", [True, False], ids=["by position", "by id"])
+def test_what_came_furthest_before_a_topic_was_made_again_passed_nothing_since(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shows_positions: bool
+) -> None:
+    """The first messages, which are clean, lie at higher positions than all later ones; the output ends too early."""
+    _write(spark, tmp_path, is_clean=True)
+    number = F.substring("message_id", 2, 9).cast("bigint")
+    above = F.col("offset") + F.when(number < 60, F.lit(1 << 20)).otherwise(0)
+    again = {
+        ledger: spark.read.parquet(str(tmp_path / ledger)).withColumn("offset", above) for ledger in SENT
+    }
+    again["produced"].write.parquet(str(tmp_path / "sent"))
+    shown = again["delivered"].filter(number < 290)
+    named = shown if shows_positions else shown.select("message_id", "payload_hash", "processed_at")
+    named.write.parquet(str(tmp_path / "named"))
+    text = CONTRACT.replace("path: delivered", "path: named").replace("path: produced", "path: sent")
+
+    quick, full, left = _both_ways(spark, monkeypatch, _contract(tmp_path, text))
+
+    assert quick.statement | {"latency": None} == full.statement | {"latency": None}
+    assert [*break_lines(quick.breaks)] == [*break_lines(full.breaks)] != []
+    assert full.statement["verdict"] == "PENDING"
+    assert len(left) == 1
 
 
 @pytest.mark.timeout(600)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.commits import covers, is_individual
 from tests.oracle.history import History, Position, Row
+from tests.oracle.matching import is_before_its_sends
+from tests.oracle.messages import Message
 
 from tieout.model import Ledger
 
@@ -22,26 +24,31 @@ def individual_topics(history: History, ledger: Ledger = Ledger.COMMITTED) -> fr
     )
 
 
-def was_passed(fates: Fates, at: Position) -> bool:
-    """Return whether the group is known to have gone past the position; one by one, to have been at it."""
+def was_passed(fates: Fates, message: Message, at: Position) -> bool:
+    """Return whether the group is known to have gone past the message's position; one by one, to have been at it."""
     if at[0] not in fates.individual_topics:
-        return fates.frontier(at[:2]) >= at[2]
-    return is_acknowledged(fates, at) or at in _seen(fates)
+        return fates.frontier(at[:2], message) >= at[2]
+    return is_acknowledged(fates, message, at) or at in _seen(fates, message)
 
 
-def is_acknowledged(fates: Fates, at: Position) -> bool:
-    """Return whether a row of `committed` covers the position."""
+def is_acknowledged(fates: Fates, message: Message, at: Position) -> bool:
+    """Return whether a row of `committed` that is no older than the message's sends covers the position."""
     return any(
         covers(row, at, fates.held_back(row))
+        and not is_before_its_sends(fates.history, message, row.get("committed_at"))
         for row in fates.history.rows(Ledger.COMMITTED)
         if None not in (row.get("committed_offset"), row.get("partition"))
     )
 
 
-def _seen(fates: Fates) -> set[Position]:
-    """Return the positions of effects and of polls that succeeded, which in a queue pass nothing."""
+def _seen(fates: Fates, message: Message) -> set[Position]:
+    """Return the positions of effects and of polls that succeeded since its sends, which in a queue pass nothing."""
     commits = [row for row in fates.history.rows(Ledger.COMMITTED) if _is_placed(row)]
-    return {(*place, offset) for place, offset, _ in fates.progress[len(commits) :]}
+    return {
+        (*place, offset)
+        for place, offset, when in fates.progress[len(commits) :]
+        if not is_before_its_sends(fates.history, message, when)
+    }
 
 
 def _is_placed(row: Row) -> bool:

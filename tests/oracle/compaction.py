@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.oracle.contents import said
 from tests.oracle.history import BEGINNING, NEVER, Position, position, state_of
+from tests.oracle.matching import is_before_its_sends
 from tests.oracle.messages import Message
 from tests.oracle.queues import is_queue
 
@@ -72,22 +73,35 @@ def _was_compacted(fates: Fates, message: Message, at: Position, since: datetime
     if at[0] in fates.individual_topics:
         return True
     is_log = not is_queue(fates.history.contract)
-    if is_log and any(place == at and fates.passed(at, row) == at[2] for place, row in fates.in_hand):
+    if is_log and any(
+        place == at
+        and fates.passed(at, row) == at[2]
+        and not is_before_its_sends(fates.history, message, row.get("processed_at"))
+        for place, row in fates.in_hand
+    ):
         return False
-    return not any(
-        where == at[:2] and offset >= at[2] and (when or NEVER) <= since_when
-        for where, offset, when in fates.progress
-    )
+    earliest = _first_passing(fates, at)
+    return earliest > since_when or is_before_its_sends(fates.history, message, earliest)
+
+
+def _first_passing(fates: Fates, at: Position) -> datetime:
+    """Return when anything first shows the group at the position or beyond it; never, where nothing dated does."""
+    times = (when for where, offset, when in fates.progress if where == at[:2] and offset >= at[2])
+    return min((when for when in times if when is not None), default=NEVER)
 
 
 def may_be_compacted_late(fates: Fates, message: Message) -> bool:
     """Return whether a poll of unknown outcome may have passed what compaction took, before it could.
 
-    So may any acknowledgement of a topic whose messages are acknowledged one by one.
+    So may any acknowledgement of a topic whose messages are acknowledged one by one, and, where the group came so far
+    in an earlier life of the topic, whatever it did in this one.
     """
     if not is_compacted(fates, message):
         return False
-    if any(at[0] in fates.individual_topics for at in fates.asserted(message) if at not in message.denied):
+    own = [at for at in fates.asserted(message) if at not in message.denied]
+    if any(at[0] in fates.individual_topics for at in own):
+        return True
+    if any(is_before_its_sends(fates.history, message, _first_passing(fates, at)) for at in own):
         return True
     return any(
         place == at[:2]

@@ -24,7 +24,7 @@ from tests.oracle.history import (
     state_of,
     undated_last,
 )
-from tests.oracle.matching import Matched, turn
+from tests.oracle.matching import Matched, is_before_its_sends, turn
 from tests.oracle.messages import Attempt, Message, Unmatched
 from tests.oracle.pairing import in_time, payload_of
 from tests.oracle.queues import due_at, is_missing_by_id, is_queue
@@ -277,15 +277,23 @@ class Fates:
             return at[2]
         return int(min(at[2], self.history.epoch_end(at[:2], row.get("leader_epoch")) - 1))
 
-    def frontier(self, place: Place) -> int:
-        """Return the highest offset known as passed; before the first position where nothing is known."""
-        return self._frontiers.get(place, -1)
+    def frontier(self, place: Place, message: Message) -> int:
+        """Return the highest offset known as passed, before the first position where nothing is known.
+
+        What came before the message's sends did not pass it: it is of an earlier life of the topic (26).
+        """
+        since = (
+            offset
+            for offset, when in self._progress_by_place.get(place, [])
+            if not is_before_its_sends(self.history, message, when)
+        )
+        return max(since, default=-1)
 
     @cached_property
-    def _frontiers(self) -> dict[Place, int]:
-        found: dict[Place, int] = {}
-        for place, offset, _ in self.progress:
-            found[place] = max(offset, found.get(place, -1))
+    def _progress_by_place(self) -> dict[Place, list[tuple[int, datetime | None]]]:
+        found: dict[Place, list[tuple[int, datetime | None]]] = {}
+        for place, offset, when in self.progress:
+            found.setdefault(place, []).append((offset, when))
         return found
 
     @cached_property
@@ -293,12 +301,14 @@ class Fates:
         """The topics whose messages the group acknowledges one by one."""
         return individual_topics(self.history)
 
-    def committed_past(self, at: Position) -> bool:
-        """Return whether a commit of the group covers the position."""
+    def committed_past(self, message: Message, at: Position) -> bool:
+        """Return whether a commit of the group covers the message's position."""
         if at[0] in self.individual_topics:
-            return is_acknowledged(self, at)
+            return is_acknowledged(self, message, at)
         return any(
-            (row.get("topic"), row.get("partition")) == at[:2] and self.held_back(row) > at[2]
+            (row.get("topic"), row.get("partition")) == at[:2]
+            and self.held_back(row) > at[2]
+            and not is_before_its_sends(self.history, message, row.get("committed_at"))
             for row in self.history.rows(Ledger.COMMITTED)
             if row.get("committed_offset") is not None
         )
@@ -311,17 +321,18 @@ class Fates:
         if not asserted or any(state_of(record) != "aborted" for record in message.records):
             return False
         return all(
-            self.history.log_covers(at, since) or self.went_unread(at) for at, since in asserted.items()
+            self.history.log_covers(at, since) or self.went_unread(message, at)
+            for at, since in asserted.items()
         )
 
-    def went_unread(self, at: Position) -> bool:
+    def went_unread(self, message: Message, at: Position) -> bool:
         """Return whether the position's topic was deleted before the group is known to have come that far (86)."""
-        return self.history.is_gone(at[0]) and not was_passed(self, at)
+        return self.history.is_gone(at[0]) and not was_passed(self, message, at)
 
     def is_gone(self, message: Message) -> bool:
         """Return whether every position of the message went with its topic, unread."""
         positions = self.positions(message)
-        return bool(positions) and all(map(self.went_unread, positions))
+        return bool(positions) and all(self.went_unread(message, at) for at in positions)
 
     def is_expired(self, message: Message) -> bool:
         """Return whether every position of the message lies below the log's start."""
@@ -341,7 +352,7 @@ class Fates:
                 patience = self.history.contract.max_latency + self.history.skew
                 return is_missing_by_id(self.history, message, deadline and deadline - patience)
             return is_acknowledged_in_full(self.history, message, positions, self.log_lacks)
-        passed = all(was_passed(self, at) or self.went_unread(at) for at in positions)
+        passed = all(was_passed(self, message, at) or self.went_unread(message, at) for at in positions)
         return passed or self.log_lacks(message) or self.is_expired(message)
 
     @cached_property

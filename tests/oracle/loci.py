@@ -52,11 +52,11 @@ def _of_loss_in_the_log(fates: Fates, message: Message) -> Locus:
     visible = known(position(record) for record in message.records if fates.history.is_written(record))
     if not visible:
         return Locus.AFTER_ACKNOWLEDGEMENT
-    if any(fates.committed_past(at) for at in visible):
+    if any(fates.committed_past(message, at) for at in visible):
         return Locus.CONSUMER
     is_read = any(position(row) is not None or row.get("outcome") in (None, "ok") for row in message.reads)
     was_jumped = all(
-        fates.frontier(at[:2]) > at[2] and at[0] not in fates.individual_topics for at in visible
+        fates.frontier(at[:2], message) > at[2] and at[0] not in fates.individual_topics for at in visible
     )
     if not is_read and was_jumped:
         return Locus.BROKER_TO_CONSUMER

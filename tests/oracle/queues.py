@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from tests.oracle.commits import covers
 from tests.oracle.history import History, Position, Row
+from tests.oracle.matching import is_before_its_sends
 from tests.oracle.messages import Message
 
 from tieout.contracts import Contract
@@ -18,9 +19,9 @@ def is_queue(contract: Contract) -> bool:
     return getattr(contract, "consumption", None) == "queue"
 
 
-def is_acknowledged(commit: Row, at: Position) -> bool:
-    """Return whether the commit covers the position."""
-    return covers(commit, at)
+def _is_acknowledged(history: History, message: Message, commit: Row, at: Position) -> bool:
+    """Return whether the commit covers the message's position, and is no older than its sends."""
+    return covers(commit, at) and not is_before_its_sends(history, message, commit.get("committed_at"))
 
 
 def is_settled(
@@ -30,7 +31,9 @@ def is_settled(
     if not history.has(Ledger.COMMITTED):
         return False
     commits = history.rows(Ledger.COMMITTED)
-    is_covered = all(any(is_acknowledged(commit, at) for commit in commits) for at in positions)
+    is_covered = all(
+        any(_is_acknowledged(history, message, commit, at) for commit in commits) for at in positions
+    )
     return (bool(positions) and is_covered) or log_lacks(message)
 
 
@@ -54,14 +57,14 @@ def due_at(
     """Return what patience counts from: the latest of send, acknowledgement, and last read with its lock run out."""
     redelivery: timedelta = getattr(history.contract, "redelivery", None) or timedelta(0)
     reads = [row["processed_at"] + redelivery for row in message.reads if row.get("processed_at") is not None]
-    acknowledged = [_acknowledged_at(history, at) for at in positions]
+    acknowledged = [_acknowledged_at(history, message, at) for at in positions]
     return max((time for time in (done_at, *acknowledged, *reads) if time is not None), default=None)
 
 
-def _acknowledged_at(history: History, at: Position) -> datetime | None:
+def _acknowledged_at(history: History, message: Message, at: Position) -> datetime | None:
     """Return when the position was first known as acknowledged; an undated row says it when its table was taken."""
     coverage = history.coverage.get(Ledger.COMMITTED)
     until = coverage.complete_until if coverage else None
-    commits = [row for row in history.rows(Ledger.COMMITTED) if is_acknowledged(row, at)]
+    commits = [row for row in history.rows(Ledger.COMMITTED) if _is_acknowledged(history, message, row, at)]
     times = [row.get("committed_at") or row.get("taken_at") or until for row in commits]
     return min((time for time in times if time is not None), default=None)

@@ -12,6 +12,7 @@ from tests.oracle.compaction import superseding
 from tests.oracle.fates import Fates
 from tests.oracle.findings import Finding
 from tests.oracle.history import Place, Position, Row, known, position
+from tests.oracle.matching import is_before_its_sends
 from tests.oracle.messages import Attempt, Message
 from tests.oracle.queues import is_queue
 
@@ -68,7 +69,7 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
         held = [{**row, "committed_offset": fates.held_back(row)} for row in rows]
         ahead: dict[tuple[Any, ...], list[tuple[Position, Message]]] = {}
         for at, message in _open_records(fates, place):
-            cover = _first_cover(fates, held, at)
+            cover = _first_cover(fates, held, message, at)
             if cover is not None and _is_accounted_after(fates, cover[0]):
                 ahead.setdefault(cover, []).append((at, message))
         for (time, *_), jumped in sorted(ahead.items(), key=repr):
@@ -85,17 +86,23 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
     return found, flagged
 
 
-def _first_cover(fates: Fates, commits: list[Row], at: Position) -> tuple[Any, ...] | None:
-    """Return the first commit that covers the position, by its time and, of a range, its ends.
+def _first_cover(fates: Fates, commits: list[Row], message: Message, at: Position) -> tuple[Any, ...] | None:
+    """Return the first commit that covers the message's position, by its time and, of a range, its ends.
 
-    Of one moment all commits that are no ranges are one, and come before those that are.
+    Of one moment all commits that are no ranges are one, and come before those that are. Where the first one is older
+    than the message, the furthest since is meant.
     """
-    of_all = [row for row in commits if not is_range(row) and at[2] >= _first_covered(fates, at[:2])]
-    found: list[tuple[Any, ...]] = [(row["committed_at"], 0) for row in of_all if covers(row, at)]
+    covering = [row for row in commits if covers(row, at)]
+    since = [row for row in covering if not is_before_its_sends(fates.history, message, row["committed_at"])]
+    of_all = [row for row in since if not is_range(row) and at[2] >= _first_covered(fates, at[:2])]
+    if sum(not is_range(row) for row in covering) > sum(not is_range(row) for row in since) and of_all:
+        furthest = max(row["committed_offset"] for row in of_all)
+        of_all = [row for row in of_all if row["committed_offset"] == furthest]
+    found: list[tuple[Any, ...]] = [(row["committed_at"], 0) for row in of_all]
     found += [
         (row["committed_at"], 1, row["committed_offset"], row["first_offset"])
-        for row in commits
-        if is_range(row) and covers(row, at)
+        for row in since
+        if is_range(row)
     ]
     return min(found, default=None)
 

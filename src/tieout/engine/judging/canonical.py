@@ -41,6 +41,7 @@ CLEAN_COLUMNS: Final[dict[str, dict[str, str]]] = {
         "positions": "BIGINT",
     },
     "clean_progress": {**_POSITION, "at": "TIMESTAMP", "by": "VARCHAR"},
+    "clean_steps": {**_POSITION, "at": "TIMESTAMP"},
     "clean_contents": {"topic": "VARCHAR", "payload_hash": "VARCHAR"},
     "clean_clocks": {"micros": "BIGINT"},
     "clean_sends": {
@@ -59,8 +60,9 @@ CLEAN_COLUMNS: Final[dict[str, dict[str, str]]] = {
 
 `clean_counts`: how many messages the window owns of a topic partition, and how many effects lie in it;
 `clean_latencies`: the microseconds of some messages together, of one of them, and of the longest if that is known;
-`clean_positions`: how many records of theirs lie in the judged ranges of a log, and next to them; `clean_progress`: how
-far they show the group to have come; `clean_contents`: what was sent that rows without identity show as well;
+`clean_positions`: how many records of theirs lie in the judged ranges of a log, and next to them; `clean_steps`: how
+far they show the group to have come, for each time the furthest since then; `clean_progress`: those of them that lie in
+long pauses between commits; `clean_contents`: what was sent that rows without identity show as well;
 `clean_clocks`: by how much an effect lies before the broker's own time of its record; the others: the messages that lie
 in an order next to what is left to the rules, or fall in it, as sends, as rows handed out, and as effects.
 """

@@ -20,7 +20,7 @@ from tieout.engine.clean import Clean, Sums
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.materialising import materialised
-from tieout.engine.prematch.clean_facts import clean_with, progress_of
+from tieout.engine.prematch.clean_facts import clean_with, in_pauses, steps_of
 from tieout.engine.prematch.comparing import SIDES
 from tieout.engine.prematch.fingerprint import STANDARD, Widths, compared_columns, id_hash
 from tieout.engine.prematch.log_bounds import statements_of
@@ -224,11 +224,32 @@ def _clean_by_id(
         for ledger in compared_ledgers(scope)
     }
     sent = rows[Ledger.PRODUCED]
-    furthest = sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(F.max("offset").alias("offset"))
     placed = _as_sent(sent, rows[Ledger.DELIVERED])
-    told = {"clean_progress": progress_of(scope, furthest, placed)}
+    told = {
+        "clean_steps": _steps(sent, placed, left[Ledger.PRODUCED]),
+        "clean_progress": in_pauses(scope, placed),
+    }
     sums = _sums(outside(pairs.ids.filter("is_clean")), pairs.places)
     return clean_with(scope, sums, rows, left, bounds, told, placed)
+
+
+def _steps(sent: DataFrame, placed: DataFrame, left: DataFrame) -> DataFrame:
+    """Return how far clean messages show the group to have come, and when.
+
+    Undated where nothing that is left was sent after what came furthest: then it passed all that lies below. `placed`
+    are the rows of the output with their positions, and those of the messages that were `sent`.
+    """
+    ends = F.max("offset").alias("offset"), F.max_by("attempted_at", "offset").alias("sent_at")
+    furthest = materialised(sent.filter(F.col("offset") >= 0).groupBy(*PLACE).agg(*ends))
+    beyond = furthest.select(*[F.col(name).alias(f"f_{name}") for name in POSITION], "sent_at")
+    is_below = F.col("offset").isNull() | (F.col("offset") < F.col("f_offset"))
+    younger = left.join(F.broadcast(beyond), same(PLACE, "f_")).filter(
+        is_below & (F.col("attempted_at") > F.col("sent_at"))
+    )
+    if younger.isEmpty():
+        return furthest.select(*POSITION, F.lit(None).cast("timestamp").alias("at"))
+    runs = placed.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS))
+    return steps_of(runs.agg(F.max("offset").alias("offset"), F.max("processed_at").alias("at")))
 
 
 def _sums(clean: DataFrame, places: DataFrame) -> Sums:

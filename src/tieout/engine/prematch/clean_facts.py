@@ -45,9 +45,10 @@ def clean_of(
     `bounds` are the log's, None where none is declared.
     """
     rows = {ledger: outside(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
-    furthest = compared.arrived.filter("is_plain").groupBy(*PLACE).agg(F.max("last").alias("offset"))
+    reached = compared.arrived.filter("is_plain").withColumnsRenamed({"last": "offset", "latest": "at"})
     told = {
-        "clean_progress": progress_of(scope, furthest, rows[Ledger.DELIVERED]),
+        "clean_steps": steps_of(reached),
+        "clean_progress": in_pauses(scope, rows[Ledger.DELIVERED]),
         "clean_contents": _contents(scope, left, rows[Ledger.PRODUCED]),
     }
     return clean_with(scope, _sums(compared, rest), rows, left, bounds, told)
@@ -96,20 +97,19 @@ def furthest_before_stamp(scope: Scope) -> int | None:
     return None if row["most"] is None else int(row["most"])
 
 
-def progress_of(scope: Scope, furthest: DataFrame, output: DataFrame) -> DataFrame:
-    """Return how far clean messages show the group to be, and which of them lie in long pauses between commits.
+def steps_of(reached: DataFrame) -> DataFrame:
+    """Return of the positions that the group `reached`, each with a time, those beyond which it was not later still."""
+    beyond = Window.partitionBy(*PLACE).orderBy(F.desc("offset")).rowsBetween(Window.unboundedPreceding, -1)
+    since = reached.select(*PLACE, "offset", "at", F.max("at").over(beyond).alias("later"))
+    return since.filter(F.col("later").isNull() | (F.col("at") > F.col("later"))).drop("later")
 
-    `furthest` are the highest of their positions, `output` their rows of the output with their positions.
+
+def in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
+    """Return the output within pauses between commits that are longer than it may go on without one; None for none.
+
+    `output` are rows of clean messages with their positions.
     """
-    when, by = F.lit(None).cast("timestamp").alias("at"), F.lit("effect").alias("by")
-    reached = furthest.select(*PLACE, "offset", when, by)
-    paused = None if scope.contract.is_queue else _in_pauses(scope, output)
-    return reached if paused is None else reached.unionByName(paused)
-
-
-def _in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
-    """Return the output within pauses between commits that are longer than it may go on without one; None for none."""
-    if Ledger.COMMITTED not in scope.evidence:
+    if Ledger.COMMITTED not in scope.evidence or scope.contract.is_queue:
         return None
     coverage = scope.evidence[Ledger.COMMITTED].coverage
     if not coverage.is_sound:

@@ -1,7 +1,7 @@
 -- Every proof that the group went past a position: an effect, a read or a commit, and when; and how far it came.
 -- An effect that names no position counts at the first of its message, unless it may be another's, or its message was
 -- written in several partitions: it may come from any. Where reads are the effects, reading again is none.
--- Needs: effects, reads, held_commits, messages, several_positions, message_positions, clean_progress. Source:
+-- Needs: effects, reads, held_commits, messages, several_positions, message_positions, clean_progress, clean_steps. Source:
 -- taxonomy.md 2 (frontier).
 CREATE TABLE unplaced_progress AS
 SELECT m.topic, m."partition", m.first_offset AS "offset", e.processed_at AS "at", e.effect_state
@@ -34,15 +34,32 @@ LEFT JOIN newer_leaders AS n
     ON same_partition(r.topic, r."partition", n.topic, n."partition") AND r.leader_epoch = n.leader_epoch
 WHERE getvariable('effect_ledger') <> 'read' AND r."offset" IS NOT NULL AND r.effect_state IN ('ok', 'again');
 
-CREATE VIEW progress AS
+CREATE VIEW shown_progress AS
 SELECT topic, "partition", least("offset", begins - 1) AS "offset", "at", "by" FROM in_hand
 UNION ALL
-SELECT topic, "partition", committed_offset - 1, committed_at, 'commit' FROM held_commits
-UNION ALL
-FROM clean_progress;
+SELECT topic, "partition", committed_offset - 1, committed_at, 'commit' FROM held_commits;
 
--- Per partition the last position that the group passed, and how far its commits ever came (exclusive).
+CREATE VIEW progress AS
+FROM shown_progress
+UNION ALL
+FROM clean_progress
+UNION ALL
+SELECT topic, "partition", max("offset"), NULL, 'effect' FROM clean_steps GROUP BY topic, "partition";
+
+-- What moves the frontier, with a time that says of which sends: what nobody dated may be of now.
+CREATE VIEW steps AS
+SELECT topic, "partition", "offset", "by",
+    CASE WHEN "at" >= getvariable('earliest_plausible') THEN "at" ELSE never() END AS "at"
+FROM (FROM shown_progress UNION ALL SELECT topic, "partition", "offset", "at", 'effect' FROM clean_steps);
+
+-- Per partition the last position that the group passed, and how far its commits ever came (exclusive), each with the
+-- last time at which it was seen there.
 CREATE TABLE consumer_positions AS
-SELECT topic, "partition", max("offset") AS passed, max("offset" + 1) FILTER (WHERE "by" = 'commit') AS committed
-FROM progress
-GROUP BY topic, "partition";
+SELECT topic, "partition", passed."offset" AS passed, passed."at" AS passed_at,
+    committed."offset" + 1 AS committed, committed."at" AS committed_at
+FROM (
+    SELECT topic, "partition", max({'offset': "offset", 'at': "at"}) AS passed,
+        max({'offset': "offset", 'at': "at"}) FILTER (WHERE "by" = 'commit') AS committed
+    FROM steps
+    GROUP BY topic, "partition"
+);

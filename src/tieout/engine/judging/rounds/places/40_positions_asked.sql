@@ -8,6 +8,7 @@ SELECT
     p."offset",
     p.is_visible OR NOT is_declared('log') AS is_visible,
     p.is_uncovered,
+    CASE WHEN NOT m.is_roughly_dated THEN m.first_attempt."at" END AS sent_at,
     m.done_at,
     m.last_key AS key_hash,
     m.visible_count + m.written + m.open AS held_count

@@ -40,17 +40,17 @@ FROM (
 );
 
 CREATE TABLE range_covers AS
-SELECT topic, "partition", "offset", first.*
+SELECT topic, "partition", "offset", sent_at, first.*
 FROM (
-    SELECT p.topic, p."partition", p."offset",
+    SELECT p.topic, p."partition", p."offset", p.sent_at,
         arg_min(
             {'committed_at': r.committed_at, 'taken_at': r.taken_at, 'committed_offset': r.committed_offset,
                 'first_offset': r.first_offset, 'is_next': r.is_next},
             create_sort_key(r.committed_at, 'ASC NULLS LAST', r.committed_offset, 'ASC NULLS FIRST',
                 r.first_offset, 'ASC NULLS FIRST', r.is_next, 'ASC NULLS FIRST')) AS first
     FROM (
-        SELECT a.topic, a."partition", a."offset", l.level
-        FROM (SELECT DISTINCT topic, "partition", "offset" FROM asked_positions) AS a
+        SELECT a.topic, a."partition", a."offset", a.sent_at, l.level
+        FROM (SELECT DISTINCT topic, "partition", "offset", sent_at FROM asked_positions) AS a
         JOIN (SELECT DISTINCT topic, "partition", level FROM range_cells) AS l
             ON a.topic = l.topic AND a."partition" = l."partition"
     ) AS p
@@ -58,8 +58,50 @@ FROM (
         ON p.topic = r.topic AND p."partition" = r."partition" AND p.level = r.level
         AND p."offset" >> p.level = r.cell
     WHERE r.first_offset <= p."offset" AND p."offset" < r.committed_offset
-    GROUP BY p.topic, p."partition", p."offset"
+        AND NOT comes_before(r.committed_at, p.sent_at)
+    GROUP BY p.topic, p."partition", p."offset", p.sent_at
 );
+
+-- The first commit that covers a position and names no beginning, and where that is older than the message, the one that
+-- came furthest since.
+CREATE TABLE first_covers AS
+SELECT a.message_key, a.topic, a."partition", a."offset", a.sent_at, a.is_visible, c.committed_at, c.taken_at,
+    c.committed_offset, comes_before(c.committed_at, a.sent_at) AS is_older
+FROM asked_positions AS a
+ASOF LEFT JOIN advances AS c
+    ON a.topic IS NOT DISTINCT FROM c.topic AND a."partition" IS NOT DISTINCT FROM c."partition"
+    AND a."offset" < c.committed_offset;
+
+CREATE TABLE commits_of_all AS
+SELECT c.topic, c."partition", c.committed_offset, c.committed_at, coalesce(c.committed_at, never()) AS "at",
+    min(c.taken_at) AS taken_at
+FROM held_commits AS c
+SEMI JOIN (SELECT topic, "partition" FROM first_covers WHERE is_older) AS o
+    ON same_partition(c.topic, c."partition", o.topic, o."partition")
+WHERE c.first_offset IS NULL
+GROUP BY ALL;
+
+CREATE TABLE commits_since AS
+SELECT y.topic, y."partition", y.sent_at, c.committed_offset, c.committed_at, c.taken_at
+FROM (
+    SELECT s.topic, s."partition", s.sent_at, s.since, c.furthest
+    FROM (
+        SELECT DISTINCT topic, "partition", sent_at,
+            sent_at - (getvariable('clock_skew') + getvariable('coarsest_clock')) AS since
+        FROM first_covers WHERE is_older
+    ) AS s
+    ASOF JOIN (
+        SELECT topic, "partition", "at", max(max(committed_offset)) OVER (
+            PARTITION BY topic, "partition" ORDER BY "at" DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS furthest
+        FROM commits_of_all
+        GROUP BY topic, "partition", "at"
+    ) AS c
+        ON s.topic IS NOT DISTINCT FROM c.topic AND s."partition" IS NOT DISTINCT FROM c."partition"
+        AND s.since <= c."at"
+) AS y
+ASOF JOIN commits_of_all AS c
+    ON y.topic IS NOT DISTINCT FROM c.topic AND y."partition" IS NOT DISTINCT FROM c."partition"
+    AND y.furthest = c.committed_offset AND y.since <= c."at";
 
 CREATE TABLE position_covers AS
 SELECT p.message_key, p.topic, p."partition", p."offset",
@@ -70,16 +112,21 @@ SELECT p.message_key, p.topic, p."partition", p."offset",
     CASE WHEN is_range THEN r.is_next END AS is_next,
     p.is_visible
 FROM (
-    SELECT a.message_key, a.topic, a."partition", a."offset", a.is_visible, c.committed_at, c.taken_at,
+    SELECT message_key, topic, "partition", "offset", sent_at, is_visible, committed_at, taken_at, committed_offset
+    FROM first_covers WHERE NOT is_older
+    UNION ALL
+    SELECT f.message_key, f.topic, f."partition", f."offset", f.sent_at, f.is_visible, c.committed_at, c.taken_at,
         c.committed_offset
-    FROM asked_positions AS a
-    ASOF LEFT JOIN advances AS c
-        ON a.topic IS NOT DISTINCT FROM c.topic AND a."partition" IS NOT DISTINCT FROM c."partition"
-        AND a."offset" < c.committed_offset
+    FROM first_covers AS f
+    LEFT JOIN commits_since AS c
+        ON same_partition(f.topic, f."partition", c.topic, c."partition") AND f.sent_at = c.sent_at
+        AND f."offset" < c.committed_offset
+    WHERE f.is_older
 ) AS p
 LEFT JOIN (
     SELECT *, true AS is_there FROM range_covers
-) AS r ON p.topic = r.topic AND p."partition" = r."partition" AND p."offset" = r."offset",
+) AS r ON p.topic = r.topic AND p."partition" = r."partition" AND p."offset" = r."offset"
+    AND p.sent_at IS NOT DISTINCT FROM r.sent_at,
 LATERAL (SELECT coalesce(r.is_there AND (p.committed_offset IS NULL OR (
     r.committed_at IS NOT NULL AND (p.committed_at IS NULL OR r.committed_at < p.committed_at))), false) AS is_range)
 WHERE p.committed_offset IS NOT NULL OR r.is_there;

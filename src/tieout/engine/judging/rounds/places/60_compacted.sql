@@ -1,8 +1,9 @@
 -- The asked positions that compaction took, since when, and whether the group had passed them by then. What the group of
--- a log had in hand was still there, whenever that was. Where it acknowledges one by one, nobody can tell.
+-- a log had in hand was still there, whenever that was. Where it acknowledges one by one, or had come that far before the
+-- message was sent, in another life of the topic, nobody can tell.
 -- Needs: asked_positions, superseding, progress, in_hand, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
 CREATE TABLE log_positions AS
-SELECT p.message_key, p.topic, p."partition", p."offset", p.key_hash, p.held_count,
+SELECT p.message_key, p.topic, p."partition", p."offset", p.sent_at, p.key_hash, p.held_count,
     coalesce(p."offset" < b.stated_start, false) AND is_told('log') AS is_expired,
     NOT p.is_uncovered
         AND log_covers(p."offset", p.done_at, b.log_start, b.log_end, b.observed_at) AS is_covered
@@ -10,7 +11,7 @@ FROM asked_positions AS p
 JOIN log_bounds AS b ON same_partition(p.topic, p."partition", b.topic, b."partition");
 
 CREATE TABLE superseded_positions AS
-SELECT p.message_key, p.topic, p."partition", p."offset", s.record AS superseded_at
+SELECT p.message_key, p.topic, p."partition", p."offset", p.sent_at, s.record AS superseded_at
 FROM (
     SELECT l.*, l."offset" * 4 + 1 AS place
     FROM log_positions AS l
@@ -45,18 +46,22 @@ WINDOW beyond AS (
 
 CREATE TABLE compacted_positions AS
 WITH seen AS (
-    SELECT DISTINCT topic, "partition", "offset", true AS is_seen
+    SELECT topic, "partition", "offset", max(coalesce("at", never())) AS "at"
     FROM in_hand
     WHERE NOT coalesce("offset" >= begins, false) AND NOT getvariable('is_queue')
+    GROUP BY topic, "partition", "offset"
 )
 SELECT s.message_key, s.topic, s."partition", s."offset",
     i.topic IS NOT NULL
-        OR NOT coalesce(h.is_seen OR p.passed_at <= s.superseded_at, false) AS is_compacted,
+        OR NOT ((h."at" IS NOT NULL AND NOT comes_before(h."at", s.sent_at))
+            OR coalesce(p.passed_at <= s.superseded_at AND NOT was_passed_before, false)) AS is_compacted,
     coalesce(p.committed_at <= s.superseded_at AND s.superseded_at < never(), false) AS was_committed_first,
-    i.topic IS NOT NULL OR coalesce(p.doubted_at <= s.superseded_at, false) AS may_have_passed_first
+    i.topic IS NOT NULL OR was_passed_before OR coalesce(p.doubted_at <= s.superseded_at, false)
+        AS may_have_passed_first
 FROM superseded_positions AS s
 LEFT JOIN individual_topics AS i ON s.topic = i.topic
 LEFT JOIN seen AS h ON same_position(s.topic, s."partition", s."offset", h.topic, h."partition", h."offset")
 ASOF LEFT JOIN passings AS p
     ON s.topic IS NOT DISTINCT FROM p.topic AND s."partition" IS NOT DISTINCT FROM p."partition"
-    AND s."offset" <= p."offset";
+    AND s."offset" <= p."offset",
+LATERAL (SELECT comes_before(p.passed_at, s.sent_at) AS was_passed_before);

@@ -4,11 +4,12 @@
 -- one, a position is passed by a commit that covers it, or by what was read or done of itself, and nothing is jumped.
 -- Needs: the tables above, consumer_positions, deleted_topics. Source: taxonomy.md 2 (due), 3 and 8, item 7.
 CREATE TABLE seen_positions AS
-SELECT DISTINCT p.topic, p."partition", p."offset"
+SELECT p.topic, p."partition", p."offset", max(coalesce(p."at", never())) AS seen_at
 FROM progress AS p
 SEMI JOIN individual_topics AS i ON p.topic = i.topic
 SEMI JOIN asked_positions AS a ON same_position(p.topic, p."partition", p."offset", a.topic, a."partition", a."offset")
-WHERE p."by" IN ('effect', 'read') AND NOT getvariable('is_queue');
+WHERE p."by" IN ('effect', 'read') AND NOT getvariable('is_queue')
+GROUP BY p.topic, p."partition", p."offset";
 
 CREATE TABLE denied_facts AS
 SELECT message_key, bool_and(NOT is_uncovered) AS is_covered_by_log
@@ -42,12 +43,13 @@ FROM (
             p.message_key,
             p."offset",
             p.is_visible,
-            f.passed,
-            f.committed,
+            r.passed,
+            r.committed,
             i.topic IS NOT NULL AS is_individual,
             c.committed_offset IS NOT NULL AS has_cover,
-            CASE WHEN getvariable('is_queue') OR i.topic IS NOT NULL THEN has_cover OR e."offset" IS NOT NULL
-                ELSE coalesce(p."offset" <= f.passed, false) END AS is_passed,
+            CASE WHEN getvariable('is_queue') OR i.topic IS NOT NULL THEN has_cover
+                    OR (e."offset" IS NOT NULL AND NOT comes_before(e.seen_at, p.sent_at))
+                ELSE coalesce(p."offset" <= r.passed, false) END AS is_passed,
             d.topic IS NOT NULL AS is_deleted,
             coalesce(l.is_expired, false) AS is_expired,
             coalesce(l.is_covered, false) AS is_covered,
@@ -72,15 +74,17 @@ FROM (
         LEFT JOIN compacted_positions AS s
             ON p.message_key = s.message_key
             AND same_position(p.topic, p."partition", p."offset", s.topic, s."partition", s."offset")
-        LEFT JOIN (
-            SELECT topic, "partition",
-                CASE WHEN getvariable('is_queue') THEN committed - 1 ELSE passed END AS passed, committed
-            FROM consumer_positions
-        ) AS f ON same_partition(p.topic, p."partition", f.topic, f."partition")
+        LEFT JOIN consumer_positions AS f ON same_partition(p.topic, p."partition", f.topic, f."partition")
+        LEFT JOIN positions_since AS y
+            ON same_partition(p.topic, p."partition", y.topic, y."partition") AND p.sent_at = y.sent_at
         LEFT JOIN deleted_topics AS d ON p.topic = d.topic
         LEFT JOIN individual_topics AS i ON p.topic = i.topic
         LEFT JOIN seen_positions AS e
-            ON same_position(p.topic, p."partition", p."offset", e.topic, e."partition", e."offset")
+            ON same_position(p.topic, p."partition", p."offset", e.topic, e."partition", e."offset"),
+        LATERAL (SELECT
+            CASE WHEN y.sent_at IS NULL THEN f.committed ELSE y.committed END AS committed,
+            CASE WHEN getvariable('is_queue') THEN committed - 1 WHEN y.sent_at IS NULL THEN f.passed ELSE y.passed END
+                AS passed) AS r
     )
 )
 GROUP BY message_key;
