@@ -189,11 +189,15 @@ def test_an_error_while_comparing_is_told(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("shows_positions", [True, False], ids=["by position", "by id"])
 @pytest.mark.parametrize(
-    ("delayed", "has_numbers", "verdict"),
-    [(None, True, "KEPT"), (200, False, "UNKNOWN"), (200, True, "BROKEN")],
-    ids=["in order", "without numbers", "in another order"],
+    ("shows_positions", "delayed", "has_numbers", "verdict"),
+    [
+        (True, None, True, "KEPT"),
+        (False, 200, False, "UNKNOWN"),
+        (True, 200, True, "BROKEN"),
+        (False, 200, True, "BROKEN"),
+    ],
+    ids=["in order", "by id without numbers", "in another order", "by id in another order"],
 )
 def test_keys_in_two_partitions_are_left_to_the_rules(
     spark: SparkSession,
