@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from tests.unit.linting.contracts import contract
@@ -256,3 +257,15 @@ def test_a_value_that_no_version_takes_is_none_in_a_version_that_there_is_not() 
     found = {f.rule for f in findings(contract({"producer": {"client": "java-17", "acks": "al"}}))}
 
     assert {"client_unknown", "value_unknown"} <= found
+
+
+@pytest.mark.parametrize("word", ["a", "a.", "a:", "a://", "token ", "a://b:"])
+def test_a_long_word_takes_no_long_time(tmp_path: Path, word: str) -> None:
+    """Every value is looked at for a secret, and the work grows with its length, not with the square of it."""
+    file = written(tmp_path, "p.properties", f"acks=1\nlong={word * 30_000}\n")
+
+    begins = monotonic()
+    places = read_settings(file, "producer").places
+
+    assert [place.settings["acks"] for place in places] == ["1"]
+    assert monotonic() - begins < 2
