@@ -12,7 +12,10 @@ from tieout.linting.placeholders import is_placeholder
 from tieout.linting.reading.conditions import PLATFORM, holds, profiles_in
 from tieout.linting.reading.entries import Entry, key_of
 
-_ON_PROFILE: Final = ("spring.config.activate.onprofile", "spring.profiles")
+OF_FILE: Final = "profile of the file"
+"""The name of an entry that says with which profile its file counts."""
+
+_ON_PROFILE: Final = ("spring.config.activate.onprofile", "spring.profiles", OF_FILE)
 _ON_PLATFORM: Final = "spring.config.activate.oncloudplatform"
 _ACTIVE: Final = ("spring.profiles.active", "quarkus.profile", "smallrye.config.profile", "mp.config.profile")
 _INCLUDED: Final = (
@@ -41,18 +44,22 @@ class Selection:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Entries under one condition, empty where they always hold; marked ones are Quarkus's `%prod.…`."""
+    """Entries under one condition, empty where they always hold; marked ones are Quarkus's `%prod.…`.
+
+    `of_file` is the profile of a file that holds no other one's.
+    """
 
     condition: str
     entries: tuple[Entry, ...]
     is_marked: bool = False
+    of_file: str = ""
 
 
 @dataclass(frozen=True)
 class _Active:
-    """The profiles that are known to be active; where it is open, any other may be as well."""
+    """The profiles that are known to be active, in their order; where it is open, others may be as well."""
 
-    names: frozenset[str]
+    names: tuple[str, ...]
     is_open: bool
 
 
@@ -81,16 +88,20 @@ def _together(chosen: Sequence[Selection]) -> Selection:
 def selections(documents: Sequence[Sequence[Entry]], chosen: str = "") -> list[Selection]:
     """Return what holds where no more profiles are active than are known to be, and with those that may be as well.
 
-    The later document counts. Which profiles are active is said where the program is started, unless the file or the
-    contract says it in plain words; what these include is active with them. Of those that may be, one, several or none
-    are: each combination is a selection, unless they are very many.
+    The later document counts, of files that are profiles' own that of the later profile. Which profiles are active is
+    said where the program is started, unless the file or the contract says it in plain words; what these include is
+    active with them. Of those that may be, one, several or none are: each combination is a selection, unless they are
+    very many.
     """
     pieces = [piece for document in documents for piece in _pieces(document)]
-    pieces.sort(key=lambda piece: piece.is_marked)
     active = _active(pieces, chosen)
+    files = ("", *active.names)
+    pieces.sort(key=lambda piece: (piece.is_marked, (*files, piece.of_file).index(piece.of_file)))
     found: dict[tuple[str, ...], Selection] = {}
     for more in _combined(pieces, active):
-        held = tuple(dict.fromkeys(piece.condition for piece in pieces if _holds(piece, active.names | more)))
+        held = tuple(
+            dict.fromkeys(piece.condition for piece in pieces if _holds(piece, {*active.names, *more}))
+        )
         if held not in found:
             found[held] = Selection(", ".join(filter(None, held)), _entries(pieces, held))
     return list(found.values())
@@ -133,9 +144,15 @@ def _pieces(document: Sequence[Entry]) -> Iterator[_Piece]:
     for entry in document:
         mark, rest = _marked(entry)
         marked.setdefault(mark, []).append(rest)
-    yield _Piece(condition, tuple(marked.pop("", ())))
+    of_file = _said(document, (OF_FILE,))
+    yield _Piece(condition, tuple(marked.pop("", ())), of_file=of_file)
     for mark, entries in marked.items():
-        yield _Piece(mark, tuple(entries), is_marked=True)
+        yield _Piece(
+            _together_met([each for each in (condition, mark) if each]),
+            tuple(entries),
+            is_marked=True,
+            of_file=of_file,
+        )
 
 
 def _together_met(conditions: Sequence[str]) -> str:
@@ -149,21 +166,21 @@ def _active(pieces: Sequence[_Piece], chosen: str) -> _Active:
     """Return the profiles that the contract, or else the file, says are active, with those that they take in."""
     always = [piece for piece in pieces if not piece.condition]
     said = chosen or next((text for piece in reversed(always) if (text := _said(piece.entries, _ACTIVE))), "")
-    is_deployed = any(piece.is_marked and _DEPLOYED in _OR.split(piece.condition) for piece in pieces)
+    is_deployed = any(piece.is_marked and _DEPLOYED in profiles_in(piece.condition) for piece in pieces)
     if not said and is_deployed:
         said = _DEPLOYED
     included = [_said(piece.entries, _INCLUDED) for piece in always]
-    words = _words((said, *included))
+    words = _words((*included, said))[::-1]
     groups = {name: members for piece in always for name, members in _groups(piece).items()}
-    names: set[str] = set()
+    names: dict[str, None] = {}
     while words:
         name = words.pop()
         if name not in names:
-            names.add(name)
-            words += _words((groups.get(name, ""),))
+            names[name] = None
+            words += _words((groups.get(name, ""),))[::-1]
     is_changed = any(_said(piece.entries, (*_ACTIVE, *_INCLUDED)) for piece in pieces if piece.condition)
     is_filled_in = any(is_placeholder(name) for name in (*names, *groups))
-    plain = frozenset(name for name in names if not is_placeholder(name))
+    plain = tuple(name for name in names if not is_placeholder(name))
     return _Active(plain, is_open=not said or is_changed or is_filled_in)
 
 
@@ -186,7 +203,7 @@ def _groups(piece: _Piece) -> dict[str, str]:
     return groups
 
 
-def _holds(piece: _Piece, names: frozenset[str]) -> bool:
+def _holds(piece: _Piece, names: set[str]) -> bool:
     return not piece.condition or holds(piece.condition, names)
 
 

@@ -12,11 +12,12 @@ from typing import Any, Final
 from tieout.contracts.secrets import is_secret, is_secret_name
 from tieout.errors import SettingsFileError
 from tieout.linting.reading.entries import Documents, Entry, entries_of, key_of
+from tieout.linting.reading.families import family_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
 from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
-from tieout.linting.reading.profiles import selected
+from tieout.linting.reading.profiles import OF_FILE, selected
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
 from tieout.linting.reading.xml_trees import xml_tree
 from tieout.linting.versions import ALL, Versions
@@ -110,7 +111,7 @@ def read_settings(
         raise SettingsFileError(f"{file}: expected a file that ends in one of {known}, found {file.name!r}")
     wish = _Wish(section, versions, profile, any_style)
     parsed = _parsed(str(file), kind, _text(file), wish)
-    found = list(_documents(parsed.trees, wish))
+    found, beside, profile = _family(file, list(_documents(parsed.trees, wish)), wish)
     held = [(label, entries) for label, entries in found if entries is not None]
     documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in held]
     names = [label for label, entries in found if entries is None]
@@ -124,13 +125,55 @@ def read_settings(
     return Reading(
         tuple(places),
         tuple(names),
-        (*parsed.notes, *(f"{note}, which is not read" for note in notes)),
+        (*parsed.notes, *beside, *(f"{note}, which is not read" for note in notes)),
         parsed.warnings,
         parsed.is_literal,
         is_complete=not notes,
         unread=frozenset(setting for _, settings in unread for setting in settings),
         is_ordered=kind in _ORDERED,
     )
+
+
+_Found = list[tuple[str, list[Entry] | None]]
+
+
+def _family(file: Path, own: _Found, wish: _Wish) -> tuple[_Found, tuple[str, ...], str]:
+    """Return the file's documents with those of the files that are read together with it, and which these are.
+
+    Beside them stand the profiles that are active: that of the file too, where it is one's. A file that cannot be read
+    gives nothing but its name, as a source of more settings.
+    """
+    found: _Found = []
+    active, names = wish.profile, []
+    for member in family_of(file):
+        name = member.file.name
+        documents, above = own, ""
+        if member.file == file:
+            active = ",".join(filter(None, (active, member.profile)))
+        else:
+            names.append(name)
+            documents, above = _member(member.file, wish), f"{name}: "
+        condition = [Entry((OF_FILE,), 0, member.profile, f"[{OF_FILE}]")] if member.profile else []
+        found += [
+            (
+                label,
+                entries and [*condition, *(replace(e, written=_below(above, e.written)) for e in entries)],
+            )
+            for label, entries in documents
+        ]
+    note = f"is read together with {', '.join(names)} beside it, as Spring and Quarkus do"
+    return found, (note,) if names else (), active
+
+
+def _below(above: str, written: str) -> str:
+    return written if written.startswith("[") else f"{above}{written}"
+
+
+def _member(file: Path, wish: _Wish) -> _Found:
+    try:
+        return list(_documents(_parsed(str(file), file.suffix, _text(file), wish).trees, wish))
+    except SettingsFileError:
+        return [("", [Entry(("spring", "config", "import"), 0, file.name, "spring.config.import")])]
 
 
 def _unread(section: str, entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:
