@@ -51,6 +51,11 @@ def key_of(entry: Entry) -> str:
     return ".".join(entry.segments[entry.root :]).lower().replace("-", "").replace("_", "")
 
 
+def is_variable(entry: Entry) -> bool:
+    """Return whether it is written as an environment variable, which counts before all files of an application."""
+    return _VARIABLE.fullmatch(entry.written.rsplit(".", 1)[-1]) is not None
+
+
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
     """Yield every value of the tree that is text.
 
