@@ -449,6 +449,18 @@ def test_a_name_that_is_almost_one_is_told_in_a_file_too(
     assert f"{meant} counts as not set" in found["setting_misspelt"].failure
 
 
+def test_each_service_says_for_itself_which_settings_are_its_producers(tmp_path: Path) -> None:
+    """That a worker of Connect names its producers does not make another service's settings somebody else's."""
+    worker = "connect: {environment: {CONNECT_PRODUCER_ACKS: '1', CONNECT_BOOTSTRAP_SERVERS: b}}"
+    named = "shop: {environment: {KAFKA_ACKS: '0', KAFKA_PRODUCER_ACKS: all, KAFKA_BOOTSTRAP_SERVERS: b}}"
+    bare = "bare: {environment: {KAFKA_ACKS: '0', KAFKA_BOOTSTRAP_SERVERS: b}}"
+    text = f"services: {{{worker}, {named}, {bare}}}"
+    found = lint(tmp_path, "producer", "c.yml", text, client="java-4.0")
+
+    assert "services.bare.kafka" in found["settings_several"].failure
+    assert "in 3 places" in found["settings_several"].failure
+
+
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
     """A query's source and sink have options of their own; together they are the query's."""
     source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}

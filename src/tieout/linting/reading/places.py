@@ -42,6 +42,8 @@ _BASES: Final = (
 )
 """Places whose settings hold in others, which are not below them: SmallRye's and Spring Cloud Stream's."""
 
+_SERVICES: Final = ("services",)
+
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
 """Parts of which a file says one, however it is ordered."""
 
@@ -80,8 +82,14 @@ def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False
     told = [path for path, group in groups.items() if _is_telling(section, path, group)]
     leaves = [path for path in told if not any(_holds_in(path, other) for other in told)]
     own = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
-    places = [_whole(path, groups) for path in own or leaves]
+    programs = {_program(path) for path in own}
+    places = [_whole(path, groups) for path in leaves if path in own or _program(path) not in programs]
     return _joined(places) if section in _IN_PIECES else places
+
+
+def _program(path: Path) -> Path:
+    """Return the service of Docker Compose below which the place is: what one says is the part's is not another's."""
+    return path[:2] if path[:1] == _SERVICES else ()
 
 
 def _joined(places: list[Place]) -> list[Place]:
