@@ -461,6 +461,35 @@ def test_each_service_says_for_itself_which_settings_are_its_producers(tmp_path:
     assert "in 3 places" in found["settings_several"].failure
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "is_told"),
+    [
+        ("s.properties", "application.id=a\nacks=1\n", True),
+        ("s.properties", "application.id=a\nacks=1\nproducer.acks=all\n", False),
+        ("s.properties", "application.id=a\nproducer.acks=1\nprocessing.guarantee=exactly_once_v2\n", False),
+        (
+            "s.yml",
+            "spring.kafka: {bootstrap-servers: b, properties: {acks: 1}, streams: {application-id: a}}",
+            True,
+        ),
+        (
+            "s.yml",
+            "spring.kafka: {bootstrap-servers: b, producer: {acks: 1}, streams: {application-id: a}}",
+            False,
+        ),
+        (".env", "SPRING_KAFKA_PRODUCER_ACKS=1\nSPRING_KAFKA_STREAMS_APPLICATION_ID=a\n", False),
+    ],
+)
+def test_the_producers_of_streams_take_acks_from_it(
+    tmp_path: Path, name: str, text: str, is_told: bool
+) -> None:
+    """With and without the prefix, which counts first; what Spring sets for a producer is not theirs."""
+    found = lint(tmp_path, "streams", name, text, guarantee="at_least_once")
+
+    assert ("streams_acks" in found) is is_told
+    assert "settings_several" not in found
+
+
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
     """A query's source and sink have options of their own; together they are the query's."""
     source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}

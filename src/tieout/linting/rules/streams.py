@@ -10,6 +10,7 @@ from tieout.linting.rule import Rule, is_any, is_below
 from tieout.model import BreakClass, Cause, Severity
 
 _STREAMS: Final = "Apache Kafka documentation, Kafka Streams, Configuring a Streams Application"
+_ACKS: Final = "producer.acks"
 _SERDE_HANDLERS: Final = ("deserialization.exception.handler", "default.deserialization.exception.handler")
 _PRODUCTION_HANDLERS: Final = ("production.exception.handler", "default.production.exception.handler")
 
@@ -22,6 +23,14 @@ def _continues(pipeline: Pipeline, *handlers: str) -> Truth:
 def _is_without_guarantee(pipeline: Pipeline) -> Truth:
     streams = pipeline["streams"]
     return streams.is_declared and never(streams.is_any("processing.guarantee", *EXACTLY_ONCE))
+
+
+def _may_lose_acked(pipeline: Pipeline) -> Truth:
+    """Return whether the producers wait for one replica; with exactly-once they refuse to."""
+    streams = pipeline["streams"]
+    if not streams.has(_ACKS):
+        return False
+    return both(never(streams.is_any(_ACKS, "all", "-1")), _is_without_guarantee(pipeline))
 
 
 def _commits_too_late(pipeline: Pipeline) -> Truth:
@@ -69,6 +78,22 @@ RULES: Final = (
         ),
         severity=Severity.CRITICAL,
         source=f"{_STREAMS}: processing.guarantee",
+    ),
+    Rule(
+        name="streams_acks",
+        section="streams",
+        setting=_ACKS,
+        fires="set to anything but `all` and `-1`, also as `acks`, without exactly-once",
+        holds=_may_lose_acked,
+        classes=(BreakClass.LOST, BreakClass.LOG_TRUNCATION),
+        cause=Cause.UNCLEAN_ELECTION,
+        failure=(
+            "the leader acknowledges what no follower has yet; if it fails then, the input's offset is committed and "
+            "the next leader does not have the result"
+        ),
+        advice="acks: all, with min.insync.replicas: 2 or more",
+        severity=Severity.CRITICAL,
+        source=f"{_STREAMS}: Resiliency, acks",
     ),
     Rule(
         name="streams_guarantee_removed",
