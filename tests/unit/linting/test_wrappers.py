@@ -490,6 +490,22 @@ def test_the_producers_of_streams_take_acks_from_it(
     assert "settings_several" not in found
 
 
+@pytest.mark.parametrize("delay", ["10s", "10000", "PT10S"])
+@pytest.mark.parametrize(
+    ("mode", "is_told"), [("non_persistent", True), ("NON-PERSISTENT", True), ("persistent", False)]
+)
+def test_spring_has_its_own_words_for_jms(tmp_path: Path, delay: str, mode: str, is_told: bool) -> None:
+    """A mode of delivery is whether messages are persistent, and a time has a unit."""
+    text = (
+        "spring: {activemq: {broker-url: 'tcp://b:61616'}, "
+        f"jms: {{template: {{delivery-mode: {mode}, time-to-live: {delay}}}}}}}"
+    )
+    found = lint(tmp_path, "activemq", "a.yml", text, guarantee="at_least_once")
+
+    assert {"activemq_expiry"} | ({"activemq_persistence"} if is_told else set()) == found.keys()
+    assert all(each.is_certain for each in found.values())
+
+
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
     """A query's source and sink have options of their own; together they are the query's."""
     source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}
