@@ -9,7 +9,9 @@ from typing import Final
 _SECRET_NAME: Final = re.compile(
     r"password|passwd|passphrase|secret|credential|api[._-]?key|access[._-]?key|jaas|token$", re.IGNORECASE
 )
-_PASSWORD_IN_URL: Final = re.compile(r"[a-z][a-z0-9+.:-]*://[^\s/@:]*:[^\s/@]+@", re.IGNORECASE)
+_PASSWORD_IN_URL: Final = re.compile(r"[a-z][0-9+.:-]*://[^\s/@:]*:[^\s/@]+@", re.IGNORECASE)
+"""It begins at the last letter of the scheme: from each letter of it, the work would grow with the square of a word."""
+
 _SECRET_TEXT: Final = re.compile(
     rf"{_PASSWORD_IN_URL.pattern}|\b(password|passwd|pwd|secret|token)\s*=\s*[^\s=]", re.IGNORECASE
 )

@@ -174,6 +174,7 @@ _OTHER_WORDS: Final = {
     },
     "broker": {"logretentionms": "log.retention.ms"},
     "streams": {"deserializationexceptionhandler": "deserialization.exception.handler"},
+    "activemq": {"jmstemplatedeliverymode": "persistent", "jmstemplatetimetolive": "timeToLive"},
 }
 """What frameworks call a setting, without its separators."""
 

@@ -190,6 +190,11 @@ class _Section:
         given, is_ordered = in_client_words(place), reading.is_ordered
         settings = canonical(base.software, given, is_ordered=is_ordered)
         label = file if is_one else f"{file} ({place.name or 'the top'})"
+        said = {
+            name
+            for name in settings
+            if meaning(name, base.settings.get(name, "")) == meaning(name, settings[name])
+        }
         where = dict.fromkeys(settings, label)
         for name, written in place.written.items():
             if name in where and written not in (name, *settings):
@@ -203,7 +208,7 @@ class _Section:
             reading.is_complete,
             others={
                 **self._others(base.software, given, label, is_ordered=is_ordered),
-                **dict.fromkeys(reading.unread & settings.keys(), (None,)),
+                **dict.fromkeys(reading.unread & settings.keys() - said, (None,)),
             },
         )
 

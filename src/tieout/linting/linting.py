@@ -48,6 +48,7 @@ _BUDGETS: Final = {
 _ALMOST: Final = 0.85
 """From which likeness on a name is taken for another one misspelt."""
 
+_LONGEST_NAME: Final = 500
 _CONTRACT_PAGE: Final = "docs/reference/linter.md"
 
 
@@ -158,7 +159,7 @@ def _misspelt(known: Declared) -> Iterator[Trouble]:
 
 def _almost(section: str, setting: str, looked_at: set[str]) -> str | None:
     """Return the setting that is meant by a name: written in another way, below another name, or with a slip."""
-    if is_exact(section, setting):
+    if len(setting) > _LONGEST_NAME or is_exact(section, setting):
         return None
     segments = setting.split(".")
     for start in range(len(segments)):

@@ -16,6 +16,11 @@ _SAME: Final = {
     "kafka": {"default.replication.factor": "replication.factor", "log.retention.ms": "retention.ms"},
     "spark": {"spark.sql.streaming.checkpointLocation": "checkpointLocation"},
     "flink": {"sink.semantic": "sink.delivery-guarantee"},
+    "streams": {
+        "acks": "producer.acks",
+        "auto.offset.reset": "main.consumer.auto.offset.reset",
+        "consumer.auto.offset.reset": "main.consumer.auto.offset.reset",
+    },
 }
 """Other names of a setting; where both are set, the more particular one counts, such as a topic's own."""
 

@@ -205,6 +205,8 @@ LOOKED_AT: Final[Mapping[str, Mapping[str, Kinds]]] = {
         "replication.factor": _all(_whole(-1, _INT)),
         "commit.interval.ms": _all(_whole(0)),
         "producer.transaction.timeout.ms": _all(_whole(0, _INT)),
+        "producer.acks": _all(_ACKS),
+        "main.consumer.auto.offset.reset": _all(*_RESETS),
     },
     "flink": {
         "execution.checkpointing.interval": _all(_DURATION_KIND),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 
 import pytest
-from tests.unit.linting.contracts import contract
+from tests.unit.linting.contracts import contract, lint
 
 from tieout.errors import SettingsFileError
 from tieout.linting import findings
@@ -256,3 +257,14 @@ def test_a_value_that_no_version_takes_is_none_in_a_version_that_there_is_not() 
     found = {f.rule for f in findings(contract({"producer": {"client": "java-17", "acks": "al"}}))}
 
     assert {"client_unknown", "value_unknown"} <= found
+
+
+@pytest.mark.parametrize("word", ["a", "a.", "a:", "a://", "token ", "a://b:", "A_"])
+@pytest.mark.parametrize("line", ["long={}", "{}a=1"])
+def test_a_long_word_takes_no_long_time(tmp_path: Path, line: str, word: str) -> None:
+    """Every name and value is looked at, and the work grows with its length, not with the square of it."""
+    begins = monotonic()
+    found = lint(tmp_path, "producer", "p.properties", f"acks=1\n{line.format(word * 30_000)}\n")
+
+    assert found["producer_acks"].value == "1"
+    assert monotonic() - begins < 2

@@ -128,6 +128,79 @@ def test_a_condition_may_be_negated_or_name_several(tmp_path: Path, condition: s
     assert ("consumer_reset_latest" in found) is is_held
 
 
+@pytest.mark.parametrize(
+    ("condition", "active", "is_held"),
+    [
+        ("prod & eu", "prod, eu", True),
+        ("prod & eu", "prod", False),
+        ("'!dev & !test'", "prod", True),
+        ("'!dev & !prod'", "prod", False),
+        ("(prod | test) & eu", "eu, test", True),
+        ("(prod | test) & eu", "prod", False),
+        ("[dev, prod & eu]", "prod, eu", True),
+        ("[dev, '!prod']", "prod", False),
+        ("'!(prod & eu)'", "prod", True),
+        ("default", "prod", False),
+        (f"'{'(' * 1_000}'", "prod", None),
+    ],
+)
+def test_an_expression_of_profiles_is_worked_out(
+    tmp_path: Path, condition: str, active: str, is_held: bool | None
+) -> None:
+    """Where it is known which are active, it is known whether they meet it; one of endless brackets is left open."""
+    text = COMMON % "x: y" + PROD.replace("on-profile: prod", f"on-profile: {condition}")
+    told = lint(tmp_path, "consumer", "a.yml", text, **{"spring.profiles.active": active}).get(
+        "consumer_reset_latest"
+    )
+
+    assert (told is not None) is (is_held is not False)
+    assert told is None or told.is_certain is (is_held is True)
+
+
+def test_a_condition_may_be_a_list_in_properties(tmp_path: Path) -> None:
+    """Spring numbers what is a list in YAML, and one of them suffices."""
+    text = (
+        "spring.kafka.consumer.auto-offset-reset=none\n#---\nspring.config.activate.on-profile[0]=eu\n"
+        "spring.config.activate.on-profile[1]=us\nspring.kafka.consumer.auto-offset-reset=latest\n"
+    )
+    held, left_out = (
+        lint(tmp_path, "consumer", "a.properties", text, **{"spring.profiles.active": name})
+        for name in ("us", "prod")
+    )
+
+    assert held["consumer_reset_latest"].is_certain
+    assert "consumer_reset_latest" not in left_out
+
+
+TWO = """
+---
+spring.config.activate.on-profile: %s
+spring.kafka.producer.properties.enable.idempotence: true
+---
+spring.config.activate.on-profile: %s
+spring.kafka.producer.retries: 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_told"),
+    [
+        ("prod", "eu", True),
+        ("prod", "prod & eu", True),
+        ("prod", "'!prod'", False),
+        ("dev", "'!dev & eu'", False),
+    ],
+)
+def test_profiles_that_may_be_active_together_are_combined(
+    tmp_path: Path, first: str, second: str, is_told: bool
+) -> None:
+    """The client starts with either of them alone; those that exclude each other are never active together."""
+    text = "spring.kafka.producer.acks: all" + TWO % (first, second)
+
+    told = lint(tmp_path, "producer", "a.yml", text, client="java-3.7").get("producer_refuses")
+    assert (told.is_certain if told else None) is (False if is_told else None)
+
+
 QUARKUS = """
 mp.messaging.incoming.a.auto.offset.reset=none
 %s.mp.messaging.incoming.a.auto.offset.reset=latest

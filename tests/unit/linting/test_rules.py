@@ -208,6 +208,14 @@ CASES = {
         "streams: {application.id: a}",
         "streams: {processing.guarantee: exactly_once_v2}",
     ),
+    "streams_acks": (
+        "streams: {producer.acks: 1}",
+        "streams: {producer.acks: -1}",
+    ),
+    "streams_reset": (
+        "streams: {auto.offset.reset: latest}",
+        "streams: {consumer.auto.offset.reset: latest, main.consumer.auto.offset.reset: earliest}",
+    ),
     "streams_guarantee_removed": (
         "streams: {client: streams-4.0, processing.guarantee: exactly_once}",
         "streams: {client: streams-3.9, processing.guarantee: exactly_once}",

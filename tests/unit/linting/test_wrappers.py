@@ -449,16 +449,6 @@ def test_a_name_that_is_almost_one_is_told_in_a_file_too(
     assert f"{meant} counts as not set" in found["setting_misspelt"].failure
 
 
-def test_a_file_that_takes_in_more_from_elsewhere_is_not_complete(tmp_path: Path) -> None:
-    """What it does not set may be set there."""
-    text = "spring: {config: {import: 'configserver:'}, kafka: {bootstrap-servers: b, producer: {acks: 1}}}"
-    found = lint(tmp_path, "producer", "a.yml", text, client="java-3.7")
-
-    assert "spring.config.import, which is not read" in found["file_read_as"].failure
-    assert found["producer_acks"].is_certain
-    assert not found["producer_idempotence"].is_certain
-
-
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
     """A query's source and sink have options of their own; together they are the query's."""
     source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}

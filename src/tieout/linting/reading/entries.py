@@ -23,6 +23,7 @@ _VALUE_FROM: Final = "valueFrom"
 _VARIABLES: Final = ("environment",)
 """Where Docker Compose takes a variable without a value from what it is itself started with."""
 
+_MOST_WORDS: Final = 200
 _PAIR: Final = re.compile(r"([A-Za-z_%][\w.%-]*)=(.*)", re.DOTALL)
 _BRACKETS: Final = re.compile(r"\[([^\[\]]*[A-Za-z][^\[\]]*)\]")
 
@@ -49,6 +50,11 @@ class Documents(list[Tree]):
 def key_of(entry: Entry) -> str:
     """Return the name in its file as Spring compares names: in any case, with and without dashes and underscores."""
     return ".".join(entry.segments[entry.root :]).lower().replace("-", "").replace("_", "")
+
+
+def is_variable(entry: Entry) -> bool:
+    """Return whether it is written as an environment variable, which counts before all files of an application."""
+    return _VARIABLE.fullmatch(entry.written.rsplit(".", 1)[-1]) is not None
 
 
 def entries_of(tree: Any, above: tuple[str, ...] = (), written: str = "") -> Iterator[Entry]:
@@ -118,7 +124,12 @@ def _are_texts(items: list[Any]) -> bool:
 
 
 def segments_of(name: str) -> tuple[str, ...]:
-    """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`."""
+    """Return what a key is made of: `spring.kafka`, `properties[isolation.level]`, and as variable `SPRING_KAFKA`.
+
+    A name of endless words is no setting, and a single one: each of its ends would be looked up.
+    """
+    if name.count(".") + name.count("_") > _MOST_WORDS:
+        return (name,)
     if name.startswith(_PULSAR):
         return (name.removeprefix(_PULSAR),)
     if _VARIABLE.fullmatch(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -29,8 +30,13 @@ _MEANINGS: Final = {
         "0": "false",
     },
     "auto.offset.reset": {"latest": "latest", "earliest": "earliest", "none": "none", "error": "error"},
+    "persistent": {"nonpersistent": "false", "persistent": "true"},
 }
 """Words of frameworks, and of .NET, that mean a value; without case and separators."""
+
+_DELAYS: Final = ("timeToLive",)
+_DELAY: Final = re.compile(r"(?:PT?)?(\d{1,15})(ms|s|m|h|d)", re.IGNORECASE)
+_UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 SETS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
     SPRING_KAFKA: {"consumer": {"enable.auto.commit": "false"}},
@@ -80,7 +86,19 @@ def _meant(name: str, value: str, written: str) -> str:
     key = written.rsplit(".", 1)[-1]
     is_as_client = written == name or written.endswith((f".{name}", f"[{name}]"))
     is_passed_on = is_as_client or ((key.isupper() or "_" in key) and not _is_bound(name, written))
-    return value if is_passed_on else _MEANINGS.get(name, {}).get(squashed(value), value)
+    if is_passed_on:
+        return value
+    return _milliseconds(value) if name in _DELAYS else _MEANINGS.get(name, {}).get(squashed(value), value)
+
+
+def _milliseconds(value: str) -> str:
+    """Return a delay as Spring takes it in milliseconds, one that it does not take as it is.
+
+    >>> [_milliseconds(text) for text in ("10s", "PT1M", "500", "soon")]
+    ['10000', '60000', '500', 'soon']
+    """
+    found = _DELAY.fullmatch(value)
+    return str(int(found[1]) * _UNITS[found[2].lower()]) if found else value
 
 
 def _is_bound(name: str, written: str) -> bool:

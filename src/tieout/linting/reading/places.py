@@ -42,6 +42,11 @@ _BASES: Final = (
 )
 """Places whose settings hold in others, which are not below them: SmallRye's and Spring Cloud Stream's."""
 
+_NOT_OF_STREAMS: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
+"""What Spring hands on to clients alone, and not to those of Streams. Docs: Spring Boot, Kafka Streams."""
+
+_SERVICES: Final = ("services",)
+
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
 """Parts of which a file says one, however it is ordered."""
 
@@ -76,12 +81,23 @@ def places_of(section: str, entries: Iterable[Entry], *, any_style: bool = False
     A place has what stands above it as well. With `any_style` a name may be written as the program does not write it
     where others are as it does.
     """
-    groups = _role_of(section, _groups(section, list(entries), any_style=any_style))
+    own = [
+        entry
+        for entry in entries
+        if section != "streams" or entry.segments[entry.root :][:3] not in _NOT_OF_STREAMS
+    ]
+    groups = _role_of(section, _groups(section, own, any_style=any_style))
     told = [path for path, group in groups.items() if _is_telling(section, path, group)]
     leaves = [path for path in told if not any(_holds_in(path, other) for other in told)]
-    own = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
-    places = [_whole(path, groups) for path in own or leaves]
+    named = [path for path in leaves if _words(path) & _ROLES.get(section, (frozenset(), None))[0]]
+    programs = {_program(path) for path in named}
+    places = [_whole(path, groups) for path in leaves if path in named or _program(path) not in programs]
     return _joined(places) if section in _IN_PIECES else places
+
+
+def _program(path: Path) -> Path:
+    """Return the service of Docker Compose below which the place is: what one says is the part's is not another's."""
+    return path[:2] if path[:1] == _SERVICES else ()
 
 
 def _joined(places: list[Place]) -> list[Place]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations, islice
 from typing import Final
 
 from tieout.linting.placeholders import is_placeholder
+from tieout.linting.reading.conditions import PLATFORM, holds, profiles_in
 from tieout.linting.reading.entries import Entry, key_of
 
-_ON_PROFILE: Final = ("spring.config.activate.onprofile", "spring.profiles")
+OF_FILE: Final = "profile of the file"
+"""The name of an entry that says with which profile its file counts."""
+
+_ON_PROFILE: Final = ("spring.config.activate.onprofile", "spring.profiles", OF_FILE)
 _ON_PLATFORM: Final = "spring.config.activate.oncloudplatform"
 _ACTIVE: Final = ("spring.profiles.active", "quarkus.profile", "smallrye.config.profile", "mp.config.profile")
 _INCLUDED: Final = (
@@ -19,17 +24,19 @@ _INCLUDED: Final = (
     "smallrye.config.profile.parent",
 )
 _GROUP: Final = ("spring", "profiles", "group")
-_PLATFORM: Final = "cloud platform "
 _INDEX: Final = re.compile(r"\[\d+\]")
 _OR: Final = re.compile(r"\s*[,|]\s*")
 _MARK: Final = re.compile(r"%(?:\{(?P<several>[^{}]+)\}|(?P<one>.+))")
 _NEVER_DEPLOYED: Final = frozenset(("dev", "test"))
 _DEPLOYED: Final = "prod"
+_MOST_COMBINED: Final = 64
+_MOST_SIGNS: Final = 10_000
+_MOST_NESTED: Final = 50
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Entries that hold together; `profile` is the one they are of, empty where they hold without any."""
+    """Entries that hold together; `profile` is the condition under which they do, empty where they do without any."""
 
     profile: str
     entries: tuple[Entry, ...]
@@ -37,18 +44,22 @@ class Selection:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Entries under one condition, empty where they always hold; marked ones are Quarkus's `%prod.…`."""
+    """Entries under one condition, empty where they always hold; marked ones are Quarkus's `%prod.…`.
+
+    `of_file` is the profile of a file that holds no other one's.
+    """
 
     condition: str
     entries: tuple[Entry, ...]
     is_marked: bool = False
+    of_file: str = ""
 
 
 @dataclass(frozen=True)
 class _Active:
-    """The profiles that are known to be active; where it is open, any other may be as well."""
+    """The profiles that are known to be active, in their order; where it is open, others may be as well."""
 
-    names: frozenset[str]
+    names: tuple[str, ...]
     is_open: bool
 
 
@@ -75,65 +86,101 @@ def _together(chosen: Sequence[Selection]) -> Selection:
 
 
 def selections(documents: Sequence[Sequence[Entry]], chosen: str = "") -> list[Selection]:
-    """Return what holds in any case, and with each profile that may be active beside it.
+    """Return what holds where no more profiles are active than are known to be, and with those that may be as well.
 
-    The later document counts. Which profiles are active is said where the program is started, unless the file or the
-    contract says it in plain words; what these include is active with them.
+    The later document counts, of files that are profiles' own that of the later profile. Which profiles are active is
+    said where the program is started, unless the file or the contract says it in plain words; what these include is
+    active with them. Of those that may be, one, several or none are: each combination is a selection, unless they are
+    very many.
     """
     pieces = [piece for document in documents for piece in _pieces(document)]
-    pieces.sort(key=lambda piece: piece.is_marked)
     active = _active(pieces, chosen)
-    truths = {piece.condition: _holds(piece, active) for piece in pieces if piece.condition}
-    held = [condition for condition, truth in truths.items() if truth]
-    unsure = [condition for condition, truth in truths.items() if truth is None]
-    return [
-        Selection(", ".join(held), _entries(pieces, held)),
-        *(Selection(condition, _entries(pieces, [*held, condition])) for condition in unsure),
-    ]
+    files = ("", *active.names)
+    pieces.sort(key=lambda piece: (piece.is_marked, (*files, piece.of_file).index(piece.of_file)))
+    found: dict[tuple[str, ...], Selection] = {}
+    for more in _combined(pieces, active):
+        held = tuple(
+            dict.fromkeys(piece.condition for piece in pieces if _holds(piece, {*active.names, *more}))
+        )
+        if held not in found:
+            found[held] = Selection(", ".join(filter(None, held)), _entries(pieces, held))
+    return list(found.values())
+
+
+def _combined(pieces: Sequence[_Piece], active: _Active) -> Iterator[frozenset[str]]:
+    """Yield the profiles that may be active beside those that are: none, each, two of them, and so on.
+
+    Where these are cut off, those that one condition names together come after them.
+    """
+    named = [tuple(_possible(piece, active)) for piece in pieces]
+    names = dict.fromkeys(chain.from_iterable(named))
+    several = chain.from_iterable(combinations(names, count) for count in range(len(names) + 1))
+    yield from map(frozenset, islice(several, _MOST_COMBINED))
+    yield from map(frozenset, named)
+
+
+def _possible(piece: _Piece, active: _Active) -> Iterator[str]:
+    """Yield the profiles of the piece that may be active: of Quarkus's marks never those of development and tests.
+
+    Where it is known which are active, only what somebody else fills in, or a platform, may be one.
+    """
+    for name in profiles_in(piece.condition):
+        is_never = piece.is_marked and name in _NEVER_DEPLOYED
+        is_unknown = active.is_open or is_placeholder(name) or name.startswith(PLATFORM)
+        if name not in active.names and is_unknown and not is_never:
+            yield name
 
 
 def _entries(pieces: Sequence[_Piece], conditions: Sequence[str]) -> tuple[Entry, ...]:
-    return tuple(
-        entry
-        for piece in pieces
-        if not piece.condition or piece.condition in conditions
-        for entry in piece.entries
-    )
+    return tuple(entry for piece in pieces if piece.condition in conditions for entry in piece.entries)
 
 
 def _pieces(document: Sequence[Entry]) -> Iterator[_Piece]:
     """Yield what the document says under its own condition, and what each of Quarkus's marks is before."""
-    conditions = [entry.value for entry in document if key_of(entry) in _ON_PROFILE]
-    conditions += [f"{_PLATFORM}{entry.value}" for entry in document if key_of(entry) == _ON_PLATFORM]
-    condition = " & ".join(conditions)
+    conditions = [_said(document, (key,)) for key in _ON_PROFILE]
+    conditions += [f"{PLATFORM}{entry.value}" for entry in document if key_of(entry) == _ON_PLATFORM]
+    condition = _together_met([each for each in conditions if each])
     marked: dict[str, list[Entry]] = {}
     for entry in document:
         mark, rest = _marked(entry)
         marked.setdefault(mark, []).append(rest)
-    yield _Piece(condition, tuple(marked.pop("", ())))
+    of_file = _said(document, (OF_FILE,))
+    yield _Piece(condition, tuple(marked.pop("", ())), of_file=of_file)
     for mark, entries in marked.items():
-        yield _Piece(mark, tuple(entries), is_marked=True)
+        yield _Piece(
+            _together_met([each for each in (condition, mark) if each]),
+            tuple(entries),
+            is_marked=True,
+            of_file=of_file,
+        )
+
+
+def _together_met(conditions: Sequence[str]) -> str:
+    """Return the condition that all of them are met, a placeholder where that is too long to work out."""
+    one = conditions[0] if len(conditions) == 1 else " & ".join(f"({each})" for each in conditions)
+    is_long = len(one) > _MOST_SIGNS or one.count("(") + one.count("!") > _MOST_NESTED
+    return "<long condition>" if is_long else one
 
 
 def _active(pieces: Sequence[_Piece], chosen: str) -> _Active:
     """Return the profiles that the contract, or else the file, says are active, with those that they take in."""
     always = [piece for piece in pieces if not piece.condition]
-    said = chosen or next((text for piece in reversed(always) if (text := _said(piece, _ACTIVE))), "")
-    is_deployed = any(piece.is_marked and _DEPLOYED in _OR.split(piece.condition) for piece in pieces)
+    said = chosen or next((text for piece in reversed(always) if (text := _said(piece.entries, _ACTIVE))), "")
+    is_deployed = any(piece.is_marked and _DEPLOYED in profiles_in(piece.condition) for piece in pieces)
     if not said and is_deployed:
         said = _DEPLOYED
-    included = [_said(piece, _INCLUDED) for piece in always]
-    words = _words((said, *included))
+    included = [_said(piece.entries, _INCLUDED) for piece in always]
+    words = _words((*included, said))[::-1]
     groups = {name: members for piece in always for name, members in _groups(piece).items()}
-    names: set[str] = set()
+    names: dict[str, None] = {}
     while words:
         name = words.pop()
         if name not in names:
-            names.add(name)
-            words += _words((groups.get(name, ""),))
-    is_changed = any(_said(piece, (*_ACTIVE, *_INCLUDED)) for piece in pieces if piece.condition)
+            names[name] = None
+            words += _words((groups.get(name, ""),))[::-1]
+    is_changed = any(_said(piece.entries, (*_ACTIVE, *_INCLUDED)) for piece in pieces if piece.condition)
     is_filled_in = any(is_placeholder(name) for name in (*names, *groups))
-    plain = frozenset(name for name in names if not is_placeholder(name))
+    plain = tuple(name for name in names if not is_placeholder(name))
     return _Active(plain, is_open=not said or is_changed or is_filled_in)
 
 
@@ -141,8 +188,8 @@ def _words(texts: Iterable[str]) -> list[str]:
     return [word for text in texts for word in _OR.split(text) if word]
 
 
-def _said(piece: _Piece, keys: tuple[str, ...]) -> str:
-    return ",".join(entry.value for entry in piece.entries if _INDEX.sub("", key_of(entry)) in keys)
+def _said(entries: Sequence[Entry], keys: tuple[str, ...]) -> str:
+    return ",".join(entry.value for entry in entries if _INDEX.sub("", key_of(entry)) in keys)
 
 
 def _groups(piece: _Piece) -> dict[str, str]:
@@ -156,31 +203,8 @@ def _groups(piece: _Piece) -> dict[str, str]:
     return groups
 
 
-def _holds(piece: _Piece, active: _Active) -> bool | None:
-    """Return whether the piece holds; of Quarkus's marks those of development and tests never do, unless chosen."""
-    truth = _is_active(piece.condition, active)
-    is_never = piece.is_marked and set(_OR.split(piece.condition)) <= _NEVER_DEPLOYED
-    return False if truth is None and is_never else truth
-
-
-def _is_active(condition: str, active: _Active) -> bool | None:
-    """Return whether a condition is met; None where that is open, or it is an expression that is not worked out here.
-
-    >>> known = _Active(frozenset(["prod"]), is_open=False)
-    >>> [_is_active(text, known) for text in ("prod", "dev | prod", "!dev", "dev", "prod & eu")]
-    [True, True, True, False, None]
-    >>> [_is_active(text, replace(known, is_open=True)) for text in ("prod", "!dev", "dev")]
-    [True, None, None]
-    """
-    words = _OR.split(condition)
-    is_filled_in = any(is_placeholder(word.removeprefix("!")) for word in words)
-    if "&" in condition or "(" in condition or _PLATFORM in condition or is_filled_in:
-        return None
-    if any(word in active.names for word in words):
-        return True
-    if active.is_open:
-        return None
-    return any(word.startswith("!") and word[1:] not in active.names for word in words)
+def _holds(piece: _Piece, names: set[str]) -> bool:
+    return not piece.condition or holds(piece.condition, names)
 
 
 def _marked(entry: Entry) -> tuple[str, Entry]:

@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from tieout.contracts.secrets import is_secret, is_secret_name
 from tieout.errors import SettingsFileError
-from tieout.linting.reading.entries import Documents, Entry, entries_of, key_of
+from tieout.linting.reading.entries import Documents, Entry, entries_of, is_variable, key_of
+from tieout.linting.reading.families import family_of
 from tieout.linting.reading.kubernetes import is_resource, resources, settings_in
 from tieout.linting.reading.lines import flink_lines, properties, variables
 from tieout.linting.reading.mentions import mentions, setting_in
 from tieout.linting.reading.places import Place, places_of
-from tieout.linting.reading.profiles import selected
+from tieout.linting.reading.profiles import OF_FILE, selected
 from tieout.linting.reading.trees import Tree, json_trees, yaml_trees
 from tieout.linting.reading.xml_trees import xml_tree
 from tieout.linting.versions import ALL, Versions
@@ -36,6 +37,11 @@ _IMPORT: Final = re.compile(
     r"|(smallrye|quarkus)\.config\.?locations|micronaut\.config\.files|envfile|envfrom)(\.|\[|$)"
 )
 """Settings that say where more settings come from, without dashes and underscores."""
+
+_COUNTS_BEHIND: Final = re.compile(r"(^|\.)(envfile|envfrom)(\.|\[|$)")
+"""Those of variables that count where the file itself sets none. Docs: Compose Specification; Kubernetes, Container."""
+
+_JSON: Final = re.compile(r"(^|\.)spring\.application\.json$")
 
 _SEPARATED: Final = re.compile(r"[\n:=]")
 _PROPERTIES: Final = re.compile(
@@ -62,8 +68,9 @@ class Reading:
     """What a file says of one part: the places that set it, and the names of all that it holds.
 
     `notes` say how it was read, `warnings` that a program does not read such a file. `is_literal` says that quotes, and
-    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete,
-    nor is one that gives some of those that rules look at within a text, or where secrets stand: these are `unread`.
+    what is behind a value, are part of it. A file that takes settings in from elsewhere is not complete, nor is one
+    that gives some of those that rules look at within a text, or where secrets stand: these are `unread`, and so are
+    those that what is taken in may override.
     Only some formats say in which order settings are set.
     """
 
@@ -110,27 +117,85 @@ def read_settings(
         raise SettingsFileError(f"{file}: expected a file that ends in one of {known}, found {file.name!r}")
     wish = _Wish(section, versions, profile, any_style)
     parsed = _parsed(str(file), kind, _text(file), wish)
-    found = list(_documents(parsed.trees, wish))
+    found, beside, profile = _family(file, list(_documents(parsed.trees, wish)), wish)
     held = [(label, entries) for label, entries in found if entries is not None]
     documents = [(label, [each for each in entries if not _is_secret(each)]) for label, entries in held]
     names = [label for label, entries in found if entries is None]
     names += [e.written for _, entries in documents for e in entries if not e.written.startswith("[")]
-    places = _with_clusters(
-        [place for label, entries in _parted(documents, profile) for place in _places(label, entries, wish)]
-    )
-    imports = [e.written for _, entries in documents for e in entries if _IMPORT.search(key_of(e))]
+    parted = list(_parted(documents, profile))
+    places = _with_clusters([place for label, entries in parted for place in _places(label, entries, wish)])
+    imports = [e for _, entries in parted for e in entries if _IMPORT.search(key_of(e))]
+    overridden = set(_overridden(section, imports, [e for _, entries in documents for e in entries]))
     unread = list(_unread(section, [entry for _, entries in held for entry in entries]))
-    notes = (*(f"takes in more by {name}" for name in imports[:1]), *(note for note, _ in unread))
+    counts = " and counts before it" if overridden else ""
+    notes = [f"takes in more by {each.written}, which is not read{counts}" for each in imports[:1]]
+    notes += [f"{note}, which is not read" for note, _ in unread]
     return Reading(
         tuple(places),
         tuple(names),
-        (*parsed.notes, *(f"{note}, which is not read" for note in notes)),
+        (*parsed.notes, *beside, *notes),
         parsed.warnings,
         parsed.is_literal,
         is_complete=not notes,
-        unread=frozenset(setting for _, settings in unread for setting in settings),
+        unread=frozenset(setting for _, settings in unread for setting in settings) | overridden,
         is_ordered=kind in _ORDERED,
     )
+
+
+_Found = list[tuple[str, list[Entry] | None]]
+
+
+def _family(file: Path, own: _Found, wish: _Wish) -> tuple[_Found, tuple[str, ...], str]:
+    """Return the file's documents with those of the files that are read together with it, and which these are.
+
+    Beside them stand the profiles that are active: that of the file too, where it is one's. A file that cannot be read
+    gives nothing but its name, as a source of more settings.
+    """
+    found: _Found = []
+    active, names = wish.profile, []
+    for member in family_of(file):
+        name = member.file.name
+        documents, above = own, ""
+        if member.file == file:
+            active = ",".join(filter(None, (active, member.profile)))
+        else:
+            names.append(name)
+            documents, above = _member(member.file, wish), f"{name}: "
+        condition = [Entry((OF_FILE,), 0, member.profile, f"[{OF_FILE}]")] if member.profile else []
+        found += [
+            (
+                label,
+                entries and [*condition, *(replace(e, written=_below(above, e.written)) for e in entries)],
+            )
+            for label, entries in documents
+        ]
+    note = f"is read together with {', '.join(names)} beside it, as Spring and Quarkus do"
+    return found, (note,) if names else (), active
+
+
+def _below(above: str, written: str) -> str:
+    return written if written.startswith("[") else f"{above}{written}"
+
+
+def _member(file: Path, wish: _Wish) -> _Found:
+    try:
+        return list(_documents(_parsed(str(file), file.suffix, _text(file), wish).trees, wish))
+    except SettingsFileError:
+        return [("", [Entry(("spring", "config", "import"), 0, file.name, "spring.config.import")])]
+
+
+def _overridden(section: str, imports: Sequence[Entry], entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield the settings that rules look at and that what is taken in may set to something else.
+
+    It counts before the file that takes it in, and behind variables; JSON in a variable counts before these too. Docs:
+    Spring Boot, Externalized Configuration, Importing Additional Data.
+    """
+    keys = [key for each in imports if not _COUNTS_BEHIND.search(key := key_of(each))]
+    by_json = any(_JSON.search(key) for key in keys)
+    for entry in entries if keys else ():
+        setting = setting_in(section, entry.segments)
+        if setting is not None and (by_json or not is_variable(entry)):
+            yield setting
 
 
 def _unread(section: str, entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[str, ...]]]:

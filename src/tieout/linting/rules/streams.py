@@ -7,9 +7,12 @@ from typing import Final
 
 from tieout.linting.pipeline import EXACTLY_ONCE, Pipeline, Truth, both, either, never
 from tieout.linting.rule import Rule, is_any, is_below
+from tieout.linting.rules.consumer import begins_at_the_end
 from tieout.model import BreakClass, Cause, Severity
 
 _STREAMS: Final = "Apache Kafka documentation, Kafka Streams, Configuring a Streams Application"
+_ACKS: Final = "producer.acks"
+_RESET: Final = "main.consumer.auto.offset.reset"
 _SERDE_HANDLERS: Final = ("deserialization.exception.handler", "default.deserialization.exception.handler")
 _PRODUCTION_HANDLERS: Final = ("production.exception.handler", "default.production.exception.handler")
 
@@ -22,6 +25,20 @@ def _continues(pipeline: Pipeline, *handlers: str) -> Truth:
 def _is_without_guarantee(pipeline: Pipeline) -> Truth:
     streams = pipeline["streams"]
     return streams.is_declared and never(streams.is_any("processing.guarantee", *EXACTLY_ONCE))
+
+
+def _may_lose_acked(pipeline: Pipeline) -> Truth:
+    """Return whether the producers wait for one replica; with exactly-once they refuse to."""
+    streams = pipeline["streams"]
+    if not streams.has(_ACKS):
+        return False
+    return both(never(streams.is_any(_ACKS, "all", "-1")), _is_without_guarantee(pipeline))
+
+
+def _begins_at_the_end(pipeline: Pipeline) -> Truth:
+    """Return whether it is set to begin at the end, or near it; Streams' own is the beginning."""
+    streams = pipeline["streams"]
+    return streams.has(_RESET) and begins_at_the_end(streams, _RESET)
 
 
 def _commits_too_late(pipeline: Pipeline) -> Truth:
@@ -69,6 +86,38 @@ RULES: Final = (
         ),
         severity=Severity.CRITICAL,
         source=f"{_STREAMS}: processing.guarantee",
+    ),
+    Rule(
+        name="streams_acks",
+        section="streams",
+        setting=_ACKS,
+        fires="set to anything but `all` and `-1`, also as `acks`, without exactly-once",
+        holds=_may_lose_acked,
+        classes=(BreakClass.LOST, BreakClass.LOG_TRUNCATION),
+        cause=Cause.UNCLEAN_ELECTION,
+        failure=(
+            "the leader acknowledges what no follower has yet; if it fails then, the input's offset is committed and "
+            "the next leader does not have the result"
+        ),
+        advice="acks: all, with min.insync.replicas: 2 or more",
+        severity=Severity.CRITICAL,
+        source=f"{_STREAMS}: Resiliency, acks",
+    ),
+    Rule(
+        name="streams_reset",
+        section="streams",
+        setting=_RESET,
+        fires="`latest` or `by_duration`, also as `consumer.auto.offset.reset` and `auto.offset.reset`",
+        holds=_begins_at_the_end,
+        classes=(BreakClass.LOST,),
+        cause=Cause.OFFSET_RESET,
+        failure=(
+            "without a position (a new application, an expired group, one beyond a truncated log) the application "
+            "begins at the end, and what lies before is processed by nobody"
+        ),
+        advice="leave it out: Streams' own is earliest",
+        severity=Severity.WARNING,
+        source=f"{_STREAMS}: Default Values",
     ),
     Rule(
         name="streams_guarantee_removed",
