@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from tieout.contracts import FlinkCheckpointsSource
-from tieout.engine.sources.flink_folders import Checkpoints, ReadCheckpoint, checkpoints_in, shown_jobs
+from tieout.engine.sources.flink_folders import (
+    Checkpoints,
+    ReadCheckpoint,
+    checkpoints_in,
+    copied_in,
+    shown_jobs,
+)
 from tieout.engine.sources.positions import (
     Position,
     position_row,
@@ -27,6 +35,10 @@ from tieout.engine.systems.json_texts import FormatError
 from tieout.errors import SourceError
 
 _PREFIX: Final = "Source: "
+_AT_ONCE: Final = (
+    "{}-{}: job {} and job {} wrote checkpoints by turns, so that both ran at once: expected the positions of one; "
+    "name its own folder in path"
+)
 
 
 def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
@@ -51,14 +63,42 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
     source = spec.source or _only_source(found.read, request)
     rows: list[tuple[object, ...]] = []
     faults = list(found.faults)
+    spans: _Spans = {}
     for one in found.read:
         try:
             positions = list(_positions(one, source))
         except FormatError as error:
             faults.append(f"{one.file.input.name}: {error}")
             continue
+        _extend(spans, one, positions)
         rows += [position_row(request, each, one.file.uri, place) for place, each in enumerate(positions)]
+    if copied_in(found.read) is None:
+        faults += _at_once(spans)
     return _reading(spec, request, found, rows, tuple(faults))
+
+
+_Spans = dict[tuple[str, int], dict[str, tuple[datetime, datetime]]]
+"""By topic and partition, then by job, when the job's first and last checkpoint with a position were written."""
+
+
+def _extend(spans: _Spans, one: ReadCheckpoint, positions: Iterable[Position]) -> None:
+    at = one.file.modified_at
+    if one.job is None or at is None:
+        return
+    for position in positions:
+        jobs = spans.setdefault((position.topic, position.partition), {})
+        first, last = jobs.get(one.job, (at, at))
+        jobs[one.job] = min(first, at), max(last, at)
+
+
+def _at_once(spans: _Spans) -> Iterator[str]:
+    """Yield each partition that a job read while another one did; a job that was restarted begins behind its end."""
+    for place, jobs in sorted(spans.items()):
+        in_order = sorted(jobs.items(), key=lambda job: job[1])
+        for (before, (_, last)), (after, (first, _)) in pairwise(in_order):
+            if first < last:
+                yield _AT_ONCE.format(*place, before, after)
+                break
 
 
 def _reading(
