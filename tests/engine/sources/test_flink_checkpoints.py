@@ -157,6 +157,7 @@ def test_two_jobs_that_ran_at_once_are_not_one(spark: SparkSession, checkpoints:
     found = _evidence(spark, checkpoints, taken_at=taken_at)
 
     assert not found.coverage.is_sound
+    assert rows_of(found, "partition", "committed_offset") == [(1, 2), (1, 4)]
     assert found.coverage.notes[0].startswith(
         f"orders-0: job {JOB} and job {_ANOTHER} wrote checkpoints by turns"
     )

@@ -61,44 +61,47 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
             notes=(*absent, *found.notes),
         )
     source = spec.source or _only_source(found.read, request)
-    rows: list[tuple[object, ...]] = []
+    read: list[tuple[ReadCheckpoint, list[Position]]] = []
     faults = list(found.faults)
-    spans: _Spans = {}
     for one in found.read:
         try:
             positions = list(_positions(one, source))
         except FormatError as error:
             faults.append(f"{one.file.input.name}: {error}")
             continue
-        _extend(spans, one, positions)
-        rows += [position_row(request, each, one.file.uri, place) for place, each in enumerate(positions)]
-    if copied_in(found.read) is None:
-        faults += _at_once(spans)
-    return _reading(spec, request, found, rows, tuple(faults))
+        read.append((one, positions))
+    # The times of a copy are those of its copying, by turns or not.
+    shared = {} if copied_in(found.read) is not None else _read_at_once(read)
+    rows = [
+        position_row(request, each, one.file.uri, place)
+        for one, positions in read
+        for place, each in enumerate(positions)
+        if (each.topic, each.partition) not in shared
+    ]
+    return _reading(spec, request, found, rows, (*faults, *shared.values()))
 
 
-_Spans = dict[tuple[str, int], dict[str, tuple[datetime, datetime]]]
-"""By topic and partition, then by job, when the job's first and last checkpoint with a position were written."""
+def _read_at_once(read: Iterable[tuple[ReadCheckpoint, list[Position]]]) -> dict[tuple[str, int], str]:
+    """Return in words which partitions a job read while another one did; one that is restarted begins behind its end.
 
-
-def _extend(spans: _Spans, one: ReadCheckpoint, positions: Iterable[Position]) -> None:
-    at = one.file.modified_at
-    if one.job is None or at is None:
-        return
-    for position in positions:
-        jobs = spans.setdefault((position.topic, position.partition), {})
-        first, last = jobs.get(one.job, (at, at))
-        jobs[one.job] = min(first, at), max(last, at)
-
-
-def _at_once(spans: _Spans) -> Iterator[str]:
-    """Yield each partition that a job read while another one did; a job that was restarted begins behind its end."""
+    Whose position is whose nobody says: none of such a partition is the judged job's for certain.
+    """
+    spans: dict[tuple[str, int], dict[str, tuple[datetime, datetime]]] = {}
+    for one, positions in read:
+        at = one.file.modified_at
+        if one.job is None or at is None:
+            continue
+        for each in positions:
+            jobs = spans.setdefault((each.topic, each.partition), {})
+            first, last = jobs.get(one.job, (at, at))
+            jobs[one.job] = min(first, at), max(last, at)
+    found = {}
     for place, jobs in sorted(spans.items()):
         in_order = sorted(jobs.items(), key=lambda job: job[1])
         for (before, (_, last)), (after, (first, _)) in pairwise(in_order):
             if first < last:
-                yield _AT_ONCE.format(*place, before, after)
-                break
+                found[place] = _AT_ONCE.format(*place, before, after)
+    return found
 
 
 def _reading(
