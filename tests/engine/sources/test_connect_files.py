@@ -188,6 +188,26 @@ def test_files_that_a_partitioner_divided_are_no_ranges(spark: SparkSession, out
     assert ("m4", None) in rows_of(output, "message_id", "offset")
 
 
+@pytest.mark.parametrize("ending", [".bak", ".md5", ".gz"])
+def test_a_second_file_of_the_same_offsets_is_no_step_back(
+    spark: SparkSession, out: Path, ending: str
+) -> None:
+    """A copy or a checksum beside a file is no position; that the sink wrote it twice it does not show."""
+    beside = out / "topics" / f"orders+0+0000000000+0000000002.json{ending}"
+    beside.write_bytes(b"1b69")
+
+    found = _evidence(spark, out)
+
+    assert rows_of(found, "partition", "first_offset", "committed_offset") == [
+        (0, 0, 3),
+        (0, 3, 6),
+        (1, 0, 1),
+    ]
+    assert not found.coverage.is_sound
+    told = f"out/topics/{beside.name}: its name has the offsets of out/topics/orders+0+0000000000+0000000002.json:"
+    assert found.coverage.notes[0].startswith(told)
+
+
 def test_no_folder_and_no_format(spark: SparkSession, tmp_path: Path) -> None:
     """The one is missing evidence, the other an error of the contract."""
     found = _evidence(spark, tmp_path / "out")

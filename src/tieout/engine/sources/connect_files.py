@@ -45,6 +45,10 @@ _DIVIDED: Final = (
     "{}: its offsets overlap those of {} in another folder, as where a partitioner divides records: "
     "a name spans more than its file holds; expected the files of one folder"
 )
+_TWICE: Final = (
+    "{}: its name has the offsets of {}: one is a copy of the other or says something about it, or they were written "
+    "twice; take away what is not the connector's"
+)
 _EMPTY: Final = "expected the rows of the offsets in its name, found no byte: cut off"
 _UNPLACED: Final = (
     "expected %d rows, as many as the file's name has offsets, found %d: which offset each is of nobody knows"
@@ -155,7 +159,8 @@ def _positions(spec: ConnectFilesSource, request: Request, found: _Found) -> Rea
     """Return the ranges of the names as positions, each of the time of its file; none of what was divided."""
     taken_at = spec.taken_time(request.now)
     unknown = {place for place, _ in found.divided}
-    files = [(path, name) for path, name in found.files if (name.topic, name.partition) not in unknown]
+    once, twice = _once(found, request)
+    files = [(path, name) for path, name in once if (name.topic, name.partition) not in unknown]
     states = [(path, name, state_of(path)) for path, name in files]
     rows = [
         _position(spec, request, number, path, name, state)
@@ -166,10 +171,21 @@ def _positions(spec: ConnectFilesSource, request: Request, found: _Found) -> Rea
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         digests=(_digest([path for path, _ in found.files], spec.path, request),) if found.files else (),
-        unparsed_inputs=len(found.faults) + len(found.divided),
-        notes=(*shortened(found.faults), *found.told_of_divided, *found.notes),
+        unparsed_inputs=len(found.faults) + len(twice) + len(found.divided),
+        notes=(*shortened((*found.faults, *twice)), *found.told_of_divided, *found.notes),
         complete_until=taken_at,
     )
+
+
+def _once(found: _Found, request: Request) -> tuple[list[tuple[Path, RangeName]], list[str]]:
+    """Return one file of a folder for each range, and in words which others have the same range."""
+    first: dict[tuple[Path, RangeName], Path] = {}
+    twice = []
+    for path, name in found.files:
+        known = first.setdefault((path.parent, name), path)
+        if known != path:
+            twice.append(_TWICE.format(*(name_of(one, request.base_dir) for one in (path, known))))
+    return [(path, name) for (_, name), path in first.items()], twice
 
 
 def _position(
