@@ -43,7 +43,7 @@ from tieout.engine.sources.source import (
     is_of_spark,
 )
 from tieout.errors import SourceError, UnreadableTimeError
-from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Ledger, Window
+from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Identity, Ledger, Window
 
 _NAMED_ROWS: Final = 5
 _NULL_WORDS: Final = ", ".join(NULL_WORDS)
@@ -100,6 +100,7 @@ def _opened(
         contents,
         numbers,
         takes_dates=window.end - window.start >= timedelta(days=1),
+        is_by_position=contract.identity is Identity.POSITION,
     )
     reading = _with_taking(READERS[spec.source.kind](spec.source, request), ledger)
     found = None if reading.rows is None else _conformed(reading.rows, spec, request)

@@ -48,5 +48,13 @@ class Answers(Protocol):
             SourceError: where a copy cannot be looked into.
         """
 
+    def beyond(self, path: str, counts: Sequence[tuple[int, int]], /) -> Iterator[tuple[int, int]]:
+        """Yield the entries that a copy has and the counts do not know, none of a broker.
+
+        Raises:
+            AnswerError: where they are a link out of a copy.
+            SourceError: where a copy cannot be looked into.
+        """
+
     def close(self) -> None:
         """Let go of what the answers come through."""

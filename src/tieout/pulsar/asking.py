@@ -112,6 +112,10 @@ class Administration:
         """Yield each ledger with all of its entries: a broker does not tell which of them it has."""
         return ((ledger, count, range(count)) for ledger, count in counts)
 
+    def beyond(self, _path: str, _counts: Sequence[tuple[int, int]], /) -> Iterator[tuple[int, int]]:
+        """Yield nothing: beyond the last confirmed entry a broker never answers."""
+        return iter(())
+
     def close(self) -> None:
         """Close what is open; nobody asks any more."""
         for one in self._open.values():

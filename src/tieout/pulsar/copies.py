@@ -64,6 +64,19 @@ class Copied:
             found = self._numbers(f"{path}/ledger/{ledger}/entry") if ledger in ledgers else []
             yield ledger, count, sorted(number for number in found if number < count)
 
+    def beyond(self, path: str, counts: Sequence[tuple[int, int]], /) -> Iterator[tuple[int, int]]:
+        """Yield the entries that the folder has behind the counted ones of a ledger, or in a newer ledger.
+
+        Raises:
+            AnswerError: where they are a link out of the folder.
+            SourceError: where the folder cannot be looked into.
+        """
+        known, newest = dict(counts), counts[-1][0]
+        for ledger in self._numbers(f"{path}/ledger"):
+            if ledger in known or ledger > newest:
+                entries = self._numbers(f"{path}/ledger/{ledger}/entry")
+                yield from ((ledger, entry) for entry in entries if entry >= known.get(ledger, 0))
+
     def close(self) -> None:
         """Do nothing: no file stays open."""
 

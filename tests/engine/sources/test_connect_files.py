@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.engine.sources.builders import NOW, evidence_of, rows_of
+from tests.engine.sources.builders import NOW, WINDOW, contract_of, evidence_of, rows_of
 from tests.engine.sources.checkpoints import set_time
 
 from tieout.engine.evidence import Evidence
+from tieout.engine.reading import read_evidence
 from tieout.errors import SourceError
+from tieout.model import Identity, Ledger
 
 _WRITTEN = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
 
@@ -82,6 +84,23 @@ def test_a_row_has_an_offset_where_its_file_has_one_for_each(spark: SparkSession
         ("m5", "orders", 0, None, "loader"),
     ]
     assert found.coverage.is_sound
+
+
+@pytest.mark.parametrize("columns", [{}, {"offset": "0 - cast(value_offset as bigint)"}])
+def test_by_position_a_row_without_an_offset_is_no_message(
+    spark: SparkSession, out: Path, columns: dict[str, str]
+) -> None:
+    """Whatever it is the output of is not lost; where the row itself has its offset, that of the name is not needed."""
+    source = {"kind": "connect_files", "path": "out", "format": "jsonl", "taken_at": "now"}
+    contract = contract_of(out.parent, {"delivered": {"source": source, "columns": columns}})
+    by_position = contract.model_copy(update={"identity": Identity.POSITION})
+
+    coverage = read_evidence(spark, by_position, WINDOW, NOW)[Ledger.DELIVERED].coverage
+
+    assert coverage.unparsed == (0 if columns else 2)
+    assert coverage.is_sound == bool(columns)
+    told = "out/topics/orders+0+0000000003+0000000005.json:1: expected 3 rows, as many as the file's name has offsets"
+    assert any(note.startswith(told) for note in coverage.notes) == (not columns), coverage.notes
 
 
 def test_an_unreadable_line_is_a_row_of_its_file(spark: SparkSession, out: Path) -> None:
@@ -163,9 +182,30 @@ def test_files_that_a_partitioner_divided_are_no_ranges(spark: SparkSession, out
     positions, output = _evidence(spark, out), _evidence(spark, out, "delivered")
 
     assert not positions.coverage.is_sound
+    assert rows_of(positions, "partition", "committed_offset") == [(1, 1)]
     assert any("its offsets overlap those of" in note for note in positions.coverage.notes)
     assert output.coverage.is_sound
     assert ("m4", None) in rows_of(output, "message_id", "offset")
+
+
+@pytest.mark.parametrize("ending", [".bak", ".md5", ".gz"])
+def test_a_second_file_of_the_same_offsets_is_no_step_back(
+    spark: SparkSession, out: Path, ending: str
+) -> None:
+    """A copy or a checksum beside a file is no position; that the sink wrote it twice it does not show."""
+    beside = out / "topics" / f"orders+0+0000000000+0000000002.json{ending}"
+    beside.write_bytes(b"1b69")
+
+    found = _evidence(spark, out)
+
+    assert rows_of(found, "partition", "first_offset", "committed_offset") == [
+        (0, 0, 3),
+        (0, 3, 6),
+        (1, 0, 1),
+    ]
+    assert not found.coverage.is_sound
+    told = f"out/topics/{beside.name}: its name has the offsets of out/topics/orders+0+0000000000+0000000002.json:"
+    assert found.coverage.notes[0].startswith(told)
 
 
 def test_no_folder_and_no_format(spark: SparkSession, tmp_path: Path) -> None:

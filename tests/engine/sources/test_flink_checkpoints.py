@@ -134,6 +134,43 @@ def test_a_savepoint_is_a_position_as_well(spark: SparkSession, checkpoints: Pat
     assert (20, told) in rows_of(found, "committed_offset", "metadata")
 
 
+@pytest.mark.parametrize("copy", [f"{JOB}/chk-1.bak", f"backup/{JOB}/chk-1", "aside/first"])
+def test_a_copy_of_a_checkpoint_counts_once(spark: SparkSession, checkpoints: Path, copy: str) -> None:
+    """Made later, it is no step back of the positions, and takes the others' times from none."""
+    shutil.copytree(checkpoints / JOB / "chk-1", checkpoints / copy)
+    os.utime(checkpoints / copy / "_metadata", (_at(7).timestamp(), _at(7).timestamp()))
+
+    found = _evidence(spark, checkpoints)
+
+    assert rows_of(found, "committed_offset") == [(12,), (2,), (4,), (5,), (9,)]
+    assert {row[0].astimezone(UTC) for row in rows_of(found, "committed_at")} == {_at(1), _at(2), _at(3)}
+    assert found.coverage.is_sound
+    told = f"checkpoints/{copy}: a copy of checkpoints/{JOB}/chk-1, which counts once"
+    assert told in found.coverage.notes
+
+
+@pytest.mark.parametrize("taken_at", ["now", "2026-11-20T11:00:00Z"])
+def test_two_jobs_that_ran_at_once_are_not_one(spark: SparkSession, checkpoints: Path, taken_at: str) -> None:
+    """What the other one read was not read by the job that is judged; which one that is nobody says."""
+    write_checkpoint(checkpoints, 1, {0: 30}, _BEGAN + timedelta(minutes=2, seconds=30), job=_ANOTHER)
+
+    found = _evidence(spark, checkpoints, taken_at=taken_at)
+
+    assert not found.coverage.is_sound
+    assert rows_of(found, "partition", "committed_offset") == [(1, 2), (1, 4)]
+    assert found.coverage.notes[0].startswith(
+        f"orders-0: job {JOB} and job {_ANOTHER} wrote checkpoints by turns"
+    )
+
+
+def test_jobs_at_once_may_read_what_the_other_does_not(spark: SparkSession, checkpoints: Path) -> None:
+    """A folder may be that of all jobs: theirs are the positions of other partitions."""
+    at = _BEGAN + timedelta(minutes=2, seconds=30)
+    write_checkpoint(checkpoints, 1, {2: 30}, at, job=_ANOTHER)
+
+    assert _evidence(spark, checkpoints).coverage.is_sound
+
+
 def test_a_checkpoint_without_metadata_counts_for_nothing(spark: SparkSession, checkpoints: Path) -> None:
     """It is not complete, or never was."""
     (checkpoints / JOB / "chk-4").mkdir()

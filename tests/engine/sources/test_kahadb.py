@@ -170,6 +170,33 @@ def test_a_batch_that_is_being_written_is_read_once_more(
     assert (reading.unparsed_inputs, reading.rows.count()) == (0, 5)
 
 
+def test_a_copy_that_a_composite_queue_handed_on_is_no_dead_letter(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It names the queue as a dead letter does, and lies before the message: what was thrown away as poison is lost."""
+    records = added(1, "audit", original="orders"), added(1), removed(1, kind=1, consumer=None)
+    write(tmp_path / "store", 1, journal(*records), _WRITTEN)
+
+    found = _reading(spark, tmp_path, Ledger.DEAD_LETTERS)
+
+    assert found.rows.count() == 0
+    assert "1 messages were taken away as poison, and no dead letter queue has them" in found.notes
+
+
+@pytest.mark.parametrize(("expires", "state"), [(0, "none"), (4_000_000_000_000, "open")])
+def test_a_message_that_was_moved_before_its_time_was_over_did_not_expire_for_certain(
+    spark: SparkSession, tmp_path: Path, expires: int, state: str
+) -> None:
+    """It keeps its time to live in the other queue, which a dead letter has no more."""
+    moved = added(1, "parked", original="orders", expires=expires)
+    records = added(1, expires=4_000_000_000_000), moved, removed(1, kind=2, consumer=None)
+    write(tmp_path / "store", 1, journal(*records), _WRITTEN)
+
+    rows = _reading(spark, tmp_path, Ledger.FILTERED).rows
+
+    assert [row["transaction_state"] for row in rows.collect()] == [state]
+
+
 def test_a_broker_that_need_not_write_everything_down_covers_nothing(
     spark: SparkSession, queue: Path
 ) -> None:

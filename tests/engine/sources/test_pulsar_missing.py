@@ -61,16 +61,47 @@ def test_a_copy_is_looked_through_for_what_it_has(spark: SparkSession, tmp_path:
 
 
 def test_a_copy_s_entries_have_the_broker_s_names(spark: SparkSession, tmp_path: Path) -> None:
-    """Other files are none: a leading zero, a name that is no number, one beyond the last confirmed entry."""
+    """Other files are none: a leading zero, a name that is no number, one that is too large."""
     folder = tmp_path / "answers"
     shutil.copytree(ANSWERS, folder)
     entries = folder / _ENTRY / "15/entry"
-    for name in ("09", "9", "٣", "0.bak", "99999999999999999999"):
+    for name in ("09", "٣", "0.bak", "99999999999999999999"):
         shutil.copy(entries / "0", entries / name)
 
     found = _read(spark, tmp_path, path="answers", taken_at="now")
 
     assert len(rows_of(found, "offset")) == 21
+    assert found.coverage.is_sound
+
+
+@pytest.mark.parametrize("entry", ["15/entry/9", "16/entry/0"])
+def test_statistics_that_are_older_than_the_entries_bound_nothing(
+    spark: SparkSession, tmp_path: Path, entry: str
+) -> None:
+    """What was sent after they were asked for is no message that the broker lost."""
+    folder = tmp_path / "answers"
+    shutil.copytree(ANSWERS, folder)
+    (folder / _ENTRY / entry).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(folder / _ENTRY / "15/entry/0", folder / _ENTRY / entry)
+
+    found = _read(spark, tmp_path, path="answers", taken_at="now")
+
+    place = entry.replace("/entry/", ":")
+    assert found.coverage.notes[0].startswith(f"{ORDERS}: has entry {place}, beyond the last")
+    assert not found.coverage.is_sound
+
+
+@pytest.mark.parametrize("kept", [b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", b""])
+def test_a_question_that_nobody_answered_is_no_newer_entry(
+    spark: SparkSession, tmp_path: Path, kept: bytes
+) -> None:
+    """Whoever asks until there is no more keeps an answer that says so, or none at all."""
+    folder = tmp_path / "answers"
+    shutil.copytree(ANSWERS, folder)
+    (folder / _ENTRY / "15/entry/9").write_bytes(kept)
+
+    found = _read(spark, tmp_path, path="answers", taken_at="now")
+
     assert found.coverage.is_sound
 
 

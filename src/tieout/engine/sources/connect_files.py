@@ -32,7 +32,7 @@ from tieout.engine.sources.positions import (
     shortened,
 )
 from tieout.engine.sources.small_files import leads_into, local_folder
-from tieout.engine.sources.source import BLOCK, FILE, ROW, Reading, Request
+from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, Reading, Request
 from tieout.engine.sources.spark_files import MODIFIED, modified_at, with_told
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.range_names import SHADOW, RangeName, divided, range_name
@@ -45,7 +45,14 @@ _DIVIDED: Final = (
     "{}: its offsets overlap those of {} in another folder, as where a partitioner divides records: "
     "a name spans more than its file holds; expected the files of one folder"
 )
+_TWICE: Final = (
+    "{}: its name has the offsets of {}: one is a copy of the other or says something about it, or they were written "
+    "twice; take away what is not the connector's"
+)
 _EMPTY: Final = "expected the rows of the offsets in its name, found no byte: cut off"
+_UNPLACED: Final = (
+    "expected %d rows, as many as the file's name has offsets, found %d: which offset each is of nobody knows"
+)
 _FACTS: Final = (
     "topic STRING, partition INT, offset BIGINT, consumer_group STRING, "
     f"{MODIFIED}, _first BIGINT, _count BIGINT"
@@ -56,12 +63,12 @@ _FACTS: Final = (
 class _Found:
     """The files of a folder: those whose names are ranges, what is wrong with the others, and how many are shadows.
 
-    `divided` names those whose ranges say more than they hold.
+    `divided` says which files have ranges that say more than they hold, by the partition that they are of.
     """
 
     files: tuple[tuple[Path, RangeName], ...]
     faults: tuple[str, ...]
-    divided: tuple[str, ...]
+    divided: tuple[tuple[tuple[str, int], str], ...]
     shadows: int
 
     @property
@@ -72,6 +79,11 @@ class _Found:
             if self.shadows
             else ()
         )
+
+    @property
+    def told_of_divided(self) -> tuple[str, ...]:
+        """What is to be said of files whose ranges say more than they hold."""
+        return shortened(tuple(told for _, told in self.divided))
 
 
 def read(spec: ConnectFilesSource, request: Request) -> Reading:
@@ -113,12 +125,12 @@ def _found(folder: Path, pattern: re.Pattern[str], request: Request) -> _Found:
             files.append((path, range_name(path.name, pattern)))
         except FormatError as error:
             faults.append(f"{name_of(path, request.base_dir)}: {error}")
-    pairs = divided((str(path), name) for path, name in files)
-    names = (
-        (name_of(Path(later), request.base_dir), name_of(Path(first), request.base_dir))
-        for first, later in pairs
+    known = {str(path): (name.topic, name.partition) for path, name in files}
+    pairs = tuple(
+        (known[later], _DIVIDED.format(*(name_of(Path(one), request.base_dir) for one in (later, first))))
+        for first, later in divided((str(path), name) for path, name in files)
     )
-    return _Found(tuple(files), tuple(faults), tuple(_DIVIDED.format(*pair) for pair in names), shadows)
+    return _Found(tuple(files), tuple(faults), pairs, shadows)
 
 
 def _require_inside(path: Path, folder: Path, request: Request) -> None:
@@ -144,9 +156,12 @@ def _paths(folder: Path, closed: list[OSError]) -> Iterator[Path]:
 
 
 def _positions(spec: ConnectFilesSource, request: Request, found: _Found) -> Reading:
-    """Return the ranges of the names as positions, each of the time of its file."""
+    """Return the ranges of the names as positions, each of the time of its file; none of what was divided."""
     taken_at = spec.taken_time(request.now)
-    states = [(path, name, state_of(path)) for path, name in found.files]
+    unknown = {place for place, _ in found.divided}
+    once, twice = _once(found, request)
+    files = [(path, name) for path, name in once if (name.topic, name.partition) not in unknown]
+    states = [(path, name, state_of(path)) for path, name in files]
     rows = [
         _position(spec, request, number, path, name, state)
         for number, (path, name, state) in enumerate(states)
@@ -155,11 +170,22 @@ def _positions(spec: ConnectFilesSource, request: Request, found: _Found) -> Rea
         rows=position_rows(request.spark, rows),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
-        digests=(_digest([path for path, _ in found.files], spec.path, request),) if rows else (),
-        unparsed_inputs=len(found.faults) + len(found.divided),
-        notes=(*shortened(found.faults), *shortened(found.divided), *found.notes),
+        digests=(_digest([path for path, _ in found.files], spec.path, request),) if found.files else (),
+        unparsed_inputs=len(found.faults) + len(twice) + len(found.divided),
+        notes=(*shortened((*found.faults, *twice)), *found.told_of_divided, *found.notes),
         complete_until=taken_at,
     )
+
+
+def _once(found: _Found, request: Request) -> tuple[list[tuple[Path, RangeName]], list[str]]:
+    """Return one file of a folder for each range, and in words which others have the same range."""
+    first: dict[tuple[Path, RangeName], Path] = {}
+    twice = []
+    for path, name in found.files:
+        known = first.setdefault((path.parent, name), path)
+        if known != path:
+            twice.append(_TWICE.format(*(name_of(one, request.base_dir) for one in (path, known))))
+    return [(path, name) for (_, name), path in first.items()], twice
 
 
 def _position(
@@ -215,17 +241,17 @@ def _told(
     taken_at = spec.taken_time(request.now)
     return replace(
         reading,
-        rows=None if reading.rows is None else _placed(with_facts(reading.rows, facts, _FACTS)),
+        rows=None if reading.rows is None else _placed(with_facts(reading.rows, facts, _FACTS), request),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         complete_until=taken_at,
         unparsed_inputs=reading.unparsed_inputs + len(found.faults),
-        notes=(*shortened(found.faults), *reading.notes, *shortened(found.divided), *found.notes),
+        notes=(*shortened(found.faults), *reading.notes, *found.told_of_divided, *found.notes),
         is_columnar=False,
     )
 
 
-def _placed(rows: DataFrame) -> DataFrame:
+def _placed(rows: DataFrame, request: Request) -> DataFrame:
     """Return the rows with their offsets, where their file has a row for each offset of its name.
 
     | FILE                  | ROW | _first | _count | offset |
@@ -233,9 +259,16 @@ def _placed(rows: DataFrame) -> DataFrame:
     | orders+0+5+6.json     | 0   | 5      | 2      | 5      |
     | orders+0+5+6.json     | 1   | 5      | 2      | 6      |
     | orders+0+7+9.json     | 0   | 7      | 3      | null   |
+
+    A row without an offset cannot be read where nothing else says which message it is of.
     """
     of_file = Window.partitionBy(FILE)
     in_order = of_file.orderBy(BLOCK, ROW)
-    is_whole = F.count(F.lit(1)).over(of_file) == F.col("_count")
+    count = F.count(F.lit(1)).over(of_file)
+    is_whole = count == F.col("_count")
     place = F.col("_first") + F.row_number().over(in_order) - 1
-    return rows.withColumn("offset", F.when(is_whole, place)).drop("_first", "_count")
+    placed = rows.withColumn("offset", F.when(is_whole, place))
+    if request.is_by_position and request.uses("offset"):
+        fault = F.when(~is_whole, F.format_string(_UNPLACED, "_count", count))
+        placed = placed.withColumn(FAULT, F.coalesce(F.col(FAULT), fault))
+    return placed.drop("_first", "_count")

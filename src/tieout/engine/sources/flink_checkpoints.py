@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from tieout.contracts import FlinkCheckpointsSource
-from tieout.engine.sources.flink_folders import Checkpoints, ReadCheckpoint, checkpoints_in, shown_jobs
+from tieout.engine.sources.flink_folders import (
+    Checkpoints,
+    ReadCheckpoint,
+    checkpoints_in,
+    copied_in,
+    shown_jobs,
+)
 from tieout.engine.sources.positions import (
     Position,
     position_row,
@@ -27,6 +35,10 @@ from tieout.engine.systems.json_texts import FormatError
 from tieout.errors import SourceError
 
 _PREFIX: Final = "Source: "
+_AT_ONCE: Final = (
+    "{}-{}: job {} and job {} wrote checkpoints by turns, so that both ran at once: expected the positions of one; "
+    "name its own folder in path"
+)
 
 
 def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
@@ -49,7 +61,7 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
             notes=(*absent, *found.notes),
         )
     source = spec.source or _only_source(found.read, request)
-    rows: list[tuple[object, ...]] = []
+    read: list[tuple[ReadCheckpoint, list[Position]]] = []
     faults = list(found.faults)
     for one in found.read:
         try:
@@ -57,8 +69,39 @@ def read(spec: FlinkCheckpointsSource, request: Request) -> Reading:
         except FormatError as error:
             faults.append(f"{one.file.input.name}: {error}")
             continue
-        rows += [position_row(request, each, one.file.uri, place) for place, each in enumerate(positions)]
-    return _reading(spec, request, found, rows, tuple(faults))
+        read.append((one, positions))
+    # The times of a copy are those of its copying, by turns or not.
+    shared = {} if copied_in(found.read) is not None else _read_at_once(read)
+    rows = [
+        position_row(request, each, one.file.uri, place)
+        for one, positions in read
+        for place, each in enumerate(positions)
+        if (each.topic, each.partition) not in shared
+    ]
+    return _reading(spec, request, found, rows, (*faults, *shared.values()))
+
+
+def _read_at_once(read: Iterable[tuple[ReadCheckpoint, list[Position]]]) -> dict[tuple[str, int], str]:
+    """Return in words which partitions a job read while another one did; one that is restarted begins behind its end.
+
+    Whose position is whose nobody says: none of such a partition is the judged job's for certain.
+    """
+    spans: dict[tuple[str, int], dict[str, tuple[datetime, datetime]]] = {}
+    for one, positions in read:
+        at = one.file.modified_at
+        if one.job is None or at is None:
+            continue
+        for each in positions:
+            jobs = spans.setdefault((each.topic, each.partition), {})
+            first, last = jobs.get(one.job, (at, at))
+            jobs[one.job] = min(first, at), max(last, at)
+    found = {}
+    for place, jobs in sorted(spans.items()):
+        in_order = sorted(jobs.items(), key=lambda job: job[1])
+        for (before, (_, last)), (after, (first, _)) in pairwise(in_order):
+            if first < last:
+                found[place] = _AT_ONCE.format(*place, before, after)
+    return found
 
 
 def _reading(

@@ -92,7 +92,9 @@ def checkpoints_in(folder: Path, base_dir: Path, state: str, *, has_own_times: b
             f"{name_of(folder, base_dir)}: expected at most {_MOST_CHECKPOINTS} checkpoints, found {len(found)}"
         )
     notes = [f"{name_of(path, base_dir)}: has no {_METADATA}, so it is not complete" for path in incomplete]
-    copied = _copied(read) if has_own_times else None
+    read, doubled = _once(read, base_dir)
+    notes += doubled
+    copied = copied_in(read) if has_own_times else None
     if copied is not None:
         notes.append(_COPIED.format(copied.file.input.name))
     if copied is not None or not has_own_times:
@@ -195,13 +197,32 @@ def _of_jobs(read: Iterable[ReadCheckpoint]) -> dict[str, list[ReadCheckpoint]]:
     return {job: sorted(some, key=lambda one: one.number) for job, some in jobs.items()}
 
 
-def _copied(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:
-    """Return a checkpoint that is older than one before it in its job; None where there is none."""
+def copied_in(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:
+    """Return a checkpoint whose file is older than one before it in its job; None where there is none."""
     for some in _of_jobs(read).values():
         for before, after in pairwise(some):
-            if before.at is not None and after.at is not None and after.at < before.at:
+            times = before.file.modified_at, after.file.modified_at
+            if times[0] is not None and times[1] is not None and times[1] < times[0]:
                 return after
     return None
+
+
+def _once(read: list[ReadCheckpoint], base_dir: Path) -> tuple[list[ReadCheckpoint], list[str]]:
+    """Return each checkpoint once, and notes about its copies, which are the same byte for byte.
+
+    What a copy's folder is called may hide which job it is of; that of another job is none.
+    """
+    kept: list[ReadCheckpoint] = []
+    notes = []
+    for one in sorted(read, key=lambda one: one.job is None):
+        alike = (each for each in kept if each.file.input.digest == one.file.input.digest)
+        known = next((each for each in alike if one.job in (None, each.job)), None)
+        if known is None:
+            kept.append(one)
+        else:
+            names = (name_of(each.folder, base_dir) for each in (one, known))
+            notes.append("{}: a copy of {}, which counts once".format(*names))
+    return sorted(kept, key=_turn), notes
 
 
 def _begins(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:

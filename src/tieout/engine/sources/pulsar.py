@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -45,6 +46,10 @@ _GONE: Final = (
 )
 _IN_A_ROW: Final = 1_000
 """After so many entries in a row that a broker does not have, it is asked whether there are any, and for no more."""
+_NEWER: Final = (
+    "{}: has entry {}:{}, beyond the last that internalStats confirms: the statistics are older than the entries; copy "
+    "them again"
+)
 _BOUNDS: Final = (
     "of_partition INT, log_start_offset BIGINT, last_stable_offset BIGINT, end_offset BIGINT, "
     "observed_at TIMESTAMP"
@@ -170,6 +175,7 @@ def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
     if log.missing:
         _account_for(log, answers)
         log.faults += [f"{partition.path}: {log.missing.shown}"] if log.missing else []
+    log.faults += _newer(answers, log)
     if is_empty:
         spool.add_bounds(partition.number)
     _await_recovery(log, answers)
@@ -227,6 +233,24 @@ def _places(answers: Answers, log: _Log) -> Iterator[Place]:
                 yield ledger, entry
     except AnswerError as error:
         raise FormatError(f"{path}: {error}") from None
+
+
+def _newer(answers: Answers, log: _Log) -> Iterator[str]:
+    """Yield that a copy has answers about entries that its statistics do not know yet: then they bound nothing.
+
+    Raises:
+        FormatError: where the folder of such an entry is a link to elsewhere.
+    """
+    path = log.statistics.partition.path
+    try:
+        beyond = sorted(answers.beyond(path, log.statistics.ledgers.counts))
+    except AnswerError as error:
+        raise FormatError(f"{path}: {error}") from None
+    for place in beyond:
+        with suppress(AnswerError):  # what holds no answer was asked for and never said
+            if answers.get(_path_of(log, place)).status != MISSING:
+                yield _NEWER.format(path, *place)
+                return
 
 
 def _path_of(log: _Log, place: Place) -> str:

@@ -97,7 +97,8 @@ class Request:
     all that is worked out of the others, or None where that is not known. `number_columns` are those of `text_columns`
     that become numbers, times or flags alone. A reader that can leaves out what lies before `reach`. `group` is the
     contract's. `content_columns` are those, in lower case, that what a message carries is made of. `takes_dates` says
-    whether a date is a time, which it is where the window is a day or longer.
+    whether a date is a time, which it is where the window is a day or longer. `is_by_position`: a row without position
+    is no known message.
     """
 
     spark: SparkSession
@@ -111,6 +112,7 @@ class Request:
     content_columns: frozenset[str] = frozenset()
     number_columns: frozenset[str] = frozenset()
     takes_dates: bool = True
+    is_by_position: bool = False
 
     def needs(self, column: str) -> bool:
         """Return whether a source column is used, or might be: an expression with its name in it may mean another."""

@@ -65,6 +65,7 @@ class QueueHistory:
         self._open: set[str] = set()
         self._undated: list[int] = []
         self._dead: set[str] = set()
+        self._expired: set[str] = set()
         self._known_millis = 0
 
     def tell(self, file: str, number: int, entries: Iterable[Entry], written_millis: int | None) -> None:
@@ -112,7 +113,19 @@ class QueueHistory:
             self.arrivals.append(arrival)
             self._latest[entry.message_id] = arrival
         elif message is not None and message.original == f"queue://{self._queue}":
-            self._dead.add(entry.message_id)
+            self._add_elsewhere(entry.message_id, message)
+
+    def _add_elsewhere(self, message_id: str, copy: StoredMessage) -> None:
+        """Take in that another queue was given the message: as a dead letter, or because somebody moved it there.
+
+        A composite queue hands on copies as well, and does so before it keeps the message itself. A dead letter has no
+        time to live any more; what was moved keeps it.
+        """
+        if message_id not in self._latest:
+            return
+        self._dead.add(message_id)
+        if copy.expires_at is None:
+            self._expired.add(message_id)
 
     def _date(self, millis: int) -> None:
         for place in self._undated:
@@ -133,7 +146,7 @@ class QueueHistory:
         expires_at = None if arrival is None or arrival.message is None else arrival.message.expires_at
         if expires_at is None:
             return REMOVED
-        is_expired = self._known_millis >= expires_at or entry.message_id in self._dead
+        is_expired = self._known_millis >= expires_at or entry.message_id in self._expired
         return EXPIRED if is_expired else MAYBE_EXPIRED
 
 
