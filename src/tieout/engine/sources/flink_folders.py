@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -212,17 +213,17 @@ def _once(read: list[ReadCheckpoint], base_dir: Path) -> tuple[list[ReadCheckpoi
 
     What a copy's folder is called may hide which job it is of; that of another job is none.
     """
-    kept: list[ReadCheckpoint] = []
+    kept: dict[str, list[ReadCheckpoint]] = defaultdict(list)
     notes = []
     for one in sorted(read, key=lambda one: one.job is None):
-        alike = (each for each in kept if each.file.input.digest == one.file.input.digest)
+        alike = kept[one.file.input.digest]
         known = next((each for each in alike if one.job in (None, each.job)), None)
         if known is None:
-            kept.append(one)
+            alike.append(one)
         else:
             names = (name_of(each.folder, base_dir) for each in (one, known))
             notes.append("{}: a copy of {}, which counts once".format(*names))
-    return sorted(kept, key=_turn), notes
+    return sorted(chain.from_iterable(kept.values()), key=_turn), notes
 
 
 def _begins(read: Iterable[ReadCheckpoint]) -> ReadCheckpoint | None:
