@@ -153,24 +153,39 @@ def _winner(
     )[0]
 
 
-def positions_given_twice(history: History, messages: list[Message]) -> int:
-    """Return how many positions were acknowledged to two sends of which one was over before the other began (9)."""
-    if history.contract.identity is not Identity.POSITION:
+def names_given_twice(history: History, messages: list[Message]) -> int:
+    """Return how many names were acknowledged to two sends of which one was over before the other began (9)."""
+    if history.contract.identity is Identity.POSITION:
+        return sum(_is_given_twice(history, message) for message in messages)
+    has_sessions = any(
+        history.has_column(Ledger.PRODUCED, name) for name in ("producer_session", "producer_id")
+    )
+    if (
+        history.contract.identity is Identity.CONTENT
+        or history.contract.id_scope == "session"
+        or has_sessions
+    ):
         return 0
-    return sum(_is_given_twice(history, message) for message in messages)
+    return sum(_is_given_twice(history, message) for message in messages if message.message_id is not None)
 
 
 def _is_given_twice(history: History, message: Message) -> bool:
+    is_by_position = history.contract.identity is Identity.POSITION
     acked = [
         attempt
         for attempt in message.attempts
-        if attempt.outcome == "acked" and position(attempt.row) is not None and attempt.at is not None
+        if attempt.outcome == "acked"
+        and attempt.at is not None
+        and not (is_by_position and position(attempt.row) is None)
     ]
     dated = [attempt for attempt in acked if not attempt.row.get("is_approximate")]
     ends = [
         attempt.done_at for attempt in dated if attempt.done_at and not history.is_undated(attempt.done_at)
     ]
     starts = [attempt.at for attempt in dated if attempt.at]
+    payloads = known(attempt.row.get("payload_hash") for attempt in dated)
+    if not is_by_position and len(payloads) < 2:
+        return False
     if not ends or min(ends) >= max(starts) - history.skew - timedelta(seconds=1):
         return False
     return any(history.holds(attempt.at, position(attempt.row)) for attempt in dated)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tests.oracle.balance import has_unsent_records, lacks_records, partitions_of
-from tests.oracle.conflicts import positions_given_twice
+from tests.oracle.conflicts import names_given_twice
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
 from tests.oracle.history import History, OracleCoverage, Row
@@ -89,7 +89,7 @@ def judge_history(
         findings,
         partitions,
         untold_orders=untold(fates),
-        given_twice=positions_given_twice(history, fates.matched.messages),
+        given_twice=names_given_twice(history, fates.matched.messages),
         lacking=_lacking(fates),
     )
     totals: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from tests.oracle.history import BEGINNING, History
 from tests.oracle.meeting import Unmet, unmet
 from tests.oracle.queues import is_queue
 
-from tieout.model import Guarantee, Ledger, Verdict
+from tieout.model import Guarantee, Identity, Ledger, Verdict
 
 _BREAKS_EVERY_GUARANTEE = {
     "PHANTOM_UNKNOWN",
@@ -75,7 +75,9 @@ def verdict_of(
     doubts += [f"unconfirmed:{name}" for name in exceeded]
     doubts += ["ids"] if spelled.ids else []
     doubts += ["order of keys"] if untold_orders and history.contract.ordering == "key" else []
-    doubts += ["positions"] if given_twice and "LOG_IDENTITY_CONFLICT" in breaking_classes(history) else []
+    by_position = history.contract.identity is Identity.POSITION
+    hidden = "LOG_IDENTITY_CONFLICT" if by_position else "LOST"
+    doubts += ["names"] if given_twice and hidden in breaking_classes(history) else []
     doubts += [f"coverage:{ledger}" for ledger in history.uncovered]
     if not _log_shows_each(history, partitions):
         lacking |= {Ledger.LOG}

@@ -51,7 +51,8 @@ GROUP BY held
 UNION ALL
 SELECT 'undecided', 'REORDER_OUTPUT', sum(unnumbered + uncompleted + "close")::BIGINT::VARCHAR FROM undecided_orders
 UNION ALL
-SELECT 'undecided', 'LOG_IDENTITY_CONFLICT', sum(positions)::BIGINT::VARCHAR FROM given_twice
+SELECT 'undecided', CASE WHEN is_by_position() THEN 'LOG_IDENTITY_CONFLICT' ELSE 'LOST' END, sum(names)::BIGINT::VARCHAR
+FROM given_twice
 UNION ALL
 SELECT 'partition', concat(topic, '-', "partition", ' ', name), count::VARCHAR
 FROM (UNPIVOT partition_counts ON COLUMNS(* EXCLUDE (topic, "partition")) INTO NAME name VALUE count)

@@ -19,7 +19,7 @@ from tieout.engine.statement.meetings import with_hashes_met
 from tieout.engine.statement.needs import standing_is_told
 from tieout.engine.statement.ranges import lacking_of_ranges
 from tieout.engine.statement.suspicions import Topics, suspecting, suspicions_in
-from tieout.engine.statement.undecided import orders_undecided, positions_undecided
+from tieout.engine.statement.undecided import names_undecided, orders_undecided
 from tieout.model import BreakClass, Ledger
 from tieout.verdicts import severity_of_break
 
@@ -71,7 +71,7 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
         flags=flags,
         unconfirmed=unconfirmed,
         undecided=orders_undecided(tables["undecided_orders"]).beside(
-            positions_undecided(tables["given_twice"])
+            names_undecided(tables["given_twice"], scope.contract.identity)
         ),
         latency=_latency(tables["latency"]),
         incidents=_incidents(scope, tables["incidents"]),

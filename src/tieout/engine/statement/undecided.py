@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tieout.model import BreakClass
+from tieout.model import BreakClass, Identity
 
 _REASONS: Final = {
     "unnumbered": "in a producer session whose sequence produced does not say",
@@ -50,13 +50,21 @@ def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
     return Undecided({BreakClass.REORDER_OUTPUT.value: total}, (sentence,))
 
 
-def positions_undecided(by_topic: Iterable[Any]) -> Undecided:
-    """Return what is left open where a position was given to two sends, given a row per topic."""
+def names_undecided(by_topic: Iterable[Any], identity: Identity) -> Undecided:
+    """Return what is left open where a name was given to two sends, given a row per topic."""
     rows = sorted(by_topic, key=lambda row: str(row["topic"]))
-    total = sum(row["positions"] for row in rows)
+    total = sum(row["names"] for row in rows)
     if not total:
         return Undecided()
     first = rows[0]["example"]
+    if identity is Identity.MESSAGE_ID:
+        sentence = (
+            f"{total} ids were acknowledged with two payloads, by sends of which one was over before the other began, and "
+            f"no producer_session tells whether they are one message: one effect would account for both. The first is "
+            f"{first['message_id']}; map a message_id that names one message, or a producer_session that changes when "
+            "ids begin anew"
+        )
+        return Undecided({BreakClass.LOST.value: total}, (sentence,))
     sentence = (
         f"identity: position: {total} positions were acknowledged to two sends, of which one was over before the other "
         "began: the log began anew or lost what it held there, and what is shown of a position may be either send's. "

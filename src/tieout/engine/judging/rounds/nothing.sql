@@ -261,7 +261,7 @@ CREATE TABLE unaccounted (topic VARCHAR, "partition" INTEGER, unsent BIGINT, uns
 CREATE TABLE tally_parts (topic VARCHAR, stands_alone BOOLEAN, is_covered BOOLEAN, "class" VARCHAR, held VARCHAR[], doubtful VARCHAR[], count BIGINT);
 CREATE TABLE topic_suspicion_parts (topic VARCHAR, log_meets BOOLEAN, log_sent BOOLEAN, log_shown BOOLEAN, log_of_send VARCHAR, log_of_row VARCHAR, delivered_meets BOOLEAN, delivered_sent BOOLEAN, delivered_shown BOOLEAN, delivered_of_send VARCHAR, delivered_of_row VARCHAR, read_meets BOOLEAN, read_sent BOOLEAN, read_shown BOOLEAN, read_of_send VARCHAR, read_of_row VARCHAR, followed HUGEINT, least_after BIGINT, met_early HUGEINT, CORRUPTED_VALUE BOOLEAN, CORRUPTED_KEY BOOLEAN, CORRUPTED_HEADER BOOLEAN);
 CREATE TABLE early_parts (topic VARCHAR, early_by BIGINT);
-CREATE TABLE given_twice_parts (topic VARCHAR, positions BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT));
+CREATE TABLE given_twice_parts (topic VARCHAR, "names" BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT, message_id VARCHAR));
 CREATE TABLE hash_form_parts ("name" VARCHAR, ledger VARCHAR, topic VARCHAR, lengths BIGINT[], has_lower BOOLEAN, has_upper BOOLEAN, has_hex BOOLEAN, has_other BOOLEAN, has_plus BOOLEAN, has_minus BOOLEAN, example VARCHAR);
 CREATE TABLE common_hashes (ledger VARCHAR, sent_topic VARCHAR, shown_topic VARCHAR);
 CREATE TABLE latency_parts (micros DECIMAL(38,0), longest BIGINT, messages BIGINT, took BIGINT);
@@ -271,7 +271,7 @@ CREATE TABLE tally (topic VARCHAR, stands_alone BOOLEAN, is_covered BOOLEAN, "cl
 CREATE TABLE topic_suspicions (topic VARCHAR, log_of_send VARCHAR, log_of_row VARCHAR, delivered_of_send VARCHAR, delivered_of_row VARCHAR, read_of_send VARCHAR, read_of_row VARCHAR, log_meets BOOLEAN, log_sent BOOLEAN, log_shown BOOLEAN, delivered_meets BOOLEAN, delivered_sent BOOLEAN, delivered_shown BOOLEAN, read_meets BOOLEAN, read_sent BOOLEAN, read_shown BOOLEAN, CORRUPTED_VALUE BOOLEAN, CORRUPTED_KEY BOOLEAN, CORRUPTED_HEADER BOOLEAN, followed BIGINT, least_after BIGINT, met_early BIGINT, early BIGINT, early_by BIGINT);
 CREATE TABLE hash_forms ("name" VARCHAR, ledger VARCHAR, topic VARCHAR, lengths BIGINT[], has_lower BOOLEAN, has_upper BOOLEAN, has_hex BOOLEAN, has_other BOOLEAN, has_plus BOOLEAN, has_minus BOOLEAN, example VARCHAR);
 CREATE TABLE undecided_orders (topic VARCHAR, unnumbered BIGINT, uncompleted BIGINT, "close" BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT, message_id VARCHAR));
-CREATE TABLE given_twice (topic VARCHAR, positions BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT));
+CREATE TABLE given_twice (topic VARCHAR, "names" BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT, message_id VARCHAR));
 CREATE TABLE incidents (incident_id VARCHAR, "class" VARCHAR, locus VARCHAR, cause VARCHAR, topic VARCHAR, "partition" INTEGER, first_position BIGINT, last_position BIGINT, breaks BIGINT, is_aborted_effect BOOLEAN);
 CREATE TABLE cause_limits (sentence VARCHAR);
 CREATE TABLE comparing (one INTEGER);

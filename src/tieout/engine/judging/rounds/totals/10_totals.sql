@@ -42,8 +42,8 @@ FROM undecided_order_parts
 GROUP BY topic;
 
 CREATE TABLE given_twice AS
-SELECT topic, sum(positions)::BIGINT AS positions,
-    first(example ORDER BY example."partition", example."offset") AS example
+SELECT topic, sum(names)::BIGINT AS names,
+    first(example ORDER BY example."partition" NULLS FIRST, example."offset" NULLS FIRST, example.message_id) AS example
 FROM given_twice_parts
 GROUP BY topic;
 
