@@ -266,6 +266,28 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
     assert found.has_sequence_gaps
 
 
+@pytest.mark.parametrize(
+    ("fields", "columns", "is_doubtful"),
+    [
+        ({}, {}, True),
+        ({}, {"transaction_id": "transaction_id"}, False),
+        ({}, {"transaction_id": "cast(null as string)"}, False),
+        ({"transaction_state": "committed"}, {}, False),
+    ],
+)
+def test_a_transaction_id_by_its_name_hides_no_answer(
+    spark: SparkSession, tmp_path: Path, fields: dict[str, str], columns: dict[str, str], is_doubtful: bool
+) -> None:
+    """A payment's transaction that was sent again has rows that differ; as a producer's it makes all of them unknown."""
+    outcomes = [("t-1", "acked"), ("t-2", "failed"), ("t-2", "acked"), (None, "failed"), (None, "acked")]
+    rows = [{**_sent("a", 5), **fields, "transaction_id": of, "outcome": one} for of, one in outcomes]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert [told[:15] for told in found.coverage.lacking] == ["transaction t-2"] * is_doubtful
+
+
 def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
     """What is no aggregate, or names no column, is an error that shows where it stands."""
     for text, told in (
