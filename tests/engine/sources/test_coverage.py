@@ -278,7 +278,7 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
 def test_a_transaction_id_by_its_name_hides_no_answer(
     spark: SparkSession, tmp_path: Path, fields: dict[str, str], columns: dict[str, str], is_doubtful: bool
 ) -> None:
-    """A payment's transaction that was sent again has rows that differ; as a producer's it makes all of them unknown."""
+    """A payment's transaction that was sent again has rows that differ; as a producer's, all of them are unknown."""
     outcomes = [("t-1", "acked"), ("t-2", "failed"), ("t-2", "acked"), (None, "failed"), (None, "acked")]
     rows = [{**_sent("a", 5), **fields, "transaction_id": of, "outcome": one} for of, one in outcomes]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -31,7 +31,7 @@ def doubtful_transactions(rows: DataFrame, present: frozenset[str], contract: Co
     if found is None or found[0] is None:
         return ()
     return (
-        f"transaction {found[0][:80]} has sends that are acked and others that are not, so all of them are unknown: map "
-        f"{_TRANSACTION} where it is the producer's transaction (and transaction_state, where the source has it), else "
-        f"leave it out ({_TRANSACTION}: cast(null as string))",
+        f"transaction {found[0][:80]} has sends that are acked and others that are not, so all of them are unknown: "
+        f"map {_TRANSACTION} where it is the producer's transaction (and transaction_state, where the source has it), "
+        f"else leave it out ({_TRANSACTION}: cast(null as string))",
     )
