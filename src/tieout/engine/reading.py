@@ -24,10 +24,10 @@ from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
 from tieout.engine.sources.covering import bounds_of, tolerance_holds
+from tieout.engine.sources.doubtful_sends import doubtful_sends
 from tieout.engine.sources.folding import folded
 from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.named_columns import content_columns, number_columns, plain_column, text_columns
-from tieout.engine.sources.named_transactions import doubtful_transactions
 from tieout.engine.sources.nanoseconds import AS_NUMBERS
 from tieout.engine.sources.paths import local_path, name_of
 from tieout.engine.sources.source import (
@@ -209,12 +209,15 @@ class OpenLedger:
             *told_of_others(rows, self._group, counts),
         )
         coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
-        lacking = doubtful_transactions(rows, found.present, contract) if ledger is Ledger.PRODUCED else ()
+        is_produced = ledger is Ledger.PRODUCED
+        lacking = doubtful_sends(rows, found.present, contract, self.window) if is_produced else ()
         return Evidence(
             ledger=ledger,
             rows=rows,
             present=found.present,
-            coverage=replace(coverage, doubled=_doubled(found.rows, ledger, reading.copies), lacking=lacking),
+            coverage=replace(
+                coverage, doubled=_doubled(found.rows, ledger, reading.copies), lacking=tuple(lacking)
+            ),
             may_lack_id=counts.without_id > 0,
             may_lack_identity=counts.without_identity > 0,
             may_lack_position=counts.without_position > 0,
