@@ -323,6 +323,25 @@ def test_an_id_that_may_begin_anew_each_day_is_not_covered(
     assert [told[:22] for told in found.coverage.lacking] == ["message_id 1 was acked"] * is_doubtful
 
 
+@pytest.mark.parametrize(
+    ("fields", "columns", "is_read"),
+    [({}, {}, False), ({}, {"offset": "offset"}, True), ({"partition": 0}, {}, True)],
+    ids=["a log shipper's", "mapped", "a record's"],
+)
+def test_an_offset_in_a_file_is_none_of_a_partition(
+    spark: SparkSession, tmp_path: Path, fields: dict[str, int], columns: dict[str, str], is_read: bool
+) -> None:
+    """Two sends at one place of two files are no conflict in a log; a partition makes it one."""
+    rows = [{**_sent("a", 5), **fields, "message_id": one, "offset": 0} for one in ("1", "2")]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert {row["offset"] for row in found.rows.collect()} == {0 if is_read else None}
+    assert ("offset" in found.present) is is_read
+    assert any(note.startswith("offset is not read") for note in found.coverage.notes) is not is_read
+
+
 def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
     """What is no aggregate, or names no column, is an error that shows where it stands."""
     for text, told in (

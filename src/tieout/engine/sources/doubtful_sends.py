@@ -31,6 +31,20 @@ def doubtful_sends(
         yield from _reused_ids(rows, window)
 
 
+def has_file_offsets(rows: DataFrame, present: frozenset[str], contract: Contract) -> bool:
+    """Return whether `offset` is none of a partition: the ledger names no partition, and several ids share an offset.
+
+    Log shippers call so where in a file a line begins, and each file begins at 0.
+    """
+    is_by_name = "offset" in present and "offset" not in contract.ledgers[Ledger.PRODUCED].columns
+    is_by_id = contract.identity == Identity.MESSAGE_ID and "message_id" in present
+    if not is_by_name or not is_by_id or not present.isdisjoint({"topic", "partition"}):
+        return False
+    offsets = rows.where(F.col("offset").isNotNull()).groupBy("offset")
+    shared = offsets.agg((F.min("message_id") != F.max("message_id")).alias("shared")).where("shared")
+    return shared.head() is not None
+
+
 def _has_unstated_transactions(present: frozenset[str], contract: Contract) -> bool:
     """Return whether the ledger has a `transaction_id` that the contract does not name, and nothing states outcomes."""
     is_by_name = _TRANSACTION in present and _TRANSACTION not in contract.ledgers[Ledger.PRODUCED].columns
