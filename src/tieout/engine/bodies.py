@@ -230,7 +230,8 @@ def _headers(rows: DataFrame, text: str | None) -> Column:
 
 
 def _expression(rows: DataFrame, name: str, text: str) -> Column:
-    numbers = numbers_in(rows)
+    # An object that is named alone stays one, and is no text: a hash is made of what it prints.
+    numbers = {one: [path for path in paths if path[-1:] != "."] for one, paths in numbers_in(rows).items()}
     require_plain(rows, {f"replay.{name}": text}, written=lambda one: exact(one, numbers))
     try:
         value = F.expr(exact(text, numbers))

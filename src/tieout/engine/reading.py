@@ -24,6 +24,7 @@ from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
 from tieout.engine.sources.covering import bounds_of, tolerance_holds
+from tieout.engine.sources.doubtful_sends import doubtful_sends, has_file_offsets
 from tieout.engine.sources.folding import folded
 from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.named_columns import content_columns, number_columns, plain_column, text_columns
@@ -45,6 +46,9 @@ from tieout.engine.sources.source import (
 from tieout.errors import SourceError, UnreadableTimeError
 from tieout.model import POSITION_LEDGERS, SMALL_BYTES, Identity, Ledger, Window
 
+_FILE_OFFSETS: Final = (
+    "offset is not read, as no partition is named and several ids share one; a record's is mapped"
+)
 _NAMED_ROWS: Final = 5
 _NULL_WORDS: Final = ", ".join(NULL_WORDS)
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
@@ -208,15 +212,23 @@ class OpenLedger:
             *told_of_left_out(found.left_out, reading, counts),
             *told_of_others(rows, self._group, counts),
         )
+        present = found.present
+        if ledger is Ledger.PRODUCED and has_file_offsets(rows, present, contract):
+            rows, present = rows.withColumn("offset", F.lit(None).cast("bigint")), present - {"offset"}
+            said = (*said, _FILE_OFFSETS)
         coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
+        is_produced, has_offsets = ledger is Ledger.PRODUCED, "offset" in present
+        lacking = doubtful_sends(rows, present, contract, self.window) if is_produced else ()
         return Evidence(
             ledger=ledger,
             rows=rows,
-            present=found.present,
-            coverage=replace(coverage, doubled=_doubled(found.rows, ledger, reading.copies)),
+            present=present,
+            coverage=replace(
+                coverage, doubled=_doubled(found.rows, ledger, reading.copies), lacking=tuple(lacking)
+            ),
             may_lack_id=counts.without_id > 0,
-            may_lack_identity=counts.without_identity > 0,
-            may_lack_position=counts.without_position > 0,
+            may_lack_identity=counts.without_identity > 0 or (counts.without_id > 0 and not has_offsets),
+            may_lack_position=counts.without_position > 0 or not has_offsets,
             empty=self._empty_contents(found.present),
         )
 

@@ -266,6 +266,82 @@ def test_rows_without_sequence_are_not_gapless(spark: SparkSession, tmp_path: Pa
     assert found.has_sequence_gaps
 
 
+@pytest.mark.parametrize(
+    ("fields", "columns", "is_doubtful"),
+    [
+        ({}, {}, True),
+        ({}, {"transaction_id": "transaction_id"}, False),
+        ({}, {"transaction_id": "cast(null as string)"}, False),
+        ({"transaction_state": "committed"}, {}, False),
+    ],
+)
+def test_a_transaction_id_by_its_name_hides_no_answer(
+    spark: SparkSession, tmp_path: Path, fields: dict[str, str], columns: dict[str, str], is_doubtful: bool
+) -> None:
+    """A payment's transaction that was sent again has rows that differ; as a producer's, all of them are unknown."""
+    outcomes = [("t-1", "acked"), ("t-2", "failed"), ("t-2", "acked"), (None, "failed"), (None, "acked")]
+    rows = [{**_sent("a", 5), **fields, "transaction_id": of, "outcome": one} for of, one in outcomes]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert [told[:15] for told in found.coverage.lacking] == ["transaction t-2"] * is_doubtful
+
+
+@pytest.mark.parametrize(
+    ("sends", "columns", "is_doubtful"),
+    [
+        ([(19, "acked", "a"), (20, "acked", "b")], {}, True),
+        ([(19, "acked", "a"), (20, "acked", "a")], {}, False),
+        ([(20, "unknown", "a"), (20, "acked", "b")], {}, False),
+        ([(18, "acked", "a"), (19, "acked", "b")], {}, False),
+        ([(19, "acked", "a"), (20, "acked", "b")], {"producer_session": "date(attempted_at)"}, False),
+    ],
+    ids=["anew", "equal", "a retry", "before the window", "told apart"],
+)
+def test_an_id_that_may_begin_anew_each_day_is_not_covered(
+    spark: SparkSession,
+    tmp_path: Path,
+    sends: list[tuple[int, str, str]],
+    columns: dict[str, str],
+    is_doubtful: bool,
+) -> None:
+    """Two acknowledged contents of one id are two messages, or one: without a session nobody knows."""
+    rows = [
+        {
+            "message_id": "1",
+            "attempted_at": f"2026-11-{day}T10:05:00Z",
+            "outcome": one,
+            "payload_hash": content,
+        }
+        for day, one, content in sends
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert [told[:22] for told in found.coverage.lacking] == ["message_id 1 was acked"] * is_doubtful
+
+
+@pytest.mark.parametrize(
+    ("fields", "columns", "is_read"),
+    [({}, {}, False), ({}, {"offset": "offset"}, True), ({"partition": 0}, {}, True)],
+    ids=["a log shipper's", "mapped", "a record's"],
+)
+def test_an_offset_in_a_file_is_none_of_a_partition(
+    spark: SparkSession, tmp_path: Path, fields: dict[str, int], columns: dict[str, str], is_read: bool
+) -> None:
+    """Two sends at one place of two files are no conflict in a log; a partition makes it one."""
+    rows = [{**_sent("a", 5), **fields, "message_id": one, "offset": 0} for one in ("1", "2")]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
+
+    assert {row["offset"] for row in found.rows.collect()} == {0 if is_read else None}
+    assert ("offset" in found.present) is is_read
+    assert any(note.startswith("offset is not read") for note in found.coverage.notes) is not is_read
+
+
 def test_wrong_aggregate_is_the_contracts_error(spark: SparkSession, tmp_path: Path) -> None:
     """What is no aggregate, or names no column, is an error that shows where it stands."""
     for text, told in (

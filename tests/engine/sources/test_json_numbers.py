@@ -66,6 +66,22 @@ def test_an_object_is_hashed_with_its_numbers_as_written(spark: SparkSession, tm
     assert both == nested == [('{"l":[1.0,2],"n":5.50,"s":"x"}',), ('{"n":5,"s":"5"}',)]
 
 
+@pytest.mark.parametrize(
+    "printed", ["to_json(body)", "o.body", "to_json(struct(body.v as v))", "to_json(struct(v))"]
+)
+@pytest.mark.parametrize("other", ['"n/a"', "2.50"])
+def test_what_other_lines_hold_does_not_change_what_is_printed(
+    spark: SparkSession, tmp_path: Path, printed: str, other: str
+) -> None:
+    """A number and a truth value stay without quotes beside a text in the same field, and a text keeps its own."""
+    values = {"5", '"5"', "true", '"true"', other}
+    document = '{"body": {"v": %s}, "o": {"body": {"v": %s}}, "v": %s}'
+
+    found = _ids(spark, tmp_path, [document % (one, one, one) for one in values], payload_hash=printed)
+
+    assert sorted(found) == sorted((f'{{"v":{one}}}',) for one in values)
+
+
 def test_what_computes_with_a_field_finds_a_number(spark: SparkSession, tmp_path: Path) -> None:
     """A comparison is one of numbers, and times of whole numbers are found, also where the field is an id elsewhere."""
     lines = [

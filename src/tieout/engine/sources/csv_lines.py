@@ -24,6 +24,10 @@ from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Request, is_reserv
 _LINE_BREAK: Final = (
     "a quote is not closed on its line: values with line breaks are read from JSON lines and Parquet"
 )
+_BACKSLASH: Final = (
+    "a quote within quotes is not doubled and has a backslash before it, as Spark writes them: "
+    "options: {escape: '\\'} reads it"
+)
 _MOST_COLUMNS: Final = 4096
 """How many columns a header may name: each is a column of Spark's, and a file may name millions."""
 _MOST_VALUES: Final = 20_000
@@ -65,6 +69,7 @@ def _csv_part(request: Request, files: Sequence[Input], header: str, options: Ma
     fault = (
         F.when(~F.is_valid_utf8(TEXT), "the line is not UTF-8")
         .when(is_wide, f"expected {len(names)} columns, found more than {_MOST_VALUES}")
+        .when(_has_backslashes(settings), _BACKSLASH)
         .when(_is_left_open(settings), _LINE_BREAK)
         .when(F.col(f"{RECORD}.{CORRUPT}").isNotNull(), f"the line has not {len(names)} columns")
     )
@@ -127,6 +132,19 @@ def _is_left_open(options: Mapping[str, str]) -> Column:
         return F.lit(False)
     separator = re.escape(options.get("sep", ","))
     return F.contains(TEXT, F.lit('"')) & _outside_quotes().rlike(rf'(?:^|{separator})\s*"')
+
+
+def _has_backslashes(options: Mapping[str, str]) -> Column:
+    """Return whether quotes with a backslash before them leave a quoted value that does not end where its quotes do.
+
+    Spark's parser hands over such a value with all its quotes and backslashes, as no other program reads it.
+    """
+    if not _has_usual_quotes(options):
+        return F.lit(False)
+    separator = re.escape(options.get("sep", ","))
+    single = F.replace(TEXT, F.lit('""'), F.lit(""))
+    rest = F.regexp_replace(single, rf'(?:^|(?<={separator}))\s*"[^"]*+"\s*(?={separator}|$)', "")
+    return F.contains(TEXT, F.lit('\\"')) & rest.rlike(rf'(?:^|{separator})\s*"')
 
 
 def _has_usual_quotes(options: Mapping[str, str]) -> bool:

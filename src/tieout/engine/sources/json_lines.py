@@ -29,12 +29,14 @@ from tieout.engine.sources.json_numbers import (
     all_texts,
     as_texts,
     converted,
+    has_text,
     has_texts,
     inexact_paths,
     is_no_number,
     is_other,
     is_rounded,
     marked,
+    printed_paths,
 )
 from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Request, is_reserved
@@ -85,18 +87,19 @@ def _has_other_syntax(options: Mapping[str, str]) -> bool:
 
 
 def _numbers_of(needed: StructType, found: StructType, request: Request) -> dict[str, list[str]]:
-    """Return the needed fields in which texts are needed of numbers that Spark rounds, each with their paths."""
+    """Return the needed fields of which texts are needed that Spark's types do not tell, each with their paths."""
     guessed = {field.name: field.dataType for field in found.fields}
-    paths = {field.name: list(inexact_paths(guessed[field.name], field.name)) for field in needed.fields}
     numeric = {name.lower() for name in request.number_columns}
-    plain = {name.lower() for name in request.text_columns} - numeric
-    return {
-        name: rounded
-        for name, rounded in paths.items()
-        if rounded
-        and name.lower() not in numeric
-        and (request.expressions is None or name.lower() in plain or has_texts(name, request.expressions))
-    }
+    plain = {name.lower() for name in request.text_columns}
+    paths: dict[str, list[str]] = {}
+    for field in needed.fields:
+        name = field.name
+        rounded = list(inexact_paths(guessed[name], name))
+        is_text = name.lower() in plain or request.expressions is None
+        if name.lower() in numeric or not (is_text or has_texts(name, request.expressions or ())):
+            rounded = []
+        paths[name] = rounded + printed_paths(field.dataType, name, request.expressions or ())
+    return {name: found for name, found in paths.items() if found}
 
 
 def inferred(spark: SparkSession, files: Sequence[Input], options: Mapping[str, str]) -> StructType:
@@ -192,7 +195,8 @@ def _fields(
         paths = [path for one, _ in alike for path in numbers.get(one, ())]
         yield converted(value, kind).alias(name, metadata={NUMBERS: paths})
         if paths:
-            yield converted(value, kind, lambda text: text).alias(f"{MARKED}{name.lower()}")
+            with_marks = converted(value, kind, lambda text: text).alias(name)
+            yield F.struct(with_marks).alias(f"{MARKED}{name.lower()}")
 
 
 def _with_record(
@@ -218,7 +222,7 @@ def _with_record(
         return lines.withColumn(RECORD, in_marks)
     record = _parsed(line, _bracketed(schema).add(corrupt), options).cast(_bracketed(numbered).add(corrupt))
     parsed = lines.withColumn(RECORD, record)
-    texts = [numbered.fields[place] for place in asked if _has_text(numbered.fields[place].dataType)]
+    texts = [numbered.fields[place] for place in asked if has_text(numbered.fields[place].dataType)]
     if _has_other_syntax(options) or not texts:
         return parsed
     first = F.get(F.col(RECORD).getField(_OBJECTS), 0)
@@ -231,12 +235,6 @@ def _with_record(
     )
     is_whole = F.col(RECORD).getField(CORRUPT).isNull()
     return parsed.withColumn(RECORD, F.when(is_whole & rounded, exact).otherwise(F.col(RECORD)))
-
-
-def _has_text(kind: DataType) -> bool:
-    if isinstance(kind, StructType):
-        return any(_has_text(field.dataType) for field in kind.fields)
-    return _has_text(kind.elementType) if isinstance(kind, ArrayType) else isinstance(kind, StringType)
 
 
 def json_fault(text: str = TEXT, options: Mapping[str, str] = _NO_OPTIONS) -> Column:

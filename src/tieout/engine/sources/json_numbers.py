@@ -2,7 +2,8 @@ r"""Numbers of JSON documents as the texts they were written as: `12`, `12.0` an
 
 Spark's parser takes a number with a point or an exponent for a double, also where text is asked for, and keeps 17
 digits of it. So the numbers of such a document are put into quotes before it is parsed, each behind a mark by which it
-is told from a text. Whole numbers pass Spark's parser as they are, and need none of this.
+is told from a text. Whole numbers pass Spark's parser as they are, and need this only in what `to_json` prints: there
+`5` beside a text in the same field is not the text `"5"`. So it is with `true` and `false`.
 
 Where an expression computes with such a value, it is a double there, as Spark would read it; `to_json` prints its text.
 """
@@ -33,15 +34,18 @@ from pyspark.sql.types import (
 from tieout.engine.limits import EARLIEST_MILLIS, LATEST_MILLIS
 
 MARKED: Final = "_tieout_marked_"
-"""Begins the name of a column that holds a document's field with its marks, for `to_json`."""
+"""Begins the name of a column that holds a document's field with its marks, for `to_json`.
+
+It is an object with that one field, so that `struct(FIELD)` has the field's name.
+"""
 NUMBERS: Final = "tieout_numbers"
 """The metadata of a column that names the paths at which it has texts of numbers that are no whole ones throughout."""
 _MARK: Final = "\ufdd0"
 _NUMBER: Final = (
-    r'\G((?:[^"0-9-]++|-Infinity|"(?:[^"\\]++|\\.)*+")*+)'
-    r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?=\s*+[,\]}])"
+    r'\G((?:[^"0-9tfI-]++|-?Infinity|"(?:[^"\\]++|\\.)*+")*+)'
+    r"(-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false)(?=\s*+[,\]}])"
 )
-"""What is no number, whole texts among it, and then a number that a value may be."""
+"""What is neither number nor truth value, whole texts among it, and then one that a value may be."""
 _QUOTED: Final = f'"{_MARK}([^"]*)"'
 _DOUBLE: Final = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
 """How Spark prints a double."""
@@ -56,6 +60,8 @@ _NAME: Final = r"(?:`(?:[^`]|``)++`|[A-Za-z_]\w*+)"
 _TOKEN: Final = re.compile(
     rf"(?P<literal>{_LITERAL})|(?P<path>{_NAME}(?:\.{_NAME})*+)|(?P<other>.)", re.DOTALL
 )
+_ALIAS: Final = re.compile(r"\bas\s+$", re.IGNORECASE)
+"""What stands before a name that an expression gives."""
 _EQUALS: Final = r"(?:<=>|==?|!=|<>)"
 _COMPUTING_BEHIND: Final = re.compile(
     rf"\s*(?:[-+*/%](?!>)|<(?!=>|>)|>|\bdiv\b|\b(?:not\s+)?between\b|(?:{_EQUALS}|\bin\s*\()\s*[-+.]?[0-9])",
@@ -76,7 +82,7 @@ _OF_WHOLE: Final = re.compile(r"\btimestamp_(?:millis|micros)\s*\(\s*$", re.IGNO
 
 
 def marked(text: Column) -> Column:
-    """Return the document with each number in quotes, behind a mark; what is no document stays none."""
+    """Return the document with numbers, true and false in quotes, behind a mark; what is no document stays none."""
     return F.regexp_replace(text, _NUMBER, f'$1"{_MARK}$2"')
 
 
@@ -126,6 +132,48 @@ def inexact_paths(kind: DataType, path: str = "") -> Iterator[str]:
             yield from inexact_paths(field.dataType, f"{path}.{field.name}" if path else field.name)
 
 
+def printed_paths(kind: DataType, name: str, expressions: Sequence[str]) -> list[str]:
+    """Return the paths to the field's objects and arrays, each with a dot behind it, where an expression prints texts.
+
+    Spark's types do not tell there what the document had: a field that is a number on one line and a text on another is
+    a text on both. A field that is a text itself has an empty path.
+    """
+    paths = list(_nested_paths(kind, name))
+    if not has_text(kind) or not any(_is_printed(name, paths, text) for text in expressions):
+        return []
+    return paths or [""]
+
+
+def _nested_paths(kind: DataType, path: str) -> Iterator[str]:
+    if isinstance(kind, ArrayType | StructType):
+        yield f"{path}."
+    if isinstance(kind, ArrayType):
+        yield from _nested_paths(kind.elementType, path)
+    elif isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from _nested_paths(field.dataType, f"{path}.{field.name}")
+
+
+def has_text(kind: DataType) -> bool:
+    """Return whether the type is that of a text, or has one in it."""
+    if isinstance(kind, StructType):
+        return any(has_text(field.dataType) for field in kind.fields)
+    return has_text(kind.elementType) if isinstance(kind, ArrayType) else isinstance(kind, StringType)
+
+
+def _is_printed(name: str, paths: Sequence[str], text: str) -> bool:
+    """Return whether the expression is such a path, or has the field within `to_json`."""
+    if f"{text.strip()}." in paths:
+        return True
+    until = -1
+    for token in _TOKEN.finditer(text):
+        if (token["path"] or "").lower() == "to_json":
+            until = max(until, _closing(text, token.end()) or -1)
+        elif token["path"] and token.start() < until and _head(token["path"]).lower() == name.lower():
+            return True
+    return False
+
+
 def as_texts(kind: DataType) -> DataType:
     """Return the type with texts in the place of inexact numbers."""
     return _changed(kind, lambda leaf: StringType() if is_inexact(leaf) else leaf)
@@ -154,7 +202,7 @@ def is_other(value: Column, kind: DataType) -> Column:
         for field in kind.fields:
             found = found | is_other(value.getField(field.name), field.dataType)
     elif isinstance(kind, BooleanType):
-        found = value.isNotNull() & ~F.coalesce(value.isin("true", "false"), F.lit(False))
+        found = value.isNotNull() & ~value.isin(f"{_MARK}true", f"{_MARK}false")
     elif isinstance(kind, NumericType):
         found = value.isNotNull() & ~F.startswith(value, F.lit(_MARK)) & ~value.isin(*_NONE)
     return F.coalesce(found, F.lit(False))
@@ -293,8 +341,8 @@ def rewritten(text: str, numbers: dict[str, list[str]]) -> str:
                 closing[end] = f", r'{_QUOTED}', '$1')"
                 shown = f"regexp_replace({path}"
         elif path and json_until > start:
-            if _head(path).lower() in heads:
-                shown = f"`{MARKED}{_head(path).lower()}`{path[len(_raw_head(path)) :]}"
+            if _head(path).lower() in heads and not _ALIAS.search(text[:start]):
+                shown = f"`{MARKED}{_head(path).lower()}`.{path}"
         elif path and _is_leaf(path, leaves, ends, heads) and _is_computed(text, token):
             is_whole = _OF_WHOLE.search(text[:start])
             shown = f"cast(cast({path} as decimal(38,6)) as bigint)" if is_whole else f"(+{path})"

@@ -10,7 +10,7 @@ no row; neither has a member without partitions, of which the table says `-` for
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -47,7 +47,12 @@ _HELD: Final = (
 )
 _READ: Final = f"{_HELD}, {FILE} STRING, {TEXT} STRING, {BLOCK} BIGINT, {ROW} BIGINT, {FAULT} STRING"
 _SHOWN: Final = 5
+_SEVERAL: Final = (
+    "another row has another position of the group in this partition; keep the table of taken_at alone"
+)
 _Text = Sequence[Row]
+_Partition = tuple[str, str, int]
+"""A group, and a partition of a topic."""
 
 
 def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
@@ -95,7 +100,8 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
     for line in lines_of(request.spark, inputs.readable).orderBy(FILE, BLOCK, ROW).collect():
         texts.setdefault(line[FILE], []).append(line)
     found = {uri: tables_of((line[TEXT] for line in text), group) for uri, text in texts.items()}
-    rows = [row for uri, tables in found.items() for row in _rows(tables, texts[uri])]
+    several = _of_several_moments(found.values())
+    rows = [row for uri, tables in found.items() for row in _rows(tables, texts[uri], several)]
     missing = tuple(_missing(list(found.values()), group))
     taken_at = spec.taken_time(request.now)
     reading = Reading(
@@ -113,9 +119,20 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
     return told(reading, group) if is_shared else reading
 
 
-def _rows(tables: GroupTables, text: _Text) -> Iterator[tuple[object, ...]]:
+def _of_several_moments(found: Iterable[GroupTables]) -> frozenset[_Partition]:
+    """Return the partitions in which a group has two positions: at one moment it has one, or none."""
+    offsets: dict[_Partition, set[int | None]] = {}
+    for tables in found:
+        for _, held in tables.positions:
+            offsets.setdefault((held.group, held.topic, held.partition), set()).add(held.offset)
+    return frozenset(partition for partition, known in offsets.items() if len(known) > 1)
+
+
+def _rows(tables: GroupTables, text: _Text, several: Collection[_Partition]) -> Iterator[tuple[object, ...]]:
     for number, held in tables.positions:
-        if held.offset is not None:
+        if (held.group, held.topic, held.partition) in several:
+            yield (*[None] * 6, *_place(text[number]), _SEVERAL)
+        elif held.offset is not None:
             place = (held.group, held.topic, held.partition, held.offset, held.leader_epoch, held.end)
             yield (*place, *_place(text[number]), None)
     for number, fault in tables.faults:
