@@ -22,9 +22,9 @@ from tieout.engine.materialising import materialised, no_rows
 from tieout.engine.rows_not_judged import told_of_left_out, told_of_others
 from tieout.engine.session import FOR_EVIDENCE, suited_to
 from tieout.engine.sources import READERS
+from tieout.engine.sources.columns_by_chance import doubtful_transactions, has_file_offsets
 from tieout.engine.sources.conforming import Conformed, conformed, empty_contents
 from tieout.engine.sources.covering import bounds_of, tolerance_holds
-from tieout.engine.sources.doubtful_sends import doubtful_sends, has_file_offsets
 from tieout.engine.sources.folding import folded
 from tieout.engine.sources.lines import line_numbers
 from tieout.engine.sources.named_columns import content_columns, number_columns, plain_column, text_columns
@@ -218,7 +218,7 @@ class OpenLedger:
             said = (*said, _FILE_OFFSETS)
         coverage = _coverage(rows, contract, self.window, self.request, reading, counts, said)
         is_produced, has_offsets = ledger is Ledger.PRODUCED, "offset" in present
-        lacking = doubtful_sends(rows, present, contract, self.window) if is_produced else ()
+        lacking = doubtful_transactions(rows, present, contract) if is_produced else ()
         return Evidence(
             ledger=ledger,
             rows=rows,

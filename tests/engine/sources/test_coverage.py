@@ -289,41 +289,6 @@ def test_a_transaction_id_by_its_name_hides_no_answer(
 
 
 @pytest.mark.parametrize(
-    ("sends", "columns", "is_doubtful"),
-    [
-        ([(19, "acked", "a"), (20, "acked", "b")], {}, True),
-        ([(19, "acked", "a"), (20, "acked", "a")], {}, False),
-        ([(20, "unknown", "a"), (20, "acked", "b")], {}, False),
-        ([(18, "acked", "a"), (19, "acked", "b")], {}, False),
-        ([(19, "acked", "a"), (20, "acked", "b")], {"producer_session": "date(attempted_at)"}, False),
-    ],
-    ids=["anew", "equal", "a retry", "before the window", "told apart"],
-)
-def test_an_id_that_may_begin_anew_each_day_is_not_covered(
-    spark: SparkSession,
-    tmp_path: Path,
-    sends: list[tuple[int, str, str]],
-    columns: dict[str, str],
-    is_doubtful: bool,
-) -> None:
-    """Two acknowledged contents of one id are two messages, or one: without a session nobody knows."""
-    rows = [
-        {
-            "message_id": "1",
-            "attempted_at": f"2026-11-{day}T10:05:00Z",
-            "outcome": one,
-            "payload_hash": content,
-        }
-        for day, one, content in sends
-    ]
-    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-    found = evidence_of(spark, tmp_path, "produced", source=jsonl("p.jsonl"), columns=columns)
-
-    assert [told[:22] for told in found.coverage.lacking] == ["message_id 1 was acked"] * is_doubtful
-
-
-@pytest.mark.parametrize(
     ("fields", "columns", "is_read"),
     [({}, {}, False), ({}, {"offset": "offset"}, True), ({"partition": 0}, {}, True)],
     ids=["a log shipper's", "mapped", "a record's"],

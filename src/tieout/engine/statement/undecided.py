@@ -59,10 +59,10 @@ def names_undecided(by_topic: Iterable[Any], identity: Identity) -> Undecided:
     first = rows[0]["example"]
     if identity is Identity.MESSAGE_ID:
         sentence = (
-            f"{total} ids were acknowledged with two payloads, by sends of which one was over before the other began, and "
-            f"no producer_session tells whether they are one message: one effect would account for both. The first is "
-            f"{first['message_id']}; map a message_id that names one message, or a producer_session that changes when "
-            "ids begin anew"
+            f"{total} ids were acknowledged with two payloads, by sends of which one was over before the other began, "
+            "and no producer_session tells whether they are one message: one effect would account for both. The first "
+            f"is {first['message_id']}; map a message_id that names one message, or a producer_session that changes "
+            "when ids begin anew"
         )
         return Undecided({BreakClass.LOST.value: total}, (sentence,))
     sentence = (
