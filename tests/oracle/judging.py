@@ -13,6 +13,7 @@ from tests.oracle.history import History, OracleCoverage, Row
 from tests.oracle.incarnations import deleted, told_apart
 from tests.oracle.key_order import untold
 from tests.oracle.matching import match
+from tests.oracle.nameless import topics_of_possible_losses
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
 from tests.oracle.phantoms import phantom_findings
 from tests.oracle.positions import disagreements
@@ -90,6 +91,7 @@ def judge_history(
         partitions,
         untold_orders=untold(fates),
         given_twice=names_given_twice(history, fates.matched.messages),
+        possible=topics_of_possible_losses(history, findings, commit_ahead(fates)[2]),
         lacking=_lacking(fates),
     )
     totals: Counter[str] = Counter()
@@ -120,7 +122,7 @@ def _lacking(fates: Fates) -> frozenset[Ledger]:
 
 
 def _findings(fates: Fates, judged: frozenset[BreakClass]) -> list[Finding]:
-    ahead, overtaken = commit_ahead(fates)
+    ahead, overtaken, _ = commit_ahead(fates)
     of_messages = message_findings(fates, judged)
     for message, finding in zip(fates.matched.messages, of_messages, strict=True):
         if id(message) in overtaken and BreakClass.COMMIT_AHEAD in judged:

@@ -21,6 +21,7 @@ COMPARES_IDS = frozenset(
     }
 )
 """What is found because an id did not occur where it was looked for."""
+_OF_LOSSES = frozenset({"LOST", "COMMIT_AHEAD", "TORN_TRANSACTION"})
 _TIMES = {
     Ledger.PRODUCED: "attempted_at",
     Ledger.LOG: "record_timestamp",
@@ -33,30 +34,35 @@ EVERYWHERE = "*"
 
 @dataclass
 class Unmet:
-    """Where ids do not meet, and where a column's hashes have two forms: topics, or EVERYWHERE."""
+    """Where ids do not meet, where a column's hashes have two forms, and where losses may be none.
+
+    Topics, or EVERYWHERE.
+    """
 
     ids: set[str] = field(default_factory=set)
     forms: dict[BreakClass, set[str]] = field(default_factory=dict)
+    losses: set[str | None] = field(default_factory=set)
 
     def doubts(self, name: str, topic: str | None) -> bool:
-        """Return whether a break of the class in the topic may be nothing but two spellings."""
+        """Return whether a break of the class in the topic may be nothing but two spellings, or rows without a name."""
+        if name in _OF_LOSSES and topic in self.losses:
+            return True
         where = self.ids if name in COMPARES_IDS else self.forms.get(BreakClass(name), set())
         return EVERYWHERE in where or topic in where
 
 
-def unmet(history: History) -> Unmet:
-    """Return what of the evidence two ledgers spell differently throughout."""
-    found = Unmet()
-    name = {Identity.MESSAGE_ID: "message_id", Identity.CONTENT: "payload_hash"}.get(
+def unmet(history: History, losses: set[str | None]) -> Unmet:
+    """Return what of the evidence two ledgers spell differently throughout, given the topics of possible losses."""
+    found = Unmet(losses=losses)
+    name = {Identity.MESSAGE_ID: "message_id", Identity.CONTENT: "payload_hash", Identity.POSITION: "topic"}[
         history.contract.identity
-    )
+    ]
     for other in (Ledger.LOG, Ledger.DELIVERED, Ledger.READ):
-        if name is not None:
-            found.ids |= {
-                topic
-                for topic in _topics(history, Ledger.PRODUCED, other)
-                if _never_meet(history, other, name, topic)
-            }
+        found.ids |= {
+            topic
+            for topic in _topics(history, Ledger.PRODUCED, other)
+            if _never_meet(history, other, name, topic)
+        }
     pairs = [(Ledger.PRODUCED, other) for other in (Ledger.LOG, Ledger.DELIVERED, Ledger.READ)]
     pairs += [(Ledger.LOG, Ledger.DELIVERED), (Ledger.LOG, Ledger.READ)]
     for broken, column in HASHES.items():

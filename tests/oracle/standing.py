@@ -58,13 +58,16 @@ def _instants(rows: list[Row]) -> list[tuple[datetime, list[int]]]:
 # -- COMMIT_AHEAD ----------------------------------------------------------------------------------------------
 
 
-def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
+def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int], list[Position]]:
     """Return the commits ahead of records not lost, and which lost messages (by `id`) a commit went ahead of (32).
+
+    And a position of each message that is not lost and was gone past.
 
     A record is held against the first commit that covers it: up to its offset, or where it is a range, within that.
     """
     found: list[Finding] = []
     flagged: set[int] = set()
+    jumped_ids: dict[int, Position] = {}
     for place, rows in commits_of(fates).items():
         held = [{**row, "committed_offset": fates.held_back(row)} for row in rows]
         ahead: dict[tuple[Any, ...], list[tuple[Position, Message]]] = {}
@@ -75,6 +78,7 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
         for (time, *_), jumped in sorted(ahead.items(), key=repr):
             flagged |= {id(message) for _, message in jumped if fates.disposition(message) == "lost"}
             pending = [(at, message) for at, message in jumped if fates.disposition(message) != "lost"]
+            jumped_ids |= {id(message): at for at, message in pending}
             if pending:
                 at, message = pending[0]
                 shown = [(Ledger.COMMITTED, time)]
@@ -83,7 +87,7 @@ def commit_ahead(fates: Fates) -> tuple[list[Finding], set[int]]:
                         BreakClass.COMMIT_AHEAD, at, Locus.OFFSET_STORE, time, shown, message.message_id
                     )
                 )
-    return found, flagged
+    return found, flagged, [*jumped_ids.values()]
 
 
 def _first_cover(fates: Fates, commits: list[Row], message: Message, at: Position) -> tuple[Any, ...] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final
 from unicodedata import category, normalize
 
@@ -19,23 +20,27 @@ _LONGEST: Final = 60
 
 
 def _others(scope: Scope) -> list[Ledger]:
-    """Return the ledgers whose ids are held against the sends'; none where positions say what a message is."""
-    column = scope.identity_column
-    if scope.contract.identity is Identity.POSITION or not scope.has(Ledger.PRODUCED, column):
+    """Return the ledgers whose ids, or by position topics, are held against the sends'."""
+    column = "topic" if scope.contract.identity is Identity.POSITION else scope.identity_column
+    if not scope.has(Ledger.PRODUCED, column):
         return []
     return [ledger for ledger in _OTHERS if scope.has(ledger, column)]
 
 
-def with_hashes_met(
+def with_names_met(
     scope: Scope, rows: Sequence[Mapping[str, Any]], common: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return rows of `topic_suspicions` in which payload hashes meet wherever both sides show one.
+    """Return rows of `topic_suspicions` in which payload hashes, by position topics, meet wherever both sides show one.
 
     By content a row is not always of a message that has its payload: one that nobody claims, like a read at a position
     that no send shows, is of none. `common` are the topics with common hashes, as rows of `ledger`, `sent_topic` and
     `shown_topic`. Where ids say what a message is, nothing is looked up.
     """
     told = [dict(row) for row in rows]
+    if scope.contract.identity is Identity.POSITION:
+        for row, ledger in product(told, _others(scope)):
+            row[f"{ledger}_meets"] |= row[f"{ledger}_sent"] and row[f"{ledger}_shown"]
+        return told
     if scope.contract.identity is not Identity.CONTENT:
         return told
     pairs: dict[Ledger, set[tuple[str | None, str | None]]] = {}
@@ -99,8 +104,9 @@ def _told(
     where: str,
 ) -> str:
     """Return what does not meet, with one of each side."""
-    is_content = scope.contract.identity is Identity.CONTENT
-    what = "payload hashes" if is_content else "ids"
+    what = {Identity.CONTENT: "payload hashes", Identity.POSITION: "topics"}.get(
+        scope.contract.identity, "ids"
+    )
     if scope.contract.id_scope == "session":
         what = "ids, each with its session,"
     one = min(row[f"{ledger}_of_row"] for row in shown)

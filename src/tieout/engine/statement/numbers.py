@@ -15,7 +15,7 @@ from tieout.engine.evidence import NOTHING_SUSPECTED
 from tieout.engine.scope import Scope
 from tieout.engine.statement.counts import Numbers, partition_rows
 from tieout.engine.statement.forms import HASHES, Forms, Spelled, clean_forms, forms_in, reshaped
-from tieout.engine.statement.meetings import with_hashes_met
+from tieout.engine.statement.meetings import with_names_met
 from tieout.engine.statement.needs import standing_is_told
 from tieout.engine.statement.ranges import lacking_of_ranges
 from tieout.engine.statement.suspicions import Topics, suspecting, suspicions_in
@@ -49,7 +49,7 @@ def suspected(scope: Scope, tables: Tables) -> Scope:
     """Return the scope with what the messages make doubtful, and what the log lacks of the window's ranges."""
     if scope.window.offsets and Ledger.LOG in scope.evidence:
         scope = scope.with_lacking(Ledger.LOG, lacking_of_ranges(scope.window, tables["range_bounds"]))
-    rows = with_hashes_met(scope, tables["topic_suspicions"], tables["common_hashes"])
+    rows = with_names_met(scope, tables["topic_suspicions"], tables["common_hashes"])
     forms = _spelled(scope, rows, tables["hash_forms"])
     found = suspicions_in(scope, rows, forms)
     if found != NOTHING_SUSPECTED and scope.clean is not None:

@@ -26,6 +26,8 @@ _OF_IDS: Final = (
     *("PHANTOM_UNKNOWN", "PHANTOM_ABORTED"),
 )
 """Classes and flags that are found because an id does not stand where it was looked for."""
+_OF_LOSSES: Final = ("LOST", "OVERDUE", "TORN_TRANSACTION", "COMMIT_AHEAD")
+"""Classes and flags that are found because nothing became of a message."""
 _ENOUGH: Final = 3
 """So many effects tell of a clock; fewer may be of another message, or of another mistake."""
 _QUARTER: Final = timedelta(minutes=15)
@@ -56,11 +58,14 @@ def suspicions_in(
     clocks = _clock_notes(scope, rows, has_clean=bool(clean))
     if any(is_behind for _, is_behind in clocks) and _covers_by_own_times(scope):
         doubted |= _joined(doubted, BreakClass.LOST.value, (row["topic"] for row in rows))
+    nameless = _nameless(rows)
+    for name in _OF_LOSSES:
+        doubted |= _joined(doubted, name, nameless)
     topics = [row["topic"] for row in rows]
     forms = [form for one in spelled_hashes for form in reshaped(one, topics)]
     for form in forms:
         doubted |= _joined(doubted, form.name, form.topics)
-    notes = [*(note for note, _ in clocks), *_skew_notes(rows)]
+    notes = [*(note for note, _ in clocks), *_skew_notes(rows), *nameless.values()]
     said = [(scope.effect_ledger, note) for note in notes] + [(form.ledger, form.told) for form in forms]
     lacking = [(one.ledger, one.told) for one in unmet]
     return Suspicions(doubted, _by_ledger(lacking), _by_ledger(said))
@@ -110,6 +115,27 @@ def _clock_notes(
             )
         )
     return found
+
+
+def _nameless(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, str]:
+    """Return the topics in which no more is lost than rows may be of that name no message, each with the sentence.
+
+    A row that shows no topic may be of any, and a lost message of which none is known in any.
+    """
+    by_topic = {row["topic"]: row["nameless"] for row in rows}
+    found: dict[str | None, str] = {}
+    for topic, lost in ((row["topic"], row["lost"]) for row in rows):
+        nameless = sum(by_topic.values()) if topic is None else by_topic[topic] + by_topic.get(None, 0)
+        if 0 < lost <= nameless:
+            found[topic] = (
+                f"{nameless} effects, dead letters or filtered rows{_of(topic)} name no message and no position, and "
+                f"may be those of the {lost} messages that are lost: map message_id, or topic, partition and offset"
+            )
+    return found
+
+
+def _of(topic: str | None) -> str:
+    return "" if topic is None else f" of topic {topic}"
 
 
 def _skew_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -1,16 +1,26 @@
 -- What the messages of a topic tell of the evidence as a whole: whether ids of one ledger occur among the sends at all,
--- how effects lie to their sends by the clock, and which contents differ.
--- Needs messages and fates; bits of shown_marks are those of messages/. Source: taxonomy.md 8, 2 and 12.
+-- how effects lie to their sends by the clock, which contents differ, how many messages are lost, and how many rows of
+-- what became of messages say neither id nor position: each may be a lost one's.
+-- Needs messages, fates, effects, filtered and dead_letters; bits of shown_marks are those of messages/.
+-- Source: taxonomy.md 8, 2 and 12; interpretations.md, 20.
+CREATE VIEW outcomes AS
+SELECT topic, "partition", "offset", message_id, payload_hash, processed_at AS "at", effect_state FROM effects
+UNION ALL
+SELECT topic, "partition", "offset", message_id, payload_hash, "at", effect_state FROM filtered
+UNION ALL
+SELECT topic, "partition", "offset", message_id, payload_hash, "at", effect_state FROM dead_letters;
+
 CREATE TABLE topic_suspicion_parts AS
 WITH shown AS (
     SELECT m.topic, m.shown_marks AS marks,
-        CASE WHEN is_by_content() THEN m.shown_hash ELSE m.message_id END AS named,
+        met_by(m.topic, m.message_id, m.shown_hash) AS named,
         m.shown_marks & 1 <> 0 OR regexp_matches(m.message_key, '^[abe]:') AS was_sent,
         [f.class] || f.flags AS held,
         CASE WHEN m.attempts > 0 AND NOT m.is_roughly_dated
             THEN epoch_us(m.first_effect_at) - epoch_us(m.first_attempt."at") END AS after,
         m.attempts > 0 AND m.first_effect_at IS NOT NULL AND NOT m.is_roughly_dated AS is_dated,
-        m.may_be_met_early
+        m.may_be_met_early,
+        CASE f.disposition WHEN 'lost' THEN f.is_judged_here WHEN 'in_flight' THEN f.is_committed_ahead END AS is_lost
     FROM messages AS m
     JOIN fates AS f USING (message_key)
 )
@@ -33,10 +43,19 @@ SELECT topic,
     count_if(is_dated) AS followed,
     min(after) AS least_after,
     count_if(may_be_met_early) AS met_early,
+    count_if(is_lost) AS lost,
+    0 AS nameless,
     coalesce(bool_or(list_contains(held, 'CORRUPTED_VALUE')), false) AS "CORRUPTED_VALUE",
     coalesce(bool_or(list_contains(held, 'CORRUPTED_KEY')), false) AS "CORRUPTED_KEY",
     coalesce(bool_or(list_contains(held, 'CORRUPTED_HEADER')), false) AS "CORRUPTED_HEADER"
 FROM shown
+GROUP BY topic
+UNION ALL BY NAME
+SELECT topic, count(*) AS nameless
+FROM outcomes
+WHERE effect_state IN ('ok', 'unknown') AND ("partition" IS NULL OR "offset" IS NULL)
+    AND (is_by_position() OR shown_name(message_id, payload_hash) IS NULL)
+    AND (has_ranges() OR NOT comes_before("at", getvariable('window_start')))
 GROUP BY topic;
 
 -- By how much effects lie before their sends.

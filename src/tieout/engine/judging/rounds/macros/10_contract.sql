@@ -27,7 +27,8 @@ CREATE MACRO is_annotated(earlier_at, later_at) AS len(list_filter(announced_res
     lambda r: earlier_at <= r."at" + getvariable('clock_skew') AND later_at >= r."at" - getvariable('clock_skew')
 )) > 0;
 
--- Whether a ledger shows the id that a send shows.
-CREATE MACRO identity_name() AS CASE WHEN is_by_content() THEN 'payload_hash' ELSE 'message_id' END;
-CREATE MACRO shares_ids(ledger) AS NOT is_by_position()
-    AND has_column('produced', identity_name()) AND has_column(ledger, identity_name());
+-- What a ledger and a send must both name for their messages to meet, and whether the ledger shows it.
+CREATE MACRO met_by(topic, message_id, payload_hash) AS
+    CASE WHEN is_by_content() THEN payload_hash WHEN is_by_position() THEN topic ELSE message_id END;
+CREATE MACRO identity_name() AS met_by('topic', 'message_id', 'payload_hash');
+CREATE MACRO shares_ids(ledger) AS has_column('produced', identity_name()) AND has_column(ledger, identity_name());

@@ -37,7 +37,7 @@ SELECT
     is_by_content() AND coalesce(may_be_met_early, false) AS may_be_met_early,
     "offset" IS NOT NULL AND log_state IS NULL AND outcome <> 'failed' AS is_elsewhere,
     CASE WHEN is_by_content() THEN payload_hash END AS sent_hash,
-    CASE WHEN (CASE WHEN is_by_content() THEN payload_hash ELSE message_id END) IS NOT NULL
+    CASE WHEN met_by(topic, message_id, payload_hash) IS NOT NULL
         THEN sent_marks(attempted_at) ELSE 0 END AS marks,
     null_contents AS sent_nulls,
     lacking_contents AS sent_lacking,

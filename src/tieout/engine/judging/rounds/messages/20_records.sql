@@ -20,7 +20,7 @@ SELECT
     open_until,
     message_id AS record_id,
     CASE WHEN is_by_content() THEN payload_hash END AS record_hash,
-    CASE WHEN (CASE WHEN is_by_content() THEN payload_hash ELSE message_id END) IS NOT NULL
+    CASE WHEN met_by(topic, message_id, payload_hash) IS NOT NULL
         THEN shown_marks('log', 4, record_timestamp) ELSE 0 END AS marks,
     CASE WHEN is_written THEN
         null_contents('log', payload_hash, key_hash, header_hash, record_timestamp, content, NULL) END AS logged_nulls,

@@ -21,7 +21,7 @@ SELECT
     topic AS read_topic,
     has_identity,
     CASE WHEN is_by_content() THEN payload_hash END AS read_hash,
-    CASE WHEN (CASE WHEN is_by_content() THEN payload_hash ELSE message_id END) IS NOT NULL
+    CASE WHEN met_by(topic, message_id, payload_hash) IS NOT NULL
         THEN shown_marks('read', 256, processed_at) ELSE 0 END AS marks,
     CASE WHEN is_given THEN
         null_contents('read', payload_hash, key_hash, header_hash, record_timestamp, content, NULL) END AS output_nulls,

@@ -58,7 +58,7 @@ SELECT
     generation,
     CASE WHEN is_effect AND names_readers THEN generation END AS newest_generation,
     CASE WHEN is_by_content() THEN payload_hash END AS effect_hash,
-    CASE WHEN (CASE WHEN is_by_content() THEN payload_hash ELSE message_id END) IS NOT NULL
+    CASE WHEN met_by(topic, message_id, payload_hash) IS NOT NULL
         THEN shown_marks(getvariable('effect_ledger'),
             CASE getvariable('effect_ledger') WHEN 'delivered' THEN 32 ELSE 256 END, processed_at)
         ELSE 0 END AS marks,

@@ -16,10 +16,9 @@ SELECT p.*, coalesce(e.early, 0) AS early, e.early_by
 FROM (
     SELECT topic,
         min(COLUMNS('_of_(send|row)$')) AS "\0",
-        bool_or(COLUMNS('_(meets|sent|shown)$|^CORRUPTED_')) AS "\0",
-        sum(followed)::BIGINT AS followed,
-        min(least_after) AS least_after,
-        sum(met_early)::BIGINT AS met_early
+        coalesce(bool_or(COLUMNS('_(meets|sent|shown)$|^CORRUPTED_')), false) AS "\0",
+        coalesce(sum(COLUMNS('^(lost|nameless|followed|met_early)$')), 0)::BIGINT AS "\0",
+        min(least_after) AS least_after
     FROM topic_suspicion_parts
     GROUP BY topic
 ) AS p
