@@ -13,11 +13,13 @@ from tests.oracle.history import History, OracleCoverage, Row
 from tests.oracle.incarnations import deleted, told_apart
 from tests.oracle.key_order import untold
 from tests.oracle.matching import match
+from tests.oracle.meeting import Doubted
 from tests.oracle.nameless import topics_of_possible_losses
 from tests.oracle.ordering import consumer_reorders, output_reorders, producer_reorders, skipped
 from tests.oracle.phantoms import phantom_findings
 from tests.oracle.positions import disagreements
 from tests.oracle.ranges import gaps, intersections
+from tests.oracle.spelling import topics_of_spellings
 from tests.oracle.standing import (
     commit_ahead,
     commit_regressions,
@@ -91,7 +93,7 @@ def judge_history(
         partitions,
         untold_orders=untold(fates),
         given_twice=names_given_twice(history, fates.matched.messages),
-        possible=topics_of_possible_losses(history, findings, commit_ahead(fates)[2]),
+        doubted=_doubted(fates, findings),
         lacking=_lacking(fates),
     )
     totals: Counter[str] = Counter()
@@ -111,6 +113,13 @@ def judge_history(
         "budgets": ratios(findings, totals),
         "breaks": _breaks(findings),
     }
+
+
+def _doubted(fates: Fates, findings: list[Finding]) -> Doubted:
+    """Return the topics in which losses, and in which phantoms, may be none."""
+    losses, phantoms = topics_of_spellings(fates)
+    nameless = topics_of_possible_losses(fates.history, findings, commit_ahead(fates)[2])
+    return Doubted(losses | nameless, phantoms)
 
 
 def _lacking(fates: Fates) -> frozenset[Ledger]:

@@ -32,28 +32,38 @@ _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 EVERYWHERE = "*"
 
 
+@dataclass(frozen=True)
+class Doubted:
+    """The topics in which what is lost may be there, and in which what nobody sent may be somebody's."""
+
+    losses: set[str | None]
+    phantoms: set[str | None]
+
+
 @dataclass
 class Unmet:
-    """Where ids do not meet, where a column's hashes have two forms, and where losses may be none.
+    """Where ids do not meet, where a column's hashes have two forms, and where breaks may be none.
 
     Topics, or EVERYWHERE.
     """
 
     ids: set[str] = field(default_factory=set)
     forms: dict[BreakClass, set[str]] = field(default_factory=dict)
-    losses: set[str | None] = field(default_factory=set)
+    doubted: Doubted = field(default_factory=lambda: Doubted(set(), set()))
 
     def doubts(self, name: str, topic: str | None) -> bool:
-        """Return whether a break of the class in the topic may be nothing but two spellings, or rows without a name."""
-        if name in _OF_LOSSES and topic in self.losses:
+        """Return whether a break of the class in the topic may be none."""
+        if name in _OF_LOSSES and topic in self.doubted.losses:
+            return True
+        if name == "PHANTOM_UNKNOWN" and topic in self.doubted.phantoms:
             return True
         where = self.ids if name in COMPARES_IDS else self.forms.get(BreakClass(name), set())
         return EVERYWHERE in where or topic in where
 
 
-def unmet(history: History, losses: set[str | None]) -> Unmet:
-    """Return what of the evidence two ledgers spell differently throughout, given the topics of possible losses."""
-    found = Unmet(losses=losses)
+def unmet(history: History, doubted: Doubted) -> Unmet:
+    """Return what of the evidence two ledgers spell differently throughout, given where breaks may be none."""
+    found = Unmet(doubted=doubted)
     name = {Identity.MESSAGE_ID: "message_id", Identity.CONTENT: "payload_hash", Identity.POSITION: "topic"}[
         history.contract.identity
     ]

@@ -23,7 +23,7 @@ def topics_of_possible_losses(
     """
     lost = Counter(finding.topic for finding in findings if "LOST" in finding.names)
     lost.update(topic for topic, _, _ in jumped)
-    nameless = Counter(row.get("topic") for row in _outcomes(history) if _is_nameless(history, row))
+    nameless = Counter(row.get("topic") for row in outcomes(history) if _is_nameless(history, row))
     return {
         topic
         for topic, count in lost.items()
@@ -31,7 +31,8 @@ def topics_of_possible_losses(
     }
 
 
-def _outcomes(history: History) -> Iterable[Row]:
+def outcomes(history: History) -> Iterable[Row]:
+    """Yield what became of messages: effects, dead letters and filtered rows, also those that may be none."""
     needs_key = history.contract.multiplicity.effect_key is not None
     rows = history.rows(history.output)
     is_told = history.has_column(history.output, "transaction_state")

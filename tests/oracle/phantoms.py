@@ -18,7 +18,7 @@ def phantom_findings(fates: Fates) -> list[Finding]:
     """Return one finding for each identity with an effect in the window that no message has (20, 21)."""
     units = units_of(fates, fates.matched.unmatched_effects)
     doubtful = units_of(fates, fates.matched.unmatched_uncertain)
-    found = [_phantom(fates, effects) for effects in units.values()]
+    found = [finding_of(fates, effects) for effects in units.values()]
     return found + [_unverifiable(fates, rows[0][0]) for unit, rows in doubtful.items() if unit not in units]
 
 
@@ -206,7 +206,8 @@ def could_be_an_unplaced_send(fates: Fates, row: Row, is_nameless: bool) -> bool
     )
 
 
-def _phantom(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
+def finding_of(fates: Fates, effects: list[tuple[Row, Unmatched]]) -> Finding:
+    """Return the finding of the effects of one identity."""
     row, why = min(effects, key=lambda effect: undated_last(effect[0].get("processed_at")))
     if not is_phantom(fates, row, why):
         return _unverifiable(fates, row)

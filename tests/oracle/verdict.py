@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.oracle.findings import Finding
 from tests.oracle.history import BEGINNING, History
-from tests.oracle.meeting import Unmet, unmet
+from tests.oracle.meeting import Doubted, Unmet, unmet
 from tests.oracle.queues import is_queue
 
 from tieout.model import Guarantee, Identity, Ledger, Verdict
@@ -52,18 +52,18 @@ def verdict_of(
     *,
     untold_orders: int,
     given_twice: int,
-    possible: set[str | None],
+    doubted: Doubted,
     lacking: frozenset[Ledger] = frozenset(),
 ) -> tuple[Verdict, list[str]]:
     """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, ….
 
-    `possible` are the topics in which what is lost may be what rows that name no message say;
+    `doubted` are the topics in which losses or phantoms may be none;
     `lacking` are ledgers that the others show not to have everything.
     """
     totals: Counter[str] = Counter()
     for numbers in partitions:
         totals.update({name: value for name, value in numbers.items() if isinstance(value, int)})
-    spelled = unmet(history, possible)
+    spelled = unmet(history, doubted)
     failing = _failing(history, findings, spelled)
     if "LOST" in breaking_classes(history):  # also where its class is that of a phantom in another window
         lost = [numbers["topic"] for numbers in partitions if numbers["lost"]]

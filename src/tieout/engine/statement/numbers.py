@@ -28,8 +28,8 @@ Tables = Mapping[str, Sequence[Row]]
 
 HANDED_OUT: Final = (
     "partition_counts", "balance", "unaccounted", "range_bounds", "tally", "topic_suspicions", "hash_forms",
-    "common_hashes", "undecided_orders", "given_twice", "latency", "incidents", "breaks_total", "cause_limits",
-    "comparing",
+    "common_hashes", "spellings", "undecided_orders", "given_twice", "latency", "incidents", "breaks_total",
+    "cause_limits", "comparing",
 )  # fmt: skip
 """The tables of few rows that a statement is made of."""
 TRACED: Final = (
@@ -51,9 +51,9 @@ def suspected(scope: Scope, tables: Tables) -> Scope:
         scope = scope.with_lacking(Ledger.LOG, lacking_of_ranges(scope.window, tables["range_bounds"]))
     rows = with_names_met(scope, tables["topic_suspicions"], tables["common_hashes"])
     forms = _spelled(scope, rows, tables["hash_forms"])
-    found = suspicions_in(scope, rows, forms)
+    found = suspicions_in(scope, rows, forms, tables["spellings"])
     if found != NOTHING_SUSPECTED and scope.clean is not None:
-        found = suspicions_in(scope, rows, forms, scope.clean.topics())
+        found = suspicions_in(scope, rows, forms, tables["spellings"], scope.clean.topics())
     limits = tuple(row["sentence"] for row in tables["cause_limits"])
     if limits:
         found = replace(found, limits=limits)

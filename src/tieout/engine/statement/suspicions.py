@@ -45,9 +45,10 @@ def suspicions_in(
     scope: Scope,
     rows: Sequence[Mapping[str, Any]],
     spelled_hashes: Sequence[Spelled],
+    spelled_names: Sequence[Mapping[str, Any]] = (),
     clean: Topics = frozenset(),
 ) -> Suspicions:
-    """Return what the topics' rows and their hashes make doubtful, given those of `topic_suspicions`.
+    """Return what the topics' rows and their hashes make doubtful, given those of `topic_suspicions` and `spellings`.
 
     `clean` are the topics of messages that no rule looked at: they are in order.
     """
@@ -59,13 +60,21 @@ def suspicions_in(
     if any(is_behind for _, is_behind in clocks) and _covers_by_own_times(scope):
         doubted |= _joined(doubted, BreakClass.LOST.value, (row["topic"] for row in rows))
     nameless = _nameless(rows)
+    lost = [row["topic"] for row in spelled_names if row["lost"] == row["lost_met"]]
     for name in _OF_LOSSES:
-        doubted |= _joined(doubted, name, nameless)
+        doubted |= _joined(doubted, name, [*nameless, *lost])
+    strange = [row["topic"] for row in spelled_names if row["strange"] == row["strange_met"]]
+    doubted |= _joined(doubted, "PHANTOM_UNKNOWN", strange)
     topics = [row["topic"] for row in rows]
     forms = [form for one in spelled_hashes for form in reshaped(one, topics)]
     for form in forms:
         doubted |= _joined(doubted, form.name, form.topics)
-    notes = [*(note for note, _ in clocks), *_skew_notes(rows), *nameless.values()]
+    notes = [
+        *(note for note, _ in clocks),
+        *_skew_notes(rows),
+        *nameless.values(),
+        *map(_spelled, spelled_names),
+    ]
     said = [(scope.effect_ledger, note) for note in notes] + [(form.ledger, form.told) for form in forms]
     lacking = [(one.ledger, one.told) for one in unmet]
     return Suspicions(doubted, _by_ledger(lacking), _by_ledger(said))
@@ -136,6 +145,15 @@ def _nameless(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, str]:
 
 def _of(topic: str | None) -> str:
     return "" if topic is None else f" of topic {topic}"
+
+
+def _spelled(row: Mapping[str, Any]) -> str:
+    """Return what to do where names of both sides differ in nothing but how they are written."""
+    one, other = row["example"]["shown"], row["example"]["sent"]
+    return (
+        f"ids{_of(row['topic'])} differ from ids in produced only in how they are written, such as {one!a} and "
+        f"{other!a}: check how each file writes them"
+    )
 
 
 def _skew_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -263,6 +263,7 @@ CREATE TABLE outcomes (topic VARCHAR, "partition" INTEGER, "offset" BIGINT, mess
 CREATE TABLE topic_suspicion_parts (topic VARCHAR, log_meets BOOLEAN, log_sent BOOLEAN, log_shown BOOLEAN, log_of_send VARCHAR, log_of_row VARCHAR, delivered_meets BOOLEAN, delivered_sent BOOLEAN, delivered_shown BOOLEAN, delivered_of_send VARCHAR, delivered_of_row VARCHAR, read_meets BOOLEAN, read_sent BOOLEAN, read_shown BOOLEAN, read_of_send VARCHAR, read_of_row VARCHAR, followed HUGEINT, least_after BIGINT, met_early HUGEINT, lost HUGEINT, nameless BIGINT, CORRUPTED_VALUE BOOLEAN, CORRUPTED_KEY BOOLEAN, CORRUPTED_HEADER BOOLEAN);
 CREATE TABLE early_parts (topic VARCHAR, early_by BIGINT);
 CREATE TABLE given_twice_parts (topic VARCHAR, "names" BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT, message_id VARCHAR));
+CREATE TABLE spelling_parts (topic VARCHAR, "name" VARCHAR, is_sent BOOLEAN, is_broken BOOLEAN, form VARCHAR, place UBIGINT);
 CREATE TABLE hash_form_parts ("name" VARCHAR, ledger VARCHAR, topic VARCHAR, lengths BIGINT[], has_lower BOOLEAN, has_upper BOOLEAN, has_hex BOOLEAN, has_other BOOLEAN, has_plus BOOLEAN, has_minus BOOLEAN, example VARCHAR);
 CREATE TABLE common_hashes (ledger VARCHAR, sent_topic VARCHAR, shown_topic VARCHAR);
 CREATE TABLE latency_parts (micros DECIMAL(38,0), longest BIGINT, messages BIGINT, took BIGINT);
@@ -273,6 +274,7 @@ CREATE TABLE topic_suspicions (topic VARCHAR, log_of_send VARCHAR, log_of_row VA
 CREATE TABLE hash_forms ("name" VARCHAR, ledger VARCHAR, topic VARCHAR, lengths BIGINT[], has_lower BOOLEAN, has_upper BOOLEAN, has_hex BOOLEAN, has_other BOOLEAN, has_plus BOOLEAN, has_minus BOOLEAN, example VARCHAR);
 CREATE TABLE undecided_orders (topic VARCHAR, unnumbered BIGINT, uncompleted BIGINT, "close" BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT, message_id VARCHAR));
 CREATE TABLE given_twice (topic VARCHAR, "names" BIGINT, example STRUCT("partition" INTEGER, "offset" BIGINT, message_id VARCHAR));
+CREATE TABLE spellings (topic VARCHAR, lost HUGEINT, lost_met HUGEINT, strange HUGEINT, strange_met HUGEINT, example STRUCT(sent VARCHAR, shown VARCHAR));
 CREATE TABLE incidents (incident_id VARCHAR, "class" VARCHAR, locus VARCHAR, cause VARCHAR, topic VARCHAR, "partition" INTEGER, first_position BIGINT, last_position BIGINT, breaks BIGINT, is_aborted_effect BOOLEAN);
 CREATE TABLE cause_limits (sentence VARCHAR);
 CREATE TABLE comparing (one INTEGER);

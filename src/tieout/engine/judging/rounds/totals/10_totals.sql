@@ -46,6 +46,29 @@ SELECT topic, sum(names)::BIGINT AS names,
 FROM given_twice_parts
 GROUP BY topic;
 
+-- By topic what is broken of the names that both sides keep, and how many of these have a name of the other side's form.
+CREATE TABLE spellings AS
+WITH kept AS (
+    SELECT *, row_number() OVER (PARTITION BY is_sent ORDER BY place, topic, name) AS turn FROM spelling_parts
+), compared AS (
+    SELECT * FROM kept WHERE place <= coalesce((SELECT min(place) FROM kept WHERE turn = 10000), place)
+), told AS (
+    SELECT c.topic, c.is_sent, c.name, c.is_broken, min(o.name) AS other
+    FROM compared AS c
+    LEFT JOIN compared AS o ON c.form = o.form AND c.is_sent <> o.is_sent AND c.name <> o.name
+    GROUP BY ALL
+)
+SELECT topic,
+    count_if(is_sent AND is_broken) AS lost,
+    count_if(is_sent AND is_broken AND other IS NOT NULL) AS lost_met,
+    count_if(NOT is_sent AND is_broken) AS strange,
+    count_if(NOT is_sent AND is_broken AND other IS NOT NULL) AS strange_met,
+    min({'sent': CASE WHEN is_sent THEN name ELSE other END, 'shown': CASE WHEN is_sent THEN other ELSE name END})
+        FILTER (WHERE other IS NOT NULL) AS example
+FROM told
+GROUP BY topic
+HAVING example IS NOT NULL;
+
 CREATE TABLE latency AS
 SELECT coalesce(sum(messages), 0)::BIGINT AS count, sum(micros)::DECIMAL(38, 0) AS micros,
     quantile_disc(took, 0.5) AS p50, quantile_disc(took, 0.95) AS p95, quantile_disc(took, 0.99) AS p99,

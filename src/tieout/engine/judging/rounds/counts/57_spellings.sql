@@ -1,0 +1,28 @@
+-- Names of messages without effect, and of rows that nobody sent, by the form that is left where case, blanks, quotes,
+-- leading zeros, an end in .0 and a UUID's dashes are taken off: what of both has one form may be one message, written in
+-- two ways. Of each side those whose forms have the least hashes: the others are as these are.
+-- Needs: messages, fates. Source: taxonomy.md 8, 2; interpretations.md, 91.
+CREATE MACRO bare_name(name) AS lower(translate(nfc_normalize(name),
+    concat(' "{}''', chr(9), chr(10), chr(13), chr(160), chr(8203), chr(65279)), ''));
+CREATE MACRO form_of(name) AS CASE
+    WHEN regexp_full_match(bare_name(name), '[+]?[0-9]+([.]0*)?') THEN ltrim(split_part(bare_name(name), '.', 1), '+0')
+    WHEN regexp_full_match(bare_name(name), '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+        THEN replace(bare_name(name), '-', '')
+    ELSE bare_name(name) END;
+
+CREATE TABLE spelling_parts AS
+WITH named AS (
+    SELECT m.topic,
+        CASE WHEN is_by_content() THEN m.shown_hash ELSE m.message_id END AS name,
+        m.attempts > 0 AS is_sent,
+        f.is_judged_here AND coalesce(
+            CASE WHEN is_sent THEN f.disposition = 'lost' ELSE f.class = 'PHANTOM_UNKNOWN' END, false) AS is_broken
+    FROM messages AS m
+    JOIN fates AS f USING (message_key)
+    WHERE NOT is_by_position() AND name IS NOT NULL AND CASE
+        WHEN is_sent THEN m.effect_rows + m.set_aside_rows = 0 AND m.acceptance <> 'failed'
+        ELSE m.effect_rows + m.possible_effects + m.set_aside_rows > 0 END
+)
+(SELECT *, form_of(name) AS form, hash(form) AS place FROM named WHERE is_sent ORDER BY place, topic, name LIMIT 10000)
+UNION ALL
+(SELECT *, form_of(name) AS form, hash(form) AS place FROM named WHERE NOT is_sent ORDER BY place, topic, name LIMIT 10000);
