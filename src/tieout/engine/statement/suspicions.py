@@ -73,7 +73,7 @@ def suspicions_in(
         *(note for note, _ in clocks),
         *_skew_notes(rows),
         *nameless.values(),
-        *map(_spelled, spelled_names),
+        *_spelled(spelled_names),
     ]
     said = [(scope.effect_ledger, note) for note in notes] + [(form.ledger, form.told) for form in forms]
     lacking = [(one.ledger, one.told) for one in unmet]
@@ -147,13 +147,16 @@ def _of(topic: str | None) -> str:
     return "" if topic is None else f" of topic {topic}"
 
 
-def _spelled(row: Mapping[str, Any]) -> str:
-    """Return what to do where names of both sides differ in nothing but how they are written."""
-    one, other = row["example"]["shown"], row["example"]["sent"]
-    return (
-        f"ids{_of(row['topic'])} differ from ids in produced only in how they are written, such as {one!a} and "
-        f"{other!a}: check how each file writes them"
-    )
+def _spelled(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what to do where names of both sides differ only in how they are written, once where topics share them."""
+    found = {}
+    for row in sorted(rows, key=lambda row: row["topic"] or ""):
+        one, other = row["example"]["shown"], row["example"]["sent"]
+        found[one, other] = (
+            f"ids{_of(row['topic'])} differ from ids in produced only in how they are written, such as {one!a} and "
+            f"{other!a}: check how each file writes them"
+        )
+    return list(found.values())
 
 
 def _skew_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
