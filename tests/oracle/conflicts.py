@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.oracle.history import History, Position, Row, known, position, state_of, undated_last
+from tests.oracle.forms import form_of
+from tests.oracle.history import NEVER, History, Position, Row, known, position, state_of, undated_last
 from tests.oracle.messages import Attempt, Message
 
 from tieout.model import Identity, Ledger
@@ -97,8 +98,13 @@ def _settle(
         if claims.record is None or history.log_covers(at, since):
             message.denied.add(at)
     is_sent_twice = len(claimants) > 1 or len(sent | logged) > 1
+    forms = {form_of(name) for name in sent | logged | read}
+    is_one_name = len(sent | logged | read) > 1 and len(forms) == 1 and len(payloads) <= 1
     reads = [] if is_sent_twice or column is None else _latest_of_others(claims, column, sent | logged)
-    return _conflict(at, claims, losers[0][0] if losers else None, reads)
+    conflict = _conflict(at, claims, losers[0][0] if losers else None, reads)
+    if is_one_name:
+        conflict.shown.append((Ledger.PRODUCED, NEVER))  # nothing covers it: it is not confirmed
+    return conflict
 
 
 def _latest_of_others(claims: Claims, column: str, told: set[Any]) -> list[Row]:

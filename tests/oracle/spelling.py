@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from unicodedata import normalize
 
 from tests.oracle.aside import aside_rows
 from tests.oracle.fates import Fates
+from tests.oracle.forms import form_of
 from tests.oracle.history import History, Row
 from tests.oracle.messages import Message
 from tests.oracle.nameless import outcomes
 from tests.oracle.phantoms import finding_of, units_of
 
 from tieout.model import BreakClass, Identity
-
-_IGNORED = dict.fromkeys(map(ord, " \"{}'\t\n\r\u00a0\u200b\ufeff"))
-_NUMBER = re.compile(r"\+?([0-9]+)(\.0*)?")
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def form_of(name: str) -> str:
-    """Return what is left of a name without case, blanks, quotes, leading zeros, an end in .0, a UUID's dashes."""
-    bare = normalize("NFC", name).translate(_IGNORED).lower()
-    number = _NUMBER.fullmatch(bare)
-    if number:
-        return number[1].lstrip("0")
-    return bare.replace("-", "") if _UUID.fullmatch(bare) else bare
 
 
 def topics_of_spellings(fates: Fates) -> tuple[set[str | None], set[str | None]]:

@@ -1,15 +1,6 @@
--- Names of messages without effect, and of rows that nobody sent, by the form that is left where case, blanks, quotes,
--- leading zeros, an end in .0 and a UUID's dashes are taken off: what of both has one form may be one message, written in
--- two ways. Of each side those whose forms have the least hashes: the others are as these are.
+-- Names of messages without effect, and of rows that nobody sent: what of both has one form may be one message, written
+-- in two ways. Of each side those whose forms have the least hashes: the others are as these are.
 -- Needs: messages, fates. Source: taxonomy.md 8, 2; interpretations.md, 91.
-CREATE MACRO bare_name(name) AS lower(translate(nfc_normalize(name),
-    concat(' "{}''', chr(9), chr(10), chr(13), chr(160), chr(8203), chr(65279)), ''));
-CREATE MACRO form_of(name) AS CASE
-    WHEN regexp_full_match(bare_name(name), '[+]?[0-9]+([.]0*)?') THEN ltrim(split_part(bare_name(name), '.', 1), '+0')
-    WHEN regexp_full_match(bare_name(name), '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
-        THEN replace(bare_name(name), '-', '')
-    ELSE bare_name(name) END;
-
 CREATE TABLE spelling_parts AS
 WITH named AS (
     SELECT m.topic,

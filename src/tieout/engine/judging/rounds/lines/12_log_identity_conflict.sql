@@ -1,6 +1,7 @@
 -- LOG_IDENTITY_CONFLICT: a position that two identities, or two accepted attempts that differ, claim. It is a break of
 -- the window of the latest send that claims the position, else of the latest read. A read tells of it where neither sends
--- nor the log name what it names. Needs doubtful_positions. Source: taxonomy.md 3.
+-- nor the log name what it names. Names of one form may be one name, written in two ways. Needs doubtful_positions.
+-- Source: taxonomy.md 3 and 8, 2.
 INSERT INTO standing_breaks BY NAME
 WITH claims AS (
     SELECT c.*, CASE WHEN NOT bool_or(c.is_sent OR c.is_logged) OVER (
@@ -12,6 +13,7 @@ WITH claims AS (
 claimed AS (
     SELECT c.topic, c."partition", c."offset",
         NOT is_by_position() AND min(c.name) <> max(c.name) AS has_two_names,
+        min(form_of(c.name)) <> max(form_of(c.name)) AS has_two_forms,
         min(c.payload_hash) <> max(c.payload_hash) AS differs,
         coalesce(min(c.message_key) <> max(c.message_key), false) AS is_told_without_reads,
         coalesce(max(c.attempted_at), nullif(max(c.told_at), never())) AS at_time,
@@ -25,6 +27,7 @@ SELECT 'LOG_IDENTITY_CONFLICT' AS class, 'position' AS kind, 'broker' AS locus, 
     [position_of(topic, "partition", "offset")] AS positions,
     clues(sent_at := sent_at, acked_at := acked_at) AS clues,
     (sent_at IS NULL OR covered_between('produced', sent_at, last_sent_at))
+        AND (has_two_forms OR NOT has_two_names OR coalesce(differs, false))
         AND (NOT is_declared('read') OR is_told_without_reads OR coalesce(differs, false)
             OR covered_between('read', last_read_at, last_read_at)) AS is_covered
 FROM claimed
