@@ -9,7 +9,7 @@ from tests.oracle.balance import has_unsent_records, lacks_records, partitions_o
 from tests.oracle.conflicts import names_given_twice
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
-from tests.oracle.history import History, OracleCoverage, Row
+from tests.oracle.history import History, OracleCoverage, Row, undated_last
 from tests.oracle.incarnations import deleted, told_apart
 from tests.oracle.key_order import untold
 from tests.oracle.matching import match
@@ -95,6 +95,7 @@ def judge_history(
         given_twice=names_given_twice(history, fates.matched.messages),
         doubted=_doubted(fates, findings),
         lacking=_lacking(fates),
+        early=_has_early_effects(fates),
     )
     totals: Counter[str] = Counter()
     for numbers in partitions:
@@ -120,6 +121,17 @@ def _doubted(fates: Fates, findings: list[Finding]) -> Doubted:
     losses, phantoms = topics_of_spellings(fates)
     nameless = topics_of_possible_losses(fates.history, findings, commit_ahead(fates)[2])
     return Doubted(losses | nameless, phantoms)
+
+
+def _has_early_effects(fates: Fates) -> bool:
+    """Return whether the window has effects of messages that were sent after it."""
+    history = fates.history
+    return not history.window.offsets and any(
+        message.has_early_effect
+        and not history.holds(message.began_at, fates.first_position(message))
+        and history.in_window(min(undated_last(row.get("processed_at")) for row in message.effects))
+        for message in fates.matched.messages
+    )
 
 
 def _lacking(fates: Fates) -> frozenset[Ledger]:

@@ -53,10 +53,12 @@ def verdict_of(
     untold_orders: int,
     given_twice: int,
     doubted: Doubted,
+    early: bool,
     lacking: frozenset[Ledger] = frozenset(),
 ) -> tuple[Verdict, list[str]]:
     """Return the verdict and what speaks for it, by code: `LOST`, `late_ratio`, `coverage:log`, ….
 
+    `early` says whether effects of the window are of messages that were sent after it;
     `doubted` are the topics in which losses or phantoms may be none;
     `lacking` are ledgers that the others show not to have everything.
     """
@@ -76,6 +78,7 @@ def verdict_of(
     doubts = sorted({f"unconfirmed:{name}" for name, is_confirmed in failing if not is_confirmed})
     doubts += [f"unconfirmed:{name}" for name in exceeded]
     doubts += ["ids"] if spelled.ids else []
+    doubts += ["early effects"] if early else []
     doubts += ["order of keys"] if untold_orders and history.contract.ordering == "key" else []
     by_position = history.contract.identity is Identity.POSITION
     hidden = "LOG_IDENTITY_CONFLICT" if by_position else "LOST"

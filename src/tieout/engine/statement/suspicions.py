@@ -77,6 +77,7 @@ def suspicions_in(
     ]
     said = [(scope.effect_ledger, note) for note in notes] + [(form.ledger, form.told) for form in forms]
     lacking = [(one.ledger, one.told) for one in unmet]
+    lacking += [(scope.effect_ledger, note) for note in _early_notes(rows)]
     return Suspicions(doubted, _by_ledger(lacking), _by_ledger(said))
 
 
@@ -124,6 +125,17 @@ def _clock_notes(
             )
         )
     return found
+
+
+def _early_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why nothing is told of a window with effects of messages that were sent after it."""
+    early = sum(row["early_here"] for row in rows)
+    if not early:
+        return []
+    return [
+        f"the effects of {early} messages lie in the window, and before their sends, which are of a later one: either "
+        "clock may be wrong, or an id was used before"
+    ]
 
 
 def _nameless(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, str]:

@@ -19,6 +19,8 @@ WITH shown AS (
         CASE WHEN m.attempts > 0 AND NOT m.is_roughly_dated
             THEN epoch_us(m.first_effect_at) - epoch_us(m.first_attempt."at") END AS after,
         m.attempts > 0 AND m.first_effect_at IS NOT NULL AND NOT m.is_roughly_dated AS is_dated,
+        NOT has_ranges() AND NOT m.is_owned AND is_dated AND in_window(m.first_effect_at)
+            AND comes_before(m.first_effect_at, m.first_attempt."at") AS is_early_here,
         m.may_be_met_early,
         CASE f.disposition WHEN 'lost' THEN f.is_judged_here WHEN 'in_flight' THEN f.is_committed_ahead END AS is_lost
     FROM messages AS m
@@ -43,6 +45,7 @@ SELECT topic,
     count_if(is_dated) AS followed,
     min(after) AS least_after,
     count_if(may_be_met_early) AS met_early,
+    count_if(is_early_here) AS early_here,
     count_if(is_lost) AS lost,
     0 AS nameless,
     coalesce(bool_or(list_contains(held, 'CORRUPTED_VALUE')), false) AS "CORRUPTED_VALUE",

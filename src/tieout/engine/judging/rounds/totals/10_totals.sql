@@ -17,7 +17,7 @@ FROM (
     SELECT topic,
         min(COLUMNS('_of_(send|row)$')) AS "\0",
         coalesce(bool_or(COLUMNS('_(meets|sent|shown)$|^CORRUPTED_')), false) AS "\0",
-        coalesce(sum(COLUMNS('^(lost|nameless|followed|met_early)$')), 0)::BIGINT AS "\0",
+        coalesce(sum(COLUMNS('^(lost|nameless|followed|met_early|early_here)$')), 0)::BIGINT AS "\0",
         min(least_after) AS least_after
     FROM topic_suspicion_parts
     GROUP BY topic
