@@ -449,6 +449,35 @@ def test_a_name_that_is_almost_one_is_told_in_a_file_too(
     assert f"{meant} counts as not set" in found["setting_misspelt"].failure
 
 
+@pytest.mark.parametrize(
+    ("section", "text", "meant"),
+    [
+        (
+            "consumer",
+            "spring.kafka.consumer: {max-poll-records: 1, properties: {isolation-level: read_committed}}",
+            "isolation.level",
+        ),
+        (
+            "producer",
+            "spring.cloud.stream.kafka.bindings.o.producer.configuration: {acks: all, enableIdempotence: true}",
+            "enable.idempotence",
+        ),
+        (
+            "producer",
+            "spring.cloud.stream.kafka.binder: {required-acks: all, producer-properties: {enable-idempotence: true}}",
+            "enable.idempotence",
+        ),
+    ],
+)
+def test_what_spring_hands_on_counts_as_it_is_written(
+    tmp_path: Path, section: str, text: str, meant: str
+) -> None:
+    """Spring Boot binds `isolation-level`; its map `properties` goes to the client as it is written."""
+    found = lint(tmp_path, section, "application.yml", text, client="java-4.0")
+
+    assert f"{meant} counts as not set" in found["setting_misspelt"].failure
+
+
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
     """A query's source and sink have options of their own; together they are the query's."""
     source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}

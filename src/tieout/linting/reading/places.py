@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from tieout.linting.catalogue import is_exact, is_telling, is_telling_alone, known_name, tokens
+from tieout.linting.catalogue import is_exact, is_telling, is_telling_alone, known_name, squashed, tokens
 from tieout.linting.reading.entries import Entry
 
 _WRAPPERS: Final = frozenset(
@@ -44,6 +44,18 @@ _BASES: Final = (
 
 _NOT_OF_STREAMS: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
 """What Spring hands on to clients alone, and not to those of Streams. Docs: Spring Boot, Kafka Streams."""
+
+_HANDED_ON: Final = (
+    (("spring", "kafka"), frozenset(("properties",))),
+    (
+        ("spring", "cloud", "stream"),
+        frozenset(("configuration", "consumerproperties", "producerproperties", "streamsproperties")),
+    ),
+)
+"""Below which words Spring hands names on to the client as they are written: no other way of writing them counts.
+
+Docs: Spring Boot, Messaging, Additional Kafka Properties; Spring Cloud Stream, Kafka Binder, Configuration Options.
+"""
 
 _SERVICES: Final = ("services",)
 
@@ -159,9 +171,25 @@ def _add_unknown(groups: dict[Path, Place], entry: Entry) -> None:
 
 def _start(section: str, entry: Entry) -> int | None:
     """Return where in the entry's name the longest setting that is known begins; None where none is."""
-    return next(
-        (at for at in range(len(entry.segments)) if known_name(section, _name(entry, at)) is not None), None
-    )
+    handed_on = _handed_on_from(entry.segments[entry.root :]) + entry.root
+    for at in range(len(entry.segments)):
+        name = _name(entry, at)
+        if is_exact(section, name) if at >= handed_on else known_name(section, name) is not None:
+            return at
+    return None
+
+
+def _handed_on_from(segments: Path) -> int:
+    """Return where the name begins that a framework hands on as it is written; its length where there is none.
+
+    >>> _handed_on_from(("spring", "kafka", "consumer", "properties", "isolation-level"))
+    4
+    """
+    for words, holders in _HANDED_ON:
+        if segments[: len(words)] == words:
+            held = (at + 1 for at, segment in enumerate(segments) if squashed(segment) in holders)
+            return next(held, len(segments))
+    return len(segments)
 
 
 def _name(entry: Entry, at: int) -> str:
