@@ -373,6 +373,31 @@ def test_a_csv_column_in_two_spellings_is_named(spark: SparkSession, tmp_path: P
     assert "found Outcome twice" in found.coverage.notes[0]
 
 
+def test_a_line_above_a_csv_header_that_only_excel_reads_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Some programs write `sep=;` for Excel; as a header it would name no column, and the true header be a row."""
+    (tmp_path / "a.csv").write_text("sep=;\nmessage_id;outcome\n1;ok\n")
+
+    found = evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"))
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (0, 1)
+    assert "found sep=;, which only Excel reads" in found.coverage.notes[0]
+
+
+@pytest.mark.parametrize(("header", "option"), [("id;at", "{sep: ';'}"), ("id\tat", '{sep: "\\t"}')])
+def test_a_csv_header_with_another_separator_is_told_as_one(
+    spark: SparkSession, tmp_path: Path, header: str, option: str
+) -> None:
+    """Excel writes semicolons where the decimal point is a comma; the one column is no column of the contract."""
+    (tmp_path / "a.csv").write_text(f"{header}\n")
+
+    with pytest.raises(SourceError, match="no column `id`") as raised:
+        evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"), columns={"message_id": "id"})
+
+    assert str(raised.value).endswith(f"columns are: {header}; options: {option} cuts it")
+
+
 def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: Path) -> None:
     """The header is the first line that is not blank; the file is not passed over for the others' sake."""
     (tmp_path / "a.csv").write_text("message_id,offset\n1,7\n")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -50,6 +50,8 @@ NOT_ANALYSED: Final = (PySparkException, Py4JJavaError)
 _TOO_DEEP: Final = "StackOverflowError"
 _OF_NUMBERS: Final = re.compile("NUMERIC|INTEGRAL")
 _SHOWN_COLUMNS: Final = 40
+_SEPARATORS: Final = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
+"""What separates columns of CSV files, and how the contract writes it."""
 _SHOWN_TEXT: Final = 80
 _NO_ROW: Final = "it leaves out or multiplies rows"
 _METADATA: Final = "_metadata"
@@ -219,8 +221,18 @@ def expression_of(
     except NOT_ANALYSED as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
         reason = reason_of(_error_as_written(source, text) or error, text)
-        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}") from None
+        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}{_cut_at(names)}") from None
     return expression
+
+
+def _cut_at(names: Sequence[str]) -> str:
+    r"""Return what cuts the one column of a CSV file into several, where its name has a separator in it.
+
+    >>> _cut_at(["id;at"]), _cut_at(["id\tat"]), _cut_at(["id"])
+    ("; options: {sep: ';'} cuts it", '; options: {sep: "\\t"} cuts it', '')
+    """
+    found = next((mark for mark in _SEPARATORS if mark in names[0]), None) if len(names) == 1 else None
+    return "" if found is None else f"; options: {{sep: {_SEPARATORS[found]}}} cuts it"
 
 
 def _error_as_written(source: DataFrame, text: str) -> PySparkException | Py4JJavaError | None:
