@@ -50,6 +50,26 @@ def test_times_as_text_and_as_milliseconds(spark: SparkSession, tmp_path: Path) 
     assert sorted(micros) == [moment * 1000] * 2 + [moment * 1000 + 123456] * 5
 
 
+def test_times_as_programs_print_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Java leaves out seconds that are 0 and names the zone behind the offset; RFC 3339 allows small letters."""
+    right = [
+        "2026-11-20T10:00Z",
+        "2026-11-20T10:00",
+        "2026-11-20T11:00+01:00[Europe/Berlin]",
+        "2026-11-20T10:00:00Z[UTC]",
+        "2026-11-20T11:00:00.000+01:00[Europe/Berlin]",
+        "2026-11-20t10:00:00z",
+    ]
+    wrong = ["2026-11-20T10:00[Europe/Berlin]", "2026-11-20T10:00Z[", "2026-11-20T10:60Z", "2026-11-20T10Z"]
+    rows = [{"attempted_at": text} for text in (*right, *wrong)]
+
+    found = _evidence(spark, tmp_path, rows)
+
+    moment = int(datetime(2026, 11, 20, 10, tzinfo=UTC).timestamp() * 1000)
+    millis = [row[0] for row in found.rows.selectExpr("unix_millis(attempted_at)").collect()]
+    assert (millis, found.coverage.unparsed) == ([moment] * len(right), len(wrong))
+
+
 def test_whole_numbers_in_every_spelling(spark: SparkSession, tmp_path: Path) -> None:
     """With or without a sign, a point and blanks around; what has a fraction or does not fit is a wrong value."""
     right = ["17", "+17", " 17 ", "17.", "17.0", "17.00\t", "017", "1.7E1", "1.7e1", "17e+0"]
