@@ -216,6 +216,38 @@ def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path:
     assert "é*.jsonl:2: the line is not one JSON object" in found.coverage.notes
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "note"),
+    [
+        ("a.jsonl.gz", b'{"message_id":"1"}\n', "not a gzip file, which its name says it is"),
+        ("a.jsonl.zst", b'{"message_id":"1"}\n', "not a zstd file, which its name says it is"),
+        ("a.jsonl", gzip.compress(b'{"message_id":"1"}\n'), "let its name end in .gz"),
+        ("a.jsonl.zip", b'PK\x03\x04\n{"message_id":"1"}\n', "a zip file; expected text"),
+        ("a.jsonl.xz", b"\xfd7zXZ\x00\n", "an xz file; expected text"),
+    ],
+    ids=["no gzip", "no zstd", "gzip", "zip", "xz"],
+)
+def test_a_packed_file_that_is_called_otherwise(
+    spark: SparkSession, tmp_path: Path, name: str, content: bytes, note: str
+) -> None:
+    """A zip file may hold whole lines as they are; the rest of it would count as lines that do not read."""
+    (tmp_path / name).write_bytes(content)
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.*"))
+
+    assert (found.coverage.rows, found.coverage.is_within_tolerance) == (0, False)
+    assert note in found.coverage.notes[0]
+
+
+def test_a_gzip_file_whose_name_ends_in_capital_letters(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark unpacks it all the same."""
+    (tmp_path / "a.jsonl.GZ").write_bytes(gzip.compress(b'{"message_id":"1"}\n'))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.*"))
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 0)
+
+
 def test_gzip_whole_and_cut_off(spark: SparkSession, tmp_path: Path) -> None:
     """A compressed file is read and its lines are numbered; one that is cut off is named, the others still read."""
     packed = gzip.compress(b'{"message_id":"1"}\nbad\n')
