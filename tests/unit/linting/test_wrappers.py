@@ -206,6 +206,12 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
     ("broker", "k.yaml", STRIMZI, {"unclean.leader.election.enable": "true"}),
     ("connect", "k.yaml", STRIMZI, {"exactly.once.source.support": "enabled"}),
     ("connector", "k.yaml", STRIMZI, {"errors.tolerance": "all", "name": "orders-sink", "tasks.max": "2"}),
+    (
+        "spark",
+        "s.yaml",
+        "spark: {options: {subscribe: orders, startingOffsets: earliest, failOnDataLoss: 'False'}}",
+        {"failOnDataLoss": "False", "startingOffsets": "earliest"},
+    ),
     ("flink", "f.yaml", FLINK, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
     ("flink", "c.yaml", CONFIG_MAP, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
     ("consumer", "c.yaml", CONFIG_MAP, {"auto.offset.reset": "latest"}),

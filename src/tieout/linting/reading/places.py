@@ -10,8 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from tieout.linting.catalogue import is_exact, is_telling, is_telling_alone, known_name, squashed, tokens
+from tieout.linting.catalogue import (
+    is_exact,
+    is_named,
+    is_telling,
+    is_telling_alone,
+    known_name,
+    squashed,
+    tokens,
+)
 from tieout.linting.reading.entries import Entry
+from tieout.linting.values import LOOKED_AT
 
 _WRAPPERS: Final = frozenset(
     (
@@ -170,10 +179,17 @@ def _add_unknown(groups: dict[Path, Place], entry: Entry) -> None:
 
 
 def _start(section: str, entry: Entry) -> int | None:
-    """Return where in the entry's name the longest setting that is known begins; None where none is."""
+    """Return where in the entry's name the longest setting that is known begins; None where none is.
+
+    A key that rules look at is itself, and no member of the family that the keys around it are called like: in
+    `spark: {options: {failOnDataLoss: false}}` they only wrap it.
+    """
     handed_on = _handed_on_from(entry.segments[entry.root :]) + entry.root
+    is_key = known_name(section, _name(entry, entry.leaf)) in LOOKED_AT[section]
     for at in range(len(entry.segments)):
         name = _name(entry, at)
+        if at < entry.leaf and is_key and not is_named(section, name):
+            continue
         if is_exact(section, name) if at >= handed_on else known_name(section, name) is not None:
             return at
     return None
