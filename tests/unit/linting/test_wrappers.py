@@ -484,6 +484,28 @@ def test_what_spring_hands_on_counts_as_it_is_written(
     assert f"{meant} counts as not set" in found["setting_misspelt"].failure
 
 
+@pytest.mark.parametrize(
+    ("text", "is_set"),
+    [
+        ("mp: {messaging: {incoming: {o: {topic: o, auto.offset.reset: none}}}}", False),
+        ('"%prod": {mp: {messaging: {incoming: {o: {topic: o, "auto.offset.reset": none}}}}}', False),
+        ("mp: {messaging: {incoming: {o: {topic: o, auto: {offset: {reset: none}}}}}}", True),
+        ("spring: {kafka: {consumer: {group-id: o, auto.offset.reset: none}}}", True),
+    ],
+)
+def test_a_key_with_dots_sets_nothing_in_the_yaml_of_smallrye(
+    tmp_path: Path, text: str, is_set: bool
+) -> None:
+    """SmallRye puts such a key in quotes; the client says that it knows no `"auto.offset.reset"`, and goes on."""
+    found = lint(tmp_path, "consumer", "application.yml", text, client="java-3.7")
+
+    assert ("setting_misspelt" not in found) is is_set
+    assert ("consumer_reset_latest" not in found) is is_set
+    if not is_set:
+        assert found["setting_misspelt"].subject == 'consumer."auto.offset.reset" = none'
+        assert "auto.offset.reset counts as not set" in found["setting_misspelt"].failure
+
+
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:
     """A query's source and sink have options of their own; together they are the query's."""
     source = {"kafka.bootstrap.servers": "b", "startingOffsets": "latest"}

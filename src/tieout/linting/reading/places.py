@@ -19,7 +19,7 @@ from tieout.linting.catalogue import (
     squashed,
     tokens,
 )
-from tieout.linting.reading.entries import Entry
+from tieout.linting.reading.entries import Entry, is_variable
 from tieout.linting.values import LOOKED_AT
 
 _WRAPPERS: Final = frozenset(
@@ -66,6 +66,7 @@ _HANDED_ON: Final = (
 Docs: Spring Boot, Messaging, Additional Kafka Properties; Spring Cloud Stream, Kafka Binder, Configuration Options.
 """
 
+_SMALLRYE: Final = ("mp", "messaging")
 _SERVICES: Final = ("services",)
 
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
@@ -172,7 +173,7 @@ def _add_unknown(groups: dict[Path, Place], entry: Entry) -> None:
     for at in range(len(entry.segments) - 1, -1, -1):
         path = _plain(entry.segments[:at])
         if path in groups:
-            name = _name(entry, at)
+            name = f'"{_name(entry, at)}"' if _is_in_quotes(entry) else _name(entry, at)
             if name not in groups[path].settings:
                 _add(groups, path, name, entry)
             return
@@ -184,6 +185,8 @@ def _start(section: str, entry: Entry) -> int | None:
     A key that rules look at is itself, and no member of the family that the keys around it are called like: in
     `spark: {options: {failOnDataLoss: false}}` they only wrap it.
     """
+    if _is_in_quotes(entry):
+        return None
     handed_on = _handed_on_from(entry.segments[entry.root :]) + entry.root
     is_key = known_name(section, _name(entry, entry.leaf)) in LOOKED_AT[section]
     for at in range(len(entry.segments)):
@@ -193,6 +196,16 @@ def _start(section: str, entry: Entry) -> int | None:
         if is_exact(section, name) if at >= handed_on else known_name(section, name) is not None:
             return at
     return None
+
+
+def _is_in_quotes(entry: Entry) -> bool:
+    """Return whether SmallRye takes the name for one in quotes, which no client knows: a key of YAML with dots in it.
+
+    Below other keys alone, so that lines of properties are none. Docs: quarkusio/quarkus, issues 11744 and 23387.
+    """
+    is_dotted = entry.root < entry.leaf < len(entry.segments) - 1 and not is_variable(entry)
+    path = entry.segments[entry.root : entry.leaf]
+    return is_dotted and any(path[at : at + len(_SMALLRYE)] == _SMALLRYE for at in (0, 1))
 
 
 def _handed_on_from(segments: Path) -> int:
