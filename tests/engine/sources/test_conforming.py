@@ -70,6 +70,34 @@ def test_times_as_programs_print_them(spark: SparkSession, tmp_path: Path) -> No
     assert (millis, found.coverage.unparsed) == ([moment] * len(right), len(wrong))
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("order-id", r"found order-id; .* in backticks: `order-id`$"),
+        ("Order ID", r"found Order ID; .* in backticks: `Order ID`$"),
+        ("@id", r"found @id; .* in backticks: `@id`$"),
+        ("order.id", r"in backticks: `order.id`$"),
+    ],
+)
+def test_a_column_s_name_that_is_no_word_is_asked_for_in_backticks(
+    spark: SparkSession, tmp_path: Path, name: str, message: str
+) -> None:
+    """`Order ID` would be the column `Order`, renamed, and `order-id` a difference of two columns."""
+    rows = [{name: "1", "Order": "x", "order-": 1, "id": 2}]
+
+    with pytest.raises(SourceError, match=message):
+        _evidence(spark, tmp_path, rows, columns={"message_id": name})
+
+    found = _evidence(spark, tmp_path, rows, columns={"message_id": f"`{name}`"})
+    assert rows_of(found, "message_id") == [("1",)]
+
+
+def test_a_word_for_all_rows_is_asked_for_in_quotes(spark: SparkSession, tmp_path: Path) -> None:
+    """In YAML the quotes around a word are gone before SQL sees them."""
+    with pytest.raises(SourceError, match=r"no column `acked`; .* in quotes of its own: \"'acked'\"$"):
+        _evidence(spark, tmp_path, [{"message_id": "1"}], columns={"outcome": "acked"})
+
+
 def test_whole_numbers_in_every_spelling(spark: SparkSession, tmp_path: Path) -> None:
     """With or without a sign, a point and blanks around; what has a fraction or does not fit is a wrong value."""
     right = ["17", "+17", " 17 ", "17.", "17.0", "17.00\t", "017", "1.7E1", "1.7e1", "17e+0"]
