@@ -485,6 +485,46 @@ def test_what_spring_hands_on_counts_as_it_is_written(
 
 
 @pytest.mark.parametrize(
+    ("section", "name", "text", "meant"),
+    [
+        (
+            "consumer",
+            "a.properties",
+            "spring.kafka.consumer.max-poll-records=1\nspring.kafka.consumer.auto.offset.reset=none\n",
+            "auto.offset.reset",
+        ),
+        (
+            "consumer",
+            "a.yml",
+            "spring.kafka.consumer: {max-poll-records: 1, isolation: {level: read_committed}}",
+            "isolation.level",
+        ),
+        ("producer", "a.yml", "spring.kafka.producer: {acks: all, transactional-id: a}", "transactional.id"),
+        (
+            "producer",
+            "a.env",
+            "SPRING_KAFKA_PRODUCER_ACKS=all\nSPRING_KAFKA_PRODUCER_ENABLE_IDEMPOTENCE=true\n",
+            "enable.idempotence",
+        ),
+        (
+            "streams",
+            "a.yml",
+            "spring.kafka.streams: {application-id: a, processing-guarantee: exactly_once_v2}",
+            "processing.guarantee",
+        ),
+    ],
+)
+def test_what_spring_boot_has_no_property_for_is_not_set(
+    tmp_path: Path, section: str, name: str, text: str, meant: str
+) -> None:
+    """Spring binds what it knows, says nothing of the rest, and hands only `properties` on to the client."""
+    client = "streams-3.7" if section == "streams" else "java-3.7"
+    found = lint(tmp_path, section, name, text, client=client)
+
+    assert f"takes no notice of it, so that {meant} counts as not set" in found["setting_misspelt"].failure
+
+
+@pytest.mark.parametrize(
     ("text", "is_set"),
     [
         ("mp: {messaging: {incoming: {o: {topic: o, auto.offset.reset: none}}}}", False),

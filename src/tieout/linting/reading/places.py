@@ -16,10 +16,10 @@ from tieout.linting.catalogue import (
     is_telling,
     is_telling_alone,
     known_name,
-    squashed,
     tokens,
 )
-from tieout.linting.reading.entries import Entry, is_variable
+from tieout.linting.reading.entries import Entry
+from tieout.linting.reading.inert import handed_on_from, is_in_quotes, unknown_to_spring
 from tieout.linting.values import LOOKED_AT
 
 _WRAPPERS: Final = frozenset(
@@ -54,19 +54,6 @@ _BASES: Final = (
 _NOT_OF_STREAMS: Final = (("spring", "kafka", "producer"), ("spring", "kafka", "consumer"))
 """What Spring hands on to clients alone, and not to those of Streams. Docs: Spring Boot, Kafka Streams."""
 
-_HANDED_ON: Final = (
-    (("spring", "kafka"), frozenset(("properties",))),
-    (
-        ("spring", "cloud", "stream"),
-        frozenset(("configuration", "consumerproperties", "producerproperties", "streamsproperties")),
-    ),
-)
-"""Below which words Spring hands names on to the client as they are written: no other way of writing them counts.
-
-Docs: Spring Boot, Messaging, Additional Kafka Properties; Spring Cloud Stream, Kafka Binder, Configuration Options.
-"""
-
-_SMALLRYE: Final = ("mp", "messaging")
 _SERVICES: Final = ("services",)
 
 _IN_PIECES: Final = ("connect", "streams", "flink", "spark", "storm", "pulsar", "activemq")
@@ -159,7 +146,7 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
     known = {id(entry) for entry, _ in (*strong, *kept)}
     for entry in entries:
         if id(entry) not in known:
-            _add_unknown(groups, entry)
+            _add_unknown(groups, entry, unknown_to_spring(section, entry))
     return groups
 
 
@@ -168,12 +155,15 @@ def _add(groups: dict[Path, Place], path: Path, setting: str, entry: Entry) -> N
     groups[path] = new.over(groups[path]) if path in groups else new
 
 
-def _add_unknown(groups: dict[Path, Place], entry: Entry) -> None:
-    """Add what no program knows to the settings it stands beside: it may be one of them misspelt."""
+def _add_unknown(groups: dict[Path, Place], entry: Entry, whole: str | None) -> None:
+    """Add what no program knows to the settings it stands beside: it may be one of them misspelt.
+
+    `whole` is the name that it then has, where its end alone would be one that is known.
+    """
     for at in range(len(entry.segments) - 1, -1, -1):
         path = _plain(entry.segments[:at])
         if path in groups:
-            name = f'"{_name(entry, at)}"' if _is_in_quotes(entry) else _name(entry, at)
+            name = whole or (f'"{_name(entry, at)}"' if is_in_quotes(entry) else _name(entry, at))
             if name not in groups[path].settings:
                 _add(groups, path, name, entry)
             return
@@ -185,9 +175,9 @@ def _start(section: str, entry: Entry) -> int | None:
     A key that rules look at is itself, and no member of the family that the keys around it are called like: in
     `spark: {options: {failOnDataLoss: false}}` they only wrap it.
     """
-    if _is_in_quotes(entry):
+    if is_in_quotes(entry) or unknown_to_spring(section, entry) is not None:
         return None
-    handed_on = _handed_on_from(entry.segments[entry.root :]) + entry.root
+    handed_on = handed_on_from(entry.segments[entry.root :]) + entry.root
     is_key = known_name(section, _name(entry, entry.leaf)) in LOOKED_AT[section]
     for at in range(len(entry.segments)):
         name = _name(entry, at)
@@ -196,29 +186,6 @@ def _start(section: str, entry: Entry) -> int | None:
         if is_exact(section, name) if at >= handed_on else known_name(section, name) is not None:
             return at
     return None
-
-
-def _is_in_quotes(entry: Entry) -> bool:
-    """Return whether SmallRye takes the name for one in quotes, which no client knows: a key of YAML with dots in it.
-
-    Below other keys alone, so that lines of properties are none. Docs: quarkusio/quarkus, issues 11744 and 23387.
-    """
-    is_dotted = entry.root < entry.leaf < len(entry.segments) - 1 and not is_variable(entry)
-    path = entry.segments[entry.root : entry.leaf]
-    return is_dotted and any(path[at : at + len(_SMALLRYE)] == _SMALLRYE for at in (0, 1))
-
-
-def _handed_on_from(segments: Path) -> int:
-    """Return where the name begins that a framework hands on as it is written; its length where there is none.
-
-    >>> _handed_on_from(("spring", "kafka", "consumer", "properties", "isolation-level"))
-    4
-    """
-    for words, holders in _HANDED_ON:
-        if segments[: len(words)] == words:
-            held = (at + 1 for at, segment in enumerate(segments) if squashed(segment) in holders)
-            return next(held, len(segments))
-    return len(segments)
 
 
 def _name(entry: Entry, at: int) -> str:
