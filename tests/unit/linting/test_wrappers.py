@@ -263,6 +263,14 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
         "quarkus.kafka-streams.application-id=x\nkafka-streams.processing.guarantee=at_least_once\n",
         {"processing.guarantee": "at_least_once"},
     ),
+    (
+        "broker",
+        "b.properties",
+        "Dynamic configs for topic orders are:\n"
+        "  min.insync.replicas=1 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=1}\n"
+        "  retention.ms=1000 sensitive=false synonyms={}\n",
+        {"min.insync.replicas": "1", "retention.ms": "1000"},
+    ),
     ("producer", "worker.properties", "group.id=c\nkey.converter=x\nproducer.acks=1\n", {"acks": "1"}),
 ]
 
