@@ -92,6 +92,19 @@ def test_a_column_s_name_that_is_no_word_is_asked_for_in_backticks(
     assert rows_of(found, "message_id") == [("1",)]
 
 
+def test_a_pattern_that_spark_does_not_take_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Other programs write `YYYY-MM-DD`; the try_ form of the function fails on it as well."""
+    with pytest.raises(
+        SourceError, match=r"ledgers\.produced: .* pattern of date and time .*: 'YYYY-MM-DD'; "
+    ):
+        _evidence(
+            spark,
+            tmp_path,
+            [{"t": "2026-11-20"}],
+            columns={"attempted_at": "to_timestamp(t, 'YYYY-MM-DD')"},
+        )
+
+
 def test_a_word_for_all_rows_is_asked_for_in_quotes(spark: SparkSession, tmp_path: Path) -> None:
     """In YAML the quotes around a word are gone before SQL sees them."""
     with pytest.raises(SourceError, match=r"no column `acked`; .* in quotes of its own: \"'acked'\"$"):
