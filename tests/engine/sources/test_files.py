@@ -204,6 +204,21 @@ def test_an_empty_csv_file_has_lost_its_header(spark: SparkSession, tmp_path: Pa
     assert "expected a header line" in found.coverage.notes[0]
 
 
+def test_an_orc_file_with_times_that_spark_does_not_read_is_not_called_corrupt(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Arrow and pandas write times with a zone so; Spark's reader of ORC knows no such type."""
+    at = pa.array([0], pa.timestamp("us", "UTC"))
+    orc.write_table(pa.table({"message_id": ["a"], "at": at}), tmp_path / "a.orc")
+
+    found = evidence_of(
+        spark, tmp_path, "produced", source={"kind": "files", "format": "orc", "path": "*.orc"}
+    )
+
+    assert not found.coverage.is_within_tolerance
+    assert "a.orc: it has a column of the type timestamp with local time zone" in found.coverage.notes[0]
+
+
 def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path: Path) -> None:
     """A file is read whatever it is called, and a bad line in it is named as the file is."""
     folder = tmp_path / "a b%20[1]{x}"
