@@ -445,6 +445,14 @@ def test_a_csv_header_with_another_separator_is_told_as_one(
     assert str(raised.value).endswith(f"columns are: {header}; options: {option} cuts it")
 
 
+def test_a_csv_file_without_a_header_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Databases export rows alone unless they are asked; the first row would be the names of columns."""
+    (tmp_path / "a.csv").write_text("o-1,2026-11-20T10:00:03Z\no-2,2026-11-20T10:00:13Z\n")
+
+    with pytest.raises(SourceError, match=r"the first line has to name the columns$"):
+        evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"), columns={"message_id": "id"})
+
+
 def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: Path) -> None:
     """The header is the first line that is not blank; the file is not passed over for the others' sake."""
     (tmp_path / "a.csv").write_text("message_id,offset\n1,7\n")

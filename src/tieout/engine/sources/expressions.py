@@ -53,6 +53,8 @@ _SHOWN_COLUMNS: Final = 40
 _NO_WORD: Final = re.compile(r"[^\w.`]")
 _NAME_OF_OTHERS: Final = re.compile(r"[\w.@$#:-]*[@$#:-][\w.@$#:-]*")
 """What may be the name of a field in other programs, and is none in SQL, such as `@timestamp` or `id.$oid`."""
+_TIME_AS_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+"""What names no column, and stands where a CSV file has no header."""
 _IN_BACKTICKS: Final = "the name of a column that is no word stands in backticks: `{}`"
 _OF_WORDS: Final = ("outcome", "transaction_state", "content", "kind")
 """Canonical columns of which the contract may say one word for all rows."""
@@ -252,12 +254,16 @@ def _advice(text: str, place: str, names: Sequence[str]) -> str:
     '; the name of a column that is no word stands in backticks: `order.id`'
     >>> _advice("acked", "columns.outcome", ["id", "at"])
     '; the word itself is a text in quotes of its own: "\'acked\'"'
+    >>> _advice("id", "columns.message_id", ["o-1", "2026-11-20T10:00:03Z"])
+    '; these are values: the first line has to name the columns'
     """
     name = text.strip()
     if name in names or _NAME_OF_OTHERS.fullmatch(name):
         return f"; {_IN_BACKTICKS.format(name if name in names else 'order-id')}"
     if name.isalpha() and place.rpartition(".")[2] in _OF_WORDS:
         return f"; the word itself is a text in quotes of its own: \"'{name}'\""
+    if any(map(_TIME_AS_NAME.match, names)):
+        return "; these are values: the first line has to name the columns"
     return _cut_at(names)
 
 
