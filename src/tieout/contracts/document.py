@@ -23,6 +23,7 @@ _MAX_NODES: Final = 20_000
 _MAX_DEPTH: Final = 32
 _LONGEST_REASON: Final = 600
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_NO_BREAK_SPACE: Final = "\u00a0"
 _CORE_TAGS: Final = {
     "tag:yaml.org,2002:null": re.compile(r"^(?:~|null|Null|NULL|)$"),
     "tag:yaml.org,2002:bool": re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"),
@@ -36,7 +37,12 @@ _ADVICE: Final = {
     "expected ',' or ": "a bracket is not closed, or what stands within it needs quotes",
     "mapping values are not allowed here": "a value with a colon and a space needs quotes",
     "found character '\\t'": "the line is indented by a tab; YAML takes spaces",
+    "found character": "a value that begins with it needs quotes",
     "could not find expected ':'": "a field is followed by a colon and a space",
+    "expected alphabetic or numeric character": "a value that begins with * or & needs quotes",
+    "found undefined alias": "a value that begins with * needs quotes",
+    "found unknown escape character": "in double quotes a backslash begins an escape, in single ones it does not",
+    "but found another document": "a file holds one contract",
 }
 """How PyYAML's words begin, and what its users can do about it."""
 
@@ -79,7 +85,7 @@ def read_document(path: Path) -> Document:
         node = yaml.compose(text, Loader=_CoreLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = shortened(f"not YAML: {error.problem}{_advice(error.problem or '')}")
+        reason = shortened(f"not YAML: {error.problem}{_advice(error.problem or '')}{_no_break_space(text)}")
         raise ContractError(file, mark.line + 1 if mark else None, reason) from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -97,6 +103,13 @@ def read_document(path: Path) -> Document:
 
 def _advice(problem: str) -> str:
     return next((f"; {advice}" for begins, advice in _ADVICE.items() if problem.startswith(begins)), "")
+
+
+def _no_break_space(text: str) -> str:
+    """Return where a text that is no YAML has a blank that only looks like one, as in what is copied from a page."""
+    before, found, _ = text.partition(_NO_BREAK_SPACE)
+    line = before.count("\n") + 1
+    return f"; line {line} has a no-break space, which YAML takes for a letter" if found else ""
 
 
 def _read_text(path: Path) -> str:

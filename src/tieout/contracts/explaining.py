@@ -27,6 +27,8 @@ _EXPECTED: Final = {
     "too_short": "at least one",
 }
 _FOLLOWS_FROM_ANOTHER: Final = "default_factory_not_called"
+_CUT_OFF: Final = "; within {…} an expression with a comma needs quotes"
+_QUOTED: Final = "; write it in quotes"
 _SHOWN: Final = 60
 _LONGEST_REASON: Final = 600
 _PROBLEMS_TOLD: Final = 50
@@ -104,7 +106,8 @@ def _no_match(detail: ErrorDetails, _path: FieldPath) -> str:
 def _of_wrong_type(detail: ErrorDetails, path: FieldPath) -> str:
     kind, said = detail["type"], detail["msg"].removeprefix("Input should be ")
     is_cut_off = path[-2:-1] == ("columns",) and not str(path[-1]).isidentifier()
-    advice = "; within {…} an expression with a comma needs quotes" if is_cut_off else ""
+    is_number = kind == "string_type" and isinstance(detail["input"], int | float)
+    advice = _CUT_OFF if is_cut_off else _QUOTED if is_number else ""
     return f"expected {_EXPECTED.get(kind, said)}, found {_shown(detail['input'])}{advice}"
 
 

@@ -50,9 +50,13 @@ def did_you_mean(found: str, known: Iterable[str]) -> str:
     '; did you mean columns?'
     >>> did_you_mean("q", ["columns", "where"])
     '; expected one of columns, where'
+    >>> did_you_mean("COLUMNS", ["columns", "where"])
+    '; did you mean columns?'
     """
     names = list(known)
-    close = difflib.get_close_matches(found, names, n=1)
+    close = difflib.get_close_matches(found, names, n=1) or difflib.get_close_matches(
+        found.lower(), names, n=1
+    )
     return f"; did you mean {close[0]}?" if close else f"; expected one of {', '.join(names)}"
 
 

@@ -54,6 +54,14 @@ _NULL_WORDS: Final = ", ".join(NULL_WORDS)
 _COUNTED_SINGLY: Final = (Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ)
 """Ledgers in which a row that stands twice is two sends, effects or reads."""
 
+_OF_PATTERNS: Final = (
+    "INCONSISTENT_BEHAVIOR_CROSS_VERSION.DATETIME_PATTERN_RECOGNITION",
+    "INVALID_DATETIME_PATTERN.ILLEGAL_CHARACTER",
+    "INVALID_DATETIME_PATTERN.LENGTH",
+    "INVALID_DATETIME_PATTERN.SECONDS_FRACTION",
+)
+"""What Spark calls a pattern that it does not take, such as the week years of YYYY."""
+
 
 def read_evidence(
     spark: SparkSession, contract: Contract, window: Window, now: datetime
@@ -300,12 +308,23 @@ def _reread(reading: Reading, error: Exception, place: str) -> Reading:
         raise left from None
     again = None if reading.reread is None else reading.reread()
     if again is None or again.unparsed_inputs <= reading.unparsed_inputs:
-        condition = error.getCondition() if isinstance(error, PySparkException) else None
-        raise SourceError(
-            f"{place}: columns or where fail on a row ({condition or 'no further reason'}); "
-            "use the try_ form of the function that can fail"
-        ) from None
+        raise SourceError(f"{place}: {_failing(error)}") from None
     return again
+
+
+def _failing(error: Exception) -> str:
+    """Return in words that an expression of the contract fails on a row, and what to do about it."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if isinstance(error, PySparkException) and condition in _OF_PATTERNS:
+        pattern = (error.getMessageParameters() or {}).get("pattern", "")
+        return (
+            f"columns or where have a pattern of date and time that Spark does not take: {pattern}; expected letters "
+            "of its guide's page Datetime Patterns, such as yyyy-MM-dd HH:mm:ss"
+        )
+    return (
+        f"columns or where fail on a row ({condition or 'no further reason'}); "
+        "use the try_ form of the function that can fail"
+    )
 
 
 def _doubled(rows: DataFrame, ledger: Ledger, copies: tuple[tuple[str, str], ...]) -> tuple[str, ...]:

@@ -237,6 +237,15 @@ def is_exact(section: str, name: str) -> bool:
     )
 
 
+def is_named(section: str, name: str) -> bool:
+    """Return whether a name, in any style, is one of the part's own, and not only one of a family's.
+
+    >>> is_named("spark", "failOnDataLoss"), is_named("spark", "spark.options.failOnDataLoss")
+    (True, False)
+    """
+    return name in names_of(section) or squashed(name) in _by_squash(section)
+
+
 def known_name(section: str, name: str) -> str | None:
     """Return the setting that is meant, in the program's own way of writing; None where none is known.
 

@@ -48,6 +48,18 @@ _BUDGETS: Final = {
 _ALMOST: Final = 0.85
 """From which likeness on a name is taken for another one misspelt."""
 
+_MISSPELT_AS: Final = ("no setting of this name is known", "{}, if that is meant")
+_INERT: Final = {
+    '"': (
+        "SmallRye takes a key of YAML with dots in it for one name in quotes, which no client knows",
+        "{}, each word between its dots as a key of its own: auto: {{offset: {{reset: earliest}}}}",
+    ),
+    "spring.": (
+        "Spring Boot has no property of this name, and takes no notice of it",
+        "{} below properties, or Spring's own property, such as spring.kafka.consumer.auto-offset-reset",
+    ),
+}
+"""What is said of a name that is almost a setting's, and what to do; and of names that begin so."""
 _LONGEST_NAME: Final = 500
 _CONTRACT_PAGE: Final = "docs/reference/linter.md"
 
@@ -151,10 +163,10 @@ def _misspelt(known: Declared) -> Iterator[Trouble]:
         for setting, value in part.settings.items():
             meant = None if setting in looked_at else _almost(part.section, setting, looked_at)
             if meant is not None:
-                failure = f"no setting of this name is known, so that {meant} counts as not set"
-                yield Trouble(
-                    "setting_misspelt", part.section, setting, value, failure, f"{meant}, if that is meant"
-                )
+                told = (words for begins, words in _INERT.items() if setting.startswith(begins))
+                reason, advice = next(told, _MISSPELT_AS)
+                failure = f"{reason}, so that {meant} counts as not set"
+                yield Trouble("setting_misspelt", part.section, setting, value, failure, advice.format(meant))
 
 
 def _almost(section: str, setting: str, looked_at: set[str]) -> str | None:

@@ -50,6 +50,67 @@ def test_times_as_text_and_as_milliseconds(spark: SparkSession, tmp_path: Path) 
     assert sorted(micros) == [moment * 1000] * 2 + [moment * 1000 + 123456] * 5
 
 
+def test_times_as_programs_print_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Java leaves out seconds that are 0 and names the zone behind the offset; RFC 3339 allows small letters."""
+    right = [
+        "2026-11-20T10:00Z",
+        "2026-11-20T10:00",
+        "2026-11-20T11:00+01:00[Europe/Berlin]",
+        "2026-11-20T10:00:00Z[UTC]",
+        "2026-11-20T11:00:00.000+01:00[Europe/Berlin]",
+        "2026-11-20t10:00:00z",
+    ]
+    wrong = ["2026-11-20T10:00[Europe/Berlin]", "2026-11-20T10:00Z[", "2026-11-20T10:60Z", "2026-11-20T10Z"]
+    rows = [{"attempted_at": text} for text in (*right, *wrong)]
+
+    found = _evidence(spark, tmp_path, rows)
+
+    moment = int(datetime(2026, 11, 20, 10, tzinfo=UTC).timestamp() * 1000)
+    millis = [row[0] for row in found.rows.selectExpr("unix_millis(attempted_at)").collect()]
+    assert (millis, found.coverage.unparsed) == ([moment] * len(right), len(wrong))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("order-id", r"found order-id; .* in backticks: `order-id`$"),
+        ("Order ID", r"found Order ID; .* in backticks: `Order ID`$"),
+        ("@id", r"found @id; .* in backticks: `@id`$"),
+        ("order.id", r"in backticks: `order.id`$"),
+    ],
+)
+def test_a_column_s_name_that_is_no_word_is_asked_for_in_backticks(
+    spark: SparkSession, tmp_path: Path, name: str, message: str
+) -> None:
+    """`Order ID` would be the column `Order`, renamed, and `order-id` a difference of two columns."""
+    rows = [{name: "1", "Order": "x", "order-": 1, "id": 2}]
+
+    with pytest.raises(SourceError, match=message):
+        _evidence(spark, tmp_path, rows, columns={"message_id": name})
+
+    found = _evidence(spark, tmp_path, rows, columns={"message_id": f"`{name}`"})
+    assert rows_of(found, "message_id") == [("1",)]
+
+
+def test_a_pattern_that_spark_does_not_take_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Other programs write `YYYY-MM-DD`; the try_ form of the function fails on it as well."""
+    with pytest.raises(
+        SourceError, match=r"ledgers\.produced: .* pattern of date and time .*: 'YYYY-MM-DD'; "
+    ):
+        _evidence(
+            spark,
+            tmp_path,
+            [{"t": "2026-11-20"}],
+            columns={"attempted_at": "to_timestamp(t, 'YYYY-MM-DD')"},
+        )
+
+
+def test_a_word_for_all_rows_is_asked_for_in_quotes(spark: SparkSession, tmp_path: Path) -> None:
+    """In YAML the quotes around a word are gone before SQL sees them."""
+    with pytest.raises(SourceError, match=r"no column `acked`; .* in quotes of its own: \"'acked'\"$"):
+        _evidence(spark, tmp_path, [{"message_id": "1"}], columns={"outcome": "acked"})
+
+
 def test_whole_numbers_in_every_spelling(spark: SparkSession, tmp_path: Path) -> None:
     """With or without a sign, a point and blanks around; what has a fraction or does not fit is a wrong value."""
     right = ["17", "+17", " 17 ", "17.", "17.0", "17.00\t", "017", "1.7E1", "1.7e1", "17e+0"]

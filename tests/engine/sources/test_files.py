@@ -204,6 +204,21 @@ def test_an_empty_csv_file_has_lost_its_header(spark: SparkSession, tmp_path: Pa
     assert "expected a header line" in found.coverage.notes[0]
 
 
+def test_an_orc_file_with_times_that_spark_does_not_read_is_not_called_corrupt(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Arrow and pandas write times with a zone so; Spark's reader of ORC knows no such type."""
+    at = pa.array([0], pa.timestamp("us", "UTC"))
+    orc.write_table(pa.table({"message_id": ["a"], "at": at}), tmp_path / "a.orc")
+
+    found = evidence_of(
+        spark, tmp_path, "produced", source={"kind": "files", "format": "orc", "path": "*.orc"}
+    )
+
+    assert not found.coverage.is_within_tolerance
+    assert "a.orc: it has a column of the type timestamp with local time zone" in found.coverage.notes[0]
+
+
 def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path: Path) -> None:
     """A file is read whatever it is called, and a bad line in it is named as the file is."""
     folder = tmp_path / "a b%20[1]{x}"
@@ -214,6 +229,38 @@ def test_names_with_wildcards_blanks_and_percents(spark: SparkSession, tmp_path:
 
     assert rows_of(found, "message_id") == [("1",)]
     assert "é*.jsonl:2: the line is not one JSON object" in found.coverage.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "note"),
+    [
+        ("a.jsonl.gz", b'{"message_id":"1"}\n', "not a gzip file, which its name says it is"),
+        ("a.jsonl.zst", b'{"message_id":"1"}\n', "not a zstd file, which its name says it is"),
+        ("a.jsonl", gzip.compress(b'{"message_id":"1"}\n'), "let its name end in .gz"),
+        ("a.jsonl.zip", b'PK\x03\x04\n{"message_id":"1"}\n', "a zip file; expected text"),
+        ("a.jsonl.xz", b"\xfd7zXZ\x00\n", "an xz file; expected text"),
+    ],
+    ids=["no gzip", "no zstd", "gzip", "zip", "xz"],
+)
+def test_a_packed_file_that_is_called_otherwise(
+    spark: SparkSession, tmp_path: Path, name: str, content: bytes, note: str
+) -> None:
+    """A zip file may hold whole lines as they are; the rest of it would count as lines that do not read."""
+    (tmp_path / name).write_bytes(content)
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.*"))
+
+    assert (found.coverage.rows, found.coverage.is_within_tolerance) == (0, False)
+    assert note in found.coverage.notes[0]
+
+
+def test_a_gzip_file_whose_name_ends_in_capital_letters(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark unpacks it all the same."""
+    (tmp_path / "a.jsonl.GZ").write_bytes(gzip.compress(b'{"message_id":"1"}\n'))
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("a.*"))
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (1, 0)
 
 
 def test_gzip_whole_and_cut_off(spark: SparkSession, tmp_path: Path) -> None:
@@ -371,6 +418,39 @@ def test_a_csv_column_in_two_spellings_is_named(spark: SparkSession, tmp_path: P
     assert (found.coverage.rows, found.coverage.unparsed) == (0, 1)
     assert not found.coverage.is_within_tolerance
     assert "found Outcome twice" in found.coverage.notes[0]
+
+
+def test_a_line_above_a_csv_header_that_only_excel_reads_is_named(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Some programs write `sep=;` for Excel; as a header it would name no column, and the true header be a row."""
+    (tmp_path / "a.csv").write_text("sep=;\nmessage_id;outcome\n1;ok\n")
+
+    found = evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"))
+
+    assert (found.coverage.rows, found.coverage.unparsed) == (0, 1)
+    assert "found sep=;, which only Excel reads" in found.coverage.notes[0]
+
+
+@pytest.mark.parametrize(("header", "option"), [("id;at", "{sep: ';'}"), ("id\tat", '{sep: "\\t"}')])
+def test_a_csv_header_with_another_separator_is_told_as_one(
+    spark: SparkSession, tmp_path: Path, header: str, option: str
+) -> None:
+    """Excel writes semicolons where the decimal point is a comma; the one column is no column of the contract."""
+    (tmp_path / "a.csv").write_text(f"{header}\n")
+
+    with pytest.raises(SourceError, match="no column `id`") as raised:
+        evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"), columns={"message_id": "id"})
+
+    assert str(raised.value).endswith(f"columns are: {header}; options: {option} cuts it")
+
+
+def test_a_csv_file_without_a_header_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Databases export rows alone unless they are asked; the first row would be the names of columns."""
+    (tmp_path / "a.csv").write_text("o-1,2026-11-20T10:00:03Z\no-2,2026-11-20T10:00:13Z\n")
+
+    with pytest.raises(SourceError, match=r"the first line has to name the columns$"):
+        evidence_of(spark, tmp_path, "delivered", source=_csv("*.csv"), columns={"message_id": "id"})
 
 
 def test_csv_file_that_begins_with_a_blank_line(spark: SparkSession, tmp_path: Path) -> None:

@@ -61,6 +61,18 @@ def test_bad_lines_are_counted_and_named(spark: SparkSession, tmp_path: Path) ->
     )
 
 
+def test_an_object_that_is_spread_over_lines_is_told_as_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Printed to be read by people, an object has a line for each of its keys."""
+    (tmp_path / "a.jsonl").write_text('{\n  "message_id": "1"\n}\n')
+
+    found = evidence_of(spark, tmp_path, "produced", source=jsonl("*.jsonl"))
+
+    assert found.coverage.unparsed == 3
+    assert found.coverage.notes[0].startswith(
+        "a.jsonl:1: the line is not one JSON object: it begins one that is spread over lines"
+    )
+
+
 def test_a_key_may_be_spelled_otherwise_on_other_lines(spark: SparkSession, tmp_path: Path) -> None:
     """Capital and small letters make no other column, as in CSV: what failed is not read as without outcome."""
     (tmp_path / "a.jsonl").write_text(

@@ -29,6 +29,16 @@ def _evidence(spark: SparkSession, folder: Path, **spec: Any) -> Any:
     return evidence_of(spark, folder, "delivered", source=source, **spec)
 
 
+def test_a_file_that_spark_cannot_unpack_is_not_called_corrupt(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark comes without what unpacks Brotli, which other programs write."""
+    pq.write_table(pa.table({"message_id": ["a"]}), tmp_path / "a.parquet", compression="brotli")
+
+    found = _evidence(spark, tmp_path)
+
+    assert not found.coverage.is_within_tolerance
+    assert "a.parquet: it is packed with Brotli" in found.coverage.notes[0]
+
+
 @pytest.mark.parametrize("kind", [*_REFUSED])
 def test_a_type_that_spark_refuses_costs_nothing_unless_it_is_used(
     spark: SparkSession, tmp_path: Path, kind: str

@@ -40,7 +40,7 @@ WRONG_FIELDS = [
     ("version: 1", "version: 2", "1: version: found 2; expected one of 1"),
     ("version: 1", "version: '1'", '1: version: found "1"; did you mean 1?'),
     ("exactly_once", "exactly_onc", '3: guarantee: found "exactly_onc"; did you mean exactly_once?'),
-    ("group: loader", "group: 7", "4: group: expected text, found 7"),
+    ("group: loader", "group: 7", "4: group: expected text, found 7; write it in quotes"),
     ("group: loader", "group: ' '", "4: group: expected some text, found none"),
     (
         "orders\n",
@@ -209,7 +209,11 @@ WRONG_FIELDS = [
         "8: ledgers.produced.source.path: expected at least one, found []",
     ),
     ("path: produced/*.jsonl", "path: 5", "8: ledgers.produced.source.path: expected a list, found 5"),
-    ("message_id: id", "message_id: 5", "10: ledgers.produced.columns.message_id: expected text, found 5"),
+    (
+        "message_id: id",
+        "message_id: 5",
+        "10: ledgers.produced.columns.message_id: expected text, found 5; write it in quotes",
+    ),
     (
         "columns:\n      message_id: id",
         "columns: {message_id: sha2(body, 256)}",
@@ -422,7 +426,30 @@ YAML_ERRORS = [
         GOOD.replace("grace: 15m", "budgets: &a {late_ratio: *a}"),
         "5: the value contains itself through an alias",
     ),
-    (GOOD + "---\nversion: 1\n", "16: not YAML: but found another document"),
+    (GOOD + "---\nversion: 1\n", "16: not YAML: but found another document; a file holds one contract"),
+    (
+        GOOD.replace("grace: 15m", "schedule: */5 * * * *"),
+        "5: not YAML: expected alphabetic or numeric character, but found '/'; "
+        "a value that begins with * or & needs quotes",
+    ),
+    (
+        GOOD.replace("grace: 15m", "owner: *team"),
+        "5: not YAML: found undefined alias 'team'; a value that begins with * needs quotes",
+    ),
+    (
+        GOOD.replace("grace: 15m", "owner: @team"),
+        "5: not YAML: found character '@' that cannot start any token; a value that begins with it needs quotes",
+    ),
+    (
+        GOOD.replace("grace: 15m", 'owner: "C:\\data"'),
+        "5: not YAML: found unknown escape character 'd'; "
+        "in double quotes a backslash begins an escape, in single ones it does not",
+    ),
+    (
+        GOOD.replace("grace: 15m", "grace:\u00a015m"),
+        "6: not YAML: could not find expected ':'; a field is followed by a colon and a space; "
+        "line 5 has a no-break space, which YAML takes for a letter",
+    ),
     ("", " the file is empty; expected a contract that begins with version: 1"),
     ("# nothing yet\n", " the file is empty; expected a contract that begins with version: 1"),
     ("- version: 1\n", "1: expected a mapping of fields, found a list"),

@@ -45,6 +45,7 @@ def _read(*lines: str) -> GroupTables:
         (NAMED, f"loader  {ROW}"),
         (VERBOSE, "loader  orders  0  4  6  9  3  c-1-aa  /10.0.0.1  c 1"),
         (VERBOSE, "loader  orders  0  -  6  9  3  -  -  -"),
+        (PLAIN, "orders  0  6  9  3  orders-loader-01-e12431ea-8ba0-420c-9be7-70c30840f59a/10.0.0.1  orders-loader-01"),
         (*BLOCK, *RPK),
         (BLOCK[0], "COORDINATOR-NODE  0", "COORDINATOR-PARTITION  __consumer_offsets/7", *BLOCK[2:], *RPK),
         (*RPK,),

@@ -31,6 +31,14 @@ NOT_SHOWN = {
         "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG",
         "loader orders 0 17 20 3",
     ],
+    "rpk's table, which has where the log starts": [
+        "TOPIC  PARTITION  CURRENT-OFFSET  LOG-START-OFFSET  LOG-END-OFFSET  LAG  MEMBER-ID",
+        "orders  0  6  0  6  0  c-1",
+    ],
+    "a table with both offsets": [
+        "GROUP TOPIC PARTITION CURRENT-OFFSET START-OFFSET LOG-END-OFFSET LAG",
+        "loader orders 0 17 0 20 3",
+    ],
     "another share group's table": ["GROUP TOPIC PARTITION START-OFFSET LAG", "other orders 0 17 3"],
     "a longer name": ["GROUP TOPIC PARTITION START-OFFSET LAG", "loader2 orders 0 17 3"],
     "two tables": [

@@ -540,6 +540,16 @@ def test_dstreams_are_not_held_to_the_options_of_a_query() -> None:
     assert set(found) == {"spark_gaps"}
 
 
+@pytest.mark.parametrize(
+    ("interval", "is_off"), [("0", True), ("0 ms", True), ("PT0S", True), ("10 ms", False)]
+)
+def test_checkpoints_at_no_interval_are_none(interval: str, is_off: bool) -> None:
+    """Flink takes checkpoints at intervals above 0; some versions refuse to start at less than 10 ms."""
+    found = lint(f"flink: {{execution.checkpointing.interval: {interval}}}")
+
+    assert ("flink_checkpoints" in found) is is_off
+
+
 def test_a_standalone_worker_is_not_exactly_once_whatever_it_is_set_to() -> None:
     """Exactly-once sources are the distributed mode's; a standalone worker takes no notice of the setting."""
     worker = "{exactly.once.source.support: enabled, offset.storage.file.filename: /o}"

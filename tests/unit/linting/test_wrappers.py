@@ -206,6 +206,12 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
     ("broker", "k.yaml", STRIMZI, {"unclean.leader.election.enable": "true"}),
     ("connect", "k.yaml", STRIMZI, {"exactly.once.source.support": "enabled"}),
     ("connector", "k.yaml", STRIMZI, {"errors.tolerance": "all", "name": "orders-sink", "tasks.max": "2"}),
+    (
+        "spark",
+        "s.yaml",
+        "spark: {options: {subscribe: orders, startingOffsets: earliest, failOnDataLoss: 'False'}}",
+        {"failOnDataLoss": "False", "startingOffsets": "earliest"},
+    ),
     ("flink", "f.yaml", FLINK, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
     ("flink", "c.yaml", CONFIG_MAP, {"execution.checkpointing.mode": "AT_LEAST_ONCE"}),
     ("consumer", "c.yaml", CONFIG_MAP, {"auto.offset.reset": "latest"}),
@@ -256,6 +262,14 @@ CASES: list[tuple[str, str, str, dict[str, str]]] = [
         "q.properties",
         "quarkus.kafka-streams.application-id=x\nkafka-streams.processing.guarantee=at_least_once\n",
         {"processing.guarantee": "at_least_once"},
+    ),
+    (
+        "broker",
+        "b.properties",
+        "Dynamic configs for topic orders are:\n"
+        "  min.insync.replicas=1 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:min.insync.replicas=1}\n"
+        "  retention.ms=1000 sensitive=false synonyms={}\n",
+        {"min.insync.replicas": "1", "retention.ms": "1000"},
     ),
     ("producer", "worker.properties", "group.id=c\nkey.converter=x\nproducer.acks=1\n", {"acks": "1"}),
 ]
@@ -447,6 +461,97 @@ def test_a_name_that_is_almost_one_is_told_in_a_file_too(
     found = lint(tmp_path, section, name, text, **client)
 
     assert f"{meant} counts as not set" in found["setting_misspelt"].failure
+
+
+@pytest.mark.parametrize(
+    ("section", "text", "meant"),
+    [
+        (
+            "consumer",
+            "spring.kafka.consumer: {max-poll-records: 1, properties: {isolation-level: read_committed}}",
+            "isolation.level",
+        ),
+        (
+            "producer",
+            "spring.cloud.stream.kafka.bindings.o.producer.configuration: {acks: all, enableIdempotence: true}",
+            "enable.idempotence",
+        ),
+        (
+            "producer",
+            "spring.cloud.stream.kafka.binder: {required-acks: all, producer-properties: {enable-idempotence: true}}",
+            "enable.idempotence",
+        ),
+    ],
+)
+def test_what_spring_hands_on_counts_as_it_is_written(
+    tmp_path: Path, section: str, text: str, meant: str
+) -> None:
+    """Spring Boot binds `isolation-level`; its map `properties` goes to the client as it is written."""
+    found = lint(tmp_path, section, "application.yml", text, client="java-4.0")
+
+    assert f"{meant} counts as not set" in found["setting_misspelt"].failure
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "text", "meant"),
+    [
+        (
+            "consumer",
+            "a.properties",
+            "spring.kafka.consumer.max-poll-records=1\nspring.kafka.consumer.auto.offset.reset=none\n",
+            "auto.offset.reset",
+        ),
+        (
+            "consumer",
+            "a.yml",
+            "spring.kafka.consumer: {max-poll-records: 1, isolation: {level: read_committed}}",
+            "isolation.level",
+        ),
+        ("producer", "a.yml", "spring.kafka.producer: {acks: all, transactional-id: a}", "transactional.id"),
+        (
+            "producer",
+            "a.env",
+            "SPRING_KAFKA_PRODUCER_ACKS=all\nSPRING_KAFKA_PRODUCER_ENABLE_IDEMPOTENCE=true\n",
+            "enable.idempotence",
+        ),
+        (
+            "streams",
+            "a.yml",
+            "spring.kafka.streams: {application-id: a, processing-guarantee: exactly_once_v2}",
+            "processing.guarantee",
+        ),
+    ],
+)
+def test_what_spring_boot_has_no_property_for_is_not_set(
+    tmp_path: Path, section: str, name: str, text: str, meant: str
+) -> None:
+    """Spring binds what it knows, says nothing of the rest, and hands only `properties` on to the client."""
+    client = "streams-3.7" if section == "streams" else "java-3.7"
+    found = lint(tmp_path, section, name, text, client=client)
+
+    assert f"takes no notice of it, so that {meant} counts as not set" in found["setting_misspelt"].failure
+
+
+@pytest.mark.parametrize(
+    ("text", "is_set"),
+    [
+        ("mp: {messaging: {incoming: {o: {topic: o, auto.offset.reset: none}}}}", False),
+        ('"%prod": {mp: {messaging: {incoming: {o: {topic: o, "auto.offset.reset": none}}}}}', False),
+        ("mp: {messaging: {incoming: {o: {topic: o, auto: {offset: {reset: none}}}}}}", True),
+        ("spring: {kafka: {consumer: {group-id: o, auto.offset.reset: none}}}", True),
+    ],
+)
+def test_a_key_with_dots_sets_nothing_in_the_yaml_of_smallrye(
+    tmp_path: Path, text: str, is_set: bool
+) -> None:
+    """SmallRye puts such a key in quotes; the client says that it knows no `"auto.offset.reset"`, and goes on."""
+    found = lint(tmp_path, "consumer", "application.yml", text, client="java-3.7")
+
+    assert ("setting_misspelt" not in found) is is_set
+    assert ("consumer_reset_latest" not in found) is is_set
+    if not is_set:
+        assert found["setting_misspelt"].subject == 'consumer."auto.offset.reset" = none'
+        assert "auto.offset.reset counts as not set" in found["setting_misspelt"].failure
 
 
 def test_the_pieces_of_one_program_are_taken_together(tmp_path: Path) -> None:

@@ -75,6 +75,8 @@ _SMALL: Final = re.compile(r"^[0-9]{1,9}$")
 _CELL: Final = re.compile(r"^([0-9]{1,18}|-|unknown)$")
 _NO_BLANK: Final = re.compile(r"^[^ \t]+$")
 _TIME: Final = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)")
+_HOST_BEHIND_ID: Final = re.compile(r"(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/(?=\S)")
+"""A member's id and its host without a blank between: Kafka 0.10.2 to 1.1 print so an id that fills its column."""
 _GOODBYES: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
     r"(?:kafka-(?:consumer|share)-groups(?:\.sh|\.bat)?|(?:Consumer|Share)GroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
@@ -143,10 +145,14 @@ class Cells:
 
     def values(self, line: str) -> list[str]:
         """Return the line's cells from the first column on; none where it does not begin as the header does."""
-        cells = _split(line, self.separator)
+        cells = _split(_HOST_BEHIND_ID.sub(r"\1 /", line) if self._may_join_host else line, self.separator)
         before = cells[: len(self.before)]
         is_alike = all(map(_is_alike, before, self.before)) and len(before) == len(self.before)
         return cells[len(self.before) :] if is_alike else []
+
+    @property
+    def _may_join_host(self) -> bool:
+        return self.separator is None and self.has("CONSUMER-ID") and self.has("HOST")
 
     def cell(self, name: str, values: Sequence[str]) -> str:
         """Return the cell below the name; empty where there is none."""

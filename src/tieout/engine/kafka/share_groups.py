@@ -24,7 +24,10 @@ MAY_SHOW: Final = r"(?i)groupId|START-OFFSET|\bTYPE\b|Share group|\bShare\b"
 """Lines that may show one, of any group; with them, those that begin with the group's name."""
 
 _TYPES: Final = "|".join(map(str, RECORD_TYPES))
-_TABLE: Final = re.compile(r"^\s*(GROUP\s+)?TOPIC\s+PARTITION\s.*\bSTART-OFFSET\b")
+_TABLE: Final = re.compile(
+    r"^\s*(GROUP\s+)?TOPIC\s+PARTITION\s(?!.*\bCURRENT-OFFSET\b).*(?<=\s)START-OFFSET\b"
+)
+"""A share group's table has its own START-OFFSET, and no CURRENT-OFFSET; `rpk` prints where the log starts as well."""
 _OTHER_TABLE: Final = re.compile(r"^\s*(GROUP|TOPIC|CONSUMER-ID|COORDINATOR)\b[\sA-Z#()-]*$")
 
 

@@ -51,6 +51,16 @@ _SINGLE_EXACT: Final = 16777216
 """The same of single precision: 2^24."""
 _DATE: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _OF_DAY: Final = r"([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?)"
+_MINUTE: Final = rf"^({_DATE}[Tt ][0-9]{{2}}:[0-9]{{2}})(?!:)"
+_OF_PROGRAMS: Final = (
+    rf"^{_DATE}[Tt ][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.,][0-9]+)?)?"
+    r" ?([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)(\[[A-Za-z0-9_+/-]+\])?\s*$"
+)
+"""Times with a zone that Spark's cast does not take: whole minutes, small letters, a zone's name behind its offset.
+
+Java prints no seconds where they are 0, and `2026-11-20T11:00+01:00[Europe/Berlin]` for a time with a zone's name.
+Docs: `OffsetDateTime.toString`, `ZonedDateTime.toString`; RFC 3339, section 5.6; RFC 9557.
+"""
 _DAY_MILLIS: Final = 86_400_000
 
 
@@ -158,10 +168,17 @@ def _time(value: Column, source: DataType, *, takes_dates: bool) -> Column:
             value.rlike(form), F.replace(value, F.lit(","), F.lit(".")).try_cast(TimestampType())
         )
         times = _of(written, lambda time: in_calendar(time, TimestampType()))
-        return F.coalesce(times, _of(_whole(value, source, _LONG), _millis))
+        others = _of(_as_cast_takes_it(value), lambda time: in_calendar(time, TimestampType()))
+        return F.coalesce(times, _of(_whole(value, source, _LONG), _millis), others)
     if isinstance(source, NumericType):
         return _millis(_whole(value, source, _LONG))
     return F.lit(None).cast(TimestampType())
+
+
+def _as_cast_takes_it(value: Column) -> Column:
+    """Return the time that a program wrote in a form of ISO 8601 which Spark's cast does not take, else null."""
+    plain = F.substring_index(F.regexp_replace(value, _MINUTE, "$1:00"), "[", 1)
+    return F.when(value.rlike(_OF_PROGRAMS), F.translate(plain, ",tz", ".TZ").try_cast(TimestampType()))
 
 
 def in_calendar(value: Column, kind: DataType) -> Column:

@@ -20,6 +20,11 @@ from tieout.engine.sources.parquet_repeats import fault_of_rows
 _MOST_LEVELS: Final = 100
 """As many as Parquet files on this machine may have: pyarrow reads no more."""
 _TOO_DEEP: Final = f"expected types of at most {_MOST_LEVELS} levels, found more"
+_INSTANT: Final = "timestamp with local time zone"
+_NO_INSTANT: Final = (
+    f"it has a column of the type {_INSTANT}, which Spark reads from no ORC file: write times in UTC without a zone, "
+    "or a Parquet file"
+)
 _DOES_NOT_READ: Final = "its footer does not read; it is corrupt, or not what the contract says"
 _QUOTED: Final = re.compile(r"`[^`]*`")
 
@@ -69,4 +74,6 @@ def _fault_of(spark: SparkSession, file: Input, file_format: str) -> str | None:
         reader.close()
     except Py4JJavaError:
         return _DOES_NOT_READ
+    if file_format == "orc" and _INSTANT in _QUOTED.sub("", str(schema)):
+        return _NO_INSTANT
     return _TOO_DEEP if levels_of(str(schema)) > _MOST_LEVELS else fault_of_rows(int(rows), file.size)

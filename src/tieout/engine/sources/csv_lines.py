@@ -28,6 +28,8 @@ _BACKSLASH: Final = (
     "a quote within quotes is not doubled and has a backslash before it, as Spark writes them: "
     "options: {escape: '\\'} reads it"
 )
+_SEPARATOR_LINE: Final = re.compile(r'"?sep=(?P<sep>[^"]|\\t)"?\s*', re.IGNORECASE)
+"""What Excel reads, and some programs write for it, above the header: which character separates the columns."""
 _MOST_COLUMNS: Final = 4096
 """How many columns a header may name: each is a column of Spark's, and a file may name millions."""
 _MOST_VALUES: Final = 20_000
@@ -93,9 +95,17 @@ def _fault_of_header(header: str, options: Mapping[str, str]) -> str | None:
 
     >>> _fault_of_header("id,at,ID", {})
     'expected a name of its own for each column of its header, found ID twice'
+    >>> _fault_of_header("sep=;", {}).partition("found ")[2]
+    "sep=;, which only Excel reads: take the line away, and say options: {sep: ';'}"
     """
     if not header.strip():
         return "expected a header line, which a CSV file without rows has as well, found an empty file"
+    told = _SEPARATOR_LINE.fullmatch(header)
+    if told is not None:
+        return (
+            f"expected the columns' names in the first line, found {header.strip()}, which only Excel reads: "
+            f"take the line away, and say options: {{sep: '{told['sep']}'}}"
+        )
     if header.count(options.get("sep", ",")) >= _MOST_COLUMNS:
         return f"expected a header of at most {_MOST_COLUMNS} columns, found more"
     try:

@@ -29,6 +29,7 @@ from tieout.engine.sources.file_faults import (
     UNFINISHED,
     is_left_out,
     is_unfinished,
+    packed_unlike_its_name,
     taken_for_empty,
     unpacked,
     without_ends,
@@ -170,6 +171,7 @@ def _inspected(path: Path, base_dir: Path, file_format: str, root: Path | None) 
             fault = "the gzip file is cut off"
         if size and is_left_out(path.name):
             fault = LEFT_OUT
+        fault = (packed_unlike_its_name(path.name, partial(_head, path)) if is_text else None) or fault
         fault = fault or (taken_for_empty(path.name, partial(_head, path)) if size else None)
         fault = fault or (without_ends(path, size) if file_format == "parquet" else None)
         fault = fault or (fault_of_packed(path, watch) if is_text else None)

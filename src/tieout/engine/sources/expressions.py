@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -50,6 +50,16 @@ NOT_ANALYSED: Final = (PySparkException, Py4JJavaError)
 _TOO_DEEP: Final = "StackOverflowError"
 _OF_NUMBERS: Final = re.compile("NUMERIC|INTEGRAL")
 _SHOWN_COLUMNS: Final = 40
+_NO_WORD: Final = re.compile(r"[^\w.`]")
+_NAME_OF_OTHERS: Final = re.compile(r"[\w.@$#:-]*[@$#:-][\w.@$#:-]*")
+"""What may be the name of a field in other programs, and is none in SQL, such as `@timestamp` or `id.$oid`."""
+_TIME_AS_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+"""What names no column, and stands where a CSV file has no header."""
+_IN_BACKTICKS: Final = "the name of a column that is no word stands in backticks: `{}`"
+_OF_WORDS: Final = ("outcome", "transaction_state", "content", "kind")
+"""Canonical columns of which the contract may say one word for all rows."""
+_SEPARATORS: Final = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
+"""What separates columns of CSV files, and how the contract writes it."""
 _SHOWN_TEXT: Final = 80
 _NO_ROW: Final = "it leaves out or multiplies rows"
 _METADATA: Final = "_metadata"
@@ -194,6 +204,8 @@ def expressions_of(
     Raises:
         SourceError: where one is not.
     """
+    for name, text in mapping.items():
+        _require_backticks(text, f"{place}.{name}", names)
     try:
         expressions = {name: F.expr(exact(text, numbers)) for name, text in mapping.items()}
         source.select("*", *expressions.values())
@@ -219,8 +231,50 @@ def expression_of(
     except NOT_ANALYSED as error:
         shown = ", ".join(sorted(names)[:_SHOWN_COLUMNS])
         reason = reason_of(_error_as_written(source, text) or error, text)
-        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}") from None
+        advice = _advice(text, place, names)
+        raise SourceError(f"{place}: {reason}; the source's columns are: {shown}{advice}") from None
     return expression
+
+
+def _require_backticks(text: str, place: str, names: Sequence[str]) -> None:
+    """Refuse a column's name that means something else in SQL: `order-id` is a difference, `Order ID` another name.
+
+    Raises:
+        SourceError: where the whole expression is the name of a column, which is no word.
+    """
+    name = text.strip()
+    if name in names and _NO_WORD.search(name):
+        raise SourceError(f"{place}: found {name}; {_IN_BACKTICKS.format(name)}")
+
+
+def _advice(text: str, place: str, names: Sequence[str]) -> str:
+    r"""Return what to do about an expression that names no column: how to write a name, a text, or the separator.
+
+    >>> _advice("order.id", "columns.message_id", ["order.id", "at"])
+    '; the name of a column that is no word stands in backticks: `order.id`'
+    >>> _advice("acked", "columns.outcome", ["id", "at"])
+    '; the word itself is a text in quotes of its own: "\'acked\'"'
+    >>> _advice("id", "columns.message_id", ["o-1", "2026-11-20T10:00:03Z"])
+    '; these are values: the first line has to name the columns'
+    """
+    name = text.strip()
+    if name in names or _NAME_OF_OTHERS.fullmatch(name):
+        return f"; {_IN_BACKTICKS.format(name if name in names else 'order-id')}"
+    if name.isalpha() and place.rpartition(".")[2] in _OF_WORDS:
+        return f"; the word itself is a text in quotes of its own: \"'{name}'\""
+    if any(map(_TIME_AS_NAME.match, names)):
+        return "; these are values: the first line has to name the columns"
+    return _cut_at(names)
+
+
+def _cut_at(names: Sequence[str]) -> str:
+    r"""Return what cuts the one column of a CSV file into several, where its name has a separator in it.
+
+    >>> _cut_at(["id;at"]), _cut_at(["id\tat"]), _cut_at(["id"])
+    ("; options: {sep: ';'} cuts it", '; options: {sep: "\\t"} cuts it', '')
+    """
+    found = next((mark for mark in _SEPARATORS if mark in names[0]), None) if len(names) == 1 else None
+    return "" if found is None else f"; options: {{sep: {_SEPARATORS[found]}}} cuts it"
 
 
 def _error_as_written(source: DataFrame, text: str) -> PySparkException | Py4JJavaError | None:

@@ -16,6 +16,15 @@ GZIP_WINDOW: Final = 31
 _BZIP2: Final = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 """How a bzip2 file begins: with the mark of a block, or of the end where it holds nothing."""
 _UNCHECKED: Final = (".lz4", ".snappy")
+_ARCHIVES: Final = (
+    (b"\x1f\x8b", "gzip", ".gz"),
+    (b"\x28\xb5\x2f\xfd", "zstd", ".zst"),
+    (b"PK\x03\x04", "zip", ""),
+    (b"\xfd7zXZ\x00", "xz", ""),
+    (b"7z\xbc\xaf", "7z", ""),
+    (b"\x04\x22\x4d\x18", "lz4", ""),
+)
+"""How packed files begin, what they are called, and how the name of one ends that Spark unpacks."""
 LEFT_OUT: Final = (
     "Spark leaves out files of such a name; expected one without a leading _ or ., or final ._COPYING_"
 )
@@ -86,6 +95,28 @@ def taken_for_empty(name: str, head: Callable[[], bytes]) -> str | None:
         )
     if ending is not None and not _BZIP2.match(head()):
         return "not a bzip2 file, which its name says it is"
+    return None
+
+
+def packed_unlike_its_name(name: str, head: Callable[[], bytes]) -> str | None:
+    r"""Return what is wrong with a file of text that is packed and not so called, or the other way round.
+
+    >>> packed_unlike_its_name("a.jsonl", lambda: b"PK\x03\x04")
+    'a zip file; expected text, or text packed as gz, bz2 or zst: unpack it'
+    >>> packed_unlike_its_name("a.jsonl", lambda: b"{}"), packed_unlike_its_name("a.gz", lambda: b"")
+    (None, None)
+    """
+    first = head()
+    kind, ending = next(
+        ((kind, ending) for begins, kind, ending in _ARCHIVES if first.startswith(begins)), ("", "")
+    )
+    called = next((each for _, each, own in _ARCHIVES if own and name.lower().endswith(own)), "")
+    if called and first and kind != called:
+        return f"not a {called} file, which its name says it is"
+    if kind and kind != called:
+        advice = f"let its name end in {ending}" if ending else "unpack it"
+        article = "an" if kind in ("xz", "lz4") else "a"
+        return f"{article} {kind} file; expected text, or text packed as gz, bz2 or zst: {advice}"
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -47,6 +48,11 @@ _SAME_NAME: Final = "COLUMN_ALREADY_EXISTS"
 _SHOWN: Final = 80
 _TWICE: Final = "a key stands twice in one of its objects"
 _DOES_NOT_READ: Final = "does not read through; it is corrupt, or not what the contract says"
+
+_NO_CODEC: Final = re.compile(r"\.compress\.(?P<codec>\w+)Codec was not found")
+_OTHER_CODEC: Final = (
+    "it is packed with {}, which Spark does not unpack here: write it with snappy, gzip, zstd, lz4 or none"
+)
 
 
 def read(spec: FilesSource, request: Request) -> Reading:
@@ -259,8 +265,18 @@ def _read_through(spec: FilesSource, request: Request, file: Input) -> Input:
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return replace(file, fault=_TWICE if _condition(error) == _SAME_NAME else _DOES_NOT_READ)
+        return replace(file, fault=_TWICE if _condition(error) == _SAME_NAME else _unreadable(str(error)))
     return file
+
+
+def _unreadable(error: str) -> str:
+    """Return why a file does not read through: for want of what unpacks it, or for a reason of its own.
+
+    >>> _unreadable("Class org.apache.hadoop.io.compress.BrotliCodec was not found").partition(":")[0]
+    'it is packed with Brotli, which Spark does not unpack here'
+    """
+    found = _NO_CODEC.search(error)
+    return _OTHER_CODEC.format(found["codec"]) if found else _DOES_NOT_READ
 
 
 def _condition(error: Exception) -> str | None:

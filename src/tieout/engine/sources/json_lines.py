@@ -50,6 +50,9 @@ _NOT_ONE_OBJECT: Final = "the line is not one JSON object"
 _AN_ARRAY: Final = (
     f"{_NOT_ONE_OBJECT}: it begins an array, whose members are expected on a line each (jq -c '.[]')"
 )
+_SPREAD: Final = (
+    f"{_NOT_ONE_OBJECT}: it begins one that is spread over lines; expected one on a line (jq -c .)"
+)
 _OTHER_TYPE: Final = "a value is of another type than its field has on other lines"
 _NO_NUMBER: Final = "NaN and Infinity are no values of JSON"
 _OF_OTHER_SYNTAX: Final = "allow"
@@ -241,8 +244,8 @@ def json_fault(text: str = TEXT, options: Mapping[str, str] = _NO_OPTIONS) -> Co
     """Return why the text is not exactly one JSON object, or null where it is."""
     objects = _parsed(F.col(text), _bracketed(StructType()), options).getField(_OBJECTS)
     is_one = _is_one(objects, text, options)
-    begins_array = F.ltrim(text).startswith("[")
-    reason = F.when(begins_array, _AN_ARRAY).otherwise(_NOT_ONE_OBJECT)
+    begins_array, is_spread = F.ltrim(text).startswith("["), F.trim(text) == "{"
+    reason = F.when(begins_array, _AN_ARRAY).when(is_spread, _SPREAD).otherwise(_NOT_ONE_OBJECT)
     line = F.col(text)
     fault = F.when(~F.is_valid_utf8(text), _NOT_UTF8).when(has_half(line), HALF).when(is_deep(line), TOO_DEEP)
     return fault.when(~is_one, reason)

@@ -11,6 +11,7 @@ _SECTION: Final = re.compile(r"\[([^\[\]]+)\]\s*(?:[#;].*)?")
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DOCUMENT: Final = re.compile(r"^[#!]---[ \t]*$", re.MULTILINE)
+_DESCRIBED: Final = re.compile(r"(.*) sensitive=(?:true|false) synonyms=\{.*\}")
 _VARIABLE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
 
@@ -45,8 +46,18 @@ def _entries(text: str) -> Section:
         elif found:
             key = _unescaped(found[1])
             section.pop(key, None)
-            section[key] = _unescaped(found[2]).strip()
+            section[key] = _undescribed(_unescaped(found[2]).strip())
     return entries
+
+
+def _undescribed(value: str) -> str:
+    """Return the value without what `kafka-configs --describe` prints behind it.
+
+    >>> _undescribed("1 sensitive=false synonyms={DEFAULT_CONFIG:min.insync.replicas=1}")
+    '1'
+    """
+    found = _DESCRIBED.fullmatch(value)
+    return found[1] if found else value
 
 
 def _logical_lines(text: str) -> Iterator[str]:

@@ -10,8 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from tieout.linting.catalogue import is_exact, is_telling, is_telling_alone, known_name, tokens
+from tieout.linting.catalogue import (
+    is_exact,
+    is_named,
+    is_telling,
+    is_telling_alone,
+    known_name,
+    tokens,
+)
 from tieout.linting.reading.entries import Entry
+from tieout.linting.reading.inert import handed_on_from, is_in_quotes, unknown_to_spring
+from tieout.linting.values import LOOKED_AT
 
 _WRAPPERS: Final = frozenset(
     (
@@ -137,7 +146,7 @@ def _groups(section: str, entries: list[Entry], *, any_style: bool) -> dict[Path
     known = {id(entry) for entry, _ in (*strong, *kept)}
     for entry in entries:
         if id(entry) not in known:
-            _add_unknown(groups, entry)
+            _add_unknown(groups, entry, unknown_to_spring(section, entry))
     return groups
 
 
@@ -146,22 +155,37 @@ def _add(groups: dict[Path, Place], path: Path, setting: str, entry: Entry) -> N
     groups[path] = new.over(groups[path]) if path in groups else new
 
 
-def _add_unknown(groups: dict[Path, Place], entry: Entry) -> None:
-    """Add what no program knows to the settings it stands beside: it may be one of them misspelt."""
+def _add_unknown(groups: dict[Path, Place], entry: Entry, whole: str | None) -> None:
+    """Add what no program knows to the settings it stands beside: it may be one of them misspelt.
+
+    `whole` is the name that it then has, where its end alone would be one that is known.
+    """
     for at in range(len(entry.segments) - 1, -1, -1):
         path = _plain(entry.segments[:at])
         if path in groups:
-            name = _name(entry, at)
+            name = whole or (f'"{_name(entry, at)}"' if is_in_quotes(entry) else _name(entry, at))
             if name not in groups[path].settings:
                 _add(groups, path, name, entry)
             return
 
 
 def _start(section: str, entry: Entry) -> int | None:
-    """Return where in the entry's name the longest setting that is known begins; None where none is."""
-    return next(
-        (at for at in range(len(entry.segments)) if known_name(section, _name(entry, at)) is not None), None
-    )
+    """Return where in the entry's name the longest setting that is known begins; None where none is.
+
+    A key that rules look at is itself, and no member of the family that the keys around it are called like: in
+    `spark: {options: {failOnDataLoss: false}}` they only wrap it.
+    """
+    if is_in_quotes(entry) or unknown_to_spring(section, entry) is not None:
+        return None
+    handed_on = handed_on_from(entry.segments[entry.root :]) + entry.root
+    is_key = known_name(section, _name(entry, entry.leaf)) in LOOKED_AT[section]
+    for at in range(len(entry.segments)):
+        name = _name(entry, at)
+        if at < entry.leaf and is_key and not is_named(section, name):
+            continue
+        if is_exact(section, name) if at >= handed_on else known_name(section, name) is not None:
+            return at
+    return None
 
 
 def _name(entry: Entry, at: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieout.linting.pipeline import Pipeline, Truth, both, never
+from tieout.linting.pipeline import Pipeline, Truth, both, either, never
 from tieout.linting.rule import Rule, is_any, is_missing, reads_aborted
 from tieout.linting.rules.broker import longest_transaction
 from tieout.linting.rules.output import survives_rereading
@@ -12,10 +12,20 @@ from tieout.model import BreakClass, Cause, Severity
 
 _FLINK: Final = "Apache Flink documentation, Apache Kafka Connector"
 _CHECKPOINTS: Final = "Apache Flink documentation, Configuration, Checkpointing"
+_INTERVAL: Final = "execution.checkpointing.interval"
+_NEVER: Final = (
+    "pt0s",
+    *(f"0{unit}" for unit in ("", "ms", " ms", "s", " s", "sec", " sec", "min", " min", "m", "h")),
+)
+"""Intervals of no time: Flink makes no checkpoints then, or does not start, by its version."""
 _GUARANTEE: Final = "sink.delivery-guarantee"
 _TIMEOUT: Final = "properties.transaction.timeout.ms"
 _RETENTION: Final = "execution.checkpointing.externalized-checkpoint-retention"
 _BROKERS_MOST: Final = 900_000
+
+
+def _has_no_checkpoints(pipeline: Pipeline) -> Truth:
+    return either(is_missing("flink", _INTERVAL)(pipeline), is_any("flink", _INTERVAL, *_NEVER)(pipeline))
 
 
 def _is_exactly_once(pipeline: Pipeline) -> Truth:
@@ -50,9 +60,9 @@ RULES: Final = (
     Rule(
         name="flink_checkpoints",
         section="flink",
-        setting="execution.checkpointing.interval",
-        fires="not set: there are no checkpoints",
-        holds=is_missing("flink", "execution.checkpointing.interval"),
+        setting=_INTERVAL,
+        fires="not set, or 0: there are no checkpoints",
+        holds=_has_no_checkpoints,
         classes=(BreakClass.LOST, BreakClass.OUTPUT_DUPLICATE),
         cause=None,
         failure=(
