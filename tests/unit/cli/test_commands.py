@@ -621,6 +621,31 @@ def test_a_reader_that_has_seen_enough_is_no_failure(contract: Path) -> None:
     assert main(["check", str(contract)], out=Closed(), err=io.StringIO()) == 0
 
 
+@pytest.mark.parametrize(("given", "code"), [("orders.yml", 0), ("missing.yml", 2)])
+def test_what_standard_error_cannot_take_changes_no_exit_code(given: str, code: int, contract: Path) -> None:
+    """A log on a full disk is no broken window: exit code 1 says that alone."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tieout.cli", "check", str(contract.with_name(given))],
+            stdout=subprocess.PIPE, stderr=full, check=False,
+        )  # fmt: skip
+
+    assert ended.returncode == code
+
+
+def test_steps_go_on_where_standard_error_is_gone(contract: Path, tmp_path: Path) -> None:
+    """`tieout reconcile … 2>&1 | head` judges the window and keeps its verdict's code."""
+
+    class Closed(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    arguments = ["reconcile", str(contract), *WINDOW, "--output", str(tmp_path / "out")]
+
+    assert main(arguments, engine=FakeEngine(), out=io.StringIO(), err=Closed()) == 0
+    assert (tmp_path / "out" / "statement.html").exists()
+
+
 def test_a_stream_that_is_closed_from_the_start_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """`tieout check … >&-`: who closes the output wants the exit code alone."""
     monkeypatch.setattr(sys, "stdout", None)
