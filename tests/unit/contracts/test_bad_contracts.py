@@ -37,6 +37,11 @@ WRONG_FIELDS = [
         "gruppe: loader",
         " group: this field is required\nFILE:4: gruppe: unknown field; did you mean group?",
     ),
+    (
+        "guarantee: exactly_once\ngroup: loader\n",
+        "",
+        " guarantee: this field is required\nFILE: group: this field is required",
+    ),
     ("version: 1", "version: 2", "1: version: found 2; expected one of 1"),
     ("version: 1", "version: '1'", '1: version: found "1"; did you mean 1?'),
     ("exactly_once", "exactly_onc", '3: guarantee: found "exactly_onc"; did you mean exactly_once?'),
