@@ -363,6 +363,31 @@ def test_an_output_folder_may_be_new_empty_or_an_earlier_statement(tmp_path: Pat
             checked_output(bad)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", ""],
+        ["reconcile", "orders.yml", *WINDOW, "--output", ""],
+        ["watch", "", "--output", "out"],
+        ["verify", ""],
+        ["airflow", "init", ""],
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_empty_path_is_not_the_working_directory(
+    words: list[str], contract: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable that is not set, as in `tieout check "$CHANGED"`, must not check or write something else."""
+    monkeypatch.chdir(contract.parent)
+
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+
+    assert ended.value.code == 2
+    assert "expected a path, found an empty text" in capsys.readouterr().err
+    assert list(contract.parent.iterdir()) == [contract]
+
+
 def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) -> None:
     """Good contracts are listed, all problems of the bad ones follow, and one bad one is exit code 2."""
     (tmp_path / "bad.yml").write_text(CONTRACT.replace("group: loader", "gruop: loader\ngrace: 5"))
