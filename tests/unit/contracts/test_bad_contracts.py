@@ -383,6 +383,31 @@ SECRETS = [
     ),
     (
         "grace: 15m",
+        "settings: {producer: {schema.registry.basic.auth.user.info: hunter2}}",
+        f"5: settings.producer.schema.registry.basic.auth.user.info: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {ssl.keystore.key: hunter2}}",
+        f"5: settings.producer.ssl.keystore.key: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {fs.azure.account.key.lake: hunter2}}",
+        f"5: settings.producer.fs.azure.account.key.lake: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {snowflake.private.key: hunter2}}",
+        f"5: settings.producer.snowflake.private.key: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {db.pwd: hunter2}}",
+        f"5: settings.producer.db.pwd: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
         "description: jdbc:postgresql://db/x?user=me&password=hunter2",
         f"5: description: {REFUSED}",
     ),
