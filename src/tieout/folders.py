@@ -33,7 +33,7 @@ def replaced(directory: Path, *, mode: int = 0o755) -> Iterator[Path]:
         DiskFullError: where the device has no space left; what was there before is untouched.
         OSError: where the folder cannot be written otherwise; the same.
     """
-    try:
+    with full_device_named(directory.parent):
         directory.parent.mkdir(parents=True, exist_ok=True)
         staged, held = _staged_beside(directory)
         try:
@@ -43,9 +43,20 @@ def replaced(directory: Path, *, mode: int = 0o755) -> Iterator[Path]:
         finally:
             shutil.rmtree(staged, ignore_errors=True)
             os.close(held)
+
+
+@contextmanager
+def full_device_named(directory: Path) -> Iterator[None]:
+    """Name the folder where a write into it finds the device full; a bare error names a file that is gone by then.
+
+    Raises:
+        DiskFullError: instead of the system's error.
+    """
+    try:
+        yield
     except OSError as error:
         if error.errno in _FULL:
-            raise DiskFullError(f"no space left on the device of {directory.parent}") from error
+            raise DiskFullError(f"no space left on the device of {directory}") from error
         raise
 
 

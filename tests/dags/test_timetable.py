@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,11 @@ def test_a_backfill_through_the_stored_dag_gives_real_intervals(contracts: Any) 
         ("0 * * * *", "UTC", "2026-11-20T09:30:00", "2026-11-20T13:00:00"),
         ("*/30 1-4 * * *", "Europe/Berlin", "2026-10-24T00:00:00", "2026-10-26T12:00:00"),
         ("0 2 * * *", "Europe/Berlin", "2026-03-27T00:00:00", "2026-03-31T00:00:00"),
+        ("*/30 0-4 * * *", "Europe/Berlin", "2026-03-28T00:00:00", "2026-03-30T00:00:00"),
+        ("15,45 1-3 * * *", "Europe/London", "2026-03-28T00:00:00", "2026-03-30T00:00:00"),
+        ("*/7 2 * * *", "America/New_York", "2026-03-07T00:00:00", "2026-03-09T12:00:00"),
+        ("0 * * * *", "Australia/Lord_Howe", "2026-04-03T00:00:00", "2026-04-05T00:00:00"),
+        ("20 * * * *", "Australia/Lord_Howe", "2026-10-02T00:00:00", "2026-10-04T00:00:00"),
         ("0 0 1 * *", "America/New_York", "2026-01-01T00:00:00", "2026-12-31T00:00:00"),
     ],
 )
@@ -122,6 +127,7 @@ def test_the_expected_windows_are_those_that_the_scheduler_runs(
         scheduled.append(Window(last.start, last.end))
 
     assert len(scheduled) > 2
+    assert all(one.end == following.start for one, following in pairwise(scheduled))
     assert list(windows_between(timetable, at(since), at(until))) == scheduled
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -18,6 +18,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tieout.engine.bundle import making, parts
+from tieout.engine.bundle.packing import Wanted
 from tieout.engine.materialising import materialised
 from tieout.engine.session import guarded_ports, set_to, space_told, suited_to, tell_errors_once
 from tieout.engine.sources.source import cluster_failure, is_of_spark
@@ -48,6 +50,25 @@ def test_a_full_disk_is_told_as_one(spark: SparkSession, monkeypatch: pytest.Mon
     assert not is_of_spark(found.value.__cause__)
     with pytest.raises(AnalysisException), space_told():
         spark.range(1).selectExpr("nothing")
+
+
+def test_a_bundle_without_space_names_its_own_folder(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Spark's own files have space: other folders in SPARK_LOCAL_DIRS would not help."""
+    failing = spark.range(1).select(
+        F.raise_error(F.lit("java.io.IOException: No space left on device")).alias("id")
+    )
+    found: Any = SimpleNamespace()
+    wanted = Wanted(tmp_path / "orders.zip", most_mb=1, has_contents=True)
+    monkeypatch.setattr(
+        making, "write_parts", lambda *_: parts._written(failing, tmp_path / "evidence.parquet")
+    )
+
+    with pytest.raises(DiskFullError) as told, space_told():
+        making.make_bundle(found, found, wanted, lambda _: None)
+
+    assert str(told.value) == f"no space left on the device of {tmp_path}"
 
 
 def test_a_java_machine_without_memory_is_told_as_one(

@@ -63,8 +63,10 @@ def test_breaks_are_listed_page_by_page(published: Store) -> None:
     code, out, _ = told("breaks", "orders", "--limit", "1")
     second = told_json("breaks", "orders", "--limit", "1", "--after", "break-0")
     incidents = told_json("breaks", "orders", "--incidents")
+    behind_the_last = told("breaks", "orders", "--after", "break-1")
 
     assert code == 0
+    assert behind_the_last[:2] == (0, "nothing more is open\n")
     assert out.splitlines() == [
         "break-0  LOST message m-0 orders-0 offset 0 (consumer, commit before process); critical, open, 0 windows old, "
         "window 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z",
@@ -109,7 +111,12 @@ def test_accepted_breaks_are_not_open_and_the_verdict_stays(published: Store, st
         ),
         (
             ["accept", "orders", "--break", "break-1", "--until", "2020-01-01T00:00:00Z", "--reason", "r"],
-            "expires_at: expected a time in the future",
+            "until: expected a time in the future",
+        ),
+        (["breaks", "orders", "--after", "nobody"], "--after nobody: expected the id of a break of orders"),
+        (
+            ["breaks", "orders", "--incidents", "--after", "break-0"],
+            "expected the id of an incident of orders",
         ),
         (["reopen", "orders", "--incident", "incident-1", "--reason", "r"], "expected something accepted"),
         (["annotate", "orders", "--incident", "incident-1", "--reason", " "], "reason: expected some words"),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.stack.errors import StackError
 from tools.stack.layout import Layout
-from tools.stack.processes import Process
+from tools.stack.processes import MARK, Process
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,13 @@ def recalled(layout: Layout) -> Started:
 
 
 def remember_environment(layout: Layout, environment: Mapping[str, str]) -> None:
-    """Write Airflow's environment for a shell, less what the shell has anyway; none of the processes shows it."""
-    ours = {name: value for name, value in environment.items() if os.environ.get(name) != value}
+    """Write Airflow's environment for a shell, less what the shell has anyway; none of the processes shows it.
+
+    Less the mark, too: what somebody starts in that shell is not the stack's to stop.
+    """
+    ours = {
+        name: value for name, value in environment.items() if os.environ.get(name) != value and name != MARK
+    }
     _write(
         layout.environment,
         "".join(f"export {name}={shlex.quote(value)}\n" for name, value in sorted(ours.items())),
@@ -81,7 +86,7 @@ def recalled_environment(layout: Layout) -> dict[str, str]:
             f"{layout.environment}: expected a stack's environment, found none; start it first"
         ) from None
     ours = dict(word.split("=", 1) for word in words if word != "export")
-    return {**os.environ, **ours}
+    return {**os.environ, **ours, MARK: str(layout.home)}
 
 
 def forget(layout: Layout) -> None:

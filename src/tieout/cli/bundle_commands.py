@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tieout.cli.exit_codes import ExitCode
+from tieout.cli.paths import path
 from tieout.engine.bundle.packing import DEFAULT_MB, Wanted
 from tieout.errors import UsageError
 from tieout.reporting.alerts import plain
@@ -124,7 +125,7 @@ def _add_limit(command: argparse.ArgumentParser, what: str) -> None:
 
 
 def _add_verify(command: argparse.ArgumentParser) -> None:
-    command.add_argument("bundle", metavar="FILE.zip", type=Path, help="the bundle")
+    command.add_argument("bundle", metavar="FILE.zip", type=path, help="the bundle")
     command.add_argument(
         "--digest",
         metavar="SHA256",

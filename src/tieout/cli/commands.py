@@ -20,7 +20,7 @@ from tieout.cli.checked import Checked, checked_json, checked_text, has_unreadab
 from tieout.cli.completion import bash_completion
 from tieout.cli.engine import Engine, Order, Progress
 from tieout.cli.exit_codes import OF_VERDICT, ExitCode
-from tieout.cli.output import checked_output
+from tieout.cli.output import checked_folder, checked_output
 from tieout.cli.parser import LEDGERS, parser
 from tieout.cli.period import stored_windows, written_windows
 from tieout.cli.setup_commands import SETUP_COMMANDS
@@ -92,7 +92,7 @@ def watch(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Judge window after window; Ctrl-C ends it between two steps, and every folder holds a whole window."""
     contract = load_contract(arguments.contract)
     refuse_unscheduled(contract)
-    folder = arguments.output.absolute()
+    folder = checked_folder(arguments.output)
     watching = Watch(contract, folder, around.engine, render_html, around.progress)
     found: list[Judged] = []
     with (
@@ -102,7 +102,19 @@ def watch(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         for judged in islice(watching.judged(arguments.start), arguments.windows):
             found.append(judged)
             table.add(judged)
+        if not found:
+            around.progress(_no_window(contract))
     return worst(found)
+
+
+def _no_window(contract: Contract) -> str:
+    """Return why a watch ended before it had judged anything."""
+    until = contract.active.until
+    ends = "" if until is None else f", which ends {format_time(until)}"
+    return (
+        f"{contract.pipeline}: no window to judge: none lies in the contract's active time{ends}; "
+        "give an earlier --from, or extend active.until"
+    )
 
 
 def init(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 from tieout.cli.commands import COMMANDS, Surroundings
@@ -29,7 +31,7 @@ def main(
     Raises:
         SystemExit: with 2 for arguments that cannot be parsed, with 0 for --help and --version.
     """
-    out, err = out or _printable(sys.stdout), err or _printable(sys.stderr)
+    out, err = out or _printable(sys.stdout), _Aside(err or _printable(sys.stderr))
     arguments = parser().parse_args(argv)
     try:
         with Steps(err) as steps:
@@ -40,6 +42,29 @@ def main(
         if arguments.debug:
             traceback.print_exception(error, file=err)
         return ExitCode.ERROR
+
+
+class _Aside(io.StringIO):
+    """Standard error. What cannot be written to it is dropped, so a log on a full disk changes no exit code."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write at once, or drop the text."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._drop()
+        return len(text)
+
+    def _drop(self) -> None:
+        """Send what is buffered nowhere: Python writes it again when it ends, and turns a failure into an exit code."""
+        if self._stream is sys.stderr:
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())
 
 
 def _spark_engine() -> Engine:

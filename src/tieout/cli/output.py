@@ -1,9 +1,9 @@
-"""Where a statement may be written: a folder of its own, never one that holds something else."""
+"""Where statements may be written: one to a folder of its own that holds nothing else, several below one folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +28,22 @@ def checked_output(directory: Path, ours: Set[str] = OURS, what: str = "statemen
                 f"--output {directory}: it is replaced as a whole, but holds {others[0]!r}, which is no part "
                 f"of a {what}; give a folder of its own"
             )
-    parent = next(folder for folder in directory.parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--output {directory}: {parent} is not a folder that can be written to")
+    _require_writable(directory, directory.parents)
     return directory
+
+
+def checked_folder(directory: Path) -> Path:
+    """Return the absolute folder that results are to be added to, which may be missing yet.
+
+    Raises:
+        UsageError: where it is no folder, or cannot be created or written to.
+    """
+    directory = directory.absolute()
+    _require_writable(directory, (directory, *directory.parents))
+    return directory
+
+
+def _require_writable(directory: Path, folders: Sequence[Path]) -> None:
+    found = next(folder for folder in folders if folder.exists())
+    if not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
+        raise UsageError(f"--output {directory}: {found} is not a folder that can be written to")

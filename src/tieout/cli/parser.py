@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from tieout import __version__
 from tieout.cli.bundle_commands import BUNDLE_ARGUMENTS, add_bundle_options
 from tieout.cli.examples import epilog_of
+from tieout.cli.paths import path
 from tieout.cli.setup_arguments import SETUP_ARGUMENTS
 from tieout.cli.store_arguments import STORE_ARGUMENTS
 from tieout.contracts.times import window_time
@@ -70,12 +71,12 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output",
         metavar="DIR",
-        type=Path,
+        type=path,
         required=True,
         help="folder for the statement; replaced as a whole",
     )
     command.add_argument(
-        "--bundle", metavar="FILE.zip", type=Path, help="write the audit bundle of this run to this file, too"
+        "--bundle", metavar="FILE.zip", type=path, help="write the audit bundle of this run to this file, too"
     )
     add_bundle_options(command)
     _printed(command, FORMATS, "the statement")
@@ -84,18 +85,18 @@ def _reconcile(command: argparse.ArgumentParser) -> None:
 def _bundle(command: argparse.ArgumentParser) -> None:
     _contract_and_window(command)
     command.add_argument(
-        "--output", metavar="FILE.zip", type=Path, required=True, help="the bundle; replaced as a whole"
+        "--output", metavar="FILE.zip", type=path, required=True, help="the bundle; replaced as a whole"
     )
     add_bundle_options(command)
     command.add_argument("--json", action="store_true", help="print the summary as JSON instead of text")
 
 
 def _watch(command: argparse.ArgumentParser) -> None:
-    command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file with a schedule")
+    command.add_argument("contract", metavar="CONTRACT", type=path, help="contract file with a schedule")
     command.add_argument(
         "--output",
         metavar="DIR",
-        type=Path,
+        type=path,
         default=Path("statements"),
         help="takes a folder for each window (default: statements)",
     )
@@ -138,7 +139,7 @@ def _init(command: argparse.ArgumentParser) -> None:
             "pulsar:CONNECTION:TOPIC",
         )
     command.add_argument(
-        "--output", metavar="FILE", type=Path, help="write to this new file (default: print the contract)"
+        "--output", metavar="FILE", type=path, help="write to this new file (default: print the contract)"
     )
     command.add_argument(
         "--json", action="store_true", help="print the contract's text and what it leaves open as JSON"
@@ -147,7 +148,7 @@ def _init(command: argparse.ArgumentParser) -> None:
 
 def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "contracts", metavar="CONTRACT", type=Path, nargs="+", help="contract file, or folder of contracts"
+        "contracts", metavar="CONTRACT", type=path, nargs="+", help="contract file, or folder of contracts"
     )
     command.add_argument(
         "--json", action="store_true", help="print contracts and findings as JSON instead of text"
@@ -155,7 +156,7 @@ def _check(command: argparse.ArgumentParser) -> None:
 
 
 def _trace(command: argparse.ArgumentParser) -> None:
-    command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file")
+    command.add_argument("contract", metavar="CONTRACT", type=path, help="contract file")
     command.add_argument(
         "message", metavar="MESSAGE", nargs="?", help="a message's id, or a position: TOPIC/PARTITION/OFFSET"
     )
@@ -175,11 +176,11 @@ def _report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--statements",
         metavar="DIR",
-        type=Path,
+        type=path,
         help="read the statement.json files below this folder instead of the store of TIEOUT_DATABASE_URL",
     )
     _printed(command, REPORT_FORMATS, "the report")
-    command.add_argument("--output", metavar="FILE", type=Path, help="write to this file instead")
+    command.add_argument("--output", metavar="FILE", type=path, help="write to this file instead")
 
 
 def _schema(command: argparse.ArgumentParser) -> None:
@@ -189,11 +190,11 @@ def _schema(command: argparse.ArgumentParser) -> None:
 
 
 def _simulate(command: argparse.ArgumentParser) -> None:
-    command.add_argument("description", metavar="DESCRIPTION", type=Path, help="the pipeline and its faults")
+    command.add_argument("description", metavar="DESCRIPTION", type=path, help="the pipeline and its faults")
     command.add_argument(
         "--output",
         metavar="DIR",
-        type=Path,
+        type=path,
         required=True,
         help="folder for ledgers, contract and truth; replaced as a whole",
     )
@@ -212,13 +213,13 @@ def _simulate(command: argparse.ArgumentParser) -> None:
 
 def _score(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "statement", metavar="STATEMENT_DIR", type=Path, help="folder that `tieout reconcile` wrote"
+        "statement", metavar="STATEMENT_DIR", type=path, help="folder that `tieout reconcile` wrote"
     )
     command.add_argument(
-        "--truth", metavar="DIR", type=Path, required=True, help="folder that `tieout simulate` wrote"
+        "--truth", metavar="DIR", type=path, required=True, help="folder that `tieout simulate` wrote"
     )
     command.add_argument(
-        "--report", metavar="FILE", type=Path, help="write the score as a Markdown page, too"
+        "--report", metavar="FILE", type=path, help="write the score as a Markdown page, too"
     )
     command.add_argument("--json", action="store_true", help="print the score as JSON instead of text")
 
@@ -238,7 +239,7 @@ def _printed(command: argparse.ArgumentParser, formats: Sequence[str], what: str
 
 
 def _contract_and_window(command: argparse.ArgumentParser) -> None:
-    command.add_argument("contract", metavar="CONTRACT", type=Path, help="contract file")
+    command.add_argument("contract", metavar="CONTRACT", type=path, help="contract file")
     _window(command)
     _offsets(command)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
+
+from tieout.cli.paths import path
 
 
 def _airflow(command: argparse.ArgumentParser) -> None:
     command.add_argument("act", metavar="init", choices=("init",), help="write the DAG files")
-    command.add_argument("folder", metavar="DAGS_FOLDER", type=Path, help="the folder of Airflow's DAGs")
+    command.add_argument("folder", metavar="DAGS_FOLDER", type=path, help="the folder of Airflow's DAGs")
 
 
 def _doctor(command: argparse.ArgumentParser) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
+from tieout.cli.paths import path
 from tieout.contracts.durations import parse_duration
 from tieout.contracts.times import parse_time
 
@@ -99,7 +99,7 @@ def _check_run(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--data-docs",
         metavar="DIR",
-        type=Path,
+        type=path,
         help="add the run to the site of Data Docs in this folder, which Great Expectations builds",
     )
     _json(command)

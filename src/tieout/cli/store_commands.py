@@ -65,6 +65,7 @@ def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
             f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
         )
     page = store.open_incidents if arguments.incidents else store.open_breaks
+    _require_followed(store, arguments)
     found = page(arguments.pipeline, limit=arguments.limit, after=arguments.after)
     last = found[-1].id if len(found) == arguments.limit else None
     origins = (
@@ -75,9 +76,23 @@ def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
         _print_json({"open": told, "after": last}, around)
         return ExitCode.KEPT
     lines = [_life_line(each) + _origin_words(origins.get((each.run_id, each.id))) for each in found]
-    lines = lines or ["nothing is open"]
+    lines = lines or ["nothing is open" if arguments.after is None else "nothing more is open"]
     _print([*lines, *([f"there may be more: --after {last}"] if last else [])], around)
     return ExitCode.KEPT
+
+
+def _require_followed(store: Store, arguments: argparse.Namespace) -> None:
+    """Refuse an `--after` that is nobody's id: the page behind it would be empty, as if nothing were open."""
+    if arguments.after is None:
+        return
+    known = store.incident_life if arguments.incidents else store.break_life
+    life = known(arguments.after)
+    if life is None or life.pipeline != arguments.pipeline:
+        kind = "an incident" if arguments.incidents else "a break"
+        raise UsageError(
+            f"--after {plain(arguments.after)}: expected the id of {kind} of {plain(arguments.pipeline)}, the last "
+            "of the page before, found another; leave it out to begin with the oldest"
+        )
 
 
 def accept(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:

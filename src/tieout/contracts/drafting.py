@@ -79,7 +79,7 @@ def draft(
         missing = [one for one in wanted_columns(ledger) if one not in known]
         unclear = _unclear_id(ledger, found, samples[Ledger.PRODUCED])
         lines += _ledger_lines(ledger, found, name, guesses[ledger], missing, unclear=unclear)
-        told_of = (*unclear, *_questions(ledger, missing, identity), *found.warnings)
+        told_of = (*_no_rows(found), *unclear, *_questions(ledger, missing, identity), *found.warnings)
         questions += [f"{ledger}: {told}" for told in told_of]
     if identity is Identity.MESSAGE_ID and "NOT GUESSED" in why:
         questions.insert(0, why)
@@ -133,6 +133,15 @@ def _group(
     return (
         pipeline,
         "NOT GUESSED: the pipeline's name stands here; rows that name another group are set aside",
+    )
+
+
+def _no_rows(found: LedgerSample) -> tuple[str, ...]:
+    """Return that files hold nothing to guess from; what cannot be read is passed over and looks the same."""
+    if found.rows or found.kind != "files" or found.form in {"kafka", "jdbc"}:
+        return ()
+    return (
+        f"no row was found in {found.path}, so no column was guessed; is it {found.form}, and not empty?",
     )
 
 

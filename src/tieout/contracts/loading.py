@@ -50,7 +50,10 @@ def load_model(file: Path, model: type[Loaded]) -> Loaded:
             f"{shortened('.'.join(map(str, path)), _LONGEST_PLACE)}: {reason}" if path else reason
             for _, (path, reason) in lines
         ]
-        rest = [f"\n{file}:{line}: {text}" for (line, _), text in zip(lines[1:], others, strict=True)]
+        rest = [
+            f"\n{ContractError(str(file), line, text)}"
+            for (line, _), text in zip(lines[1:], others, strict=True)
+        ]
         raise ContractError(str(file), lines[0][0], "".join([first, *rest])) from error
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 _SECRET_NAME: Final = re.compile(
-    r"password|passwd|passphrase|secret|credential|api[._-]?key|access[._-]?key|jaas|token$", re.IGNORECASE
+    r"password|passwd|passphrase|secret|credential|(api|access|account|private)[._-]?key|jaas|user[._-]info"
+    r"|keystore[._-]key$|token$|(^|[._-])(pass|pwd)$",
+    re.IGNORECASE,
 )
 _PASSWORD_IN_URL: Final = re.compile(r"[a-z][0-9+.:-]*://[^\s/@:]*:[^\s/@]+@", re.IGNORECASE)
 """It begins at the last letter of the scheme: from each letter of it, the work would grow with the square of a word."""

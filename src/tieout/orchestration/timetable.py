@@ -9,8 +9,8 @@ the place of a window that is never judged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import pendulum
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
@@ -18,6 +18,9 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 
 from tieout.contracts import Contract
 from tieout.model import Window
+
+_LONGEST_CHANGE: Final = timedelta(hours=3)
+"""More than clocks are changed by."""
 
 
 class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airflow is untyped to us
@@ -87,6 +90,21 @@ class WindowTimetable(CronDataIntervalTimetable):  # type: ignore[misc]  # airfl
             return DataInterval(start=run_after, end=self._get_next(run_after))
         interval: DataInterval = super().infer_manual_data_interval(run_after=run_after)
         return interval
+
+    def _get_prev(self, current: pendulum.DateTime) -> pendulum.DateTime:
+        """Return the last tick before `current`: the one whose next tick is `current` or later.
+
+        Airflow's own is another where clocks are changed, so that a scheduled window would not begin where the one
+        before it ended, or none would follow it: the time it gives for a tick that clocks skip may be later than
+        `current`, and where clocks change by half an hour it passes over a tick.
+        """
+        found = before = current
+        while found >= current:
+            found = super()._get_prev(before)
+            before -= _LONGEST_CHANGE
+        while (following := self._get_next(found)) < current:
+            found = following
+        return found
 
     def latest_window(self, until: datetime) -> Window:
         """Return the last window that ends at `until` or earlier, whether or not the contract was active then."""

@@ -71,7 +71,7 @@ def accept(cursor: Cursor, subject: Subject, *, who: str, reason: str, expires_a
         UsageError: where who, why or an expiry in the future is missing.
         StoreError: where the subject is not known, or nothing of it is open.
     """
-    _require_future("expires_at", expires_at)
+    _require_future("until", expires_at)
     _signed(who, reason)
     found = _known(cursor, subject)
     cursor.execute(queries()["accept_lives"], {**subject.parameters(), "expires_at": expires_at})

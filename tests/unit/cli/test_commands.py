@@ -363,6 +363,31 @@ def test_an_output_folder_may_be_new_empty_or_an_earlier_statement(tmp_path: Pat
             checked_output(bad)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", ""],
+        ["reconcile", "orders.yml", *WINDOW, "--output", ""],
+        ["watch", "", "--output", "out"],
+        ["verify", ""],
+        ["airflow", "init", ""],
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_empty_path_is_not_the_working_directory(
+    words: list[str], contract: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable that is not set, as in `tieout check "$CHANGED"`, must not check or write something else."""
+    monkeypatch.chdir(contract.parent)
+
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+
+    assert ended.value.code == 2
+    assert "expected a path, found an empty text" in capsys.readouterr().err
+    assert list(contract.parent.iterdir()) == [contract]
+
+
 def test_check_tells_everything_that_is_wrong(contract: Path, tmp_path: Path) -> None:
     """Good contracts are listed, all problems of the bad ones follow, and one bad one is exit code 2."""
     (tmp_path / "bad.yml").write_text(CONTRACT.replace("group: loader", "gruop: loader\ngrace: 5"))
@@ -619,6 +644,31 @@ def test_a_reader_that_has_seen_enough_is_no_failure(contract: Path) -> None:
             raise BrokenPipeError
 
     assert main(["check", str(contract)], out=Closed(), err=io.StringIO()) == 0
+
+
+@pytest.mark.parametrize(("given", "code"), [("orders.yml", 0), ("missing.yml", 2)])
+def test_what_standard_error_cannot_take_changes_no_exit_code(given: str, code: int, contract: Path) -> None:
+    """A log on a full disk is no broken window: exit code 1 says that alone."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tieout.cli", "check", str(contract.with_name(given))],
+            stdout=subprocess.PIPE, stderr=full, check=False,
+        )  # fmt: skip
+
+    assert ended.returncode == code
+
+
+def test_steps_go_on_where_standard_error_is_gone(contract: Path, tmp_path: Path) -> None:
+    """`tieout reconcile … 2>&1 | head` judges the window and keeps its verdict's code."""
+
+    class Closed(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise BrokenPipeError
+
+    arguments = ["reconcile", str(contract), *WINDOW, "--output", str(tmp_path / "out")]
+
+    assert main(arguments, engine=FakeEngine(), out=io.StringIO(), err=Closed()) == 0
+    assert (tmp_path / "out" / "statement.html").exists()
 
 
 def test_a_stream_that_is_closed_from_the_start_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

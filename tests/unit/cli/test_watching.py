@@ -200,6 +200,46 @@ def test_a_contract_without_a_schedule_is_refused(contract: Contract) -> None:
     assert "expected a schedule" in err.getvalue()
 
 
+@pytest.mark.parametrize("given", ["file", "file/below"])
+def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_judged(
+    given: str, contract: Contract, tmp_path: Path
+) -> None:
+    """A window may take an hour."""
+    (tmp_path / "file").touch()
+    err, desk = io.StringIO(), Desk()
+    words = [
+        "watch",
+        str(contract.base_dir / "orders.yml"),
+        "--output",
+        str(tmp_path / given),
+        "--windows",
+        "1",
+    ]
+
+    assert main(words, engine=desk, out=io.StringIO(), err=err) == ExitCode.ERROR
+
+    assert (
+        err.getvalue()
+        == f"tieout: --output {tmp_path / given}: {tmp_path / 'file'} is not a folder that can be written to\n"
+    )
+    assert desk.judged_at == []
+
+
+def test_a_watch_that_has_nothing_to_judge_says_so(contract: Contract, tmp_path: Path) -> None:
+    """Its active time is over before the first window that was asked for."""
+    file = contract.base_dir / "orders.yml"
+    file.write_text(f"{CONTRACT}active: {{until: 2026-11-20T14:00:00Z}}\n")
+    err = io.StringIO()
+    words = ["watch", str(file), "--output", str(tmp_path / "out"), "--from", "2026-11-20T14:00:00Z"]
+
+    assert main(words, engine=Desk(), out=io.StringIO(), err=err) == ExitCode.UNDECIDED
+
+    assert err.getvalue() == (
+        "tieout: orders: no window to judge: none lies in the contract's active time, which ends 2026-11-20T14:00:00Z; "
+        "give an earlier --from, or extend active.until\n"
+    )
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 

@@ -37,6 +37,11 @@ WRONG_FIELDS = [
         "gruppe: loader",
         " group: this field is required\nFILE:4: gruppe: unknown field; did you mean group?",
     ),
+    (
+        "guarantee: exactly_once\ngroup: loader\n",
+        "",
+        " guarantee: this field is required\nFILE: group: this field is required",
+    ),
     ("version: 1", "version: 2", "1: version: found 2; expected one of 1"),
     ("version: 1", "version: '1'", '1: version: found "1"; did you mean 1?'),
     ("exactly_once", "exactly_onc", '3: guarantee: found "exactly_onc"; did you mean exactly_once?'),
@@ -379,6 +384,31 @@ SECRETS = [
         "grace: 15m",
         "settings: {producer: {sasl.jaas.config: x hunter2}}",
         f"5: settings.producer.sasl.jaas.config: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {schema.registry.basic.auth.user.info: hunter2}}",
+        f"5: settings.producer.schema.registry.basic.auth.user.info: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {ssl.keystore.key: hunter2}}",
+        f"5: settings.producer.ssl.keystore.key: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {fs.azure.account.key.lake: hunter2}}",
+        f"5: settings.producer.fs.azure.account.key.lake: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {snowflake.private.key: hunter2}}",
+        f"5: settings.producer.snowflake.private.key: {REFUSED}",
+    ),
+    (
+        "grace: 15m",
+        "settings: {producer: {db.pwd: hunter2}}",
+        f"5: settings.producer.db.pwd: {REFUSED}",
     ),
     (
         "grace: 15m",

@@ -152,6 +152,17 @@ def test_coverage_is_never_guessed(tmp_path: Path, form: str) -> None:
     )
 
 
+def test_files_without_a_row_are_named(tmp_path: Path) -> None:
+    """An empty file and one of another format: a missing column is not what is wrong with them."""
+    told = "produced: no row was found in x.jsonl, so no column was guessed; is it jsonl, and not empty?"
+
+    empty, _ = drafted(tmp_path, of(rows=0), of(IDS))
+    full, _ = drafted(tmp_path, of(IDS), of(IDS))
+
+    assert told in empty.open_questions
+    assert not any("no row" in question for question in full.open_questions)
+
+
 def test_an_outcome_claims_only_what_is_stated(tmp_path: Path) -> None:
     """Only words for an acknowledgement are one: `sent` is not, and neither is a source without an outcome."""
     values = ("OK", "SENT", "TIMEOUT", "ERROR")

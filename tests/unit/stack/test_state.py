@@ -11,7 +11,7 @@ import pytest
 from tools.stack import services, state
 from tools.stack.errors import StackError
 from tools.stack.layout import ROOT, Layout
-from tools.stack.processes import Process
+from tools.stack.processes import MARK, Process
 from tools.stack.state import Started
 
 
@@ -100,3 +100,13 @@ def test_the_environment_is_read_as_a_shell_reads_it(tmp_path: Path, monkeypatch
     assert (
         subprocess.run(command, capture_output=True, text=True, check=True).stdout == ours["AIRFLOW_CONN_X"]
     )
+
+
+def test_a_shell_that_read_the_environment_is_not_stopped_with_the_stack(tmp_path: Path) -> None:
+    """An editor, a query or `make down | tee` started there carries no mark; the stack's own programs do."""
+    layout = Layout(tmp_path)
+
+    state.remember_environment(layout, {"AIRFLOW_HOME": "x", MARK: str(tmp_path)})
+
+    assert MARK not in layout.environment.read_text()
+    assert state.recalled_environment(layout)[MARK] == str(tmp_path)

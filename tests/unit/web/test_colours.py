@@ -17,3 +17,11 @@ def test_every_colour_comes_for_light_and_for_dark() -> None:
     assert len(colours) > 20
     assert [name for name, value in colours if not value.startswith("light-dark(")] == []
     assert "prefers-color-scheme" not in sheet
+
+
+def test_a_paragraph_breaks_a_word_that_is_longer_than_the_screen() -> None:
+    """A contract's digest would else widen the whole page beyond a narrow screen."""
+    text = asset("tieout.css")
+    sheet = text.decode() if isinstance(text, bytes) else text
+
+    assert re.search(r"(^|\s)p \{ overflow-wrap: anywhere; \}", sheet)

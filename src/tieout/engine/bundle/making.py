@@ -13,6 +13,7 @@ from tieout.engine.bundle.parts import write_parts
 from tieout.engine.bundle.verifying import verify
 from tieout.engine.reconciling import Reconciliation
 from tieout.errors import BundleError
+from tieout.folders import full_device_named
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,11 @@ def make_bundle(
     Raises:
         BundleError: where it would be too large, contents cannot be left out, or it does not say what the run says;
             what was there before is untouched.
-        OSError: where its folder cannot be written.
+        DiskFullError: where its folder has no space left; the same.
+        OSError: where its folder cannot be written otherwise.
     """
-    with tempfile.TemporaryDirectory(prefix=".tieout-", dir=wanted.file.parent) as name:
+    beside = wanted.file.parent
+    with full_device_named(beside), tempfile.TemporaryDirectory(prefix=".tieout-", dir=beside) as name:
         folder = Path(name) / "parts"
         folder.mkdir()
         facts = write_parts(found, contract, folder, wanted, progress)

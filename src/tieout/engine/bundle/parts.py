@@ -6,8 +6,10 @@ large as what is broken. Of the sources' files the statement has the digests.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
@@ -29,6 +31,7 @@ from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.task import readable
 from tieout.engine.judging.terms import Terms
 from tieout.engine.reconciling import Reconciliation
+from tieout.engine.session import is_full
 from tieout.errors import BundleError
 from tieout.model import Identity
 
@@ -140,9 +143,18 @@ def _refuse_more(sizes: Mapping[str, tuple[int, int]], most_mb: int, progress: C
 
 
 def _written(rows: DataFrame, file: Path) -> None:
-    """Write rows as one Parquet file."""
+    """Write rows as one Parquet file.
+
+    Raises:
+        OSError: where the folder's device has no space left.
+    """
     folder = file.with_suffix(".folder")
-    rows.coalesce(1).write.parquet(folder.absolute().as_uri())
+    try:
+        rows.coalesce(1).write.parquet(folder.absolute().as_uri())
+    except Exception as error:
+        if is_full(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+        raise
     (part,) = folder.glob("part-*.parquet")
     part.replace(file)
     shutil.rmtree(folder)

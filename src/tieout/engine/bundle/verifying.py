@@ -23,6 +23,7 @@ from tieout.engine.bundle.opening import Opened, open_bundle
 from tieout.engine.bundle.packing import BREAKS, CONTRACT, SCRIPT, STATEMENT, Manifest
 from tieout.engine.bundle.script import digest_of_rules, literal, rules_digest
 from tieout.errors import BundleError
+from tieout.folders import full_device_named
 from tieout.verdicts import judge
 
 _ALLOWED: Final = frozenset(
@@ -88,9 +89,11 @@ def verify(
 
     Raises:
         BundleError: where it is no bundle, or its SQL asks for more than judging takes.
+        DiskFullError: where there is no space to unpack it.
         OSError: where the file cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="tieout-", dir=settings.spill_folder()) as name:
+    spill = settings.spill_folder()
+    with full_device_named(Path(spill)), tempfile.TemporaryDirectory(prefix="tieout-", dir=spill) as name:
         folder = Path(name) / "bundle"
         folder.mkdir()
         progress(f"checking the digests of {file}")
