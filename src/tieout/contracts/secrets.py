@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _SECRET_NAME: Final = re.compile(
-    r"password|passwd|passphrase|secret|credential|(api|access|account|private)[._-]?key|jaas|user[._-]info"
+    r"password|passwd|passphrase|secret|credential(?!s?[._-](?:source|provider))|(api|access|account|private)[._-]?key|jaas|user[._-]info"
     r"|keystore[._-]key$|token$|(^|[._-])(pass|pwd)$",
     re.IGNORECASE,
 )
@@ -31,7 +31,11 @@ def is_secret(text: str) -> bool:
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a setting of that name holds a secret, such as `sasl.jaas.config`."""
+    """Return whether a setting of that name holds a secret, such as `sasl.jaas.config`.
+
+    >>> is_secret_name("gcp.credentials.file"), is_secret_name("basic.auth.credentials.source")
+    (True, False)
+    """
     return _SECRET_NAME.search(name) is not None
 
 
