@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.engine.histories import History
 from tests.oracle import OracleCoverage
+from tests.oracle.forms import form_of
 
 from tieout.contracts import Budgets
 from tieout.engine.evidence import COARSEST_CLOCK, EARLIEST_PLAUSIBLE, LedgerCoverage
@@ -43,7 +44,7 @@ def batches(histories: Sequence[History]) -> list[Batch]:
     """
     groups: dict[Any, list[int]] = defaultdict(list)
     for place, history in enumerate(histories):
-        alone = place if _may_uncover(history) else None
+        alone = place if _may_uncover(history) or _has_two_forms(history) else None
         coverage = tuple(sorted((ledger, repr(covered)) for ledger, covered in history.coverage.items()))
         unsaid = {
             ledger: spec.model_copy(update={"coverage": None})
@@ -144,6 +145,13 @@ def _may_uncover(history: History) -> bool:
     """Return whether only some rows name their topic by its id: then a whole ledger may cover nothing (76)."""
     placed = [row for rows in history.rows.values() for row in rows if not _is_nowhere(row)]
     return len({row.get("topic_id") is None for row in placed}) > 1
+
+
+def _has_two_forms(history: History) -> bool:
+    """Return whether names differ only in how they are written, which a mark would hide (91)."""
+    column = "payload_hash" if history.contract.identity is Identity.CONTENT else "message_id"
+    names = {row[column] for rows in history.rows.values() for row in rows if row.get(column) is not None}
+    return len({form_of(name) for name in names}) < len(names)
 
 
 def _is_nowhere(row: Mapping[str, Any]) -> bool:
