@@ -9,7 +9,7 @@ from tests.oracle.balance import has_unsent_records, lacks_records, partitions_o
 from tests.oracle.conflicts import names_given_twice
 from tests.oracle.fates import Fates
 from tests.oracle.findings import LEGAL, NO_BREAK, Finding, message_findings
-from tests.oracle.history import History, OracleCoverage, Row, undated_last
+from tests.oracle.history import History, OracleCoverage, Position, Row, undated_last
 from tests.oracle.incarnations import deleted, told_apart
 from tests.oracle.key_order import untold
 from tests.oracle.matching import match
@@ -83,8 +83,11 @@ def judge_history(
     gone = deleted(ledgers, contract.clock_skew)
     history = History(contract, window, *told_apart(ledgers, coverage), present, gone)
     fates = Fates(history, match(history))
+    ahead = commit_ahead(fates)
     findings = [
-        finding for finding in _findings(fates, judged) if history.holds(finding.time, finding.window_at)
+        finding
+        for finding in _findings(fates, judged, ahead)
+        if history.holds(finding.time, finding.window_at)
     ]
     partitions = partitions_of(fates, judged)
     verdict, reasons = verdict_of(
@@ -93,7 +96,7 @@ def judge_history(
         partitions,
         untold_orders=untold(fates),
         given_twice=names_given_twice(history, fates.matched.messages),
-        doubted=_doubted(fates, findings),
+        doubted=_doubted(fates, findings, ahead[2]),
         lacking=_lacking(fates),
         early=_has_early_effects(fates),
     )
@@ -116,10 +119,10 @@ def judge_history(
     }
 
 
-def _doubted(fates: Fates, findings: list[Finding]) -> Doubted:
+def _doubted(fates: Fates, findings: list[Finding], jumped: list[Position]) -> Doubted:
     """Return the topics in which losses, and in which phantoms, may be none."""
     losses, phantoms = topics_of_spellings(fates)
-    nameless = topics_of_possible_losses(fates.history, findings, commit_ahead(fates)[2])
+    nameless = topics_of_possible_losses(fates.history, findings, jumped)
     return Doubted(losses | nameless, phantoms)
 
 
@@ -142,8 +145,10 @@ def _lacking(fates: Fates) -> frozenset[Ledger]:
     return frozenset(ledger for ledger, is_lacking in found.items() if is_lacking)
 
 
-def _findings(fates: Fates, judged: frozenset[BreakClass]) -> list[Finding]:
-    ahead, overtaken, _ = commit_ahead(fates)
+def _findings(
+    fates: Fates, judged: frozenset[BreakClass], ahead_of: tuple[list[Finding], set[int], list[Position]]
+) -> list[Finding]:
+    ahead, overtaken, _ = ahead_of
     of_messages = message_findings(fates, judged)
     for message, finding in zip(fates.matched.messages, of_messages, strict=True):
         if id(message) in overtaken and BreakClass.COMMIT_AHEAD in judged:

@@ -4,7 +4,7 @@
 CREATE TABLE spelling_parts AS
 WITH named AS (
     SELECT m.topic,
-        CASE WHEN is_by_content() THEN m.shown_hash ELSE m.message_id END AS name,
+        shown_name(m.message_id, m.shown_hash) AS name,
         m.attempts > 0 AS is_sent,
         f.is_judged_here AND coalesce(
             CASE WHEN is_sent THEN f.disposition = 'lost' ELSE f.class = 'PHANTOM_UNKNOWN' END, false) AS is_broken
@@ -14,6 +14,6 @@ WITH named AS (
         WHEN is_sent THEN m.effect_rows + m.set_aside_rows = 0 AND m.acceptance <> 'failed'
         ELSE m.effect_rows + m.possible_effects + m.set_aside_rows > 0 END
 )
-(SELECT *, form_of(name) AS form, hash(form) AS place FROM named WHERE is_sent ORDER BY place, topic, name LIMIT 10000)
+(SELECT *, form_of(name) AS form, hash(form) AS place FROM named WHERE is_sent ORDER BY place, topic, name LIMIT most_compared())
 UNION ALL
-(SELECT *, form_of(name) AS form, hash(form) AS place FROM named WHERE NOT is_sent ORDER BY place, topic, name LIMIT 10000);
+(SELECT *, form_of(name) AS form, hash(form) AS place FROM named WHERE NOT is_sent ORDER BY place, topic, name LIMIT most_compared());

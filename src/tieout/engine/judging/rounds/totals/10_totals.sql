@@ -51,7 +51,7 @@ CREATE TABLE spellings AS
 WITH kept AS (
     SELECT *, row_number() OVER (PARTITION BY is_sent ORDER BY place, topic, name) AS turn FROM spelling_parts
 ), compared AS (
-    SELECT * FROM kept WHERE place <= coalesce((SELECT min(place) FROM kept WHERE turn = 10000), place)
+    SELECT * FROM kept WHERE place <= coalesce((SELECT min(place) FROM kept WHERE turn = most_compared()), place)
 ), told AS (
     SELECT c.topic, c.is_sent, c.name, c.is_broken, min(o.name) AS other
     FROM compared AS c
