@@ -102,7 +102,7 @@ def test_the_first_are_told_apart(shape: Shape, most: int) -> None:
 def test_those_that_stand_by_themselves_are_told_apart(shape: Shape) -> None:
     """One in six of these is of an order."""
     found = _packed(shape, 60, 100)
-    standing = [row for part, files in found.items() if part.is_standing for row in _rows(files)]
+    standing = [row for part, files in found.items() if part.is_non_message for row in _rows(files)]
     assert sorted(int(row["break_id"]) for row in standing) == [*range(0, 60, 6)]
 
 
@@ -110,7 +110,7 @@ def test_a_bucket_without_breaks_has_files_all_the_same(shape: Shape) -> None:
     """Whoever reads the folder finds the columns."""
     found = _packed(shape, 0, 100)
     assert len(found) == 4
-    assert pq.read_table(BytesIO(found[Part(is_standing=False, is_first=False)][0])).column_names == list(
+    assert pq.read_table(BytesIO(found[Part(is_non_message=False, is_first=False)][0])).column_names == list(
         BREAK_COLUMNS
     )
 

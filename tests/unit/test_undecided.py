@@ -15,7 +15,7 @@ def test_positions_that_were_given_twice_are_counted_and_one_is_named() -> None:
     order = {"topic": "orders", "unnumbered": 1, "uncompleted": 0, "close": 0}
     example = {"partition": 0, "offset": 4, "message_id": "m"}
 
-    found = orders_undecided([{**order, "example": example}]).beside(names_undecided(rows, Identity.POSITION))
+    found = orders_undecided([{**order, "example": example}]).joined(names_undecided(rows, Identity.POSITION))
 
     assert found.counts == {"REORDER_OUTPUT": 1, "LOG_IDENTITY_CONFLICT": 3}
     assert "3 positions were acknowledged to two sends" in found.sentences[1]

@@ -1,7 +1,7 @@
-"""The breaks of a run, as their task hands them out: packed as the bytes of Parquet files.
+"""The breaks of a run, packed as the bytes of Parquet files by the task that found them.
 
-Spark would take rows of nested lists apart and put them together again at each step, which costs as much as finding the
-breaks does. Packed they are a few values of bytes: Spark moves and keeps those, and they become files as they are.
+Spark would decode and encode rows of nested lists at each step, which costs as much as finding the breaks. Packed, they
+are a few binary values, which Spark moves and keeps, and which are written to files unchanged.
 Docs: Apache Arrow's "Reading and Writing the Apache Parquet Format".
 """
 
@@ -38,7 +38,7 @@ from tieout.verdicts import severity_of_break
 BREAKS: Final = "proven_breaks"
 """The view of all breaks of a bucket with the rows that prove them."""
 BREAKS_KEPT: Final = 100_000
-"""How many breaks people read one by one: the first in `ORDER`, in which nothing comes before all else."""
+"""How many breaks are kept to be read one by one: the first in `ORDER`, in which null sorts first."""
 ORDER: Final = ("class", "topic", "partition", "offset", "break_id")
 BREAK_COLUMNS: Final = (
     "break_id", "class", "flags", "message_id", "producer_id", "topic", "partition", "offset", "positions", "locus",
@@ -51,17 +51,17 @@ _TYPES: Final = {
     "positions": "array<struct<topic:string,partition:int,offset:bigint>>",
     "admissible": "array<string>",
 }
-"""The types of columns that are no text, in Spark's words; that of `evidence` depends on the contract."""
+"""Spark types of the columns that are not strings; the type of `evidence` depends on the contract."""
 _ROWS_AT_ONCE: Final = 20_000
-"""A break with its rows takes a few kilobytes of Arrow's memory, which no limit of DuckDB's counts."""
+"""A break with its rows takes a few kilobytes of Arrow memory, which DuckDB's memory limit does not count."""
 _BYTES_OF_FILE: Final = 32 << 20
 _BREAKS_AT_ONCE: Final = 1_000_000
-"""So many breaks are put together with their rows at a time: all joins of that hold their tables in memory at once."""
+"""How many breaks are joined with their rows at a time: those joins hold all their tables in memory at once."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What breaks look like under a contract: their schema, which of the ledgers prove them, and their severities."""
+    """How breaks look under a contract: their schema, the ledgers that prove them, and the severity of each class."""
 
     schema: StructType
     ledgers: tuple[str, ...]
@@ -69,7 +69,7 @@ class Shape:
 
 
 def shape_of(scope: Scope) -> Shape:
-    """Return what the breaks of a scope look like; their rows are of the ledgers that the contract declares."""
+    """Return the shape of a scope's breaks; their rows are of the ledgers that the contract declares."""
     declared = [ledger for ledger in PROVING if ledger in scope.evidence]
     types = {**dict.fromkeys(BREAK_COLUMNS, "string"), **_TYPES, "evidence": evidence_type(declared)}
     schema = StructType.fromDDL(", ".join(f"`{name}` {types[name]}" for name in BREAK_COLUMNS))
@@ -82,12 +82,12 @@ def shape_of(scope: Scope) -> Shape:
 
 @dataclass(frozen=True)
 class Part:
-    """Which breaks a file holds: those of messages or those that stand by themselves, of the first ones or of the rest.
+    """Which breaks a file holds: of messages or not, and the first ones in `ORDER` or the further ones.
 
-    What stands by itself is of a commit, a position, a transaction or an order.
+    A break that is not of a message is of a commit, a position, a transaction or an order.
     """
 
-    is_standing: bool
+    is_non_message: bool
     is_first: bool
 
 
@@ -96,7 +96,7 @@ def packed(
 ) -> Iterator[tuple[Part, bytes]]:
     """Yield the breaks of a bucket as Parquet files, each with its part, at least one of each part.
 
-    The first are the `most` of `named_breaks` that come first in order.
+    The first ones are the first `most` rows of `named_breaks` in `ORDER`.
     """
     order = ", ".join(f"{_named(name)}, 'ASC NULLS FIRST'" for name in ORDER)
     place = f"create_sort_key({order})"
@@ -109,20 +109,21 @@ def packed(
         "evidence": f"struct_pack({', '.join(f'{name} := evidence.{name}' for name in shape.ledgers)})",
     }
     columns = ", ".join(f"{computed.get(name, _named(name))} AS {_named(name)}" for name in BREAK_COLUMNS)
-    found = (
-        f"SELECT {columns}, kind <> 'message' AS is_standing, "  # noqa: S608 - names of this package
+    query = (
+        f"SELECT {columns}, kind <> 'message' AS is_non_message, "  # noqa: S608 - names of this package
         f"coalesce({place} <= getvariable('last_of_first'), true) AS is_first FROM {BREAKS}"
     )
     files = {
-        Part(is_standing, is_first): _File(to_arrow_schema(shape.schema))
-        for is_standing in (False, True)
+        Part(is_non_message, is_first): _File(to_arrow_schema(shape.schema))
+        for is_non_message in (False, True)
         for is_first in (False, True)
     }
-    for batch in _in_slices(connection, found):
+    for batch in _in_slices(connection, query):
         rows = pa.Table.from_batches([batch])
         for part, file in files.items():
             is_of_part = pc.and_(
-                pc.equal(rows["is_standing"], part.is_standing), pc.equal(rows["is_first"], part.is_first)
+                pc.equal(rows["is_non_message"], part.is_non_message),
+                pc.equal(rows["is_first"], part.is_first),
             )
             file.add(rows.filter(is_of_part).select(BREAK_COLUMNS))
             if file.size > _BYTES_OF_FILE:
@@ -169,10 +170,10 @@ class _File:
 
 @dataclass(frozen=True)
 class Breaks:
-    """Every break of a run: the packed `files` that tasks handed out, with `is_standing` and `is_first` of their part.
+    """Every break of a run: the packed `files` that tasks handed out, with `is_non_message` and `is_first` of their part.
 
-    Where clean rows prove those that stand by themselves as well, these are `proved` rows instead: by true the first
-    ones, by false the rest. Each of the `buckets` has first ones of its own.
+    Where clean rows also prove the breaks that are not of a message, those are rows in `proved` instead: the first ones
+    under true, the further ones under false. Each of the `buckets` has first ones of its own.
     """
 
     files: DataFrame
@@ -185,11 +186,11 @@ class Breaks:
         return self._joined(self._unpacked(self.files, columns), *self.proved.values())
 
     def first(self) -> DataFrame:
-        """Return the breaks that people read, as rows, and perhaps some more that come after them in order."""
-        found = self._first(BREAK_COLUMNS)
+        """Return the breaks to be read one by one, as rows, and possibly some that follow them in `ORDER`."""
+        first = self._first(BREAK_COLUMNS)
         if self.buckets == 1:
-            return found
-        # Each bucket has as many first ones as are kept of all. Where they end is asked of their order alone.
+            return first
+        # Each bucket has as many first ones as are kept of all. Only the columns of `ORDER` are read to find their end.
         ends = (
             self._first(ORDER)
             .orderBy(*ORDER)
@@ -203,24 +204,24 @@ class Breaks:
             (row["last"] for row, count in zip(ends, so_far, strict=True) if count >= BREAKS_KEPT), None
         )
         if last is None:
-            return found
+            return first
         end = F.struct(*[F.lit(last[name]).cast(self.schema[name].dataType).alias(name) for name in ORDER])
-        return found.filter(F.struct(*ORDER) <= end)
+        return first.filter(F.struct(*ORDER) <= end)
 
     def _first(self, columns: Sequence[str]) -> DataFrame:
         proved = [rows.select(*columns) for is_first, rows in self.proved.items() if is_first]
         return self._joined(self._unpacked(self.files.filter("is_first"), columns), *proved)
 
-    def standing(self, *, is_first: bool) -> DataFrame:
-        """Return the breaks that stand by themselves as the bucket proved them, the first ones or the rest."""
-        files = self.files.filter(F.col("is_standing") & (F.col("is_first") == is_first))
+    def non_message(self, *, is_first: bool) -> DataFrame:
+        """Return the breaks that are not of a message as the bucket proved them, the first or the further ones."""
+        files = self.files.filter(F.col("is_non_message") & (F.col("is_first") == is_first))
         return self._unpacked(files, BREAK_COLUMNS)
 
     def write(self, folder: Path) -> None:
-        """Write the breaks as files of Parquet into a new folder, which the executors must reach under this name.
+        """Write the breaks as Parquet files into a new folder, which the executors must reach by the same path.
 
         Raises:
-            OSError: where the folder's device has no space left, as where it cannot be made.
+            OSError: where the folder cannot be made, or its device has no space left.
         """
         folder.mkdir()
         put = partial(_put, folder=str(folder.absolute()))
@@ -243,18 +244,18 @@ class Breaks:
 
 
 def proven(scope: Scope, breaks: Breaks, tables: Tables) -> Breaks:
-    """Return breaks of which those that stand by themselves are proved by clean rows at their positions as well.
+    """Return the breaks; those that are not of a message are also proved by the clean rows at their positions.
 
-    `tables` are the small tables of their bucket.
+    `tables` are the small tables that the buckets hand out.
     """
-    if scope.clean is None or not any(row["stands_alone"] for row in tables["tally"]):
+    if scope.clean is None or not any(row["is_non_message"] for row in tables["tally"]):
         return breaks
-    has_rest = sum(row["breaks"] for row in tables["breaks_total"]) > BREAKS_KEPT
+    has_further = sum(row["breaks"] for row in tables["breaks_total"]) > BREAKS_KEPT
     proved = {
-        is_first: with_clean_proof(scope, breaks.standing(is_first=is_first))
-        for is_first in (True, False)[: 1 + has_rest]
+        is_first: with_clean_proof(scope, breaks.non_message(is_first=is_first))
+        for is_first in (True, False)[: 1 + has_further]
     }
-    of_messages = breaks.files.filter(~F.col("is_standing"))
+    of_messages = breaks.files.filter(~F.col("is_non_message"))
     return replace(breaks, files=of_messages, proved=proved)
 
 
@@ -262,13 +263,13 @@ def _unpacked(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[
     """Yield the rows of packed files, in the worker."""
     for batch in batches:
         for file in batch["packed"]:
-            found = pq.ParquetFile(pa.BufferReader(file.as_buffer()))
-            for rows in found.iter_batches(_ROWS_AT_ONCE, columns=schema.names):
+            parquet = pq.ParquetFile(pa.BufferReader(file.as_buffer()))
+            for rows in parquet.iter_batches(_ROWS_AT_ONCE, columns=schema.names):
                 yield from pa.Table.from_batches([rows]).select(schema.names).cast(schema).to_batches()
 
 
 def _put(batches: Iterable[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
-    """Write packed files into a folder, in the worker; one that is repeated puts the same bytes in place."""
+    """Write packed files into a folder, in the worker; a repeated task writes the same bytes to the same names."""
     names = []
     for batch in batches:
         for file in batch["packed"]:

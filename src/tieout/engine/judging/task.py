@@ -1,4 +1,4 @@
-"""The Spark side of a bucket: rows of all ledgers go into one task, and come out as breaks and counts.
+"""The Spark side of a bucket: one task takes the rows of all ledgers and returns breaks and counts.
 
 The kernel runs in an executor's Python worker, never on the driver, and is a pure function of its rows; Spark reads,
 moves, repeats and writes. Rows of all ledgers are one frame, in which `rows_of` names the ledger, and every canonical
@@ -55,26 +55,26 @@ from tieout.errors import JudgingError
 
 _ROWS_PER_BATCH: Final = 10_000
 _BYTES_AT_ONCE: Final = 64 << 20
-"""Of Arrow's memory, which no limit of DuckDB's counts."""
+"""Of Arrow memory, which DuckDB's memory limit does not count."""
 BYTES_OF_ROW: Final = 1600
-"""What a row of evidence takes at the widest point, the joined facts of its message: docs/explanation/scale.md."""
+"""Memory of a row of evidence at its peak, the joined facts of its message: docs/explanation/scale.md."""
 _ONE_MACHINE: Final = re.compile(r"local(\[(?P<cores>\*|\d+)(,\d+)?\])?")
 """Masters whose tasks all run in the driver. Source: "Master URLs" of Spark's guide."""
 HANDED: Final = StructType(
     [
         StructField("rows_of", StringType()),
-        StructField("told", StringType()),
+        StructField("row_json", StringType()),
         StructField("packed", BinaryType()),
-        StructField("is_standing", BooleanType()),
+        StructField("is_non_message", BooleanType()),
         StructField("is_first", BooleanType()),
     ]
 )
-"""What a bucket hands out: rows of small tables as JSON in `told`, or a file of breaks and which part they are."""
+"""What a bucket hands out: rows of small tables as JSON in `row_json`, or a file of breaks and its part."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What the task that judges is given: the rows of each table, the variables, topics that are gone, and the SQL.
+    """The input of the task that judges: the rows of each table, the variables, deleted topics, and the SQL.
 
     The breaks and counts are a function of these alone.
     """
@@ -87,7 +87,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a task hands out, the small tables and the breaks, and what it was given."""
+    """The output of a task, the small tables and the breaks, with its input."""
 
     tables: Tables
     breaks: Breaks
@@ -106,18 +106,18 @@ def judged_by(scope: Scope, asked: Mapping[str, Any] | None = None) -> Judged:
         deleted=() if scope.deleted is None else tuple(row["topic"] for row in scope.deleted.collect()),
         steps=program((*handed, BREAKS), ROUNDS if asked is None else (*ROUNDS, "trace")),
     )
-    found = _judged_once(scope, given, handed)
-    # Only where a cause rests on two clocks the clean messages are asked about theirs, which takes a pass over all.
-    apart = furthest_before_stamp(scope) if found.tables["comparing"] else None
+    judged = _judged_once(scope, given, handed)
+    # The clocks of clean messages are read only where a cause rests on two clocks: it takes a pass over all messages.
+    apart = furthest_before_stamp(scope) if judged.tables["comparing"] else None
     if apart is None:
-        return found
-    spark = found.breaks.files.sparkSession
-    told = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
-    return _judged_once(scope, replace(given, rows={**given.rows, "clean_clocks": told}), handed)
+        return judged
+    spark = judged.breaks.files.sparkSession
+    clocks = spark.range(1).select(F.lit(apart).cast("bigint").alias("micros"))
+    return _judged_once(scope, replace(given, rows={**given.rows, "clean_clocks": clocks}), handed)
 
 
 def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
-    """Return what is handed out of what is given, judged once: in one bucket, or in several where one would spill."""
+    """Return the input judged once: in one bucket, or in several where one would spill."""
     shape = shape_of(scope)
     spark = next(iter(given.rows.values())).sparkSession
     cut_up = None
@@ -128,10 +128,10 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
     try:
         if cut_up is None:
             kept = _in_one(scope, given, handed, shape, limits)
-            told = kept
+            counted = kept
         else:
-            kept, told = _in_several(given, handed, shape, limits, cut_up)
-        small = told.filter(F.col("told").isNotNull()).select("rows_of", "told").collect()
+            kept, counted = _in_several(given, handed, shape, limits, cut_up)
+        small = counted.filter(F.col("row_json").isNotNull()).select("rows_of", "row_json").collect()
     except Exception as error:
         explained = _explained(error, scope, _limits(spark)) if is_of_spark(error) else None
         if explained is None:
@@ -139,14 +139,14 @@ def _judged_once(scope: Scope, given: Given, handed: tuple[str, ...]) -> Judged:
         raise explained from error
     tables: dict[str, list[dict[str, Any]]] = {name: [] for name in handed}
     for row in small:
-        tables[row["rows_of"]].append(json.loads(row["told"]))
+        tables[row["rows_of"]].append(json.loads(row["row_json"]))
     files = kept.filter(F.col("packed").isNotNull() & F.col("rows_of").isNull())
     buckets = 1 if cut_up is None else cut_up.count
     return Judged(tables, Breaks(files, shape.schema, buckets=buckets), given)
 
 
 def _in_one(scope: Scope, given: Given, handed: tuple[str, ...], shape: Shape, limits: Limits) -> DataFrame:
-    """Return what one task hands out, the breaks with the small tables, kept on disks."""
+    """Return the output of one task, the breaks with the small tables, kept on disk."""
     task = partial(
         _judged,
         stage=Stage(given.steps, ()),
@@ -212,29 +212,29 @@ def _limits(spark: SparkSession, *, is_alone: bool = True) -> Limits:
 
 
 def _given(scope: Scope) -> dict[str, DataFrame]:
-    """Return the rows of all ledgers and what is told of clean messages, by the names of their tables."""
-    ledgers = {f"evidence_{ledger.value}": found.rows for ledger, found in scope.evidence.items()}
+    """Return the rows of all ledgers and the tables about clean messages, by table name."""
+    ledgers = {f"evidence_{ledger.value}": evidence.rows for ledger, evidence in scope.evidence.items()}
     return ledgers if scope.clean is None else {**ledgers, **scope.clean.tables()}
 
 
 def _together(given: Mapping[str, DataFrame], *, is_large: bool, cut_up: Cut | None = None) -> DataFrame:
-    """Return the rows of all tables as one frame, in which `rows_of` names the table; `bucket` says where they go.
+    """Return the rows of all tables as one frame, in which `rows_of` names the table, with their `bucket` if cut up.
 
-    Of many rows the columns that nobody has stay behind: three of four, each of which costs as much as the others.
+    In a large window, columns that are null everywhere are left out: three of four, each as costly as the others.
     """
-    every = []
+    frames = []
     for table, rows in given.items():
         columns = readable(table, rows, nulls_in(rows) if is_large else ())
-        found = rows if cut_up is None else cut_up.of(table, rows)
+        placed = rows if cut_up is None else cut_up.of(table, rows)
         bucket = [] if cut_up is None else [F.col(BUCKET)]
-        every.append(found.select(F.lit(table).alias("rows_of"), *columns, *bucket))
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), every)
+        frames.append(placed.select(F.lit(table).alias("rows_of"), *columns, *bucket))
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
 def readable(table: str, rows: DataFrame, left_out: Collection[str] = ()) -> list[Column]:
-    """Return a table's columns with texts that DuckDB takes: of what is no UTF-8 its bytes, in hexadecimal.
+    """Return a table's columns; strings that are not valid UTF-8 are replaced by their bytes in hexadecimal.
 
-    Spark's texts may hold any bytes, as those of a Parquet file do; DuckDB refuses every row beside such a one.
+    Strings in Spark may hold any bytes, as in a Parquet file; DuckDB refuses the whole batch with such a string.
     """
     columns = []
     for name, kind in TABLES[table].items():
@@ -258,10 +258,10 @@ def _judged(
     shape: Shape | None = None,
     handed: tuple[str, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Run a stage on the batches of one task, in the worker: rows of the ledgers, or what the stage before has left.
+    """Run a stage in the worker, on the batches of one task: rows of the ledgers, or tables that the last stage left.
 
-    Yields what it leaves, the breaks if they have a shape, and the small tables that are `handed` out. Spilled bytes
-    lie in a folder of their own and go with it.
+    Yields the tables that it leaves, the small tables in `handed`, and the breaks if there is a shape. Spilled files
+    lie in a folder of their own, which is removed at the end.
     """
     spill = Path(tempfile.mkdtemp(prefix="tieout-", dir=settings.spill_folder()))
     schema = to_arrow_schema(HANDED)
@@ -274,7 +274,7 @@ def _judged(
             for table, piece in left(connection, stage.leaves):
                 yield pa.RecordBatch.from_pylist([{"rows_of": table, "packed": piece}], schema=schema)
             rows = [
-                {"rows_of": name, "told": json.dumps(row, default=_plain)}
+                {"rows_of": name, "row_json": json.dumps(row, default=_plain)}
                 for name in handed
                 for row in connection.table(name).to_arrow_table().to_pylist()
             ]
@@ -286,7 +286,7 @@ def _judged(
 
 
 def _load(connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch]) -> None:
-    """Append batches to their tables: pieces of a stage before as they come, rows of the ledgers many at a time."""
+    """Append batches to their tables: pieces of the stage before one by one, rows of the ledgers many at a time."""
     first = next(iterated := iter(batches), None)
     if first is None:
         return
@@ -301,7 +301,7 @@ def _load(connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatc
 
 
 def _plain(value: object) -> int | str:
-    """Return a number or a time as JSON takes it: a time in UTC, to the millisecond, as Spark writes it."""
+    """Return a number or a time for JSON: a time in UTC, to the millisecond, as Spark writes it."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds") + "Z"
     return int(value)  # type: ignore[call-overload,no-any-return]

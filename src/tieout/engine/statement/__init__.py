@@ -1,1 +1,1 @@
-"""From what was judged to the statement: counts, coverage, suspicions, and what proves a break."""
+"""The statement: counts, coverage, suspicions, and the rows that prove a break."""

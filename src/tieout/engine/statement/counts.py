@@ -1,4 +1,4 @@
-"""The statement: per topic partition what was sent, what became of it, and that it all adds up.
+"""The counts of a statement: per topic partition what was sent, its dispositions, and the identities they obey.
 
 Docs: docs/reference/taxonomy.md, section 5; shape: docs/reference/contract.md.
 """
@@ -15,10 +15,9 @@ from tieout.model import OFFSET_STATES
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is counted of a window, whichever way: what the statement says beside contract and evidence.
+    """The counts of a window: the statement without contract and evidence.
 
-    `unaccounted` are the log's partitions with the offsets that speak against a ledger, as `counts/35_unaccounted.sql`
-    has them. `incidents` are those that the statement keeps.
+    `unaccounted` are the rows of `counts/35_unaccounted.sql`. `incidents` are those that the statement keeps.
     """
 
     partitions: list[dict[str, Any]]
@@ -52,9 +51,9 @@ EFFECT_COUNTS: Final = (
     "unverifiable_effects",
 )
 FAN_OUT_COUNTS: Final = ("expected_effects", "met_effects", "missing_effects")
-"""Where the contract declares a fan-out: the effects that the window's accepted messages must have, have, and lack."""
+"""With a fan-out: how many effects the window's accepted messages must have, do have, and lack."""
 POSSIBLE_EFFECTS: Final = "possible_effects"
-"""The uncertain rows of messages that may have an effect too many; it stands only where there are some."""
+"""The uncertain rows of messages that may have an effect too many; left out where it is zero."""
 COUNTS: Final = (*ROW_COUNTS, *ACCEPTANCES, *DISPOSITION_COUNTS, *EFFECT_COUNTS)
 
 
@@ -63,7 +62,7 @@ def partition_rows(
 ) -> list[dict[str, Any]]:
     """Return the statement's `partitions`, ordered, with the offset balance where the log is declared.
 
-    Rows are asked for their columns by name.
+    Rows give their columns by name.
     """
     rows: dict[tuple[Any, Any], dict[str, Any]] = {}
     names = (*COUNTS, *(FAN_OUT_COUNTS if fans_out else ()))
@@ -90,7 +89,7 @@ def partition_rows(
 
 
 def identity_errors(partitions: list[dict[str, Any]]) -> list[str]:
-    """Return each of section 5's identities that a partition's numbers violate, in words; empty where all hold.
+    """Return a sentence for each identity of section 5 that a partition's numbers violate.
 
     >>> identity_errors([])
     []

@@ -1,4 +1,4 @@
-"""Does each declared ledger cover what the window asks of it, and what cannot be judged without the others.
+"""Whether each declared ledger covers what the window needs, and which classes the evidence cannot judge.
 
 Docs: docs/reference/taxonomy.md, section 1 (Coverage).
 """
@@ -16,8 +16,8 @@ from tieout.engine.ledger import TIME_COLUMN
 from tieout.engine.scope import Scope
 from tieout.engine.statement.needs import (
     MESSAGE_CLASSES,
+    NON_MESSAGE_NEEDS,
     OUT_OF_RANGE_NEEDS,
-    STANDING_NEEDS,
     Need,
     missing_for_message,
     missing_of,
@@ -28,11 +28,11 @@ _DATED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ})
 
 
 def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
-    """Return the statement's `coverage`: per declared ledger whether it covers, how far, and what it was read from."""
-    told = {}
+    """Return the statement's `coverage`: per declared ledger whether it covers, how far, and from what it was read."""
+    stated = {}
     for ledger, evidence in scope.evidence.items():
         coverage, gap = evidence.coverage, coverage_gap(scope, ledger)
-        told[ledger.value] = {
+        stated[ledger.value] = {
             "covers": gap is None,
             "gap": gap,
             "covers_from": _iso(coverage.covers_from),
@@ -45,27 +45,27 @@ def coverage_of(scope: Scope) -> dict[str, dict[str, Any]]:
             **({"is_share_group": True} if coverage.is_share_group else {}),
             "notes": [*scope.suspicions.notes.get(ledger, ()), *coverage.notes],
         }
-    return told
+    return stated
 
 
 def with_partitions_shown(
     scope: Scope, partitions: Sequence[dict[str, Any]], unaccounted: Sequence[Mapping[str, Any]]
 ) -> Scope:
-    """Return the scope with what its ledgers lack of each other's partitions in their coverage; mostly itself.
+    """Return the scope; the coverage of `produced` and `log` has what they lack of each other's partitions.
 
     `partitions` are the statement's, `unaccounted` the rows of the rounds' table of that name.
-    Where the log has records that nobody sent, `produced` lacks their sends, or the topic has another producer: it does
-    not have all, whatever says so. Where offsets have no record, the log lacks some. A partition of which it has
-    neither record nor bounds, and to which a send of the window was or may have been written, it does not cover. What
-    a topic held that was created anew, the new one's log need not show.
+    Where the log has records that nobody sent, `produced` lacks their sends or a producer, whatever claims that it is
+    complete. Where offsets have no record, the log lacks some. The log does not cover a partition without records and
+    bounds to which a send of the window was or may have been written. It need not show what a recreated topic held
+    before.
     """
-    scope = scope.with_lacking(Ledger.PRODUCED, _told_of(unaccounted, "unsent", _UNSENT))
-    scope = scope.with_lacking(Ledger.LOG, _told_of(unaccounted, "unshown", _UNSHOWN))
+    scope = scope.with_lacking(Ledger.PRODUCED, _sentences_of(unaccounted, "unsent", _UNSENT))
+    scope = scope.with_lacking(Ledger.LOG, _sentences_of(unaccounted, "unshown", _UNSHOWN))
     return _with_log_partitions(scope, partitions)
 
 
 _WRITTEN: Final = ("accepted", "unproven", "acked_attempts", "unknown_attempts")
-"""What says that a partition had or may have had a record: messages of the window, and its sends of older ones."""
+"""Counts that show that a partition had or may have had a record: messages of the window, and sends of older ones."""
 _UNSENT: Final = "{} records in the log that nobody sent: sends are missing, or a producer is"
 _UNSHOWN: Final = "{} offsets without a record, in the window or next to it: the log's evidence lacks some"
 _SUPPOSED: Final = (
@@ -74,10 +74,10 @@ _SUPPOSED: Final = (
 )
 
 
-def _told_of(unaccounted: Sequence[Mapping[str, Any]], name: str, sentence: str) -> list[str]:
-    """Return the sentence with the count of that name, for each partition of the log that has one, in their order."""
-    told = [(row["topic"] or "", row["partition"] or 0, row[name]) for row in unaccounted if row[name]]
-    return [f"{topic}-{partition}: {sentence.format(count)}" for topic, partition, count in sorted(told)]
+def _sentences_of(unaccounted: Sequence[Mapping[str, Any]], name: str, sentence: str) -> list[str]:
+    """Return the sentence with the count of that name, for each partition of the log that has one, in order."""
+    counts = [(row["topic"] or "", row["partition"] or 0, row[name]) for row in unaccounted if row[name]]
+    return [f"{topic}-{partition}: {sentence.format(count)}" for topic, partition, count in sorted(counts)]
 
 
 def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
@@ -85,13 +85,13 @@ def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> 
     if found is None or scope.window.offsets or (found.coverage.rows and not scope.has(Ledger.LOG, *PLACE)):
         return scope
     topics = {row["topic"] for row in partitions if row["offsets"] is not None and row["topic"] is not None}
-    anew = {name_of(topic) for topic in topics if name_of(topic) != topic}
+    recreated = {name_of(topic) for topic in topics if name_of(topic) != topic}
     unshown = [row for row in partitions if any(row[name] for name in _WRITTEN) and row["offsets"] is None]
     named = [row for row in unshown if row["topic"] is not None and row["partition"] is not None]
     lacking = [
         f"{row['topic']}-{row['partition']}: the log shows nothing of this partition"
         for row in named
-        if name_of(row["topic"]) not in anew
+        if name_of(row["topic"]) not in recreated
     ]
     if unshown and not found.coverage.rows:
         lacking.append("the log shows nothing")
@@ -99,9 +99,9 @@ def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> 
 
 
 def coverage_gap(scope: Scope, ledger: Ledger) -> str | None:
-    """Return why the ledger does not cover what the window asks of it, or None where it does.
+    """Return why the ledger does not cover what the window needs, or None where it does.
 
-    `produced` and `log` must reach over the window, the consumer's side over the window and its grace.
+    `produced` and `log` must cover the window, the consumer's ledgers the window and its grace.
     """
     coverage = scope.evidence[ledger].coverage
     end = scope.contract.needed_until(ledger, scope.window)
@@ -154,7 +154,7 @@ def _untimeliness(ledger: Ledger, coverage: LedgerCoverage) -> str | None:
 def not_judged_of(scope: Scope) -> list[dict[str, str]]:
     """Return the statement's `not_judged`: each class that the declared evidence cannot show, and what it needs."""
     missing = {name: missing_for_message(scope, name) for name in MESSAGE_CLASSES}
-    missing |= {name: missing_of(scope, needs) for name, needs in STANDING_NEEDS.items()}
+    missing |= {name: missing_of(scope, needs) for name, needs in NON_MESSAGE_NEEDS.items()}
     missing[BreakClass.LOST] = _missing_for_losses(scope)
     if scope.has(Ledger.COMMITTED, "taken_at"):
         missing[BreakClass.COMMIT_OUT_OF_RANGE] = missing_of(scope, OUT_OF_RANGE_NEEDS)
@@ -178,19 +178,19 @@ def not_judged_of(scope: Scope) -> list[dict[str, str]]:
 
 
 def _missing_for_losses(scope: Scope) -> str | None:
-    """Return what would tell that a message without effect was accepted; one effect of several tells of the others."""
-    telling = [Need(Ledger.PRODUCED, ("outcome",)), Need(Ledger.LOG)]
+    """Return the evidence that a message without effect was accepted; of several effects, one proves the others."""
+    proving = [Need(Ledger.PRODUCED, ("outcome",)), Need(Ledger.LOG)]
     if scope.effect_ledger is Ledger.DELIVERED:
-        telling.append(Need(Ledger.READ))
-    if scope.contract.multiplicity.kind != "one_to_one" or any(need.is_met(scope) for need in telling):
+        proving.append(Need(Ledger.READ))
+    if scope.contract.multiplicity.kind != "one_to_one" or any(need.is_met(scope) for need in proving):
         return None
-    return " or ".join(map(str, telling))
+    return " or ".join(map(str, proving))
 
 
 def limits_of(
     scope: Scope, flags: Mapping[str, int], unaccounted: Sequence[Mapping[str, Any]] = ()
 ) -> list[str]:
-    """Return what the verdict does not say: sentences that the statement carries.
+    """Return the limits of the verdict: sentences in the statement.
 
     They name what the contract's terms hide whatever the evidence, what was found that no class is for, and what clocks
     that stand apart or markers that were not read leave open; `flags` are the statement's, `unaccounted` the rows of
@@ -225,12 +225,12 @@ def limits_of(
             f"one hop of a chain, after {scope.contract.after.pipeline}: a message that was lost there is lost here as "
             "well where produced has it. The pages and `tieout trace` tell where a message was lost"
         )
-    supposed = _told_of(unaccounted, "supposed", _SUPPOSED)
+    supposed = _sentences_of(unaccounted, "supposed", _SUPPOSED)
     return [*limits, *supposed, *_unknown_contents(scope), *scope.suspicions.limits]
 
 
 def _unknown_contents(scope: Scope) -> Iterator[str]:
-    """Yield of how many rows of a ledger a content that others show is unknown."""
+    """Yield a sentence per ledger and content column that others show: in how many of its rows it is unknown."""
     for ledger in (one for one in SHOWING if one in scope.evidence):
         coverage = scope.evidence[ledger].coverage
         for name, count in coverage.unknown:
@@ -254,7 +254,7 @@ _NOT_OF_QUEUES: Final = (
     BreakClass.COMMIT_STALE,
     BreakClass.COMMIT_GAP,
 )
-"""Classes about readers that go in order."""
+"""Classes about readers that read in order."""
 
 
 def _iso(time: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Lengths of time in words, as notes and limits of a statement say them."""
+"""Durations in words, for the notes and limits of a statement."""
 
 from __future__ import annotations
 

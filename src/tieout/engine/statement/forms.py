@@ -1,6 +1,6 @@
-"""Hashes of another form: whether what differs may be the same content, written in another way.
+"""Forms of hashes: whether hashes that differ may be of the same content, in another encoding.
 
-A hash in hex beside one in base64, or in upper beside lower case, differs in every message and shows no corruption.
+Hashes in hex and in base64, or in upper and in lower case, differ in every message and show no corruption.
 Docs: docs/reference/taxonomy.md, section 8, 2.
 """
 
@@ -22,7 +22,7 @@ HASHES: Final = {
     BreakClass.CORRUPTED_KEY.value: "key_hash",
     BreakClass.CORRUPTED_HEADER.value: "header_hash",
 }
-"""The classes that compare hashes, and which."""
+"""The classes that compare hashes, with the column of the hash."""
 _PAIRS: Final = (
     (Ledger.PRODUCED, Ledger.LOG),
     (Ledger.PRODUCED, Ledger.DELIVERED),
@@ -35,7 +35,7 @@ _LONGEST: Final = 60
 
 @dataclass(frozen=True)
 class Forms:
-    """Of one topic's hashes in one ledger which lengths, cases and alphabets they have, and one of them.
+    """The lengths, cases and alphabets of one topic's hashes in one ledger, with an example.
 
     `has_plus` and `has_minus` say which of base64's two alphabets shows: `+/` or `-_`.
     """
@@ -50,7 +50,7 @@ class Forms:
     example: str
 
     def joined(self, other: Forms) -> Forms:
-        """Return the forms of both."""
+        """Return the forms of both sets of hashes."""
         return Forms(
             self.lengths | other.lengths,
             self.has_lower or other.has_lower,
@@ -63,7 +63,7 @@ class Forms:
         )
 
     def differ_from(self, other: Forms) -> bool:
-        """Return whether no hash of the one can be one of the other: by length, by case, or by alphabet."""
+        """Return whether the sets can have no hash in common: by length, by case, or by alphabet."""
         cases = {(self.has_lower, self.has_upper), (other.has_lower, other.has_upper)}
         signs = {(self.has_plus, self.has_minus), (other.has_plus, other.has_minus)}
         one_each = {(True, False), (False, True)}
@@ -89,12 +89,12 @@ class Spelled:
 
 @dataclass(frozen=True)
 class Reshaped:
-    """A class that compares hashes of two forms, in which topics, told in words of a ledger."""
+    """A class that compares hashes of two forms: its topics, and the `note` for `ledger`, the second one."""
 
     name: str
     ledger: Ledger
     topics: frozenset[str | None]
-    told: str
+    note: str
 
 
 def reshaped(found: Spelled, topics: Collection[str | None]) -> list[Reshaped]:
@@ -102,20 +102,21 @@ def reshaped(found: Spelled, topics: Collection[str | None]) -> list[Reshaped]:
 
     Rows that name no topic may be of any.
     """
-    told = []
+    differing_forms = []
     for one, other in _PAIRS:
         here, there = found.forms.get(one, {}), found.forms.get(other, {})
         everywhere = _differing(here.values(), there.values())
         if everywhere is not None:
-            told.append(Reshaped(found.name, other, frozenset(topics), _told(found.name, one, *everywhere)))
+            note = _note(found.name, one, *everywhere)
+            differing_forms.append(Reshaped(found.name, other, frozenset(topics), note))
             continue
         for topic in sorted({*here} & {*there} - {None}, key=str):
             sides = ([side[name] for name in (topic, None) if name in side] for side in (here, there))
             differing = _differing(*sides)
             if differing is not None:
-                text = _told(found.name, one, *differing)
-                told.append(Reshaped(found.name, other, frozenset({topic}), text))
-    return told
+                note = _note(found.name, one, *differing)
+                differing_forms.append(Reshaped(found.name, other, frozenset({topic}), note))
+    return differing_forms
 
 
 def _differing(here: Collection[Forms], there: Collection[Forms]) -> tuple[Forms, Forms] | None:
@@ -125,7 +126,7 @@ def _differing(here: Collection[Forms], there: Collection[Forms]) -> tuple[Forms
     return (one, other) if one.differ_from(other) else None
 
 
-def _told(name: str, ledger: Ledger, one: Forms, other: Forms) -> str:
+def _note(name: str, ledger: Ledger, one: Forms, other: Forms) -> str:
     return (
         f"its {HASHES[name]} is written in another form than that of {ledger}: {_short(other.example)} here, "
         f"{_short(one.example)} there; whether {name} is true is not known"
@@ -133,7 +134,7 @@ def _told(name: str, ledger: Ledger, one: Forms, other: Forms) -> str:
 
 
 def clean_forms(scope: Scope, ledger: Ledger, name: str) -> dict[str | None, Forms]:
-    """Return by topic how the clean rows of a ledger write a hash, read once for it."""
+    """Return by topic the forms of a hash in the clean rows of a ledger, which takes a read of them."""
     if scope.clean is None or ledger not in scope.clean.rows:
         return {}
     rows = scope.clean.rows[ledger].select("topic", F.col(name).alias("value"))
@@ -142,9 +143,9 @@ def clean_forms(scope: Scope, ledger: Ledger, name: str) -> dict[str | None, For
 
 
 def forms_in(row: Mapping[str, Any]) -> Forms:
-    """Return the forms that a row of counts tells."""
-    told = {name: row[name] for name in Forms.__dataclass_fields__}
-    return Forms(**told | {"lengths": frozenset(row["lengths"])})
+    """Return the forms in a row of `hash_forms`."""
+    fields = {name: row[name] for name in Forms.__dataclass_fields__}
+    return Forms(**fields | {"lengths": frozenset(row["lengths"])})
 
 
 def _gathered(values: DataFrame) -> DataFrame:

@@ -1,7 +1,7 @@
-"""Ids that never meet: whether what one ledger names its messages by occurs in the other at all.
+"""Ledgers without common ids: whether any id of one ledger occurs in `produced` at all.
 
-An id that was read as a number, padded or cut names no message of the other side, and nothing tells that from a loss
-of everything but that no id at all is on both sides. Docs: docs/reference/taxonomy.md, section 8, 2.
+An id that was read as a number, padded or cut matches no message of the other side. That looks like a loss of
+everything; the only sign is that no id at all is on both sides. Docs: docs/reference/taxonomy.md, section 8, 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST: Final = 60
 
 
 def _others(scope: Scope) -> list[Ledger]:
-    """Return the ledgers whose ids, or by position topics, are held against the sends'."""
+    """Return the ledgers whose ids, or by position topics, are compared with those of the sends."""
     column = "topic" if scope.contract.identity is Identity.POSITION else scope.identity_column
     if not scope.has(Ledger.PRODUCED, column):
         return []
@@ -30,24 +30,24 @@ def _others(scope: Scope) -> list[Ledger]:
 def with_names_met(
     scope: Scope, rows: Sequence[Mapping[str, Any]], common: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return rows of `topic_suspicions` in which payload hashes, by position topics, meet wherever both sides show one.
+    """Return rows of `topic_suspicions` with `…_meets` set by common payload hashes, or by position common topics.
 
-    By content a row is not always of a message that has its payload: one that nobody claims, like a read at a position
-    that no send shows, is of none. `common` are the topics with common hashes, as rows of `ledger`, `sent_topic` and
-    `shown_topic`. Where ids say what a message is, nothing is looked up.
+    By content a row need not belong to a message that has its payload: a read at a position that no send shows
+    belongs to none. `common` are the topics with common hashes, as rows of `ledger`, `sent_topic` and `shown_topic`.
+    With identity message_id the rows are returned unchanged.
     """
-    told = [dict(row) for row in rows]
+    result = [dict(row) for row in rows]
     if scope.contract.identity is Identity.POSITION:
-        for row, ledger in product(told, _others(scope)):
+        for row, ledger in product(result, _others(scope)):
             row[f"{ledger}_meets"] |= row[f"{ledger}_sent"] and row[f"{ledger}_shown"]
-        return told
+        return result
     if scope.contract.identity is not Identity.CONTENT:
-        return told
+        return result
     pairs: dict[Ledger, set[tuple[str | None, str | None]]] = {}
     for row in common:
         pairs.setdefault(Ledger(row["ledger"]), set()).add((row["sent_topic"], row["shown_topic"]))
     for ledger in _others(scope):
-        open_rows = [row for row in told if not row[f"{ledger}_meets"]]
+        open_rows = [row for row in result if not row[f"{ledger}_meets"]]
         if not any(row[f"{ledger}_sent"] or row[f"{ledger}_shown"] for row in open_rows):
             continue
         found = pairs.get(ledger, set())
@@ -55,7 +55,7 @@ def with_names_met(
             topic = row["topic"]
             row[f"{ledger}_meets"] = any({*pair} <= {topic, None} for pair in found)
             row[_across(ledger)] = any(topic in pair or None in pair for pair in found)
-    return told
+    return result
 
 
 def _across(ledger: Ledger) -> str:
@@ -65,15 +65,15 @@ def _across(ledger: Ledger) -> str:
 
 @dataclass(frozen=True)
 class Unmet:
-    """A ledger of which no id is a send's, in the topics that this is so of, told in words."""
+    """A ledger none of whose ids is a send's, in these topics, with the `reason` in words."""
 
     ledger: Ledger
     topics: frozenset[str | None]
-    told: str
+    reason: str
 
 
 def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], clean: frozenset[str | None]) -> list[Unmet]:
-    """Return the ledgers whose ids never meet those of the sends, over everything that was read or in some topics.
+    """Return the ledgers that have no id in common with the sends, in all rows that were read or in some topics.
 
     `rows` are those of `topic_suspicions`; `clean` are the topics of messages that no rule looked at.
     """
@@ -84,26 +84,26 @@ def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], clean: frozenset[s
         sent, shown = ([row for row in rows if row[f"{ledger}_{side}"]] for side in ("sent", "shown"))
         is_met = bool(met or meeting) or any(row.get(_across(ledger)) for row in rows)
         if sent and shown and not is_met:
-            every = frozenset(row["topic"] for row in rows)
-            found.append(Unmet(ledger, every, _told(scope, ledger, sent, shown, "")))
+            topics = frozenset(row["topic"] for row in rows)
+            found.append(Unmet(ledger, topics, _reason(scope, ledger, sent, shown, "")))
             continue
         if any(row["topic"] is None for row in met):
             continue  # a row that names no topic may be of any
         for row in sent:
             if row["topic"] is not None and row in shown and row not in met:
-                told = _told(scope, ledger, [row], [row], f"of topic {row['topic']} ")
-                found.append(Unmet(ledger, frozenset({row["topic"]}), told))
+                reason = _reason(scope, ledger, [row], [row], f"of topic {row['topic']} ")
+                found.append(Unmet(ledger, frozenset({row["topic"]}), reason))
     return found
 
 
-def _told(
+def _reason(
     scope: Scope,
     ledger: Ledger,
     sent: Sequence[Mapping[str, Any]],
     shown: Sequence[Mapping[str, Any]],
     where: str,
 ) -> str:
-    """Return what does not meet, with one of each side."""
+    """Return the sentence about ids without a match, with an example of each side."""
     what = {Identity.CONTENT: "payload hashes", Identity.POSITION: "topics"}.get(
         scope.contract.identity, "ids"
     )

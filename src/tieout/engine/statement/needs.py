@@ -1,4 +1,4 @@
-"""What each class cannot be judged without: ledgers, columns of them, and ways to tell messages apart.
+"""What each class needs to be judged: ledgers, their columns, and an identity of messages.
 
 Docs: docs/reference/taxonomy.md, section 1 (Coverage) and section 3.
 """
@@ -30,7 +30,7 @@ class Need:
 
 
 def missing_of(scope: Scope, needs: Sequence[Need]) -> str | None:
-    """Return which of the needs, all of which have to be met, are not; None where all are."""
+    """Return the needs that are not met, where all are required; None where all are met."""
     return " and ".join(str(need) for need in needs if not need.is_met(scope)) or None
 
 
@@ -66,11 +66,11 @@ _MESSAGE_NEEDS: Final[dict[BreakClass, tuple[Need, ...]]] = {
     BreakClass.DELIVERED: (),
     BreakClass.NOT_SENT: (),
 }
-"""The classes of messages, in the order of the taxonomy, with alternatives any one of which is enough."""
+"""The classes of messages, in the order of the taxonomy, with alternatives: any one is enough."""
 _BY_NAME: Final = frozenset(
     {BreakClass.CORRUPTED_KEY, BreakClass.CORRUPTED_HEADER, BreakClass.CORRUPTED_TIMESTAMP}
 )
-"""Classes that take an identity by which equal messages are told apart."""
+"""Classes that need an identity which distinguishes messages of equal content."""
 
 
 def missing_for_message(scope: Scope, name: BreakClass) -> str | None:
@@ -87,7 +87,7 @@ MESSAGE_CLASSES: Final = tuple(_MESSAGE_NEEDS)
 
 _COMMITS: Final = Need(Ledger.COMMITTED, ("committed_offset", "committed_at", "partition"))
 _OBSERVED_END: Final = Need(Ledger.LOG, ("end_offset", "observed_at"))
-STANDING_NEEDS: Final[dict[BreakClass, tuple[Need, ...]]] = {
+NON_MESSAGE_NEEDS: Final[dict[BreakClass, tuple[Need, ...]]] = {
     BreakClass.COMMIT_AHEAD: (_COMMITS,),
     BreakClass.COMMIT_REGRESSION: (_COMMITS,),
     BreakClass.COMMIT_STALE: (_COMMITS,),
@@ -108,15 +108,15 @@ STANDING_NEEDS: Final[dict[BreakClass, tuple[Need, ...]]] = {
     BreakClass.REORDER_PRODUCER: (Need(Ledger.PRODUCED, ("sequence", *_PLACE)),),
     BreakClass.REORDER_OUTPUT: (Need(Ledger.PRODUCED, ("key_hash", *_PLACE)),),
 }
-"""The classes of breaks that stand by themselves, and of those about order, with what all of is needed."""
+"""The classes of breaks that are not of a message, with their needs: all of them are required."""
 OUT_OF_RANGE_NEEDS: Final = (Need(Ledger.COMMITTED, ("committed_offset", "partition")), _OBSERVED_END)
-"""What tells a position outside the log where it is known when the table of positions was taken."""
+"""Needs of COMMIT_OUT_OF_RANGE where it is known when the table of positions was taken."""
 
 
-def standing_is_told(scope: Scope, name: BreakClass) -> bool:
-    """Return whether the ledgers that show a standing break are sound; of two identities each break says it itself."""
+def has_sound_ledgers(scope: Scope, name: BreakClass) -> bool:
+    """Return whether the ledgers that show such a break are sound; each LOG_IDENTITY_CONFLICT states that itself."""
     if name is BreakClass.LOG_IDENTITY_CONFLICT:
         return True
-    ledgers = {need.ledger for need in STANDING_NEEDS.get(name, ())} & set(scope.evidence)
+    ledgers = {need.ledger for need in NON_MESSAGE_NEEDS.get(name, ())} & set(scope.evidence)
     known = [scope.evidence[ledger].coverage for ledger in ledgers]
     return all(coverage.is_sound for coverage in known)

@@ -1,6 +1,6 @@
-"""From the small tables that a bucket hands out to the numbers of a statement: plain Python, on few rows.
+"""The numbers of a statement from the small tables that buckets hand out: plain Python, on few rows.
 
-Rounds count; what coverage, suspicions and words make of the counts is decided here, once for all buckets.
+The rounds count. Coverage, suspicions and wording are applied to the counts here, once for all buckets.
 Docs: docs/reference/taxonomy.md, sections 3, 5 and 8.
 """
 
@@ -16,7 +16,7 @@ from tieout.engine.scope import Scope
 from tieout.engine.statement.counts import Numbers, partition_rows
 from tieout.engine.statement.forms import HASHES, Forms, Spelled, clean_forms, forms_in, reshaped
 from tieout.engine.statement.meetings import with_names_met
-from tieout.engine.statement.needs import standing_is_told
+from tieout.engine.statement.needs import has_sound_ledgers
 from tieout.engine.statement.ranges import lacking_of_ranges
 from tieout.engine.statement.suspicions import Topics, suspecting, suspicions_in
 from tieout.engine.statement.undecided import names_undecided, orders_undecided
@@ -41,12 +41,12 @@ _NEVER_FLAGS: Final = (BreakClass.DELIVERED.value, BreakClass.RECOVERED.value, B
 _NOT_OF_QUEUES: Final = frozenset(
     {BreakClass.LOST.value, BreakClass.COMMIT_AHEAD.value, BreakClass.SKIPPED.value}
 )
-"""Classes that hold of what a reader in order went past; a member of a share group may still be given it."""
+"""Classes about records that an ordered reader passed; a share group may still deliver them."""
 _HASHED: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.READ)
 
 
 def suspected(scope: Scope, tables: Tables) -> Scope:
-    """Return the scope with what the messages make doubtful, and what the log lacks of the window's ranges."""
+    """Return the scope with the suspicions that messages raise, and what the log lacks of the window's ranges."""
     if scope.window.offsets and Ledger.LOG in scope.evidence:
         scope = scope.with_lacking(Ledger.LOG, lacking_of_ranges(scope.window, tables["range_bounds"]))
     rows = with_names_met(scope, tables["topic_suspicions"], tables["common_hashes"])
@@ -70,7 +70,7 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
         classes=classes,
         flags=flags,
         unconfirmed=unconfirmed,
-        undecided=orders_undecided(tables["undecided_orders"]).beside(
+        undecided=orders_undecided(tables["undecided_orders"]).joined(
             names_undecided(tables["given_twice"], scope.contract.identity)
         ),
         latency=_latency(tables["latency"]),
@@ -80,7 +80,7 @@ def numbers_of(scope: Scope, tables: Tables) -> Numbers:
 
 
 def _counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
-    """Return the counts of primary classes, of everything that holds, and of what its ledgers do not cover."""
+    """Return the counts of primary classes, of all classes and flags, and of those that ledgers do not cover."""
     classes: dict[str, int] = {}
     flags: dict[str, int] = {}
     unconfirmed: dict[str, int] = {}
@@ -97,19 +97,21 @@ def _counts_of(tally: Iterable[Row]) -> tuple[dict[str, int], dict[str, int], di
 
 
 def _spelled(scope: Scope, rows: Sequence[Row], forms: Iterable[Row]) -> list[Spelled]:
-    """Return how the ledgers write the hashes of classes that are found in some row.
+    """Return how the ledgers write the hashes of the classes that some row breaks.
 
-    A clean message has one hash in all ledgers, so it can make two forms one, and never one form two: clean rows, which
-    take a pass over all messages, are asked only where the others show two.
+    A clean message has the same hash in all ledgers: it can join two forms, but never split one. Clean rows, which
+    take a pass over all messages, are read only where the other rows show two forms.
     """
-    told = {(row["name"], Ledger(row["ledger"]), row["topic"]): forms_in(row) for row in forms}
+    shown_forms = {(row["name"], Ledger(row["ledger"]), row["topic"]): forms_in(row) for row in forms}
     topics, found = [row["topic"] for row in rows], []
     for name in HASHES:
         if not any(row[name] for row in rows):
             continue
         shown = [ledger for ledger in _HASHED if scope.has(ledger, HASHES[name])]
         by_ledger = {
-            ledger: {topic: one for (of, where, topic), one in told.items() if (of, where) == (name, ledger)}
+            ledger: {
+                topic: one for (of, where, topic), one in shown_forms.items() if (of, where) == (name, ledger)
+            }
             for ledger in shown
         }
         spelled = Spelled(name, by_ledger)
@@ -128,13 +130,13 @@ def _with_clean(scope: Scope, spelled: Spelled, ledger: Ledger) -> dict[str | No
 
 
 def _confirmed(scope: Scope, tally: Iterable[Row]) -> Iterable[dict[str, Any]]:
-    """Yield rows of the tally with what the evidence as a whole makes doubtful as well."""
-    told = {name.value for name in BreakClass if standing_is_told(scope, name)}
+    """Yield rows of the tally; `doubtful` includes what the evidence as a whole makes doubtful."""
+    sound = {name.value for name in BreakClass if has_sound_ledgers(scope, name)}
     misread = _NOT_OF_QUEUES if scope.is_misread_queue else frozenset()
     for row in tally:
         held = set(row["held"])
         doubtful = held & (_doubted_in(scope.suspicions.doubted, row["topic"]) | misread)
-        if row["stands_alone"] and not (row["is_covered"] and row["class"] in told):
+        if row["is_non_message"] and not (row["is_covered"] and row["class"] in sound):
             doubtful = held
         yield {**row, "doubtful": doubtful | set(row["doubtful"])}
 
@@ -176,6 +178,6 @@ def _incidents(scope: Scope, rows: Iterable[Row]) -> list[dict[str, Any]]:
     found = []
     for row in rows:
         flags = ["PHANTOM_ABORTED"] if row["is_aborted_effect"] else []
-        told = {key: value for key, value in row.items() if key != "is_aborted_effect"}
-        found.append({**told, "severity": severity_of_break(scope.contract, row["class"], flags)})
+        incident = {key: value for key, value in row.items() if key != "is_aborted_effect"}
+        found.append({**incident, "severity": severity_of_break(scope.contract, row["class"], flags)})
     return found

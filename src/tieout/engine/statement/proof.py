@@ -1,4 +1,4 @@
-"""Proof: the canonical rows behind each break, at most twenty of a ledger.
+"""Proof: the canonical rows that prove each break, at most twenty per ledger.
 
 Docs: docs/reference/contract.md, `breaks.jsonl`.
 """
@@ -36,14 +36,14 @@ PROVING: Final = (
 
 
 def evidence_type(declared: Collection[Ledger]) -> str:
-    """Return the type of `evidence` in Spark's words: rows of the declared ledgers, and of those of positions."""
+    """Return the Spark type of `evidence`: rows of the declared ledgers, and commits of the position ledgers."""
     rows = [f"{one.value}:array<{SCHEMAS[one].simpleString()}>" for one in PROVING if one in declared]
     commits = [f"{one.value}:{_COMMIT_ROWS}" for one in POSITION_LEDGERS]
     return f"struct<{','.join(rows + commits)}>"
 
 
 def with_clean_proof(scope: Scope, breaks: DataFrame) -> DataFrame:
-    """Return breaks that stand by themselves, which clean rows at their positions prove as well."""
+    """Return breaks that are not of a message, with the clean rows at their positions as further proof."""
     if scope.clean is None:
         return breaks
     at = breaks.select(F.col("break_id").alias("proof_of"), F.explode("positions").alias("at"))
@@ -67,7 +67,7 @@ def with_clean_proof(scope: Scope, breaks: DataFrame) -> DataFrame:
 
 
 def _oldest(some: Column, more: Column, time: str) -> Column:
-    """Return the first of both lists of rows, by their time; either may be null."""
+    """Return the oldest rows of both lists; either may be null."""
     both = F.concat(some, more)
     turns = F.transform(both, lambda row: F.struct(row[time].isNull(), row[time], row.alias("row")))
     in_time = F.array_sort(turns)

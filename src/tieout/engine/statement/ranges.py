@@ -1,4 +1,4 @@
-"""Windows that are ranges of offsets: whether the log shows them whole.
+"""Windows that are ranges of offsets: whether the log covers them.
 
 Docs: docs/reference/taxonomy.md, section 2, and docs/reference/interpretations.md, 78 to 80.
 """
@@ -12,7 +12,7 @@ from tieout.model import Window
 
 
 def lacking_of_ranges(window: Window, rows: Iterable[Any]) -> list[str]:
-    """Return in words what the log lacks of the window's ranges, given the bounds of the partitions that it shows.
+    """Return sentences about what the log lacks of the window's ranges, given the bounds of its partitions.
 
     Rows have `topic`, `partition`, `log_start` and `log_end`.
     """

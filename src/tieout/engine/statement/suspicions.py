@@ -1,8 +1,8 @@
-"""What both sides together tell of the evidence itself: clocks that cannot be right, ids and hashes that never meet.
+"""Suspicions about the evidence itself: clocks that cannot be right, ids and hashes that never match.
 
-Where a ledger writes its ids in a form of its own, no message is in the other one, and all are lost; where its clock is
-hours off, effects come before their sends. Neither is what a pipeline did, so what rests on it is not confirmed, and
-the statement says what was seen. Docs: docs/reference/taxonomy.md, section 8, 2 and 3.
+Where a ledger writes its ids in another form, every message looks lost. Where its clock is hours off, effects come
+before their sends. The pipeline did neither, so breaks that depend on it are not confirmed, and the statement says
+what was seen. Docs: docs/reference/taxonomy.md, section 8, 2 and 3.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OF_IDS: Final = (
     *("LOST", "OVERDUE", "TORN_TRANSACTION", "COMMIT_AHEAD", "LOG_IDENTITY_CONFLICT"),
     *("PHANTOM_UNKNOWN", "PHANTOM_ABORTED"),
 )
-"""Classes and flags that are found because an id does not stand where it was looked for."""
+"""Classes and flags that are found because an id is missing where it was expected."""
 _OF_LOSSES: Final = ("LOST", "OVERDUE", "TORN_TRANSACTION", "COMMIT_AHEAD")
-"""Classes and flags that are found because nothing became of a message."""
+"""Classes and flags that are found because a message has no effect."""
 _ENOUGH: Final = 3
-"""So many effects tell of a clock; fewer may be of another message, or of another mistake."""
+"""How many effects it takes to suspect a clock; fewer may have another cause."""
 _QUARTER: Final = timedelta(minutes=15)
 _ABOUT: Final = timedelta(minutes=1)
 
@@ -48,9 +48,9 @@ def suspicions_in(
     spelled_names: Sequence[Mapping[str, Any]] = (),
     clean: Topics = frozenset(),
 ) -> Suspicions:
-    """Return what the topics' rows and their hashes make doubtful, given those of `topic_suspicions` and `spellings`.
+    """Return the suspicions that rows of `topic_suspicions`, hashes, and rows of `spellings` raise.
 
-    `clean` are the topics of messages that no rule looked at: they are in order.
+    `clean` are the topics of clean messages, which no rule judged.
     """
     doubted: dict[str, Topics] = {}
     unmet = unmet_in(scope, rows, clean)
@@ -75,22 +75,23 @@ def suspicions_in(
         *nameless.values(),
         *_spelled(spelled_names),
     ]
-    said = [(scope.effect_ledger, note) for note in notes] + [(form.ledger, form.told) for form in forms]
-    lacking = [(one.ledger, one.told) for one in unmet]
+    ledger_notes = [(scope.effect_ledger, note) for note in notes]
+    ledger_notes += [(form.ledger, form.note) for form in forms]
+    lacking = [(one.ledger, one.reason) for one in unmet]
     lacking += [(scope.effect_ledger, note) for note in _early_notes(rows)]
-    return Suspicions(doubted, _by_ledger(lacking), _by_ledger(said))
+    return Suspicions(doubted, _by_ledger(lacking), _by_ledger(ledger_notes))
 
 
-def _by_ledger(said: Iterable[tuple[Ledger, str]]) -> dict[Ledger, tuple[str, ...]]:
+def _by_ledger(notes: Iterable[tuple[Ledger, str]]) -> dict[Ledger, tuple[str, ...]]:
     found: dict[Ledger, tuple[str, ...]] = {}
-    for ledger, text in said:
+    for ledger, text in notes:
         found[ledger] = (*found.get(ledger, ()), text)
     return found
 
 
 def _joined(doubted: Mapping[str, Topics], name: str, topics: Iterable[str | None]) -> dict[str, Topics]:
-    every = doubted.get(name, frozenset()) | frozenset(topics)
-    return {name: every} if every else {}
+    joined = doubted.get(name, frozenset()) | frozenset(topics)
+    return {name: joined} if joined else {}
 
 
 def _covers_by_own_times(scope: Scope) -> bool:
@@ -100,7 +101,7 @@ def _covers_by_own_times(scope: Scope) -> bool:
 def _clock_notes(
     scope: Scope, rows: Sequence[Mapping[str, Any]], *, has_clean: bool
 ) -> list[tuple[str, bool]]:
-    """Return what effects tell of their ledger's clock, with whether that lets losses look too old."""
+    """Return notes about the clock of the effects' ledger, each with whether late effects may look like losses."""
     ledger, found = scope.effect_ledger, []
     early = sum(row["early"] for row in rows)
     if early >= _ENOUGH:
@@ -128,7 +129,7 @@ def _clock_notes(
 
 
 def _early_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return why nothing is told of a window with effects of messages that were sent after it."""
+    """Return why a window is not covered whose effects are of messages that were sent after it."""
     early = sum(row["early_here"] for row in rows)
     if not early:
         return []
@@ -139,9 +140,9 @@ def _early_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _nameless(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, str]:
-    """Return the topics in which no more is lost than rows may be of that name no message, each with the sentence.
+    """Return the topics in which rows that name no message may account for all losses, each with the sentence.
 
-    A row that shows no topic may be of any, and a lost message of which none is known in any.
+    A row without a topic may be of any topic, and a lost message without a topic may be in any.
     """
     by_topic = {row["topic"]: row["nameless"] for row in rows}
     found: dict[str | None, str] = {}
@@ -160,7 +161,7 @@ def _of(topic: str | None) -> str:
 
 
 def _spelled(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what to do where names of both sides differ only in how they are written, once where topics share them."""
+    """Return the notes about names that differ only in how they are written, once where topics share an example."""
     found = {}
     for row in sorted(rows, key=lambda row: row["topic"] or ""):
         one, other = row["example"]["shown"], row["example"]["sent"]
@@ -172,7 +173,7 @@ def _spelled(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _skew_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what to do where equal payloads are told apart by times that do not fit."""
+    """Return the note about equal payloads whose times do not fit."""
     sends = sum(row.get("met_early", 0) for row in rows)
     if not sends:
         return []

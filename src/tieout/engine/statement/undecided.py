@@ -1,7 +1,7 @@
-"""What may be a break or not, however complete the evidence is: counted, and said in a sentence.
+"""Messages that complete evidence cannot decide on: their counts, with a sentence for the statement.
 
-A class that is `undecided` is not told as a break of anything, and where its breaks would break the guarantee the
-verdict is UNKNOWN. Docs: docs/reference/interpretations.md, 90.
+An `undecided` class is not reported as a break. Where its breaks would break the guarantee, the verdict is UNKNOWN.
+Docs: docs/reference/interpretations.md, 90.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _REASONS: Final = {
 
 @dataclass(frozen=True)
 class Undecided:
-    """How many messages may break a class, by its name, and the sentences that the statement says of them."""
+    """How many messages may break a class, by its name, and the statement's sentences about them."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
 
-    def beside(self, other: Undecided) -> Undecided:
-        """Return both, which are of different classes."""
+    def joined(self, other: Undecided) -> Undecided:
+        """Return both; they are of different classes."""
         return Undecided({**self.counts, **other.counts}, (*self.sentences, *other.sentences))
 
 
 def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
-    """Return what the evidence leaves open of the order of keys between partitions, given a row per topic."""
+    """Return the undecided orders of keys between partitions, given a row per topic."""
     rows = sorted(by_topic, key=lambda row: str(row["topic"]))
     counts = {name: sum(row[name] for row in rows) for name in _REASONS}
     total = sum(counts.values())
@@ -51,7 +51,7 @@ def orders_undecided(by_topic: Iterable[Any]) -> Undecided:
 
 
 def names_undecided(by_topic: Iterable[Any], identity: Identity) -> Undecided:
-    """Return what is left open where a name was given to two sends, given a row per topic."""
+    """Return the undecided messages whose name was given to two sends, given a row per topic."""
     rows = sorted(by_topic, key=lambda row: str(row["topic"]))
     total = sum(row["names"] for row in rows)
     if not total:

@@ -57,14 +57,14 @@ digests AS (
     SEMI JOIN ties USING (line)),
 lines AS (
     SELECT NULL::INTEGER AS stage, rowid AS line, payload_hash, attempted_at AS moment, topic, "partition", "offset",
-        sequence AS number, message_key AS tie, standing
+        sequence AS number, message_key AS tie, best_outcome
     FROM content_sends
     SEMI JOIN takers USING (payload_hash)
     UNION ALL BY NAME
     SELECT t.stage, t.line, t.payload_hash, t.moment, t.topic, t."partition", t."offset", t.number, d.tie
     FROM takers AS t
     LEFT JOIN digests AS d USING (line))
-SELECT payload_hash, stage, line, standing,
+SELECT payload_hash, stage, line, best_outcome,
     row_number() OVER (
         PARTITION BY payload_hash
         ORDER BY moment NULLS LAST, stage IS NOT NULL, topic NULLS LAST, "partition" NULLS LAST, "offset" NULLS LAST,
@@ -90,7 +90,7 @@ free AS (
     SEMI JOIN waiting USING (payload_hash)
     ANTI JOIN content_pairs AS p ON l.line = p.attempt
     ANTI JOIN (SELECT attempt FROM content_accounted WHERE stage < $stage) AS a ON l.line = a.attempt
-    WHERE l.stage IS NULL AND l.standing = $outcome),
+    WHERE l.stage IS NULL AND l.best_outcome = $outcome),
 walked AS (
     SELECT *, count(attempt) OVER so_far AS attempts, count(line) OVER so_far AS lines
     FROM (

@@ -2,7 +2,7 @@
 -- attempt before it where nobody else can have sent it; else, like one without payload, it is nobody's for certain.
 -- Needs: content_pairs, content_effect_pairs, content_lines. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
 CREATE TABLE nameless_topics AS
-SELECT DISTINCT topic FROM content_sends WHERE payload_hash IS NULL AND standing <> 'failed';
+SELECT DISTINCT topic FROM content_sends WHERE payload_hash IS NULL AND best_outcome <> 'failed';
 
 CREATE TABLE content_effect_keys AS
 WITH taken AS (

@@ -28,7 +28,7 @@ digests AS (
         AND t."offset" IS NOT DISTINCT FROM e."offset"),
 lines AS (
     SELECT NULL::INTEGER AS stage, rowid AS line, payload_hash, attempted_at AS moment, topic, "partition", "offset",
-        sequence AS number, message_key AS tie, standing
+        sequence AS number, message_key AS tie, best_outcome
     FROM content_sends
     SEMI JOIN takers USING (payload_hash)
     ANTI JOIN content_effect_pairs AS p ON content_sends.rowid = p.attempt
@@ -36,7 +36,7 @@ lines AS (
     SELECT t.stage, t.line, t.payload_hash, t."at" AS moment, t.topic, t."partition", t."offset", d.tie
     FROM takers AS t
     LEFT JOIN digests AS d USING (stage, line))
-SELECT payload_hash, stage, line, standing,
+SELECT payload_hash, stage, line, best_outcome,
     row_number() OVER (
         PARTITION BY payload_hash
         ORDER BY moment NULLS LAST, stage IS NOT NULL, topic NULLS LAST, "partition" NULLS LAST, "offset" NULLS LAST,

@@ -17,7 +17,7 @@ SEMI JOIN unserved USING (payload_hash)
 ANTI JOIN content_effect_pairs AS e ON s.rowid = e.attempt
 ANTI JOIN (SELECT attempt FROM content_pairs WHERE stage IN (3, 4)) AS p ON s.rowid = p.attempt
 ANTI JOIN (SELECT attempt FROM content_accounted WHERE stage IN (3, 4)) AS a ON s.rowid = a.attempt
-WHERE s.standing <> 'failed';
+WHERE s.best_outcome <> 'failed';
 
 INSERT INTO met_early
 WITH unserved AS (

@@ -8,7 +8,7 @@ WITH seen AS (
     UNION ALL
     SELECT message_key, effect_state, processed_at FROM keyed_reads
     WHERE getvariable('effect_ledger') = 'read' AND NOT is_by_content()),
-asked AS (
+first_seen AS (
     SELECT message_key, min(processed_at) AS seen_at
     FROM seen
     WHERE effect_state = 'ok' AND NOT covered_between('produced', processed_at, processed_at)
@@ -18,9 +18,9 @@ sent AS (
     SELECT message_key, min(attempted_at) AS sent_at,
         bool_or(attempted_at IS NULL OR coalesce(is_approximate, false)) AS is_rough
     FROM keyed_sends
-    SEMI JOIN asked USING (message_key)
+    SEMI JOIN first_seen USING (message_key)
     GROUP BY message_key)
 SELECT message_key, s.sent_at
 FROM sent AS s
-JOIN asked AS a USING (message_key)
+JOIN first_seen AS a USING (message_key)
 WHERE comes_before(a.seen_at, s.sent_at) AND NOT s.is_rough;

@@ -3,7 +3,7 @@
 -- what lies at their positions, which by content are not those of the messages that they are effects of;
 -- `reads_of_messages` of what nobody sent there have those of effects that have no sender.
 -- Needs: the keyed_ tables, early_messages, the keys by content. Source: taxonomy.md 1 (Messages) and 7, trap 14.
-CREATE VIEW told_deliveries AS
+CREATE VIEW resolved_deliveries AS
 SELECT d.* REPLACE (
     CASE WHEN is_stray(d, e.sent_at) THEN stray_key(d.message_key) ELSE coalesce(k.message_key, d.message_key) END
         AS message_key,
@@ -12,7 +12,7 @@ FROM keyed_deliveries AS d
 LEFT JOIN early_messages AS e ON d.message_key = e.message_key AND getvariable('effect_ledger') = 'delivered'
 LEFT JOIN content_keys AS k ON d.rowid = k.line AND getvariable('effect_ledger') = 'delivered';
 
-CREATE VIEW told_reads AS
+CREATE VIEW resolved_reads AS
 SELECT d.* REPLACE (
     CASE WHEN is_stray(d, e.sent_at) THEN stray_key(d.message_key) ELSE coalesce(k.message_key, d.message_key) END
         AS message_key,
@@ -29,26 +29,26 @@ SELECT *,
         ORDER BY processed_at NULLS LAST, delivery_sequence NULLS FIRST, topic, "partition", "offset", effect_key,
             consumer_id, generation, payload_hash, leader_epoch) - 1) // coalesce(getvariable('fan_out_count'), 1) + 1
         END AS effect_round
-FROM told_deliveries
+FROM resolved_deliveries
 WHERE is_by_content() OR fans_out();
 
 CREATE TABLE kept_reads AS
-SELECT * FROM told_reads WHERE is_by_content() AND getvariable('effect_ledger') = 'read';
+SELECT * FROM resolved_reads WHERE is_by_content() AND getvariable('effect_ledger') = 'read';
 
 CREATE VIEW deliveries AS
-SELECT *, NULL::BIGINT AS effect_round FROM told_deliveries WHERE NOT (is_by_content() OR fans_out())
+SELECT *, NULL::BIGINT AS effect_round FROM resolved_deliveries WHERE NOT (is_by_content() OR fans_out())
 UNION ALL
 SELECT * FROM kept_deliveries;
 
 CREATE VIEW reads AS
-SELECT * FROM told_reads WHERE NOT (is_by_content() AND getvariable('effect_ledger') = 'read')
+SELECT * FROM resolved_reads WHERE NOT (is_by_content() AND getvariable('effect_ledger') = 'read')
 UNION ALL
 SELECT * FROM kept_reads;
 
 CREATE VIEW reads_at_positions AS
 SELECT * FROM keyed_reads WHERE is_by_content()
 UNION ALL
-SELECT * FROM told_reads WHERE NOT is_by_content();
+SELECT * FROM resolved_reads WHERE NOT is_by_content();
 
 -- Where their payload was sent elsewhere they stand twice: such an effect may be a copy.
 CREATE TABLE unsent_reads AS

@@ -96,8 +96,8 @@ measured AS (
     LEFT JOIN stated AS s
         ON r.topic IS NOT DISTINCT FROM s.topic AND r."partition" IS NOT DISTINCT FROM s."partition"
 ),
-rested AS (
-    SELECT *, CASE WHEN is_sparse THEN 0 ELSE "to" - "from" - coalesce(stated, 0) - gone END AS rest FROM measured
+with_remainder AS (
+    SELECT *, CASE WHEN is_sparse THEN 0 ELSE "to" - "from" - coalesce(stated, 0) - gone END AS remainder FROM measured
 )
 SELECT topic, "partition", "from", "to", is_sparse,
     coalesce(delivered, 0) AS delivered,
@@ -111,7 +111,7 @@ SELECT topic, "partition", "from", "to", is_sparse,
     coalesce(aborted, 0) AS aborted,
     coalesce(open, 0) AS open,
     coalesce(expired, 0) + gone AS expired,
-    coalesce(compacted, 0) + CASE WHEN is_compacted THEN rest ELSE 0 END AS compacted,
-    coalesce(control, 0) + CASE WHEN NOT is_compacted AND lacks_any_marker THEN rest ELSE 0 END AS control,
-    CASE WHEN is_compacted OR lacks_any_marker THEN 0 ELSE rest END AS unexplained
-FROM rested;
+    coalesce(compacted, 0) + CASE WHEN is_compacted THEN remainder ELSE 0 END AS compacted,
+    coalesce(control, 0) + CASE WHEN NOT is_compacted AND lacks_any_marker THEN remainder ELSE 0 END AS control,
+    CASE WHEN is_compacted OR lacks_any_marker THEN 0 ELSE remainder END AS unexplained
+FROM with_remainder;

@@ -39,7 +39,7 @@ unconfirmed AS (
                 AND is_declared('log') AND NOT getvariable('coverage')['log'].is_sound)) AS doubtful
     FROM judged
 )
-SELECT topic, false AS stands_alone, true AS is_covered, class, held, doubtful, count(*) AS count
+SELECT topic, false AS is_non_message, true AS is_covered, class, held, doubtful, count(*) AS count
 FROM unconfirmed
 GROUP BY ALL
 UNION ALL

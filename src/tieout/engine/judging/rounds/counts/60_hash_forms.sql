@@ -1,7 +1,7 @@
 -- How each ledger writes the hashes that a class compares: lengths, cases and alphabets, by topic, and one example.
 -- Asked only where some message's contents differ. Source: taxonomy.md 8, 2.
 CREATE TABLE hash_form_parts AS
-WITH asked AS (
+WITH hashes_to_compare AS (
     SELECT bit_or(differing) & 1 > 0 AS of_value, bit_or(differing) & 2 > 0 AS of_key,
         bit_or(differing) & 4 > 0 AS of_header
     FROM topics
@@ -13,11 +13,11 @@ rows_of AS (
     UNION ALL SELECT 'read', topic, payload_hash, key_hash, header_hash FROM reads
 ),
 shown AS (
-    SELECT 'CORRUPTED_VALUE' AS name, ledger, topic, payload_hash AS value FROM rows_of, asked WHERE of_value
+    SELECT 'CORRUPTED_VALUE' AS name, ledger, topic, payload_hash AS value FROM rows_of, hashes_to_compare WHERE of_value
     UNION ALL
-    SELECT 'CORRUPTED_KEY', ledger, topic, key_hash FROM rows_of, asked WHERE of_key
+    SELECT 'CORRUPTED_KEY', ledger, topic, key_hash FROM rows_of, hashes_to_compare WHERE of_key
     UNION ALL
-    SELECT 'CORRUPTED_HEADER', ledger, topic, header_hash FROM rows_of, asked WHERE of_header
+    SELECT 'CORRUPTED_HEADER', ledger, topic, header_hash FROM rows_of, hashes_to_compare WHERE of_header
 )
 SELECT name, ledger, topic,
     list(DISTINCT length(value)) AS lengths,

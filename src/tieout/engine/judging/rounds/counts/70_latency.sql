@@ -9,10 +9,10 @@ WITH remaining AS (
     WHERE m.is_owned AND f.disposition = 'delivered'
 )
 SELECT micros, micros AS longest, 1::BIGINT AS messages,
-    CASE WHEN md5_number_lower(message_key) % getvariable('latency_share') = 0 THEN micros END AS took
+    CASE WHEN md5_number_lower(message_key) % getvariable('latency_share') = 0 THEN micros END AS sampled_micros
 FROM remaining
 WHERE micros IS NOT NULL
 UNION ALL BY NAME
-SELECT micros, longest, took FROM clean_latencies
+SELECT micros, longest, took AS sampled_micros FROM clean_latencies
 UNION ALL BY NAME
 SELECT sent AS messages FROM clean_counts;

@@ -70,7 +70,7 @@ FROM shown
 GROUP BY message_key, name;
 
 CREATE TABLE corrupted AS
-WITH asked AS (
+WITH contents_to_compare AS (
     SELECT m.message_key, j.name,
         j.name <> 'record_timestamp' OR NOT m.is_log_append AS is_kept,
         m.read_nulls & j.bit <> 0 AS has_read_nulls,
@@ -98,7 +98,7 @@ paired AS (
             'is_part': fans_out() AND NOT has_read_nulls AND coalesce(f.has_logged_part, false),
             'is_earlier_empty': is_logged_null AND coalesce(f.is_output_logged_empty, false),
             'is_later_empty': is_output_null AND coalesce(f.is_logged_output_empty, false)} AS output_logged
-    FROM asked AS a
+    FROM contents_to_compare AS a
     LEFT JOIN content_facts AS f ON f.message_key = a.message_key AND f.name = a.name
 ),
 judged AS (

@@ -1,4 +1,4 @@
--- Positions that several messages may claim (`is_contested`), or where a send was acknowledged and the log has no row
+-- Positions that several messages may claim (`has_conflict`), or where a send was acknowledged and the log has no row
 -- (`is_absent`). One pass over all sends, records and reads; only what it leaves is looked at again. Needs accepted_sends, placed_reads, records and log_rows. Source: taxonomy.md 3.
 CREATE VIEW claims_of_positions AS
 SELECT topic, "partition", "offset", message_key, shown_name(message_id, payload_hash) AS name, payload_hash, attempted_at,
@@ -32,9 +32,9 @@ WITH claims AS (
 compared AS (
     SELECT topic, "partition", "offset",
         coalesce(min(message_key) <> max(message_key), false) OR coalesce(min(name) <> max(name), false)
-            OR count_if(is_sent) > 1 AS is_contested,
+            OR count_if(is_sent) > 1 AS has_conflict,
         is_declared('log') AND bit_or(shows) = 1 AS is_absent
     FROM claims
     GROUP BY topic, "partition", "offset"
 )
-SELECT * FROM compared WHERE is_contested OR is_absent;
+SELECT * FROM compared WHERE has_conflict OR is_absent;

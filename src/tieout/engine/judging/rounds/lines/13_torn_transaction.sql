@@ -1,6 +1,6 @@
 -- TORN_TRANSACTION: a transaction with a delivered record and a lost one, in the window of its earliest lost one. Needs
 -- messages, message_transactions and fates. Source: taxonomy.md 3.
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH members AS (
     SELECT t.producer_id, t.producer_session, t.transaction_id, f.disposition, m.first_attempt."at" AS at_time,
         m.topic, m."partition", m.first_offset

@@ -1,7 +1,7 @@
 -- LOG_TRUNCATION: an acknowledged position that a covering log lacks, neither expired nor compacted. Needs
 -- doubtful_positions, log_bounds and superseding: compaction takes what a later record, or at its own position a
 -- tombstone (turn 2), stands for. Source: taxonomy.md 3; interpretations.md for what a log covers.
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH absent AS (
     SELECT s.topic, s."partition", s."offset", s.message_id, s.key_hash, s.attempted_at AS sent_at,
         coalesce(s.completed_at, s.attempted_at) AS done_at

@@ -1,7 +1,7 @@
 -- COMMIT_REGRESSION: a commit below its predecessor, flagged `annotated` where an operator's reset lies between them.
 -- Commits of one instant have no order among themselves: of each instant the lowest counts. Commits that say where they
 -- begin are held against each other in 25. Needs commits. Source: taxonomy.md 3.
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH instants AS (
     SELECT topic, "partition", committed_at, min(committed_offset) AS low,
         CASE WHEN min(generation) = max(generation) THEN max(generation) END AS generation

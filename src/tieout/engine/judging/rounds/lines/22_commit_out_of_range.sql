@@ -3,7 +3,7 @@
 -- every window that begins before. Of individual acknowledgements all stand: the one that reaches furthest counts, and
 -- what of them lies below the start is gone with it. In a sparse partition only a stated end is a position. Needs commits,
 -- individual_topics and log_bounds. Source: taxonomy.md 3 and 8, item 7.
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH latest AS (
     SELECT topic, "partition", coalesce(committed_at, taken_at) AS stood_at, committed_at, committed_offset,
         leader_epoch, is_individual AND first_offset IS NOT NULL AS is_one_of_many

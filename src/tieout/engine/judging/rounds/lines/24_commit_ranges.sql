@@ -56,7 +56,7 @@ SELECT topic, "partition", first_offset, committed_offset, committed_at, metadat
     CASE WHEN is_dated THEN CASE WHEN is_in_order THEN generation ELSE before_generation END END AS generation_after,
     CASE WHEN is_dated
         THEN covered_between('committed', least(committed_at, before_committed_at), at_time)
-        ELSE is_told('committed') END AS is_shown,
+        ELSE has_known_coverage('committed') END AS is_shown,
     [commit_row(topic, "partition", before_first, before_end, before_committed_at, before_metadata),
         commit_row(topic, "partition", first_offset, committed_offset, committed_at, metadata)] AS commit_rows
 FROM dated;

@@ -17,13 +17,13 @@ holes AS (
     WHERE NOT getvariable('is_queue') AND r.first_offset > r.before_end
 )
 SELECT h.*, coalesce(t.has_legal_holes, false) AS may_be_empty,
-    is_told('log') AND coalesce(b.log_start <= h.hole_from AND h.hole_to <= b.log_end, false) AS is_logged
+    has_known_coverage('log') AND coalesce(b.log_start <= h.hole_from AND h.hole_to <= b.log_end, false) AS is_logged
 FROM holes AS h
 LEFT JOIN topics AS t ON h.topic = t.topic
 LEFT JOIN log_bounds AS b ON same_partition(h.topic, h."partition", b.topic, b."partition")
 WHERE h.hole_from < h.hole_to;
 
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH spans AS (
     SELECT topic, "partition", min(hole_from) AS lowest, max(hole_to) AS highest
     FROM commit_holes

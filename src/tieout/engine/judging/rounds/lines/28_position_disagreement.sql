@@ -13,7 +13,7 @@ FROM evidence_mirrored
 WHERE topic IS NOT NULL AND "partition" IS NOT NULL AND committed_offset IS NOT NULL
     AND is_ours_mirrored(consumer_group) AND is_present('committed') AND is_present('mirrored');
 
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH latest AS (
     SELECT *
     FROM kept_positions AS k
@@ -80,7 +80,7 @@ SELECT 'POSITION_DISAGREEMENT' AS class, 'commit' AS kind, 'offset store' AS loc
     lower AS "offset", [flag] AS flags, commit_rows, mirrored_rows,
     subject_of(topic, "partition", json_field('flag', flag), json_millis('since', since)) AS subject,
     [position_of(topic, "partition", lower)] AS positions,
-    CASE WHEN since IS NULL THEN is_told('committed') AND is_told('mirrored')
+    CASE WHEN since IS NULL THEN has_known_coverage('committed') AND has_known_coverage('mirrored')
         WHEN flag = 'ahead' THEN covered_between('mirrored', since, since)
             AND covered_between('committed', since, since + getvariable('clock_skew'))
         ELSE covered_between('committed', since, since)

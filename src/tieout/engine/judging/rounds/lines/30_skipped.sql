@@ -16,7 +16,7 @@ WITH ordered AS (
 )
 SELECT * FROM ordered WHERE next_offset > "offset" + 1;
 
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH jumpers AS (
     SELECT consumer_id, topic, "partition", min("offset") AS lowest, max(next_offset) AS highest
     FROM jumps

@@ -1,11 +1,11 @@
 -- COMMIT_STALE: output that went on for longer than it may after a commit while no other followed; after a partition's
 -- last commit until `committed` ends. Needs commits and progress. Source: taxonomy.md 3; interpretations.md, 58.
-INSERT INTO standing_breaks BY NAME
+INSERT INTO non_message_breaks BY NAME
 WITH instants AS (
     SELECT topic, "partition", committed_at, max(committed_offset) AS latest,
         max(CASE WHEN first_offset IS NOT NULL THEN committed_offset END) AS furthest
     FROM commits
-    WHERE committed_at IS NOT NULL AND is_told('committed') AND NOT getvariable('is_queue')
+    WHERE committed_at IS NOT NULL AND has_known_coverage('committed') AND NOT getvariable('is_queue')
     GROUP BY topic, "partition", committed_at
 ),
 stretches AS (

@@ -49,7 +49,7 @@ WITH counted AS (
     SEMI JOIN falling_readers USING (line)
     GROUP BY topic, "partition", "offset", consumer_id, generation, order_key
 ),
-again AS (
+first_of_repeated AS (
     SELECT h.topic, h."partition", h."offset", h.consumer_id, h.generation, h.order_key, h.processed_at,
         h.delivery_sequence
     FROM handed_in_order AS h
@@ -66,7 +66,7 @@ SELECT topic, "partition", "offset", consumer_id, generation, order_key, process
 FROM counted
 WHERE rows_there = 1
 UNION ALL
-SELECT * FROM again;
+SELECT * FROM first_of_repeated;
 
 INSERT INTO reorders
 WITH pairs AS (

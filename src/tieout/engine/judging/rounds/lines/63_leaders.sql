@@ -1,8 +1,8 @@
 -- What the leaders of a partition prove of a break: its position lay in the tail that a new leader did not have, or
 -- what was acknowledged was another topic's of the name. A leader's epoch rises while a topic lives (KIP-101), and
--- begins at 0 with every topic. Needs: log_rows, broken_messages, standing_breaks. Source: taxonomy.md 4.
-CREATE TABLE numbered_standing AS
-SELECT row_number() OVER () + (SELECT count(*) FROM broken_messages) AS number, * FROM standing_breaks;
+-- begins at 0 with every topic. Needs: log_rows, broken_messages, non_message_breaks. Source: taxonomy.md 4.
+CREATE TABLE numbered_non_message_breaks AS
+SELECT row_number() OVER () + (SELECT count(*) FROM broken_messages) AS number, * FROM non_message_breaks;
 
 CREATE TABLE leaders AS
 WITH each AS (
@@ -20,19 +20,19 @@ WINDOW earlier AS (PARTITION BY topic, "partition" ORDER BY leader_epoch
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING);
 
 CREATE TABLE proven_by_leaders AS
-WITH asked AS (
+WITH breaks_at_broker AS (
     SELECT number, topic, "partition", "offset", sent_at, acked_at
     FROM broken_messages WHERE class = 'LOST' AND locus = 'broker'
     UNION ALL
     SELECT number, topic, "partition", "offset", clues.sent_at, clues.acked_at
-    FROM numbered_standing WHERE class IN ('LOG_TRUNCATION', 'LOG_IDENTITY_CONFLICT')
+    FROM numbered_non_message_breaks WHERE class IN ('LOG_TRUNCATION', 'LOG_IDENTITY_CONFLICT')
 ), holding AS (
     -- The oldest leader whose records reach the position or beyond it, else the newest there is.
     SELECT
         a.*, coalesce(h.first, n.first) AS first, coalesce(h.began_at, CASE WHEN h.first IS NULL THEN n.began_at END)
             AS began_at,
         CASE WHEN h.first IS NULL THEN n.began_before_at ELSE h.began_before_at END AS began_before_at
-    FROM asked AS a
+    FROM breaks_at_broker AS a
     ASOF LEFT JOIN (SELECT * FROM leaders WHERE last_before IS NULL OR last > last_before) AS h
         ON h.topic IS NOT DISTINCT FROM a.topic AND h."partition" IS NOT DISTINCT FROM a."partition"
         AND h.last >= a."offset"

@@ -1,11 +1,11 @@
 -- All breaks with their ids. `break_id` asks for the judged pipeline and the break's subject alone, so that it lasts;
 -- an incident is the breaks of one run, class, locus, cause, partition and flags, named with their first offset.
--- Needs: broken_messages, caused_messages, clocks_apart, numbered_standing, caused_standing.
+-- Needs: broken_messages, caused_messages, clocks_apart, numbered_non_message_breaks, caused_non_message_breaks.
 -- Source: taxonomy.md 4 and 6.
 CREATE TABLE named_breaks AS
 WITH decided AS (
     SELECT
-        number, place, incident_kind, run, "offset", begins_partition, cause AS told,
+        number, place, incident_kind, run, "offset", begins_partition, cause AS first_cause,
         CASE WHEN cause IN ('commit before process', 'process before commit', 'retention overrun')
             AND (SELECT count(*) > 0 FROM clocks_apart) THEN 'unknown' ELSE cause END AS cause
     FROM caused_messages
@@ -28,7 +28,7 @@ SELECT
     n.incident_id, b.message_key, b.class, 'message' AS kind, b.flags, b.locus,
     b.message_id, b.producer_id, b.topic, b."partition", b."offset", coalesce(b.positions, o.items) AS positions,
     d.cause,
-    open_causes(d.cause, d.told, fitting_causes(
+    open_causes(d.cause, d.first_cause, fitting_causes(
         b.class, b.locus, b.flags, b.reader_count >= 2, b.is_superseded, d.begins_partition)) AS admissible,
     true AS is_covered
 FROM broken_messages AS b
@@ -44,4 +44,4 @@ SELECT
         PARTITION BY s.subject, s.class, s.locus, c.cause, s.topic, s."partition", s.flags)) AS incident_id,
     s.class, s.kind, s.flags, s.locus, s.message_id, s.topic, s."partition", s."offset", s.positions, c.cause,
     open_causes(c.cause, c.cause, c.fitting) AS admissible, s.is_covered
-FROM numbered_standing AS s JOIN caused_standing AS c ON c.number = s.number;
+FROM numbered_non_message_breaks AS s JOIN caused_non_message_breaks AS c ON c.number = s.number;

@@ -16,7 +16,7 @@ CREATE MACRO holds_message(is_in_ranges, t) AS coalesce(is_in_ranges, in_window(
 
 -- How far a ledger's silence proves anything; false, never null. Of a ledger of which nothing is told the variables
 -- are null; one that is complete from the beginning is so from the first of all times.
-CREATE MACRO is_told(ledger) AS getvariable('covered_until_' || ledger) IS NOT NULL;
+CREATE MACRO has_known_coverage(ledger) AS getvariable('covered_until_' || ledger) IS NOT NULL;
 CREATE MACRO is_from_beginning(ledger) AS
     coalesce(getvariable('covered_from_' || ledger) = TIMESTAMP '0001-01-01 00:00:00', false);
 CREATE MACRO covered_from(ledger, t) AS coalesce(t >= getvariable('covered_from_' || ledger), false);
@@ -53,7 +53,7 @@ CREATE MACRO log_covers(an_offset, done_at, log_start, log_end, observed_at) AS
         WHEN observed_at IS NOT NULL THEN coalesce(observed_at >= done_at + getvariable('clock_skew'), false)
         ELSE covered_until('log', done_at + getvariable('clock_skew')) END;
 
-CREATE MACRO may_cover(ledger, t) AS is_told(ledger) AND (t IS NULL OR covered_between(ledger, t, t));
+CREATE MACRO may_cover(ledger, t) AS has_known_coverage(ledger) AND (t IS NULL OR covered_between(ledger, t, t));
 -- Who shows a message's id, as bits: a send 1; log, delivered and read three each from 2, 16 and 128 on: a send within
 -- what the ledger covers, a row of it, a row within what `produced` covers. Source: taxonomy.md 8, 2.
 CREATE MACRO sent_marks(t) AS 1

@@ -14,7 +14,7 @@ CREATE MACRO position_of(a_topic, a_partition, an_offset) AS
     {'topic': a_topic, 'partition': a_partition, 'offset': an_offset::BIGINT};
 
 CREATE MACRO position_key(a_topic, a_partition, an_offset) AS 'p:' || json_position(a_topic, a_partition, an_offset);
-CREATE MACRO contested_key(a_topic, a_partition, an_offset, content) AS
+CREATE MACRO position_content_key(a_topic, a_partition, an_offset, content) AS
     position_key(a_topic, a_partition, an_offset) || coalesce('#' || content, '');
 CREATE MACRO id_key(id) AS 'm:' || id;
 CREATE MACRO ambiguous_key(id) AS CASE WHEN is_by_id() THEN 'a:' || id END;

@@ -21,17 +21,17 @@ CREATE MACRO owners_among(claims) AS TABLE
         max(state) AS held_state, max(open_until) AS held_until, max(recorded_at) AS held_at
     FROM query_table(claims) GROUP BY topic, "partition", "offset";
 -- Where several messages claim a position: a row per message and payload that it shows there, the best claim first.
-CREATE MACRO contested_among(claims, owners) AS TABLE
-    WITH contested AS (SELECT c.* FROM query_table(claims) AS c SEMI JOIN (
+CREATE MACRO ambiguous_among(claims, owners) AS TABLE
+    WITH ambiguous AS (SELECT c.* FROM query_table(claims) AS c SEMI JOIN (
             SELECT topic, "partition", "offset" FROM query_table(owners) WHERE message_key <> last_key) AS o
         ON same_partition(c.topic, c."partition", o.topic, o."partition") AND c."offset" = o."offset"),
     best AS (
         SELECT topic, "partition", "offset", message_key, min(name) AS name, min(session) AS session,
             min(rank) = 3 AS is_nameless, min((rank, is_doubtful, ago)) AS turn
-        FROM contested GROUP BY topic, "partition", "offset", message_key),
+        FROM ambiguous GROUP BY topic, "partition", "offset", message_key),
     shown AS (
         SELECT DISTINCT topic, "partition", "offset", message_key, CASE WHEN rank < 3 THEN payload_hash END AS content
-        FROM contested)
+        FROM ambiguous)
     SELECT b.* REPLACE (row_number() OVER (
             PARTITION BY b.topic, b."partition", b."offset" ORDER BY turn, b.message_key, content) AS turn), content
     FROM best AS b JOIN shown AS s
@@ -39,30 +39,30 @@ CREATE MACRO contested_among(claims, owners) AS TABLE
         AND b."offset" = s."offset" AND b.message_key = s.message_key;
 -- At contested positions, the best claim that fits what a row shows; one of the row's payload comes first. Least turns by
 -- name, session and content, known or any, let a row look up the few that fit it, however many claim.
-CREATE MACRO choices_among(rows, contested) AS TABLE
+CREATE MACRO choices_among(rows, ambiguous) AS TABLE
     WITH shown AS (
         SELECT DISTINCT r.topic, r."partition", r."offset", payload_hash,
             shown_name(message_id, payload_hash) AS shown_name, shown_session(producer_session) AS shown_session
-        FROM query_table(rows) AS r SEMI JOIN query_table(contested) AS c
+        FROM query_table(rows) AS r SEMI JOIN query_table(ambiguous) AS c
             ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"),
     best AS (
         SELECT topic, "partition", "offset", name, session, content, grouping(name) AS any_name,
             grouping(session) AS any_session, grouping(content) AS any_content, min(turn) AS turn
-        FROM query_table(contested) GROUP BY topic, "partition", "offset", CUBE (name, session, content)),
-    asked AS (
+        FROM query_table(ambiguous) GROUP BY topic, "partition", "offset", CUBE (name, session, content)),
+    wanted AS (
         SELECT *, unnest([payload_hash, NULL]) AS content FROM (
             SELECT *, unnest([shown_session, NULL]) AS session FROM (
                 SELECT *, unnest([shown_name, NULL]) AS name FROM shown))),
     chosen AS (
         SELECT a.topic, a."partition", a."offset", payload_hash, shown_name, shown_session,
             coalesce(min(turn) FILTER (any_content = 0), min(turn)) AS turn
-        FROM asked AS a JOIN best AS b
+        FROM wanted AS a JOIN best AS b
             ON same_partition(a.topic, a."partition", b.topic, b."partition") AND a."offset" = b."offset"
             AND a.name IS NOT DISTINCT FROM b.name AND (shown_name IS NULL) = (any_name = 1)
             AND a.session IS NOT DISTINCT FROM b.session AND (shown_session IS NULL) = (any_session = 1)
             AND a.content IS NOT DISTINCT FROM b.content AND (a.content IS NULL) = (any_content = 1)
         GROUP BY a.topic, a."partition", a."offset", payload_hash, shown_name, shown_session)
-    SELECT f.*, c.message_key, c.name, c.is_nameless FROM chosen AS f JOIN query_table(contested) AS c
+    SELECT f.*, c.message_key, c.name, c.is_nameless FROM chosen AS f JOIN query_table(ambiguous) AS c
         ON same_partition(f.topic, f."partition", c.topic, c."partition") AND f."offset" = c."offset"
         AND f.turn = c.turn;
 -- The best claim on each row's position that the row does not contradict.
@@ -88,7 +88,7 @@ CREATE MACRO with_owner(rows, owners, choices) AS TABLE
 CREATE MACRO with_names(rows, owners, choices) AS TABLE
     SELECT r.*,
         CASE WHEN is_by_position() THEN CASE WHEN r."offset" IS NOT NULL THEN
-                contested_key(r.topic, r."partition", r."offset",
+                position_content_key(r.topic, r."partition", r."offset",
                     CASE WHEN p."offset" IS NOT NULL THEN coalesce(c.payload_hash, p.held) END) END
             WHEN is_by_content() OR r.message_id IS NULL THEN NULL
             WHEN i.message_id IS NULL THEN id_key(r.message_id)
@@ -102,8 +102,8 @@ CREATE MACRO with_names(rows, owners, choices) AS TABLE
     LEFT JOIN reused_id_payloads AS f
         ON r.message_id = f.message_id AND shown_session(r.producer_session) IS NOT DISTINCT FROM f.session
         AND r.payload_hash = f.payload_hash
-    LEFT JOIN contested_positions AS p
+    LEFT JOIN conflicting_positions AS p
         ON same_partition(r.topic, r."partition", p.topic, p."partition") AND r."offset" = p."offset"
-    LEFT JOIN contested_contents AS c
+    LEFT JOIN conflicting_payloads AS c
         ON same_partition(r.topic, r."partition", c.topic, c."partition") AND r."offset" = c."offset"
         AND r.payload_hash = c.payload_hash;

@@ -53,9 +53,9 @@ CREATE MACRO fitting_causes(class, locus, flags, is_read_by_two, is_superseded, 
     WHEN is_superseded THEN ['compaction']
     ELSE [] END || CASE WHEN begins_partition THEN ['partition count changed'] ELSE [] END;
 -- A cause that is proved leaves no other open; one that is only doubted stays the first of those that fit.
-CREATE MACRO open_causes(cause, told, fitting) AS CASE
+CREATE MACRO open_causes(cause, doubted, fitting) AS CASE
     WHEN cause <> 'unknown' THEN [cause]
-    WHEN told <> 'unknown' THEN [told] || list_filter(fitting, lambda fits: fits <> told)
+    WHEN doubted <> 'unknown' THEN [doubted] || list_filter(fitting, lambda fits: fits <> doubted)
     ELSE fitting END;
 
 -- A length of time in words, to the second, as limits of a statement say it.

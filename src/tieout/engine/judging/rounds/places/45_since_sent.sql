@@ -1,10 +1,10 @@
 -- Messages that are younger than what passed their positions: a topic that was made anew under its name, or a log that was
 -- cut, gives its positions again. For each such send, how far the group came since.
--- Needs: asked_positions, consumer_positions, steps. Source: taxonomy.md 7, 8; interpretations.md, 26.
+-- Needs: checked_positions, consumer_positions, steps. Source: taxonomy.md 7, 8; interpretations.md, 26.
 CREATE TABLE younger_sends AS
 SELECT DISTINCT a.topic, a."partition", a.sent_at,
     a.sent_at - (getvariable('clock_skew') + getvariable('coarsest_clock')) AS since
-FROM asked_positions AS a
+FROM checked_positions AS a
 JOIN consumer_positions AS c ON same_partition(a.topic, a."partition", c.topic, c."partition")
 WHERE (a."offset" <= c.passed AND comes_before(c.passed_at, a.sent_at))
     OR (a."offset" < c.committed AND comes_before(c.committed_at, a.sent_at));

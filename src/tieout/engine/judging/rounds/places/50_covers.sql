@@ -1,6 +1,6 @@
 -- The commit that first covered a position: one that names no beginning covers all below its own position, one that
 -- does covers a range. Of the first kind only those count that moved the group beyond all earlier ones.
--- Needs: asked_positions, held_commits. Source: taxonomy.md 3 (COMMIT_AHEAD) and 8, 7; interpretations.md, 141 to 145.
+-- Needs: checked_positions, held_commits. Source: taxonomy.md 3 (COMMIT_AHEAD) and 8, 7; interpretations.md, 141 to 145.
 CREATE TABLE advances AS
 SELECT topic, "partition", committed_offset, committed_at, taken_at
 FROM (
@@ -50,7 +50,7 @@ FROM (
                 r.first_offset, 'ASC NULLS FIRST', r.is_next, 'ASC NULLS FIRST')) AS first
     FROM (
         SELECT a.topic, a."partition", a."offset", a.sent_at, l.level
-        FROM (SELECT DISTINCT topic, "partition", "offset", sent_at FROM asked_positions) AS a
+        FROM (SELECT DISTINCT topic, "partition", "offset", sent_at FROM checked_positions) AS a
         JOIN (SELECT DISTINCT topic, "partition", level FROM range_cells) AS l
             ON a.topic = l.topic AND a."partition" = l."partition"
     ) AS p
@@ -67,7 +67,7 @@ FROM (
 CREATE TABLE first_covers AS
 SELECT a.message_key, a.topic, a."partition", a."offset", a.sent_at, a.is_visible, c.committed_at, c.taken_at,
     c.committed_offset, comes_before(c.committed_at, a.sent_at) AS is_older
-FROM asked_positions AS a
+FROM checked_positions AS a
 ASOF LEFT JOIN advances AS c
     ON a.topic IS NOT DISTINCT FROM c.topic AND a."partition" IS NOT DISTINCT FROM c."partition"
     AND a."offset" < c.committed_offset;

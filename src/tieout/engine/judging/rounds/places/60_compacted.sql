@@ -1,13 +1,13 @@
 -- The asked positions that compaction took, since when, and whether the group had passed them by then. What the group of
 -- a log had in hand was still there, whenever that was. Where it acknowledges one by one, or had come that far before the
 -- message was sent, in another life of the topic, nobody can tell.
--- Needs: asked_positions, superseding, progress, in_hand, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
+-- Needs: checked_positions, superseding, progress, in_hand, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
 CREATE TABLE log_positions AS
 SELECT p.message_key, p.topic, p."partition", p."offset", p.sent_at, p.key_hash, p.held_count,
-    coalesce(p."offset" < b.stated_start, false) AND is_told('log') AS is_expired,
+    coalesce(p."offset" < b.stated_start, false) AND has_known_coverage('log') AS is_expired,
     NOT p.is_uncovered
         AND log_covers(p."offset", p.done_at, b.log_start, b.log_end, b.observed_at) AS is_covered
-FROM asked_positions AS p
+FROM checked_positions AS p
 JOIN log_bounds AS b ON same_partition(p.topic, p."partition", b.topic, b."partition");
 
 CREATE TABLE superseded_positions AS

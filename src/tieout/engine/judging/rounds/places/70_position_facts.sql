@@ -7,7 +7,7 @@ CREATE TABLE seen_positions AS
 SELECT p.topic, p."partition", p."offset", max(coalesce(p."at", never())) AS seen_at
 FROM progress AS p
 SEMI JOIN individual_topics AS i ON p.topic = i.topic
-SEMI JOIN asked_positions AS a ON same_position(p.topic, p."partition", p."offset", a.topic, a."partition", a."offset")
+SEMI JOIN checked_positions AS a ON same_position(p.topic, p."partition", p."offset", a.topic, a."partition", a."offset")
 WHERE p."by" IN ('effect', 'read') AND NOT getvariable('is_queue')
 GROUP BY p.topic, p."partition", p."offset";
 
@@ -64,7 +64,7 @@ FROM (
                 'committed_at': c.committed_at, 'committed_offset': c.committed_offset, 'topic': p.topic,
                 'partition': p."partition", 'offset': p."offset", 'first_offset': c.first_offset,
                 'is_next': c.is_next} END AS cover
-        FROM asked_positions AS p
+        FROM checked_positions AS p
         LEFT JOIN position_covers AS c
             ON p.message_key = c.message_key
             AND same_position(p.topic, p."partition", p."offset", c.topic, c."partition", c."offset")

@@ -7,9 +7,9 @@ WITH held AS (
     SELECT log.topic, log."partition", log."offset", transaction_state, message_id,
         CASE WHEN is_by_position() AND p."offset" IS NOT NULL THEN coalesce(c.payload_hash, p.held) END AS content
     FROM log_rows AS log
-    LEFT JOIN contested_positions AS p
+    LEFT JOIN conflicting_positions AS p
         ON same_partition(log.topic, log."partition", p.topic, p."partition") AND log."offset" = p."offset"
-    LEFT JOIN contested_contents AS c
+    LEFT JOIN conflicting_payloads AS c
         ON same_partition(log.topic, log."partition", c.topic, c."partition") AND log."offset" = c."offset"
         AND log.payload_hash = c.payload_hash
     WHERE NOT log.is_control),
@@ -28,10 +28,10 @@ placed AS (
     FROM sends AS s
     LEFT JOIN held AS h
         ON same_partition(s.topic, s."partition", h.topic, h."partition") AND s."offset" = h."offset"
-    LEFT JOIN contested_positions AS p
+    LEFT JOIN conflicting_positions AS p
         ON same_partition(s.topic, s."partition", p.topic, p."partition")
         AND CASE WHEN is_by_place THEN s."offset" END = p."offset"
-    LEFT JOIN contested_contents AS c
+    LEFT JOIN conflicting_payloads AS c
         ON same_partition(s.topic, s."partition", c.topic, c."partition")
         AND CASE WHEN is_by_place THEN s."offset" END = c."offset" AND s.payload_hash = c.payload_hash),
 resolved AS (
@@ -48,7 +48,7 @@ resolved AS (
         claimed = 'failed' AS says_failed,
         coalesce(says_failed AND own_state = 'committed', false) AS is_contradicted,
         CASE
-            WHEN is_by_place THEN contested_key(s.topic, s."partition", s."offset", place_content)
+            WHEN is_by_place THEN position_content_key(s.topic, s."partition", s."offset", place_content)
             WHEN is_session_scoped() THEN session_key(s.producer_id, s.producer_session, s.message_id)
             WHEN r.content IS NOT NULL THEN content_key(s.message_id, r.content)
             ELSE id_key(s.message_id) END AS known_key,

@@ -7,9 +7,9 @@ SELECT * FROM send_claims('named_sends')
 WHERE is_by_id() AND is_declared('log')
     AND (NOT says_failed AND outcome <> 'failed' OR coalesce(log_state = 'aborted', false));
 CREATE TABLE record_owners AS FROM owners_among('claims_on_records');
-CREATE TABLE contested_records AS FROM contested_among('claims_on_records', 'record_owners');
+CREATE TABLE ambiguous_records AS FROM ambiguous_among('claims_on_records', 'record_owners');
 CREATE VIEW unnamed_records AS SELECT *, NULL::VARCHAR AS producer_session FROM data_records WHERE NOT is_by_content();
-CREATE TABLE record_choices AS FROM choices_among('unnamed_records', 'contested_records');
+CREATE TABLE record_choices AS FROM choices_among('unnamed_records', 'ambiguous_records');
 
 CREATE TABLE named_records AS
 SELECT * EXCLUDE (producer_session, by_name, owner, owner_name, is_nameless, held_state, held_until, held_at),

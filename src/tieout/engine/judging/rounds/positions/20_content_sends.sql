@@ -122,5 +122,5 @@ SELECT * EXCLUDE (claimed, state, is_written),
     claimed = 'failed' AS says_failed,
     coalesce(claimed = 'failed' AND state = 'committed', false) AS is_contradicted,
     CASE WHEN is_written AND resolved_outcome(claimed, state) = 'failed' THEN 'unknown'
-        ELSE resolved_outcome(claimed, state) END AS standing
+        ELSE resolved_outcome(claimed, state) END AS best_outcome
 FROM stated;

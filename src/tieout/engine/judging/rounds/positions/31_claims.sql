@@ -10,4 +10,4 @@ SELECT topic, "partition", "offset", message_key, payload_hash,
     record_timestamp AS recorded_at
 FROM keyed_records;
 CREATE TABLE owners AS FROM owners_among('position_claims');
-CREATE TABLE contested_claims AS FROM contested_among('position_claims', 'owners');
+CREATE TABLE ambiguous_claims AS FROM ambiguous_among('position_claims', 'owners');

@@ -1,12 +1,12 @@
 -- The judged group's reads with their message's key; their `effect_state` is `again` where reads are the effects and the
 -- message had been read at its position, or without one, before.
--- Needs: unnamed_reads, owners, contested_claims. Source: taxonomy.md 1 (Messages, Effects).
-CREATE TABLE choices_of_reads AS FROM choices_among('unnamed_reads', 'contested_claims');
+-- Needs: unnamed_reads, owners, ambiguous_claims. Source: taxonomy.md 1 (Messages, Effects).
+CREATE TABLE choices_of_reads AS FROM choices_among('unnamed_reads', 'ambiguous_claims');
 CREATE TABLE keyed_reads AS
 SELECT * REPLACE (coalesce(message_key, 'r:' || consumer_digest(r, r.isolation, r.poll_id)) AS message_key)
 FROM keyed_rows('unnamed_reads', 'owners', 'choices_of_reads') AS r;
 
-CREATE TABLE reads_again AS
+CREATE TABLE repeated_reads AS
 WITH placed AS (
     SELECT topic, "partition", "offset" FROM keyed_reads
     WHERE getvariable('effect_ledger') = 'read' AND "offset" IS NOT NULL
@@ -32,4 +32,4 @@ QUALIFY row_number() OVER (PARTITION BY topic, "partition", "offset", read_befor
     poll_id NULLS FIRST, isolation NULLS FIRST, outcome NULLS FIRST, key_hash NULLS FIRST, header_hash NULLS FIRST,
     record_timestamp NULLS FIRST, content NULLS FIRST, leader_epoch NULLS FIRST, effect_key NULLS FIRST,
     consumer_group NULLS FIRST, producer_session NULLS FIRST, topic_id NULLS FIRST) > 1;
-UPDATE keyed_reads SET effect_state = 'again' FROM reads_again WHERE keyed_reads.rowid = row_id;
+UPDATE keyed_reads SET effect_state = 'again' FROM repeated_reads WHERE keyed_reads.rowid = row_id;

@@ -21,8 +21,8 @@ CREATE VIEW output_owners AS
 SELECT o.* FROM owners AS o ANTI JOIN reowned_positions AS p
     ON same_partition(o.topic, o."partition", p.topic, p."partition") AND o."offset" = p."offset"
 UNION ALL SELECT * FROM reowned;
-CREATE TABLE contested_outputs AS
-SELECT c.* FROM contested_claims AS c ANTI JOIN reowned_positions AS p
+CREATE TABLE ambiguous_outputs AS
+SELECT c.* FROM ambiguous_claims AS c ANTI JOIN reowned_positions AS p
     ON same_partition(c.topic, c."partition", p.topic, p."partition") AND c."offset" = p."offset"
-UNION ALL FROM contested_among('claims_with_reads', 'reowned');
-CREATE TABLE choices_of_outputs AS FROM choices_among('unnamed_outputs', 'contested_outputs');
+UNION ALL FROM ambiguous_among('claims_with_reads', 'reowned');
+CREATE TABLE choices_of_outputs AS FROM choices_among('unnamed_outputs', 'ambiguous_outputs');

@@ -41,7 +41,7 @@ of_several AS (
         ON same_partition(s.topic, s."partition", o.topic, o."partition") AND s."offset" = o."offset"
     WHERE NOT is_declared('log') AND s.outcome <> 'failed'
     GROUP BY s.topic, s."partition", s."offset" HAVING min(s.message_key) <> max(s.message_key)),
-contested AS (
+claimed_by_several AS (
     SELECT o.topic, o."partition", o."offset" FROM owners AS o ANTI JOIN read_last AS r
         ON same_partition(o.topic, o."partition", r.topic, r."partition") AND o."offset" = r."offset"
     WHERE NOT is_declared('log') AND o.message_key <> o.last_key),
@@ -49,13 +49,13 @@ shown AS (
     SELECT DISTINCT d.message_key, d.topic, d."partition", d."offset"
     FROM (SELECT message_key, topic, "partition", "offset", effect_state FROM keyed_deliveries
         UNION ALL SELECT message_key, topic, "partition", "offset", effect_state FROM keyed_reads) AS d
-    SEMI JOIN contested AS c
+    SEMI JOIN claimed_by_several AS c
         ON same_partition(d.topic, d."partition", c.topic, c."partition") AND d."offset" = c."offset"
     WHERE d.effect_state IN ('ok', 'again')),
 unread AS (
     SELECT s.message_key, s.topic, s."partition", s."offset",
         max((h.message_key IS NOT NULL, s.outcome = 'acked', coalesce(s.completed_at, s.attempted_at, never()))) AS turn
-    FROM keyed_sends AS s SEMI JOIN contested AS c
+    FROM keyed_sends AS s SEMI JOIN claimed_by_several AS c
         ON same_partition(s.topic, s."partition", c.topic, c."partition") AND s."offset" = c."offset"
     LEFT JOIN shown AS h ON s.message_key = h.message_key
         AND same_partition(s.topic, s."partition", h.topic, h."partition") AND s."offset" = h."offset"

@@ -1,10 +1,10 @@
 -- Which rows prove a break: those of its message, or those at its positions if it stands by itself, the first twenty of
 -- each ledger, oldest first; those of one instant are in the order of their columns. Most breaks have one row in a
 -- ledger: only the rows of the others (`several_…`) are sorted, as `ordered_…`.
--- Needs: named_breaks, numbered_standing, proof_<ledger>. Source: contract.md (breaks.jsonl).
+-- Needs: named_breaks, numbered_non_message_breaks, proof_<ledger>. Source: contract.md (breaks.jsonl).
 CREATE TABLE proven_positions AS
 SELECT number, at_.topic, at_."partition", at_."offset"
-FROM (SELECT number, unnest(positions) AS at_ FROM numbered_standing)
+FROM (SELECT number, unnest(positions) AS at_ FROM numbered_non_message_breaks)
 WHERE at_."offset" IS NOT NULL;
 
 CREATE MACRO proofs_in(ledger) AS TABLE

@@ -1,6 +1,6 @@
 -- All breaks with the canonical rows that prove them, by ledger; those of a commit have the commits themselves.
 -- It is a view, to be read in slices of numbers: what it holds is larger than all tables before it.
--- Needs: named_breaks, numbered_standing, proofs. Source: contract.md (breaks.jsonl).
+-- Needs: named_breaks, numbered_non_message_breaks, proofs. Source: contract.md (breaks.jsonl).
 CREATE VIEW proven_breaks AS
 SELECT
     b.number, b.break_id, b.class, b.flags, b.message_id, b.producer_id, b.topic, b."partition", b."offset",
@@ -11,7 +11,7 @@ SELECT
     } AS evidence,
     b.kind, b.is_covered, b.message_key
 FROM named_breaks AS b
-LEFT JOIN numbered_standing AS n ON n.number = b.number
+LEFT JOIN numbered_non_message_breaks AS n ON n.number = b.number
 LEFT JOIN listed_proofs('produced') AS p ON p.number = b.number
 LEFT JOIN listed_proofs('log') AS l ON l.number = b.number
 LEFT JOIN listed_proofs('read') AS r ON r.number = b.number

@@ -2,7 +2,7 @@
 -- each of them, where `topics` adds them up. A topic has several rows; what holds of no topic alone is of topic null.
 -- Needs: messages, sends, records, log_rows, log_bounds, unlike_contents, and evidence of produced, log and commits.
 CREATE TABLE topic_parts AS
-WITH told AS (
+WITH message_facts AS (
     SELECT origin_topic AS topic,
         attempts > 0 AND acceptance <> 'failed' AS is_sent,
         attempts = 0 AND effect_rows > 0 AND NOT starts_with(message_key, 'b:') AS is_orphan,
@@ -23,7 +23,7 @@ SELECT topic, bit_or(
     NULL::BOOLEAN AS has_markers, NULL::BOOLEAN AS has_legal_holes, NULL::BOOLEAN AS has_transactions,
     NULL::BOOLEAN AS has_accepted_transactions, NULL::BOOLEAN AS has_payloads, NULL::BOOLEAN AS is_individual,
     NULL::BOOLEAN AS is_individual_in_mirror, NULL::INTEGER AS differing, NULL::BOOLEAN AS has_unplaced_rows
-FROM told
+FROM message_facts
 GROUP BY topic
 UNION ALL BY NAME
 SELECT topic, max(coalesce(log_start, 0)) AS log_start, count(*) FILTER (log_end > 0) AS used_partitions,

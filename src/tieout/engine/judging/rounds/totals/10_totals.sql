@@ -7,7 +7,7 @@ FROM partition_count_parts
 GROUP BY topic, "partition";
 
 CREATE TABLE tally AS
-SELECT topic, stands_alone, is_covered, class, held, doubtful, sum(count)::BIGINT AS count
+SELECT topic, is_non_message, is_covered, class, held, doubtful, sum(count)::BIGINT AS count
 FROM tally_parts
 GROUP BY ALL;
 
@@ -52,7 +52,7 @@ WITH kept AS (
     SELECT *, row_number() OVER (PARTITION BY is_sent ORDER BY place, topic, name) AS turn FROM spelling_parts
 ), compared AS (
     SELECT * FROM kept WHERE place <= coalesce((SELECT min(place) FROM kept WHERE turn = most_compared()), place)
-), told AS (
+), matched_forms AS (
     SELECT c.topic, c.is_sent, c.name, c.is_broken, min(o.name) AS other
     FROM compared AS c
     LEFT JOIN compared AS o ON c.form = o.form AND c.is_sent <> o.is_sent AND c.name <> o.name
@@ -65,15 +65,15 @@ SELECT topic,
     count_if(NOT is_sent AND is_broken AND other IS NOT NULL) AS strange_met,
     min({'sent': CASE WHEN is_sent THEN name ELSE other END, 'shown': CASE WHEN is_sent THEN other ELSE name END})
         FILTER (WHERE other IS NOT NULL) AS example
-FROM told
+FROM matched_forms
 GROUP BY topic
 HAVING example IS NOT NULL;
 
 CREATE TABLE latency AS
 SELECT coalesce(sum(messages), 0)::BIGINT AS count, sum(micros)::DECIMAL(38, 0) AS micros,
-    quantile_disc(took, 0.5) AS p50, quantile_disc(took, 0.95) AS p95, quantile_disc(took, 0.99) AS p99,
-    CASE WHEN count_if(took IS NOT NULL AND longest IS NULL) = 0 THEN max(longest) END AS max,
-    CASE WHEN getvariable('latency_share') > 1 THEN count(took) END AS sample
+    quantile_disc(sampled_micros, 0.5) AS p50, quantile_disc(sampled_micros, 0.95) AS p95, quantile_disc(sampled_micros, 0.99) AS p99,
+    CASE WHEN count_if(sampled_micros IS NOT NULL AND longest IS NULL) = 0 THEN max(longest) END AS max,
+    CASE WHEN getvariable('latency_share') > 1 THEN count(sampled_micros) END AS sample
 FROM latency_parts;
 
 CREATE TABLE incidents AS

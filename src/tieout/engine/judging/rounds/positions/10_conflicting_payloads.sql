@@ -2,7 +2,7 @@
 -- those that were sent without one. `earliest` was sent first; `held` is what a row is taken for that shows none of them:
 -- what the log holds, else the latest send that did not fail.
 -- Needs: evidence_produced, log_rows. Source: interpretations.md 9 and 81.
-CREATE TABLE contested_contents AS
+CREATE TABLE conflicting_payloads AS
 WITH sends AS (
     SELECT topic, "partition", "offset", payload_hash FROM evidence_produced
     WHERE "offset" >= 0 AND payload_hash IS NOT NULL AND (is_by_position() OR is_by_id() AND message_id IS NULL)),
@@ -13,11 +13,11 @@ SELECT DISTINCT s.* FROM sends AS s SEMI JOIN repeated AS r
 WINDOW position AS (PARTITION BY s.topic, s."partition", s."offset")
 QUALIFY min(payload_hash) OVER position <> max(payload_hash) OVER position;
 
-CREATE TABLE contested_positions AS
+CREATE TABLE conflicting_positions AS
 WITH sends AS (
     SELECT p.topic, p."partition", p."offset", p.payload_hash, claimed_outcome(outcome) AS claimed,
         coalesce(attempted_at, never()) AS began_at, coalesce(completed_at, began_at) AS done_at
-    FROM evidence_produced AS p SEMI JOIN contested_contents AS c
+    FROM evidence_produced AS p SEMI JOIN conflicting_payloads AS c
         ON same_partition(p.topic, p."partition", c.topic, c."partition") AND p."offset" = c."offset"
     WHERE p.payload_hash IS NOT NULL AND (is_by_position() OR p.message_id IS NULL)),
 sent AS (
@@ -25,7 +25,7 @@ sent AS (
         (max((claimed = 'acked', done_at, payload_hash)) FILTER (claimed <> 'failed'))[3] AS latest
     FROM sends GROUP BY topic, "partition", "offset"),
 logged AS (
-    SELECT c.* FROM contested_contents AS c JOIN log_rows AS log
+    SELECT c.* FROM conflicting_payloads AS c JOIN log_rows AS log
         ON same_partition(c.topic, c."partition", log.topic, log."partition") AND c."offset" = log."offset"
         AND c.payload_hash = log.payload_hash
     WHERE NOT log.is_control)

@@ -1,6 +1,6 @@
 -- Causes of breaks that stand by themselves, from their clues, the log's leaders, and what was assigned between two
--- commits. Needs: numbered_standing, leaders, assigned. Source: taxonomy.md 4.
-CREATE TABLE caused_standing AS
+-- commits. Needs: numbered_non_message_breaks, leaders, assigned. Source: taxonomy.md 4.
+CREATE TABLE caused_non_message_breaks AS
 WITH moves AS (
     SELECT a.place.topic AS topic, a.place."partition" AS "partition", a.kind, a.assigned_at
     FROM (
@@ -10,7 +10,7 @@ WITH moves AS (
     ) AS a
 ), regressions AS (
     SELECT number, topic, "partition", clues.before_at AS before_at, clues.committed_at AS committed_at
-    FROM numbered_standing
+    FROM numbered_non_message_breaks
     WHERE class = 'COMMIT_REGRESSION'
         AND has_column('assigned', 'kind') AND getvariable('coverage')['assigned'].is_sound
 ), moved AS (
@@ -28,7 +28,7 @@ WITH moves AS (
         s.number, bool_or(l.leader_epoch > s.clues.leader_epoch) AS is_of_older_leader,
         bool_or(l.leader_epoch < s.clues.leader_epoch
             AND l.ended_at > s.clues.committed_at + getvariable('clock_skew')) AS is_of_former_topic
-    FROM numbered_standing AS s
+    FROM numbered_non_message_breaks AS s
     JOIN leaders AS l ON l.topic IS NOT DISTINCT FROM s.topic AND l."partition" IS NOT DISTINCT FROM s."partition"
     WHERE s.class = 'COMMIT_OUT_OF_RANGE' AND s.clues.is_beyond_end
     GROUP BY s.number
@@ -60,7 +60,7 @@ SELECT
         WHEN s.class = 'COMMIT_AHEAD' THEN ['commit before process']
         ELSE []
     END AS fitting
-FROM numbered_standing AS s
+FROM numbered_non_message_breaks AS s
 LEFT JOIN proven_by_leaders AS l ON l.number = s.number
 LEFT JOIN moved AS m ON m.number = s.number
 LEFT JOIN cut_off AS c ON c.number = s.number;

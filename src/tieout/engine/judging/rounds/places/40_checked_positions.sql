@@ -1,6 +1,6 @@
 -- The own positions of accepted and unproven messages that lack an effect, by content of all of them.
 -- Needs: message_positions, messages. Source: taxonomy.md 2 (due).
-CREATE TABLE asked_positions AS
+CREATE TABLE checked_positions AS
 SELECT
     p.message_key,
     p.topic,
