@@ -1,5 +1,6 @@
--- By content equal payloads cannot be told apart: in the order of time each effect takes the earliest attempt of its
--- payload made before it that is still free, certain effects first, acknowledged attempts before unknown and failed ones.
+-- Pairs effects with attempts by content, where equal payloads cannot be distinguished. In the order of time, each
+-- effect takes the earliest free attempt of its payload made before it: certain effects first, acknowledged attempts
+-- before unknown and failed ones.
 -- Needs: content_sends, and keyed_deliveries or keyed_reads. Source: taxonomy.md 1 (Messages).
 CREATE VIEW content_effects AS
 SELECT rowid AS line, *, NULL::VARCHAR AS poll_id, NULL::VARCHAR AS isolation

@@ -1,6 +1,8 @@
--- The keys of effects by content: that of the attempt they took. One that found none is one more effect of the latest
--- attempt before it where nobody else can have sent it; else, like one without payload, it is nobody's for certain.
--- Needs: content_pairs, content_effect_pairs, content_lines. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
+-- The keys of effects by content: that of the attempt they are paired with. An effect without a pair is a further
+-- effect of the latest attempt before it where nobody else can have sent it. Otherwise, like one without payload, it
+-- belongs to no message for certain.
+-- Needs: content_pairs, content_effect_pairs, content_lines. Source: taxonomy.md 1 (Messages), interpretations.md 65 to
+-- 69.
 CREATE TABLE nameless_topics AS
 SELECT DISTINCT topic FROM content_sends WHERE payload_hash IS NULL AND best_outcome <> 'failed';
 

@@ -1,6 +1,7 @@
--- Rows of dead_letters and filtered by content take what effects left, in this order: what is committed, what an open
--- transaction may still set aside, then what was aborted. One that finds no attempt accounts for nothing.
--- Needs: content_pairs, keyed_dead_letters, keyed_filtered. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
+-- Pairs rows of dead_letters and filtered by content with the attempts that effects left free, in this order: committed
+-- rows, rows of an open transaction, aborted rows. A row without an attempt accounts for nothing.
+-- Needs: content_pairs, keyed_dead_letters, keyed_filtered. Source: taxonomy.md 1 (Messages), interpretations.md 65 to
+-- 69.
 CREATE VIEW content_set_aside AS
 SELECT 3 + aside_rank(effect_state) AS stage, rowid AS line, * FROM keyed_dead_letters WHERE is_by_content()
 UNION ALL BY NAME

@@ -1,6 +1,6 @@
--- By content a row that found no free attempt may be of an equal one made after it, as clocks differ or keep whole
--- seconds: as many such effects are nobody's for certain as attempts wait, and as many attempts may have been met early
--- as such rows are there, the earliest first.
+-- Rows by content without a free attempt that may be of an equal attempt made after them, as clocks differ or keep
+-- whole seconds. Of such effects as many belong to no message for certain as attempts wait. Of the attempts, as many as
+-- there are such rows, the earliest first, may have an effect already.
 -- Needs: content_effect_keys, content_set_aside_keys. Source: interpretations.md 65 to 69.
 CREATE TABLE content_waiting AS
 WITH unserved AS (

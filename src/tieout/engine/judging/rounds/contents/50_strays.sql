@@ -1,5 +1,5 @@
 -- Messages with an effect before their first send, by more than clocks may differ, at a time that `produced` does not
--- cover: a send that nobody shows may be what it is an effect of, so such effects are strays, nobody's for certain.
+-- cover. The effect may be of a send that no ledger shows, so it is a stray: it belongs to no message for certain.
 -- Needs: keyed_sends, keyed_deliveries, keyed_reads; by content no effect comes before its send. Source: taxonomy.md 8.
 CREATE TABLE early_messages AS
 WITH seen AS (

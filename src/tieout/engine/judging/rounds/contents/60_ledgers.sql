@@ -1,7 +1,7 @@
--- The rows of every ledger with the keys of their messages, which no later round changes. Effects have `effect_round`
--- where a message has several: first ones have 1, those of a second delivery 2. `reads_at_positions` have the keys of
--- what lies at their positions, which by content are not those of the messages that they are effects of;
--- `reads_of_messages` of what nobody sent there have those of effects that have no sender.
+-- The rows of every ledger with their final message keys, which no later round changes. `effect_round` counts the
+-- effects of a message that has several: 1 for first ones, 2 for those of a second delivery. `reads_at_positions` have
+-- the keys of the records at their positions, which by content are not those of the messages they are effects of; in
+-- `reads_of_messages`, reads of what nobody sent have the keys of effects without a sender.
 -- Needs: the keyed_ tables, early_messages, the keys by content. Source: taxonomy.md 1 (Messages) and 7, trap 14.
 CREATE VIEW resolved_deliveries AS
 SELECT d.* REPLACE (

@@ -1,6 +1,7 @@
--- One row a topic partition: what was sent, what became of it, and its effects, over all messages that touch the window.
--- Needs messages, fates and clean_counts: a clean message was sent, acknowledged and delivered once. A message counts where its first position is; what arrives in the window counts there, too.
--- Source: taxonomy.md 5, whose identities these counts obey.
+-- One row per topic partition: what was sent, its dispositions and its effects, over all messages that touch the
+-- window. A message counts at its first position; effects in the window count there, too. A clean message was sent,
+-- acknowledged and delivered once.
+-- Needs: messages, fates, clean_counts. Source: taxonomy.md 5, whose identities these counts obey.
 CREATE TABLE partition_count_parts AS
 WITH effect_keys AS (
     SELECT message_key,

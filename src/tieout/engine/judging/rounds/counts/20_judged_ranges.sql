@@ -1,7 +1,7 @@
--- The offsets that the window judges of each topic partition: those appended in it by the log's clock, from the first
--- one stamped in it to the first one stamped behind it. A window that is ranges of offsets says them itself. A topic
--- `lacks_markers` that has transactions, by its records or by accepted sends, and of which no control record was read.
--- Needs the log's rows and bounds, and topics. Source: taxonomy.md 5, last item; interpretations.md, 43.
+-- The offsets of each topic partition that the window judges: from the first record that the log's clock stamps in the
+-- window to the first one stamped behind it, or the ranges of offsets that the window names. A topic `lacks_markers`
+-- that has transactions, by its records or accepted sends, but no control record was read.
+-- Needs: the log's rows and bounds, topics. Source: taxonomy.md 5, last item; interpretations.md, 43.
 CREATE TABLE judged_offsets AS
 WITH stamped AS (
     SELECT topic, "partition",

@@ -1,7 +1,8 @@
--- The offset balance: every offset of a judged range in exactly one state, and what nobody accounts for. Of a sparse
--- partition these are the positions that a record or a message names: between them nothing is owed an explanation.
--- A record counts as its message's disposition where it is the message's first, else as a duplicate; an offset that
--- the log lacks, as the disposition of who asserts it. Source: taxonomy.md 5, last item, and section 7, traps 1 and 2.
+-- The offset balance: every offset of a judged range in exactly one state, and the unexplained ones. In a sparse
+-- partition only the positions of records and messages count. A record has the disposition of its message where it is
+-- the message's first, otherwise it is a duplicate; an offset that the log lacks has the disposition of the message
+-- that asserts it.
+-- Source: taxonomy.md 5, last item, and section 7, traps 1 and 2.
 CREATE TABLE offset_states AS
 WITH states AS (
     SELECT m.message_key, m.topic, m."partition", m.first_offset, m.attempts > 0 AS is_attempted,

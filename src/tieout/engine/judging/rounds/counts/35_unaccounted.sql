@@ -1,8 +1,8 @@
--- What the log shows of each topic partition that speaks against a ledger: records of the window that nobody sent
--- (`unsent`), offsets without a record (`unshown`) in what the window judges, if some message's place, and next to it;
--- and offsets that count as transaction markers because none was read (`supposed`). Of a plain log every offset is a
--- record's: not of a compacted one, of one whose positions are sparse, nor below its start. What the log lost is a loss.
--- Needs offset_states, judged_ranges and balance. Source: interpretations.md, 43, 133 and 134.
+-- Per topic partition, what the log shows against a ledger: records of the window that nobody sent (`unsent`), offsets
+-- without a record in or next to what the window judges (`unshown`), if some message's place, and offsets that count as
+-- transaction markers because none was read (`supposed`). In a plain log every offset is a record's: not in a compacted
+-- or sparse one, nor below its start. What the log lost is a loss.
+-- Needs: offset_states, judged_ranges, balance. Source: interpretations.md, 43, 133 and 134.
 CREATE TABLE unaccounted AS
 WITH counted AS (
     SELECT topic, "partition",

@@ -1,7 +1,7 @@
 -- How often each primary class occurs with each set of flags, by topic, and which of them their ledgers do not confirm.
--- Effects must lie in their ledger's coverage, of an open transaction the first effect or the first read, and the
--- attempts that a changed message is held against in theirs; loss carries its own proof. What was seen before it was
--- sent, by another clock, was not seen for certain while its transaction was open. Few rows, however many messages.
+-- Effects must lie in the coverage of their ledger, of an open transaction the first effect or read, and the attempts
+-- that a changed message is compared with in theirs; loss carries its own proof. What was seen before it was sent, by
+-- another clock, was not seen for certain while its transaction was open. Few rows, however many messages.
 -- Source: taxonomy.md 3 (`unconfirmed`) and 5.
 CREATE TABLE tally_parts AS
 WITH judged AS (

@@ -1,8 +1,8 @@
--- What the messages of a topic tell of the evidence as a whole: whether ids of one ledger occur among the sends at all,
+-- Facts of each topic that raise suspicions about the evidence: whether ids of a ledger occur among the sends at all,
 -- how effects lie to their sends by the clock, which contents differ, how many messages are lost, and how many rows of
--- what became of messages say neither id nor position: each may be a lost one's.
--- Needs messages, fates, effects, filtered and dead_letters; bits of shown_marks are those of messages/.
--- Source: taxonomy.md 8, 2 and 12; interpretations.md, 20.
+-- effects and of what was set aside show neither id nor position: each may be a lost message's.
+-- Needs: messages, fates, effects, filtered, dead_letters; the bits of shown_marks are those of messages/. Source:
+-- taxonomy.md 8, 2 and 12; interpretations.md, 20.
 CREATE VIEW outcomes AS
 SELECT topic, "partition", "offset", message_id, payload_hash, processed_at AS "at", effect_state FROM effects
 UNION ALL

@@ -1,6 +1,6 @@
--- Names of messages that were given to two sends, both acknowledged, of which one was over before the other began, by topic.
--- By position: a log gives a position once, so it began anew, or lost what it held there. By id: the two carry different
--- payloads, and no session says whether it is one message, sent again. What rows show of the name may be either's.
+-- Names that two sends were acknowledged under, one of which ended before the other began, by topic. By position: a log
+-- assigns a position once, so it was recreated or lost the first record. By id: the two carry different payloads, and
+-- no session tells whether it is one message, sent again. Rows with the name may be of either send.
 -- Needs: sends. Source: taxonomy.md 1 (Messages) and 7, trap 8; interpretations.md, 9.
 CREATE TABLE given_twice_parts AS
 SELECT topic, count(*) AS names,

@@ -1,5 +1,5 @@
--- Names of messages without effect, and of rows that nobody sent: what of both has one form may be one message, written
--- in two ways. Of each side those whose forms have the least hashes: the others are as these are.
+-- Names of messages without effect, and of rows that nobody sent: a name on each side with the same form may be one
+-- message, written in two ways. Of each side those whose forms have the least hashes stand for the others.
 -- Needs: messages, fates. Source: taxonomy.md 8, 2; interpretations.md, 91.
 CREATE TABLE spelling_parts AS
 WITH named AS (

@@ -1,5 +1,6 @@
--- How each ledger writes the hashes that a class compares: lengths, cases and alphabets, by topic, and one example.
--- Asked only where some message's contents differ. Source: taxonomy.md 8, 2.
+-- How each ledger writes the hashes that a class compares: lengths, cases, alphabets and one example, by topic.
+-- Computed only where the contents of some message differ.
+-- Source: taxonomy.md 8, 2.
 CREATE TABLE hash_form_parts AS
 WITH hashes_to_compare AS (
     SELECT bit_or(differing) & 1 > 0 AS of_value, bit_or(differing) & 2 > 0 AS of_key,

@@ -1,6 +1,6 @@
--- How long the delivered messages of the window took from acknowledgement to first effect. Where clean messages
--- are told by a sample, as many of the others are drawn, and nobody knows the longest.
--- Needs messages, fates, clean_counts and clean_latencies. Source: contract.md (`latency`).
+-- How long the delivered messages of the window took from acknowledgement to first effect. Where clean messages are
+-- represented by a sample, the others are sampled at the same rate, and the maximum is unknown.
+-- Needs: messages, fates, clean_counts, clean_latencies. Source: contract.md (`latency`).
 CREATE TABLE latency_parts AS
 WITH remaining AS (
     SELECT m.message_key, epoch_us(m.first_effect_at) - epoch_us(m.done_at) AS micros

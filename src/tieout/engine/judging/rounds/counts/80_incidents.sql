@@ -1,6 +1,6 @@
--- The incidents with the most breaks, and how many breaks there are. An incident without a partition may be in several
--- buckets; of them all are kept.
--- Needs named_breaks. Source: taxonomy.md 4 (incidents).
+-- The incidents with the most breaks, and the number of breaks. Incidents without a partition are all kept, because
+-- they may be in several buckets.
+-- Needs: named_breaks. Source: taxonomy.md 4 (incidents).
 CREATE TABLE incident_parts AS
 SELECT incident_id, class, locus, cause, topic, "partition",
     min("offset") AS first_position, max("offset") AS last_position, count(*) AS breaks,

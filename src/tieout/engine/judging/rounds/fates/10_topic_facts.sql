@@ -1,6 +1,6 @@
--- What of a topic's sends and effects may be one and the same: sends that show no identity or no position, and effects
--- that nobody sent. While a topic has both, neither proves a loss nor a phantom. What holds of an unknown topic holds
--- of every one where sends may lack positions.
+-- Per topic, the sends without identity or position, and the effects that nobody sent, which may be of the same
+-- messages. While a topic has both, neither proves a loss or a phantom. What holds of an unknown topic holds of every
+-- topic where sends may lack positions.
 -- Needs: topics, messages, sends, effects. Source: taxonomy.md 3 and 8.
 CREATE TABLE topic_facts AS
 WITH everywhere AS (

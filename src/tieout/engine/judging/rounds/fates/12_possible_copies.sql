@@ -1,5 +1,6 @@
--- Effects that show no id and hold what was sent to their topic: a retry inside a client writes a second record, and
--- only one is acknowledged. Needs: messages, message_contents, sends, clean_contents. Source: taxonomy.md 7, trap 5.
+-- Effects without an id that carry a payload sent to their topic: a client's internal retry writes a second record, and
+-- only one of the two is acknowledged.
+-- Needs: messages, message_contents, sends, clean_contents. Source: taxonomy.md 7, trap 5.
 CREATE TABLE possible_copies AS
 WITH nameless AS (
     SELECT message_key, topic

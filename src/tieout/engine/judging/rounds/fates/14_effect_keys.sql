@@ -1,4 +1,4 @@
--- Which of a message's effects were set aside, came twice, or may have, in a fan-out whose effects have keys.
+-- In a fan-out with effect keys: which effects of a message were set aside, came twice, or may have.
 -- Needs: message_effect_keys. Source: taxonomy.md 7, trap 14.
 CREATE TABLE effect_key_counts AS
 SELECT message_key,

@@ -1,7 +1,6 @@
--- What is known of a message before its disposition: how long it may be without effect, whether that time has passed
--- in covered evidence, and whether anything can still be on its way. Needs: messages, position_facts, denied_facts and
--- the tables above.
--- Source: taxonomy.md 2 (due).
+-- Facts of a message that precede its disposition: its deadline for an effect, whether that has passed in covered
+-- evidence, and whether an effect may still come.
+-- Needs: messages, position_facts, denied_facts and the tables above. Source: taxonomy.md 2 (due).
 CREATE VIEW due_messages AS
 SELECT
     m.message_key, m.message_id, m.topic, m."partition", m.first_offset, m.is_owned, m.is_in_ranges,

@@ -1,6 +1,8 @@
--- Messages without effect of which an equal one may have it, by content. An effect is the earliest attempt's; that one
--- may be older than the ledger of effects, which then need not show its own (unseen), or lie where the group has not
--- been (elsewhere). As many equals without effect, the earliest, may be the ones that arrived. Source: taxonomy.md 1.
+-- By content, messages without effect whose effect an equal message may have. An effect is paired with the earliest
+-- attempt; that one may be older than the ledger of effects, which then need not show its own (unseen), or lie where
+-- the group has not been (elsewhere). Of the equals without effect, that many, the earliest, may be the ones that
+-- arrived.
+-- Source: taxonomy.md 1.
 CREATE TABLE equals_elsewhere AS
 WITH accepted AS (
     SELECT message_key, topic, "partition", first_offset, first_attempt, s.payload_hash,

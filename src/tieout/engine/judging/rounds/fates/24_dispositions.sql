@@ -1,4 +1,4 @@
--- What became of each accepted message: the first disposition that holds; null of all others.
+-- The disposition of each accepted message: the first one that holds; null for all other messages.
 -- Needs: due_messages, equals_elsewhere, covers. Source: taxonomy.md 3 (dispositions, in their order).
 CREATE VIEW disposed AS
 SELECT d.*,

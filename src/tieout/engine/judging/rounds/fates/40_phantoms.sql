@@ -1,4 +1,5 @@
--- PHANTOM_UNKNOWN, _ABORTED, _UNCOMMITTED: effects of what was never sent, was taken back, or was not yet committed.
+-- PHANTOM_UNKNOWN, _ABORTED, _UNCOMMITTED: effects of messages that were never sent, were aborted, or were not yet
+-- committed.
 -- Needs: the messages with their dispositions. Source: taxonomy.md 3 and 4.
 CREATE VIEW with_phantoms AS
 SELECT *,

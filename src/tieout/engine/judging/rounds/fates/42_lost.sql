@@ -1,6 +1,7 @@
--- LOST: accepted, due, without effect, and nothing else accounts for it. Jepsen calls it a lost write. Locus: the first
--- that holds. What staging has was handed over; without record in the log, only the two sides of the acknowledgement
--- are told apart; what compaction took as configured, the broker did not lose. Source: taxonomy.md 3 and 4.
+-- LOST: accepted, due, without effect, and nothing else accounts for it; a lost write in Jepsen's terms. The locus is
+-- the first that holds. A staged message was delivered to the sink; without a record in the log only the two sides of
+-- the acknowledgement are distinguished; the broker did not lose what it compacted as configured.
+-- Source: taxonomy.md 3 and 4.
 CREATE VIEW with_losses AS
 SELECT *,
     coalesce(disposition = 'lost', false) AS is_lost,

@@ -1,6 +1,7 @@
--- CORRUPTED_VALUE, _KEY, _HEADER, _TIMESTAMP: the identity is equal, what it carries is not, on its way from producer
--- over log to output. Null is a value where it is known; where it may be one or another, the difference is open and the
--- message unverifiable. Needs: messages, differing_contents. Source: taxonomy.md 1 (null contents) and 3.
+-- CORRUPTED_VALUE, _KEY, _HEADER, _TIMESTAMP: the identity is equal, but the content differs between producer, log and
+-- output. Null is a value where it is known to be one; where it may be one or another, the difference is undecided and
+-- the message unverifiable.
+-- Needs: messages, differing_contents. Source: taxonomy.md 1 (null contents) and 3.
 CREATE TABLE judged_contents AS
 SELECT name, bit
 FROM (VALUES ('payload_hash', 1), ('key_hash', 2), ('header_hash', 4), ('record_timestamp', 8)) AS v (name, bit)

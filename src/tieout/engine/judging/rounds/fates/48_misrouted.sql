@@ -1,5 +1,5 @@
--- MISROUTED: a message that was sent to another partition than it was meant for, or lies in another one. By content
--- nobody can tell which of several equal records is the message's.
+-- MISROUTED: a message that was sent to another partition than intended, or lies in another one. By content nobody can
+-- tell which of several equal records is the message's.
 -- Needs: messages, message_positions, message_intentions. Source: taxonomy.md 3.
 CREATE TABLE elsewhere AS
 WITH placed AS (

@@ -1,5 +1,6 @@
--- What is no break, or not yet one: what arrived (late, recovered, delivered), was legally set aside (dead-lettered,
--- filtered, compacted), is still on its way, was never sent, or cannot be told. Source: taxonomy.md 3.
+-- Messages that are no break, or not yet one: arrived (late, recovered, delivered), legally set aside (dead-lettered,
+-- filtered, compacted), in flight, never sent, or unverifiable.
+-- Source: taxonomy.md 3.
 CREATE VIEW with_outcomes AS
 SELECT *,
     coalesce(acceptance IN ('failed', 'unproven') AND effect_rows = 0, false) AS is_unaccepted_without_effect,

@@ -1,4 +1,5 @@
--- What else holds of a message beside its class. Needs: the classes above. Source: taxonomy.md 3 (flags).
+-- The flags of a message: what holds of it besides its class.
+-- Needs: the classes above. Source: taxonomy.md 3 (flags).
 CREATE VIEW with_flags AS
 SELECT *,
     is_in_flight AND is_old_enough AND acceptance = 'accepted' AS is_overdue,

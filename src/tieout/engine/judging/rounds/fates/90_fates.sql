@@ -1,5 +1,6 @@
--- One row per message: its disposition, its class (the first that holds, in the order of taxonomy.md 3; null of a
--- record that nobody attempted and nobody received), flags, locus, and whether this window judges it. Needs: all above.
+-- One row per message: its disposition, class, flags, locus, and whether this window judges it. The class is the first
+-- that holds, in the order of taxonomy.md 3; null for a record that nobody attempted and nobody received.
+-- Needs: all tables above.
 CREATE TABLE fates AS
 WITH classed AS (
     SELECT *,

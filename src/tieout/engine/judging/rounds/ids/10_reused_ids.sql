@@ -1,4 +1,4 @@
--- Ids that were sent with more than one payload: alone, they do not say which message is meant.
+-- Ids that were sent with more than one payload: alone, they do not identify a message.
 -- Needs: evidence_produced. Source: taxonomy.md 1 (Messages).
 CREATE TABLE ids_of_several_payloads AS
 WITH repeated AS (

@@ -1,5 +1,6 @@
--- The messages of a reused id: sessions that share a payload sent one message, and one that shows no payload sent the
--- earliest. `content` is the least payload of the session's message; an id of one message only is not here.
+-- The messages of a reused id: sessions with a common payload sent one message, and a session without payload sent the
+-- earliest. `content` is the least payload of the session's message. Ids that turn out to be of one message are left
+-- out.
 -- Needs: ids_of_several_payloads. Source: interpretations.md 7.
 CREATE TABLE sessions_of_reused_ids AS
 SELECT message_id, producer_id, producer_session, coalesce(min(attempted_at), never()) AS began_at,

@@ -1,6 +1,6 @@
--- Breaks that stand by themselves: of a commit, a position, a transaction or an order, not of one message. The files
--- from 11 to 59 put theirs in. Needs messages, sends, records, reads_at_positions and what was set aside. Source:
--- taxonomy.md 3.
+-- The table of breaks that are not of one message, but of a commit, a position, a transaction or an order. The files
+-- from 11 to 59 fill it.
+-- Needs: messages, sends, records, reads_at_positions and what was set aside. Source: taxonomy.md 3.
 CREATE TABLE non_message_breaks (
     class VARCHAR NOT NULL,
     kind VARCHAR NOT NULL,

@@ -1,5 +1,6 @@
 -- Positions that several messages may claim (`has_conflict`), or where a send was acknowledged and the log has no row
--- (`is_absent`). One pass over all sends, records and reads; only what it leaves is looked at again. Needs accepted_sends, placed_reads, records and log_rows. Source: taxonomy.md 3.
+-- (`is_absent`). One pass over all sends, records and reads; the next files read only its result.
+-- Needs: accepted_sends, placed_reads, records, log_rows. Source: taxonomy.md 3.
 CREATE VIEW claims_of_positions AS
 SELECT topic, "partition", "offset", message_key, shown_name(message_id, payload_hash) AS name, payload_hash, attempted_at,
     CASE WHEN outcome = 'acked' THEN coalesce(completed_at, attempted_at) END AS answered_at,

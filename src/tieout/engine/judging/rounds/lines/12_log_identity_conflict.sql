@@ -1,7 +1,7 @@
 -- LOG_IDENTITY_CONFLICT: a position that two identities, or two accepted attempts that differ, claim. It is a break of
--- the window of the latest send that claims the position, else of the latest read. A read tells of it where neither sends
--- nor the log name what it names. Names of one form may be one name, written in two ways. Needs doubtful_positions.
--- Source: taxonomy.md 3 and 8, 2.
+-- the window of the latest send that claims the position, or else of the latest read. A read counts where neither sends
+-- nor the log have the name that it shows. Two names of one form may be one name, written in two ways.
+-- Needs: doubtful_positions. Source: taxonomy.md 3 and 8, 2.
 INSERT INTO non_message_breaks BY NAME
 WITH claims AS (
     SELECT c.*, CASE WHEN NOT bool_or(c.is_sent OR c.is_logged) OVER (

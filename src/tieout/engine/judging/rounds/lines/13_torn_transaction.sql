@@ -1,5 +1,5 @@
--- TORN_TRANSACTION: a transaction with a delivered record and a lost one, in the window of its earliest lost one. Needs
--- messages, message_transactions and fates. Source: taxonomy.md 3.
+-- TORN_TRANSACTION: a transaction with a delivered and a lost record, in the window of its earliest lost one.
+-- Needs: messages, message_transactions, fates. Source: taxonomy.md 3.
 INSERT INTO non_message_breaks BY NAME
 WITH members AS (
     SELECT t.producer_id, t.producer_session, t.transaction_id, f.disposition, m.first_attempt."at" AS at_time,

@@ -1,6 +1,6 @@
--- LOG_TRUNCATION: an acknowledged position that a covering log lacks, neither expired nor compacted. Needs
--- doubtful_positions, log_bounds and superseding: compaction takes what a later record, or at its own position a
--- tombstone (turn 2), stands for. Source: taxonomy.md 3; interpretations.md for what a log covers.
+-- LOG_TRUNCATION: an acknowledged position that a covering log lacks, neither expired nor compacted. Compaction removes
+-- a record that a later record supersedes, or a tombstone at its own position (turn 2).
+-- Needs: doubtful_positions, log_bounds, superseding. Source: taxonomy.md 3; interpretations.md for what a log covers.
 INSERT INTO non_message_breaks BY NAME
 WITH absent AS (
     SELECT s.topic, s."partition", s."offset", s.message_id, s.key_hash, s.attempted_at AS sent_at,

@@ -1,5 +1,6 @@
--- COMMIT_AHEAD of records in flight: one break per commit that covered any; of a lost record it is a flag. A message at
--- several positions was covered by a commit at each of them. Needs fates, covers and messages. Source: taxonomy.md 3.
+-- COMMIT_AHEAD of records in flight: one break per commit that covers any; of a lost record it is a flag. A message at
+-- several positions is covered by a commit at each of them.
+-- Needs: fates, covers, messages. Source: taxonomy.md 3.
 INSERT INTO non_message_breaks BY NAME
 WITH covered AS (
     SELECT c.topic, c."partition", c.committed_at, c.committed_offset, c.first_offset, c."offset",

@@ -1,6 +1,7 @@
 -- COMMIT_REGRESSION: a commit below its predecessor, flagged `annotated` where an operator's reset lies between them.
--- Commits of one instant have no order among themselves: of each instant the lowest counts. Commits that say where they
--- begin are held against each other in 25. Needs commits. Source: taxonomy.md 3.
+-- Commits of one instant have no order, so the lowest of each instant counts. Commits with a first offset are compared
+-- in 25.
+-- Needs: commits. Source: taxonomy.md 3.
 INSERT INTO non_message_breaks BY NAME
 WITH instants AS (
     SELECT topic, "partition", committed_at, min(committed_offset) AS low,

@@ -1,8 +1,8 @@
--- COMMIT_OUT_OF_RANGE: a partition whose latest commit lies outside log bounds that were observed no earlier. A commit
--- without a time stood when its table was taken, and lay below a start that was observed no later; its break is one of
--- every window that begins before. Of individual acknowledgements all stand: the one that reaches furthest counts, and
--- what of them lies below the start is gone with it. In a sparse partition only a stated end is a position. Needs commits,
--- individual_topics and log_bounds. Source: taxonomy.md 3 and 8, item 7.
+-- COMMIT_OUT_OF_RANGE: a partition whose latest commit lies outside log bounds observed at or after it. A commit
+-- without a time is dated by when its table was taken, compared with a start observed no later, and its break is one of
+-- every window that begins before. Individual acknowledgements are all valid at once: the furthest counts, and those
+-- below the start expired with it. In a sparse partition only a stated end is a position.
+-- Needs: commits, individual_topics, log_bounds. Source: taxonomy.md 3 and 8, item 7.
 INSERT INTO non_message_breaks BY NAME
 WITH latest AS (
     SELECT topic, "partition", coalesce(committed_at, taken_at) AS stood_at, committed_at, committed_offset,

@@ -1,5 +1,6 @@
--- The commits that say where they begin, but for individual ones, in the order of their beginnings, each with the one
--- of those before it that ends last (`before_*`), of several the latest. Needs commits. Source: taxonomy.md 8, item 7.
+-- The commits with a first offset, except individual ones, in the order of their beginnings, each with the preceding
+-- one that ends last (`before_*`); of several of these the latest.
+-- Needs: commits. Source: taxonomy.md 8, item 7.
 CREATE TABLE commit_ranges AS
 WITH once AS (
     SELECT topic, "partition", first_offset, committed_offset, committed_at, generation, leader_epoch, metadata,

@@ -1,5 +1,6 @@
--- COMMIT_REGRESSION of ranges: one that begins below the end of one that begins no later. Without both times nobody can
--- tell whether an operator's reset explains it. Needs commit_ranges. Source: taxonomy.md 3 and 8, item 7.
+-- COMMIT_REGRESSION of ranges: one that begins below the end of one that begins no later. Without both times an
+-- operator's reset may explain it or not.
+-- Needs: commit_ranges. Source: taxonomy.md 3 and 8, item 7.
 INSERT INTO non_message_breaks BY NAME
 SELECT 'COMMIT_REGRESSION' AS class, 'commit' AS kind, 'offset store' AS locus, topic, "partition",
     first_offset AS "offset",

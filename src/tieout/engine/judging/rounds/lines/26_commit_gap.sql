@@ -1,7 +1,8 @@
--- COMMIT_GAP: a hole between two ranges in which something lies that no commit covers. A log that covers the hole shows
--- what does: visible records. Else it is those, accepted sends and reads, and where none of these is known the whole
--- hole, unless the topic has transactions, which leave markers, is compacted or sparse. Needs range_pairs, records,
--- log_rows, log_bounds, accepted_sends, placed_reads and set_aside_positions. Source: taxonomy.md 3 and 8, item 7.
+-- COMMIT_GAP: a hole between two ranges with something in it that no commit covers: the visible records of a log that
+-- covers the hole, or else records, accepted sends and reads. Where none of these is known it is the whole hole, unless
+-- the topic has transactions, which leave markers, is compacted or sparse.
+-- Needs: range_pairs, records, log_rows, log_bounds, accepted_sends, placed_reads, set_aside_positions. Source:
+-- taxonomy.md 3 and 8, item 7.
 CREATE TABLE commit_holes AS
 WITH reached AS (
     SELECT topic, "partition", max(committed_offset) AS reached

@@ -1,8 +1,7 @@
--- POSITION_DISAGREEMENT: of the positions that `committed` and `mirrored` keep of a partition one lies beyond the other:
--- flagged `ahead` where the mirrored one does, `behind` where it has lain below for longer than messages may take. A
--- ledger without a row there stands at the partition's first position. What is acknowledged one by one is no position:
--- of such topics nothing is told. Needs commits, messages and log_bounds. Source:
--- taxonomy.md 3 and 8, item 7.
+-- POSITION_DISAGREEMENT: `committed` and `mirrored` have different positions of a partition, flagged `ahead` where the
+-- mirrored one is higher, `behind` where it has been lower for longer than messages may take. A ledger without a row
+-- has the partition's first position. Topics with individual acknowledgements, which are no positions, are not judged.
+-- Needs: commits, messages, log_bounds. Source: taxonomy.md 3 and 8, item 7.
 CREATE TABLE kept_positions AS
 SELECT 'committed' AS ledger, topic, "partition", committed_offset, committed_at, first_offset, metadata, taken_at
 FROM commits

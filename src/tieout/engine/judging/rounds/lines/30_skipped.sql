@@ -1,7 +1,8 @@
--- SKIPPED: two consecutive reads of a consumer that jumped a record while the partition stayed assigned. What is there to
--- be read a log shows as visible; without a log it is what accepted sends and other reads assert. It was not jumped where
--- the same consumer read it, whatever came of that, or where it was set aside. Needs reads_at_positions, records,
--- accepted_sends, placed_reads, set_aside_positions and evidence_assigned. Source: taxonomy.md 3; Jepsen's poll-skip.
+-- SKIPPED: two consecutive reads of a consumer that jumped a record while the partition stayed assigned. A log shows
+-- which records are visible; without a log, accepted sends and other reads assert them. A record was not jumped that
+-- the same consumer read, whatever came of that, or that was set aside.
+-- Needs: reads_at_positions, records, accepted_sends, placed_reads, set_aside_positions, evidence_assigned. Source:
+-- taxonomy.md 3; Jepsen's poll-skip.
 CREATE TABLE jumps AS
 WITH ordered AS (
     SELECT consumer_id, generation, topic, "partition", "offset", processed_at AS read_at,

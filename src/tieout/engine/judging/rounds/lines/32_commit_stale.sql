@@ -1,5 +1,6 @@
--- COMMIT_STALE: output that went on for longer than it may after a commit while no other followed; after a partition's
--- last commit until `committed` ends. Needs commits and progress. Source: taxonomy.md 3; interpretations.md, 58.
+-- COMMIT_STALE: output that continued for longer than allowed after a commit without another commit; after the last
+-- commit of a partition, until `committed` ends.
+-- Needs: commits, progress. Source: taxonomy.md 3; interpretations.md, 58.
 INSERT INTO non_message_breaks BY NAME
 WITH instants AS (
     SELECT topic, "partition", committed_at, max(committed_offset) AS latest,

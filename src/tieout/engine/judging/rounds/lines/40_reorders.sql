@@ -1,6 +1,7 @@
--- Pairs whose order differs between two neighbouring ledgers, as the files from 41 to 45 find them: `earlier` and `later`
--- as the second ledger has them. Only a message's first position and first effect count, so a retry or a redelivery is
--- no reorder. Needs messages and clean_effects. Source: taxonomy.md 3; Jepsen's nonmonotonic sends and polls.
+-- The table of pairs whose order differs between two neighbouring ledgers, which files 41 to 45 fill: `earlier` and
+-- `later` are in the order of the second ledger. Only a message's first position and first effect count, so a retry or
+-- a redelivery is no reorder.
+-- Needs: messages, clean_effects. Source: taxonomy.md 3; Jepsen's nonmonotonic sends and polls.
 CREATE TABLE reorders (
     class VARCHAR, locus VARCHAR, topic VARCHAR, earlier_partition INTEGER, earlier_offset BIGINT,
     later_partition INTEGER, later_offset BIGINT, message_id VARCHAR, at_time TIMESTAMP, is_plain_overlap BOOLEAN,

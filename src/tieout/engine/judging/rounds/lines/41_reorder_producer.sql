@@ -1,6 +1,7 @@
--- REORDER_PRODUCER: pairs whose sequence rises and whose first position falls, per session and partition. The sequence is
--- that of the first attempt that did not fail. `is_plain_overlap`: the second was sent before the first was acknowledged,
--- both without a producer id. Needs messages and clean_sends. Source: taxonomy.md 3.
+-- REORDER_PRODUCER: pairs with ascending sequence and descending first position, per session and partition. The
+-- sequence is that of the first attempt that did not fail. `is_plain_overlap`: the second was sent before the first was
+-- acknowledged, both without a producer id.
+-- Needs: messages, clean_sends. Source: taxonomy.md 3.
 INSERT INTO reorders
 WITH sent AS NOT MATERIALIZED (
     SELECT *, hash(producer_id, producer_session, topic, "partition", order_key) AS line

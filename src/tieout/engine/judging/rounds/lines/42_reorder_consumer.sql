@@ -1,7 +1,8 @@
--- REORDER_CONSUMER: pairs whose position rises and whose first delivery falls, per consumer, generation and partition,
--- and per key where only keys are in order. Rows are the group's reads, or its output where none are known. Which
--- delivery of a position came first `delivery_sequence` says where all have one, else their time. Not of queues, which
--- hand records to many readers at once. Needs reads, deliveries, messages and clean_handed. Source: taxonomy.md 3.
+-- REORDER_CONSUMER: pairs with ascending position and descending first delivery, per consumer, generation and
+-- partition, and per key where only keys are in order. Rows are the group's reads, or its output where no reads are
+-- known. The first delivery of a position is the one with the least `delivery_sequence` where all have one, else the
+-- earliest. Queues, which deliver to many readers at once, are not judged.
+-- Needs: reads, deliveries, messages, clean_handed. Source: taxonomy.md 3.
 CREATE VIEW handed AS
 SELECT message_key, message_id, topic, "partition", "offset", consumer_id, generation, processed_at, delivery_sequence
 FROM reads

@@ -1,5 +1,6 @@
--- REORDER_OUTPUT: pairs of one key whose first effects stand in another order than the log's. Keys that lie in several
--- partitions, where any may, are left to 45. Needs messages_in_order and moved_keys. Source: taxonomy.md 3.
+-- REORDER_OUTPUT: pairs of one key whose first effects are in another order than their records in the log. Keys with
+-- messages in several partitions are left to 45.
+-- Needs: messages_in_order, moved_keys. Source: taxonomy.md 3.
 INSERT INTO reorders
 WITH lined AS NOT MATERIALIZED (
     SELECT *, hash(topic, "partition", order_key) AS line FROM messages_in_order

@@ -1,6 +1,7 @@
--- Messages of keys that lie in several partitions, and of those known to be sent before each the one that matters.
--- No log orders two partitions: the sequence of a session does, and that one send was completed before another began.
--- Needs messages, messages_in_order and moved_keys. Source: interpretations.md, 61 and 100.
+-- Messages of keys that lie in several partitions, each with the decisive one of those known to be sent before it. No
+-- log orders two partitions; the sequence of a session does, and so does a send that was completed before another
+-- began.
+-- Needs: messages, messages_in_order, moved_keys. Source: interpretations.md, 61 and 100.
 CREATE TABLE moved_messages AS
 WITH keys AS (
     SELECT *, row_number() OVER (ORDER BY topic, order_key) AS key_number FROM moved_keys

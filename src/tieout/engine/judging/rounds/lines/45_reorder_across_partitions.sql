@@ -1,8 +1,7 @@
 -- REORDER_OUTPUT between partitions: neighbours of a key of which the one sent later certainly had its first effect
 -- first. Neighbours have no message between them that is known to be sent after the one and before the other. In each
--- partition a message has one candidate, the last sent before it. Needs moved_messages, sent_before and turns. Source:
--- interpretations.md, 61 and 100.
--- Only a message that an earlier one follows by its effect is asked; numbers of deliveries may say what times do not.
+-- partition a message has one candidate, the last sent before it.
+-- Needs: moved_messages, sent_before, turns. Source: interpretations.md, 61 and 100.
 CREATE TABLE overtaking AS
 SELECT key_number, by_effect
 FROM sent_before

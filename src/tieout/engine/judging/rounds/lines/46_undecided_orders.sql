@@ -1,7 +1,8 @@
--- How many of the window's messages may be out of their key's order, or not, by topic and what is missing. `unnumbered`:
--- one of its session in another partition was sent no later by their clock, and one of both has no sequence.
--- `uncompleted`: one of another session began before, and nobody knows when it was completed. `close`: their order is
--- known, and that of their first effects is not. Needs moved_messages and sent_before. Source: interpretations.md, 90.
+-- How many messages of the window may be out of the order of their key, by topic and by what is missing. `unnumbered`:
+-- one of its session in another partition was sent no later by their clock, and one of the two has no sequence.
+-- `uncompleted`: one of another session began before, and its completion is unknown. `close`: the order of the sends is
+-- known, that of the first effects is not.
+-- Needs: moved_messages, sent_before. Source: interpretations.md, 90.
 CREATE TABLE undecided_order_parts AS
 WITH compared AS (
     SELECT b.look, b.key_number, b.by_effect, one.session <> own.session AS is_of_another,

@@ -1,5 +1,5 @@
--- The reorders as breaks, at the row of each pair that comes later in the second ledger. Needs reorders. Source:
--- taxonomy.md 3.
+-- The reorders as breaks, at the message of each pair that comes later in the second ledger.
+-- Needs: reorders. Source: taxonomy.md 3.
 INSERT INTO non_message_breaks BY NAME
 WITH placed AS (
     SELECT *, [position_of(topic, earlier_partition, earlier_offset), position_of(topic, later_partition, later_offset)]

@@ -1,6 +1,7 @@
--- The broken and overdue messages of this window, with what their causes need to know, and the cause that a message's
--- own row proves (`own_cause`). Where the group acknowledges one by one, a commit says nothing of a run. `number` names a
--- break in this round and the next. Needs: messages, fates, position_facts, individual_topics. Source: taxonomy.md 4.
+-- The broken and overdue messages of this window, with the facts that decide their causes, and the cause that a
+-- message's own row proves (`own_cause`). With individual acknowledgements a commit proves nothing about a run.
+-- `number` identifies a break in this round and the next.
+-- Needs: messages, fates, position_facts, individual_topics. Source: taxonomy.md 4.
 CREATE TABLE broken_messages AS
 SELECT
     row_number() OVER () AS number, m.message_key, m.topic, m."partition", m.first_offset,

@@ -1,6 +1,6 @@
--- The line: all messages at home in a partition that has breaks, in the order of their first positions, ranked.
--- A run is what touches there and has class, locus, own cause, flags and covering commit in common; it is named by its
--- first offset, so that it keeps its name when older evidence is gone. Breaks without position have no place in it.
+-- All messages of the partitions that have breaks, ranked by their first positions. A run is a sequence of neighbours
+-- with the same class, locus, own cause, flags and covering commit; its first offset names it, so that it keeps its
+-- name when older evidence is gone. Breaks without a position are not ranked.
 -- Needs: messages, broken_messages. Source: taxonomy.md 4 (incidents).
 CREATE TABLE broken_places AS
 SELECT row_number() OVER () AS place, topic, "partition"

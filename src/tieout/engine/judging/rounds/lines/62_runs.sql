@@ -1,6 +1,6 @@
--- The runs: their ends, what lies next to them, who read that, and how far the commits had come when their messages
--- were processed again, if it does not acknowledge one by one. Needs: line, commits, individual_topics. Source:
--- taxonomy.md 4 (commit before process, process before commit).
+-- The runs: their ends, their neighbours, who read those, and the committed offset at the time when their messages were
+-- processed again, unless acknowledgements are individual.
+-- Needs: line, commits, individual_topics. Source: taxonomy.md 4 (commit before process, process before commit).
 CREATE TABLE broken_in_run AS
 SELECT
     number, place, kind, incident_kind, "commit", first_offset AS "offset", last_effect_at, rank,

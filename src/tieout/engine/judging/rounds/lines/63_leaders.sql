@@ -1,6 +1,7 @@
--- What the leaders of a partition prove of a break: its position lay in the tail that a new leader did not have, or
--- what was acknowledged was another topic's of the name. A leader's epoch rises while a topic lives (KIP-101), and
--- begins at 0 with every topic. Needs: log_rows, broken_messages, non_message_breaks. Source: taxonomy.md 4.
+-- What the leaders of a partition prove about a break: its position lay in the tail that a new leader did not have, or
+-- the acknowledgement was of an earlier topic with the same name. A leader's epoch increases while a topic lives
+-- (KIP-101), and begins at 0 with every topic.
+-- Needs: log_rows, broken_messages, non_message_breaks. Source: taxonomy.md 4.
 CREATE TABLE numbered_non_message_breaks AS
 SELECT row_number() OVER () + (SELECT count(*) FROM broken_messages) AS number, * FROM non_message_breaks;
 

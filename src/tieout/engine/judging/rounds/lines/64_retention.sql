@@ -1,5 +1,5 @@
--- Expired losses that retention overran: the log began above the position before the group had come that far, although
--- it was on its way. When a start was seen is the observation's time; how far the group was, any progress tells.
+-- Expired losses by retention overrun: the log's start passed the position before the group reached it, although the
+-- group was on its way. The observation's time dates the start; any progress shows how far the group was.
 -- Needs: broken_messages, progress, log with log_start_offset and observed_at. Source: taxonomy.md 4.
 CREATE TABLE overrun AS
 WITH expired AS (

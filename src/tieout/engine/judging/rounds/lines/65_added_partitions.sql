@@ -1,6 +1,7 @@
--- Partitions that were added to a topic while the group read it: the group was first given them in a later generation
--- than its first, and had not begun there. A consumer that begins at the latest offset passes over what they hold by
--- then. Needs: assigned with generation, kind, assigned_at, partitions, covering the window. Source: taxonomy.md 4.
+-- Partitions that were added to a topic while the group read it: the group was first assigned them in a later
+-- generation than its first, and had not begun there. A consumer that begins at the latest offset skips what they hold
+-- by then.
+-- Needs: assigned with generation, kind, assigned_at, partitions, covering the window. Source: taxonomy.md 4.
 CREATE TABLE added_partitions AS
 WITH given AS (
     SELECT a.place.topic AS topic, a.place."partition" AS "partition", a.generation, a.assigned_at

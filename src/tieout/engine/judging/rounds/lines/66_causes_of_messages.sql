@@ -1,5 +1,5 @@
 -- Causes of broken messages: what the message, its run or its position proves, else `unknown`.
--- Needs: broken_messages, runs and what the files before found. Source: taxonomy.md 4.
+-- Needs: broken_messages, runs and the tables of the files before. Source: taxonomy.md 4.
 CREATE TABLE caused_messages AS
 WITH known AS (
     SELECT

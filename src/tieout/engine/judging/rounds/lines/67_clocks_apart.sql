@@ -1,6 +1,7 @@
--- Clocks of two hosts that stand apart: an effect lies before its send, its read or the broker's own stamp by more than
--- clocks may differ. Causes that hold times of the consumer against times of the broker are then open. Asked only where
--- there is such a cause. Needs: caused_messages, clock_parts. Source: taxonomy.md 8, 12.
+-- Clocks of two hosts that differ too much: an effect lies before its send, its read or the broker's timestamp by more
+-- than clocks may differ. Causes that compare times of the consumer with times of the broker are then undecided.
+-- Computed only where there is such a cause.
+-- Needs: caused_messages, clock_parts. Source: taxonomy.md 8, 12.
 CREATE TABLE comparing_parts AS
 SELECT 1 AS one FROM caused_messages
 WHERE cause IN ('commit before process', 'process before commit', 'retention overrun') LIMIT 1;

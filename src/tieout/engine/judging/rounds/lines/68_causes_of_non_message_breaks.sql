@@ -1,5 +1,5 @@
--- Causes of breaks that stand by themselves, from their clues, the log's leaders, and what was assigned between two
--- commits. Needs: numbered_non_message_breaks, leaders, assigned. Source: taxonomy.md 4.
+-- Causes of breaks that are not of a message, from their clues, the log's leaders, and assignments between two commits.
+-- Needs: numbered_non_message_breaks, leaders, assigned. Source: taxonomy.md 4.
 CREATE TABLE caused_non_message_breaks AS
 WITH moves AS (
     SELECT a.place.topic AS topic, a.place."partition" AS "partition", a.kind, a.assigned_at

@@ -1,5 +1,6 @@
--- All breaks with their ids. `break_id` asks for the judged pipeline and the break's subject alone, so that it lasts;
--- an incident is the breaks of one run, class, locus, cause, partition and flags, named with their first offset.
+-- All breaks with their ids. `break_id` depends only on the judged pipeline and the break's subject, so that it is
+-- stable. An incident is the breaks of one run, class, locus, cause, partition and flags, and is named by their first
+-- offset.
 -- Needs: broken_messages, caused_messages, clocks_apart, numbered_non_message_breaks, caused_non_message_breaks.
 -- Source: taxonomy.md 4 and 6.
 CREATE TABLE named_breaks AS

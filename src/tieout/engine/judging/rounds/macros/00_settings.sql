@@ -1,2 +1,3 @@
--- An as-of join of few rows would go through all rows of the other side for each: the optimizer's count may be wrong.
+-- Limits as-of joins: with few rows on one side DuckDB would scan all rows of the other side for each, where the
+-- optimizer's count is wrong.
 SET asof_loop_join_threshold = 0;

@@ -1,4 +1,4 @@
--- Which of two came first, and the first and the last of several.
+-- Which of two rows came first, and the first and the last of several.
 
 -- A time later than all others, and whether a sight is certainly earlier than the send.
 CREATE MACRO never() AS TIMESTAMP '9999-12-31 00:00:00';

@@ -1,5 +1,5 @@
--- What a send claims, and what its transaction makes of that; whether a row is an effect, and whether a message has all
--- of its effects.
+-- The outcome that a send claims, and the one that its transaction gives it; whether a row is an effect, and whether a
+-- message has all of its effects.
 
 CREATE MACRO claimed_outcome(outcome) AS coalesce(lower(outcome), 'unknown');
 CREATE MACRO outcome_rank(outcome) AS CASE outcome WHEN 'acked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'failed' THEN 2 END;

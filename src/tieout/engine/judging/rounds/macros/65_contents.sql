@@ -1,4 +1,4 @@
--- What is known of a message's contents, and whether two rows of it differ in them. Source: taxonomy.md 2.
+-- What is known of a message's contents, and whether two of its rows differ in them. Source: taxonomy.md 2.
 
 -- What is known of contents: a null is a value, unless the contract or the row says that it is not known. One bit per
 -- content column: payload 1, key 2, header 4, timestamp 8.

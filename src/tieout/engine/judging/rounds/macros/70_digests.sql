@@ -1,5 +1,5 @@
--- Digests: the SHA-256 of a row's known columns in the order of their names, as JSON. Nothing else tells rows apart that
--- show neither an id nor a position. A digest gets into the ids of breaks.
+-- Digests: the SHA-256 of a row's known columns in the order of their names, as JSON. Only digests distinguish rows
+-- that show neither an id nor a position. A digest is part of the ids of breaks.
 
 CREATE MACRO fields_digest(fields) AS sha256('{' || fields || '}');
 CREATE MACRO send_digest(r) AS fields_digest(concat_ws(',',

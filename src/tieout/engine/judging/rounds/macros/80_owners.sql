@@ -1,6 +1,6 @@
 -- Claims: rows (topic, partition, offset, message_key, payload_hash, rank, is_doubtful, ago, name, session, state,
--- open_until, recorded_at) that say whose a position is. Rank: 0 a record, 1 a read, 2 a send, 3 a record that shows no
--- id and that nobody sent. Arguments are names of tables. Source: interpretations.md 17, 38 and 83.
+-- open_until, recorded_at) that state which message a position belongs to. Rank: 0 a record, 1 a read, 2 a send, 3 a
+-- record without id that nobody sent. Arguments are names of tables. Source: interpretations.md 17, 38 and 83.
 
 CREATE MACRO fits_claim(claim_name, claim_session, shown_name, shown_session) AS
     coalesce(claim_name = shown_name, true) AND coalesce(claim_session = shown_session, true);

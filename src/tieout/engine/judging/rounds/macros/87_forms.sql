@@ -1,5 +1,5 @@
--- The form of an id or hash: what is left without case, blanks, quotes, leading zeros, an end in .0 and a UUID's dashes.
--- Source: taxonomy.md 8, 2; interpretations.md, 91.
+-- The form of an id or hash: the text without case, blanks, quotes, leading zeros, a trailing .0 and the dashes of a
+-- UUID. Source: taxonomy.md 8, 2; interpretations.md, 91.
 CREATE MACRO bare_name(name) AS lower(translate(nfc_normalize(name),
     concat(' "{}''', chr(9), chr(10), chr(13), chr(160), chr(8203), chr(65279)), ''));
 CREATE MACRO form_of(name) AS CASE

@@ -1,4 +1,4 @@
--- What a break is, its id and its incident's, and the causes that it admits.
+-- What a break is, its id and that of its incident, and its admissible causes.
 
 -- What breaks, and what its class alone says. `class` is null where no rule holds.
 CREATE MACRO is_break(class, flags) AS

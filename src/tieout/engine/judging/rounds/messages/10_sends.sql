@@ -1,5 +1,5 @@
--- What its sends tell of a message: counts by outcome, the first and last of them, where they went, what they carried.
--- Most messages are sent once: what their send says is all, and only the others are aggregated.
+-- Per message, facts of its sends: counts by outcome, the first and the last one, their positions and contents. Most
+-- messages are sent once and take their facts from that row; only the others are aggregated.
 -- Needs: sends. Source: taxonomy.md 1 (Messages).
 CREATE TABLE several_sends AS SELECT message_key FROM sends GROUP BY message_key HAVING count(*) > 1;
 

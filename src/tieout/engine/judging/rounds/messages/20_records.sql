@@ -1,4 +1,4 @@
--- What the log's data records tell of a message: how many of each transaction state, when, and what they hold.
+-- Per message, facts of its data records in the log: how many of each transaction state, their times and contents.
 -- Needs: records. Source: taxonomy.md 1 (Visible) and 3 (PHANTOM).
 CREATE TABLE several_records AS SELECT message_key FROM records GROUP BY message_key HAVING count(*) > 1;
 

@@ -1,4 +1,4 @@
--- What reads at its positions tell of a message: whether it was handed out, when, and what was seen of it.
+-- Per message, facts of the reads at its positions: whether and when it was delivered to the reader, and its contents.
 -- Needs: reads_of_messages. Source: taxonomy.md 1 (Ledgers) and 3 (DIRTY_READ).
 CREATE TABLE several_reads AS SELECT message_key FROM reads_of_messages GROUP BY message_key HAVING count(*) > 1;
 

@@ -1,5 +1,5 @@
--- What its effects tell of a message: how many, the first and last of them, where they came from, what they carried.
--- Most messages have one row: what it says is all, and only the others are aggregated.
+-- Per message, facts of its effects: how many, the first and the last one, their origin and contents. Most messages
+-- have one effect and take their facts from that row; only the others are aggregated.
 -- Needs: deliveries, or reads where those are the effects. Source: taxonomy.md 1 (Effects).
 CREATE VIEW effects AS
 SELECT

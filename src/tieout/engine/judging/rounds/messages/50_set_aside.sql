@@ -1,7 +1,6 @@
--- What legally set a message aside, and what was staged of it; and which effects of a fan-out were sent, came, or
--- were set aside, a row an effect's key.
--- Needs: filtered, dead_letters, staged, sends, effects.
--- Source: taxonomy.md 1 (Ledgers), 7, trap 14, and 8, 3 and 8.
+-- Per message, what legally set it aside and what was staged of it. Per effect key of a fan-out, whether the effect was
+-- sent, came, or was set aside.
+-- Needs: filtered, dead_letters, staged, sends, effects. Source: taxonomy.md 1 (Ledgers), 7, trap 14, and 8, 3 and 8.
 CREATE VIEW set_aside_rows AS
 SELECT 'filtered' AS kind, message_key, message_id, payload_hash, effect_key, "at", effect_state, has_identity, is_ambiguous,
     false AS is_prepared

@@ -1,5 +1,6 @@
--- Whether what was sent was accepted: acknowledged, or unknown and proven by an effect, a record, a read, or another
--- write of its transaction. Attempts that all failed and whose record is there are of unknown outcome, and proven.
+-- Whether a message was accepted: acknowledged, or of unknown outcome and proven by an effect, a record, a read, or
+-- another write of its transaction. A message whose attempts all failed, but whose record exists, is of unknown outcome
+-- and proven.
 -- Needs: facts of sends, records, reads and effects. Source: taxonomy.md 1 (Messages).
 CREATE TABLE written_failures AS
 SELECT message_key

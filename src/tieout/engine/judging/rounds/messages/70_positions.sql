@@ -1,7 +1,8 @@
--- The positions of messages, one row a message and position: which of them sends, records and reads assert, which are
--- its own, visible, seen by effects, read, or not covered by the log, as one assertion is enough that it covers; and the
--- least of them per message. A read asserts no place of a control record. Needs: sends, records, reads_of_messages,
--- effects, log_bounds, marker_positions, overruled. Source: taxonomy.md 1 (Messages, Visible); interpretations.md 14 and 31.
+-- The positions of messages, one row per message and position: which of them sends, records and reads assert, and which
+-- are own, visible, seen by effects, read, or not covered by the log; one assertion is enough for coverage. Also the
+-- least position per message. A read asserts no position of a control record.
+-- Needs: sends, records, reads_of_messages, effects, log_bounds, marker_positions, overruled. Source: taxonomy.md 1
+-- (Messages, Visible); interpretations.md 14 and 31.
 CREATE VIEW position_marks AS
 SELECT s.message_key, s.topic, s."partition", s."offset",
     CASE WHEN is_declared('log') AND NOT log_covers(s."offset", coalesce(s.completed_at, s.attempted_at),

@@ -1,7 +1,6 @@
--- The contents of a message that a rule may find something in, as bits (payload 1, key 2, header 4, timestamp 8): its
--- rows show more than one, or one beside what is known to be null or missing from a file.
--- `content_rows` are what each side shows: what was sent, what the log holds, what was read or came out, and, of a
--- fan-out, the parts that came out.
+-- The contents of a message that may break a rule, as bits (payload 1, key 2, header 4, timestamp 8): its rows show
+-- several values, or a value besides one known to be null or missing from a file. `content_rows` are the contents per
+-- side: sent, in the log, read or delivered, and, in a fan-out, the delivered parts.
 -- Needs: sends, records, reads_of_messages, effects. Source: taxonomy.md 1 (Null contents) and 3 (CORRUPTED_*).
 CREATE VIEW content_rows AS
 SELECT message_key, 'sent' AS side, payload_hash, key_hash, header_hash, record_timestamp,

@@ -1,8 +1,7 @@
--- One row per message key with every fact that later rules ask for; keys that nobody sent are among them.
--- `differing` are the contents (bits: payload 1, key 2, header 4, timestamp 8) that a rule may find something in.
+-- One row per message key with every fact that later rules need; keys that nobody sent are among them. `differing` are
+-- the contents (bits: payload 1, key 2, header 4, timestamp 8) that may break a rule.
 -- Needs: the facts of sends, records, reads, effects and what was set aside; acceptances; position_counts;
--- unlike_contents.
--- Source: taxonomy.md 1 (Messages), 2 (windows of offsets) and 5 (where a message counts).
+-- unlike_contents. Source: taxonomy.md 1 (Messages), 2 (windows of offsets) and 5 (where a message counts).
 CREATE TABLE own_transaction_reads AS
 SELECT DISTINCT r.message_key
 FROM (SELECT message_key, transaction_id FROM reads_of_messages WHERE transaction_id IS NOT NULL) AS r

@@ -1,5 +1,5 @@
--- What a message has several of, as rows: contents, readers and intended partitions. `differing_contents` has only what
--- a rule may find something in: `message_contents` and `message_readers` gather all rows each time they are asked.
+-- Facts of which a message has several, as rows: contents, readers and intended partitions. `differing_contents` has
+-- only what may break a rule; `message_contents` and `message_readers` read all rows at each use.
 -- Needs: messages, unlike_contents, content_rows, sends, effects. Source: taxonomy.md 3 (CORRUPTED_*).
 CREATE TABLE differing_contents AS
 SELECT DISTINCT message_key, side, one.name AS name, one.value AS value

@@ -1,5 +1,5 @@
--- One row per topic: the parts of all buckets together.
--- Needs: topic_parts. Source: the rules that ask for them.
+-- One row per topic: the sum of the parts of all buckets.
+-- Needs: topic_parts. Source: the rules that use the facts.
 CREATE TABLE topics AS
 SELECT topic,
     coalesce(bit_or(bits), 0) AS bits,

@@ -1,5 +1,5 @@
--- The group's commits, each once, and how far each of them still counts: what a former leader's reader passed beyond
--- the first record of a newer leader was cut off since, and is not what the log holds now.
+-- The group's commits, each once, and up to which offset each still counts: what a reader of a former leader passed
+-- beyond the first record of a newer leader was truncated, and is not what the log holds now.
 -- Needs: committed, log_rows, log_bounds. Source: taxonomy.md 2 (frontier); KIP-320.
 CREATE TABLE commits AS
 SELECT DISTINCT topic, "partition", first_offset, committed_offset, committed_at, taken_at, generation, leader_epoch,

@@ -1,8 +1,8 @@
--- Every proof that the group went past a position: an effect, a read or a commit, and when; and how far it came.
--- An effect that names no position counts at the first of its message, unless it may be another's, or its message was
--- written in several partitions: it may come from any. Where reads are the effects, reading again is none.
--- Needs: effects, reads, held_commits, messages, several_positions, message_positions, clean_progress, clean_steps. Source:
--- taxonomy.md 2 (frontier).
+-- Every proof that the group passed a position, with its time: an effect, a read or a commit; and how far the group
+-- came. An effect without a position counts at the first position of its message, unless it may be another message's,
+-- or its message was written in several partitions. Where reads are the effects, a repeated read is no effect.
+-- Needs: effects, reads, held_commits, messages, several_positions, message_positions, clean_progress, clean_steps.
+-- Source: taxonomy.md 2 (frontier).
 CREATE TABLE unplaced_progress AS
 SELECT m.topic, m."partition", m.first_offset AS "offset", e.processed_at AS "at", e.effect_state
 FROM effects AS e

@@ -1,6 +1,7 @@
--- What takes a key's records from a compacted log, and since when: a committed record those before it (turn 0), and so
--- does an acked tombstone that is gone: a keyed send without payload, where others of its topic have one. It is gone
--- itself in the end, nobody knows when (turn 2). And where polls of unknown outcome may have passed.
+-- What removes a key's records from a compacted log, and since when: a committed record removes those before it (turn
+-- 0), and so does an acknowledged tombstone that is gone. A tombstone is a keyed send without payload where others of
+-- its topic have one; it is itself removed in the end, at an unknown time (turn 2). Also where polls of unknown outcome
+-- may have passed.
 -- Needs: records, sends, reads, log_bounds. Source: taxonomy.md 3 (COMPACTED).
 CREATE TABLE compacted_partitions AS
 SELECT topic, "partition" FROM log_bounds WHERE has_column('log', 'cleanup_policy') AND cleanup_policy LIKE '%compact%';

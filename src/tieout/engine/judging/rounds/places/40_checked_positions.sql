@@ -1,4 +1,4 @@
--- The own positions of accepted and unproven messages that lack an effect, by content of all of them.
+-- The own positions of accepted and unproven messages without an effect; by content, of all such messages.
 -- Needs: message_positions, messages. Source: taxonomy.md 2 (due).
 CREATE TABLE checked_positions AS
 SELECT

@@ -1,5 +1,5 @@
--- Messages that are younger than what passed their positions: a topic that was made anew under its name, or a log that was
--- cut, gives its positions again. For each such send, how far the group came since.
+-- Messages that are younger than what passed their positions: a recreated topic or a truncated log assigns its
+-- positions again. For each such send, how far the group came since.
 -- Needs: checked_positions, consumer_positions, steps. Source: taxonomy.md 7, 8; interpretations.md, 26.
 CREATE TABLE younger_sends AS
 SELECT DISTINCT a.topic, a."partition", a.sent_at,

@@ -1,6 +1,7 @@
--- The commit that first covered a position: one that names no beginning covers all below its own position, one that
--- does covers a range. Of the first kind only those count that moved the group beyond all earlier ones.
--- Needs: checked_positions, held_commits. Source: taxonomy.md 3 (COMMIT_AHEAD) and 8, 7; interpretations.md, 141 to 145.
+-- The first commit that covers a position: one without a first offset covers all below its own, one with it covers a
+-- range. Of the first kind only commits count that moved the group beyond all earlier ones.
+-- Needs: checked_positions, held_commits. Source: taxonomy.md 3 (COMMIT_AHEAD) and 8, 7; interpretations.md, 141 to
+-- 145.
 CREATE TABLE advances AS
 SELECT topic, "partition", committed_offset, committed_at, taken_at
 FROM (

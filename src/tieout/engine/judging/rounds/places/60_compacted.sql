@@ -1,7 +1,8 @@
--- The asked positions that compaction took, since when, and whether the group had passed them by then. What the group of
--- a log had in hand was still there, whenever that was. Where it acknowledges one by one, or had come that far before the
--- message was sent, in another life of the topic, nobody can tell.
--- Needs: checked_positions, superseding, progress, in_hand, doubtful_progress, log_bounds. Source: taxonomy.md 3 (COMPACTED).
+-- The checked positions that compaction removed, since when, and whether the group had passed them by then. What the
+-- group of a log had in hand was still there, whenever that was. It is undecided where acknowledgements are individual,
+-- or where the group had come that far before the message was sent, in an earlier topic of the name.
+-- Needs: checked_positions, superseding, progress, in_hand, doubtful_progress, log_bounds. Source: taxonomy.md 3
+-- (COMPACTED).
 CREATE TABLE log_positions AS
 SELECT p.message_key, p.topic, p."partition", p."offset", p.sent_at, p.key_hash, p.held_count,
     coalesce(p."offset" < b.stated_start, false) AND has_known_coverage('log') AS is_expired,

@@ -1,7 +1,7 @@
--- What is known of all the own positions of a message together: whether the group passed them, commits cover them, the
--- log expired, covers or compacted them, and the first commit that covers one. Only of messages that lack an effect.
--- Positions that the log shows to be another's are covered, or not, as its own are. Where the group acknowledges one by
--- one, a position is passed by a commit that covers it, or by what was read or done of itself, and nothing is jumped.
+-- Facts over all own positions of a message without an effect: whether the group passed them, commits cover them, the
+-- log expired, covers or compacted them, and the first commit that covers one. Positions that the log shows to be
+-- another message's are covered, or not, as its own are. With individual acknowledgements a position is passed by a
+-- commit that covers it, or by its own read or effect, and none is jumped.
 -- Needs: the tables above, consumer_positions, deleted_topics. Source: taxonomy.md 2 (due), 3 and 8, item 7.
 CREATE TABLE seen_positions AS
 SELECT p.topic, p."partition", p."offset", max(coalesce(p."at", never())) AS seen_at

@@ -1,5 +1,5 @@
--- The log's records, control records included, one row per position. A position that the evidence holds twice is one
--- record: that of the highest leader epoch, and of equal ones the greatest row.
+-- The log's records, control records included, one row per position. Of several records at a position the one of the
+-- highest leader epoch counts, and of equal epochs the greatest row.
 -- Needs: evidence_log. Source: taxonomy.md 7, trap 8.
 CREATE TABLE doubled_log_rows AS
 WITH doubled AS (

@@ -1,6 +1,6 @@
 -- Each partition's bounds: a covering log holds what lies in [log_start, log_end). The latest statement of each bound
--- counts, and the rows where none states it; only `stated_start` says that what lies below was there once. In a sparse
--- partition positions are not consecutive numbers: the one after a record's is no position, and `stated_end` alone is one.
+-- counts, or the rows where none states it; only `stated_start` proves that lower positions existed. In a sparse
+-- partition the number after a record's position is no position, so that `stated_end` alone is one.
 -- Needs: evidence_log. Source: taxonomy.md 1 (Visible) and 7, trap 1.
 CREATE TABLE log_bounds AS
 WITH stated AS (

@@ -1,4 +1,4 @@
--- The log's data records: whether a reader of committed data is given them, and until when their transaction was open.
+-- The log's data records: whether a reader of committed data receives them, and until when their transaction was open.
 -- A producer has one transaction at a time, so its next control record in the partition ends it.
 -- Needs: log_rows, log_bounds. Source: taxonomy.md 1 (Visible).
 CREATE TABLE transaction_ends AS

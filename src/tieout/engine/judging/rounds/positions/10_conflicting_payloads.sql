@@ -1,6 +1,6 @@
--- Positions at which several payloads were sent: by position each of them is a message of its own, and by id each of
--- those that were sent without one. `earliest` was sent first; `held` is what a row is taken for that shows none of them:
--- what the log holds, else the latest send that did not fail.
+-- Positions at which several payloads were sent: by position each payload is a message of its own, and by id each that
+-- was sent without one. `earliest` was sent first. `held` is the payload assumed for a row without one: what the log
+-- holds, else the latest send that did not fail.
 -- Needs: evidence_produced, log_rows. Source: interpretations.md 9 and 81.
 CREATE TABLE conflicting_payloads AS
 WITH sends AS (

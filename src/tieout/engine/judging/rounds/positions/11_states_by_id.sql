@@ -1,4 +1,4 @@
--- Per id that was sent without a position, the state of its records at positions which no send names; the best of them.
+-- Per id that was sent without a position, the best state of its records at positions that no send names.
 -- Needs: evidence_produced, log_rows.
 CREATE TABLE states_by_id AS
 WITH unplaced AS (

@@ -1,7 +1,7 @@
--- Sends by id or position, with the state of their own record in the log, their outcome and their message's key. What
--- shows no identity is a message of its own (own_sends), known by its digest and its number among equal rows.
--- Needs: evidence_produced, log_rows, contested_*, states_by_id, transaction_states, contents_of_reused_ids.
--- Source: taxonomy.md 1 (Messages, Outcomes).
+-- Sends by id or position, with the state of their own record in the log, their outcome and their message's key. A send
+-- without identity is a message of its own (own_sends), named by its digest and its number among equal rows.
+-- Needs: evidence_produced, log_rows, conflicting_*, states_by_id, transaction_states, contents_of_reused_ids. Source:
+-- taxonomy.md 1 (Messages, Outcomes).
 CREATE TABLE named_sends AS
 WITH held AS (
     SELECT log.topic, log."partition", log."offset", transaction_state, message_id,

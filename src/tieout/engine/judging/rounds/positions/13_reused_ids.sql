@@ -1,5 +1,5 @@
--- Ids that alone do not say which message is meant, and what they and their payloads say: ids that are a session's
--- never say it alone. `session` null stands for any.
+-- Ids that alone do not identify a message, with the messages that they and their payloads name; ids scoped to a
+-- session never do alone. A null `session` stands for any.
 -- Needs: named_sends, ids_of_several_payloads. Source: taxonomy.md 1 (Messages).
 CREATE VIEW sends_of_reused_ids AS
 SELECT message_id, producer_session AS session, payload_hash, message_key FROM named_sends

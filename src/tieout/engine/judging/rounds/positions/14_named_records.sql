@@ -1,7 +1,7 @@
--- The log's data records by id or position: a record is the message's that was sent to its position unless their ids
--- differ, else the message's that its own id names; where that may be several, the id's alone. `named_id` is the
--- record's id or that of who sent it there; `is_claimed` says that somebody did.
--- Needs: data_records, named_sends, reused_id_*, contested_*. Source: taxonomy.md 1 (Messages).
+-- The log's data records by id or position: a record belongs to the message that was sent to its position unless their
+-- ids differ, else to the message of its own id; where several messages have that id, to the id alone. `named_id` is
+-- the record's id, or that of the send to its position; `is_claimed`: a send names its position.
+-- Needs: data_records, named_sends, reused_id_*, conflicting_*. Source: taxonomy.md 1 (Messages).
 CREATE VIEW claims_on_records AS
 SELECT * FROM send_claims('named_sends')
 WHERE is_by_id() AND is_declared('log')

@@ -1,7 +1,8 @@
--- By content every attempt is a message of its own: its key is the digest of its row, numbered among equal rows.
--- A record of the log is who names its position, unless both show payloads that differ; the others are, in the order
--- of the log, those of their payload's attempts without position. One more is a copy of the payload's latest attempt
--- where nobody else can have sent it. Needs: data_records. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
+-- By content every attempt is a message of its own: its key is the digest of its row, numbered among equal rows. A
+-- record belongs to the attempt that names its position, unless both show payloads that differ; the others, in the
+-- order of the log, to the attempts of their payload without position. A further record is a copy of the payload's
+-- latest attempt where nobody else can have sent it.
+-- Needs: data_records. Source: taxonomy.md 1 (Messages), interpretations.md 65 to 69.
 CREATE TABLE content_attempts AS
 WITH digested AS (
     SELECT rowid AS line, payload_hash, topic, "partition", placed_offset("offset") AS "offset", sequence,

@@ -1,5 +1,5 @@
--- Who claims a position where a row shows nothing that says more: its record first, then the sends that did not fail,
--- the latest acknowledged one first.
+-- The claims on a position, for rows that show nothing more: its record first, then the sends that did not fail, the
+-- latest acknowledged one first.
 -- Needs: keyed_sends, keyed_records. Source: interpretations.md 17, 38 and 83.
 CREATE VIEW position_claims AS
 SELECT * EXCLUDE (says_failed, outcome, log_state) FROM send_claims('keyed_sends') WHERE outcome <> 'failed'

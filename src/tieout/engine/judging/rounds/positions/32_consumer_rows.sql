@@ -1,5 +1,5 @@
--- The rows of the judged group's reads and output, and of what was set aside, with `effect_state`: ok, unknown, none.
--- What was set aside counts like an output: only where a reader of committed data sees it.
+-- The judged group's reads, output and set-aside rows, with `effect_state`: ok, unknown, none. A set-aside row counts
+-- like an output: only where a reader of committed data sees it.
 -- Needs: evidence_read, evidence_delivered, evidence_filtered, evidence_dead_letters, evidence_staged, transactions.
 -- Source: taxonomy.md 1 (Effects).
 CREATE VIEW unnamed_reads AS

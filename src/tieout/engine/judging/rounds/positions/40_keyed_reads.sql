@@ -1,5 +1,5 @@
--- The judged group's reads with their message's key; their `effect_state` is `again` where reads are the effects and the
--- message had been read at its position, or without one, before.
+-- The judged group's reads with their message's key. `effect_state` is `again` where reads are the effects and the
+-- message was read before, at its position or without one.
 -- Needs: unnamed_reads, owners, ambiguous_claims. Source: taxonomy.md 1 (Messages, Effects).
 CREATE TABLE choices_of_reads AS FROM choices_among('unnamed_reads', 'ambiguous_claims');
 CREATE TABLE keyed_reads AS

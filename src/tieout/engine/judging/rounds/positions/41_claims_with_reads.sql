@@ -1,4 +1,4 @@
--- Owners of positions after the reads: a read says more about a position than a send does. Few positions change.
+-- Owners of positions when reads count as claims: a read is a stronger claim than a send. Few positions change.
 -- Needs: keyed_reads, unnamed_outputs, position_claims, owners, keyed_sends. Source: interpretations.md 17, 38 and 83.
 CREATE TABLE read_claims AS
 SELECT r.topic, r."partition", r."offset", r.message_key, r.payload_hash, 1 AS rank, false AS is_doubtful, 0 AS ago,

@@ -1,7 +1,7 @@
--- Positions that messages claim and that are shown to be another's. With a log they are those of reads up to which it is
--- complete, where it holds another message; without one a position is its latest named read's, and another id is denied
--- it: one id that several messages sent there, as in several sessions, does not make them one. Where nobody read it, it
--- is the sender's whose effect shows it, else the one's who was acknowledged last.
+-- Positions that a message claims and that evidence shows to be another message's. With a log, those are reads, as far
+-- as it is complete, where it holds another message. Without a log a position belongs to its latest named read, and
+-- other ids are denied it; that one id, sent there by several messages, as in several sessions, does not make them one.
+-- A position that nobody read belongs to the sender whose effect shows it, else to the one acknowledged last.
 -- Needs: keyed_sends, keyed_records, keyed_reads, keyed_deliveries, owners. Source: interpretations.md 38 and 121.
 CREATE TABLE overruled AS
 WITH reads AS (

@@ -1,4 +1,4 @@
--- The canonical rows of each ledger as they prove a break, with their message, position and time.
+-- The canonical rows of each ledger that may prove a break, with their message, position and time.
 -- Needs: the rows of all ledgers after contents. Source: contract.md (breaks.jsonl).
 CREATE VIEW proof_produced AS
 SELECT message_key, topic, "partition", "offset", attempted_at AS seen_at, struct_pack(

@@ -1,5 +1,5 @@
--- Which rows prove a break: those of its message, or those at its positions if it stands by itself, the first twenty of
--- each ledger, oldest first; those of one instant are in the order of their columns. Most breaks have one row in a
+-- The rows that prove a break: those of its message, or those at its positions if it is not of a message; per ledger
+-- the first twenty, oldest first, rows of one instant in the order of their columns. Most breaks have one row per
 -- ledger: only the rows of the others (`several_…`) are sorted, as `ordered_…`.
 -- Needs: named_breaks, numbered_non_message_breaks, proof_<ledger>. Source: contract.md (breaks.jsonl).
 CREATE TABLE proven_positions AS

@@ -1,5 +1,5 @@
--- All breaks with the canonical rows that prove them, by ledger; those of a commit have the commits themselves.
--- It is a view, to be read in slices of numbers: what it holds is larger than all tables before it.
+-- All breaks with the canonical rows that prove them, by ledger; breaks of a commit have the commits. It is a view, to
+-- be read in slices of `number`, because its result is larger than all tables before it.
 -- Needs: named_breaks, numbered_non_message_breaks, proofs. Source: contract.md (breaks.jsonl).
 CREATE VIEW proven_breaks AS
 SELECT

@@ -1,5 +1,5 @@
--- What the rows of a bucket tell of their topics, wherever else these have rows: the parts of all buckets are handed to
--- each of them, where `topics` adds them up. A topic has several rows; what holds of no topic alone is of topic null.
+-- A bucket's facts about its topics, which may have rows in other buckets, too: every bucket gets the parts of all, and
+-- `topics` adds them up. A topic has several rows; facts of no single topic have topic null.
 -- Needs: messages, sends, records, log_rows, log_bounds, unlike_contents, and evidence of produced, log and commits.
 CREATE TABLE topic_parts AS
 WITH message_facts AS (

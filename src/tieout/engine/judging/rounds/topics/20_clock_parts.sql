@@ -1,5 +1,6 @@
--- By how much effects lie before their sends, their reads and the broker's own times of their records, at most: more than
--- clocks may differ. What rests on two of these clocks is then open. Of clean messages `clean_clocks` has it.
+-- The greatest distance by which effects lie before their sends, their reads and the broker's timestamps of their
+-- records, where it is more than clocks may differ. Findings that compare two of these clocks are then undecided.
+-- `clean_clocks` has it for clean messages.
 -- Needs: messages, effects, reads, records, clean_clocks. Source: taxonomy.md 8, 12.
 CREATE TABLE clock_parts AS
 WITH seen AS (

@@ -1,5 +1,5 @@
--- The small tables that a statement is made of: what each bucket counted, added up. What is told of one partition of a
--- log stands in one bucket, and is handed out as it is.
+-- The small tables of a statement: the sums of what all buckets counted. Facts of one log partition are in one bucket,
+-- and are passed on unchanged.
 -- Needs: the parts of all buckets. Source: taxonomy.md 5.
 CREATE TABLE partition_counts AS
 SELECT topic, "partition", coalesce(sum(COLUMNS(* EXCLUDE (topic, "partition"))), 0)::BIGINT AS "\0"

@@ -1,5 +1,5 @@
--- The messages that a trace asks for, by an id, a position or hashes of a key: what became of each, its rows in every
--- ledger, and its breaks. Run only where somebody asks, after all other rounds.
+-- The messages that a trace asks for, by an id, a position or hashes of a key: the disposition of each, its rows in
+-- every ledger, and its breaks. Run only for a trace, after all other rounds.
 -- Needs: the rows of all ledgers after contents, message_positions, fates, breaks. Source: docs/reference/trace.md.
 CREATE VIEW tied_rows AS
 SELECT 'produced' AS ledger, message_key, message_id, topic, "partition", "offset", key_hash FROM sends

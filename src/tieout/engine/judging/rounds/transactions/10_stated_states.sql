@@ -1,5 +1,6 @@
--- What `produced` says of each producer's transaction: one row that ended it decides for all of them, else it is open.
--- Where the ledger states no transactions, rows that disagree leave theirs open, and null says that outcomes hold.
+-- The state of each producer's transaction according to `produced`: one row that ended it decides for all of them, else
+-- it is open. Where the ledger states no transactions, rows that disagree leave theirs open, and null means that
+-- outcomes hold.
 -- Needs: evidence_produced. Source: taxonomy.md 1 (Outcomes).
 CREATE TABLE transaction_states AS
 SELECT producer_id, producer_session, transaction_id,

@@ -1,4 +1,4 @@
--- What the judged group's output says of each sink transaction; only where its source states transactions at all.
+-- The state of each sink transaction according to the judged group's output; only where its source states transactions.
 -- Needs: evidence_delivered, evidence_read. Source: taxonomy.md 1 (Effects).
 CREATE TABLE delivered_transactions AS
 SELECT transaction_id, stated_state(coalesce(lower(transaction_state), 'none')) AS state
