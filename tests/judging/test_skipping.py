@@ -56,7 +56,7 @@ def test_of_an_empty_window_hardly_anything_is_planned() -> None:
     always = [
         step for step in STEPS if step.instead is None and not step.text.strip().startswith("CREATE MACRO")
     ]
-    of_variables = [step.file for step in STEPS if "variables" in step.asks]
+    of_variables = [step.file for step in STEPS if "variables" in step.reads]
 
     assert len(STEPS) > 600
     assert len([step for step in always if step.text.split()[0] not in ("DROP", "TRUNCATE")]) < 30

@@ -1,4 +1,4 @@
--- What the evidence gives (found) beside what statement.json and breaks.parquet say (stated), one row per number.
+-- Compares the result of the evidence (found) with statement.json and breaks.parquet (stated), one row per number.
 -- Needs the tables that the rounds hand out, and breaks.
 CREATE TABLE statement AS SELECT json AS doc FROM read_json_objects('statement.json');
 
@@ -11,7 +11,7 @@ CREATE TABLE stated_partitions AS
 SELECT concat(p.value->>'$.topic', '-', p.value->>'$.partition') AS place, p.value AS doc
 FROM statement AS s, json_each(s.doc, '$.partitions') AS p;
 
--- Numbers: what a statement leaves out is none.
+-- Numbers: what a statement leaves out is zero.
 CREATE TABLE stated AS
 SELECT 'class' AS part, subject, stated FROM stated_numbers('$.classes')
 UNION ALL SELECT 'flag', subject, stated FROM stated_numbers('$.flags')

@@ -1,4 +1,4 @@
-"""A bundle made of what a run found: written, packed, verified, and only then put in place."""
+"""Makes the bundle of a run: written, packed, verified, and only then moved into place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tieout.folders import full_device_named
 
 @dataclass(frozen=True)
 class Made:
-    """A bundle that was made: its digest, to be kept elsewhere, and the bytes of its file."""
+    """A new bundle: its digest, to be kept elsewhere, and the size of its file in bytes."""
 
     digest: str
     size: int
@@ -27,23 +27,23 @@ class Made:
 def make_bundle(
     found: Reconciliation, contract: Contract, wanted: Wanted, progress: Callable[[str], None]
 ) -> Made:
-    """Write the bundle of a run, verify it, and put it in the place of what was there.
+    """Write the bundle of a run, verify it, and replace the file that was there.
 
     Raises:
-        BundleError: where it would be too large, contents cannot be left out, or it does not say what the run says;
-            what was there before is untouched.
+        BundleError: where it would be too large, contents cannot be left out, or it differs from the run; an earlier
+            file is untouched.
         DiskFullError: where its folder has no space left; the same.
         OSError: where its folder cannot be written otherwise.
     """
-    beside = wanted.file.parent
-    with full_device_named(beside), tempfile.TemporaryDirectory(prefix=".tieout-", dir=beside) as name:
+    parent = wanted.file.parent
+    with full_device_named(parent), tempfile.TemporaryDirectory(prefix=".tieout-", dir=parent) as name:
         folder = Path(name) / "parts"
         folder.mkdir()
         facts = write_parts(found, contract, folder, wanted, progress)
         progress("packing")
         packed = Path(name) / "bundle.zip"
         digest = pack(folder, facts, packed)
-        # A megabyte for what stands in a bundle beside its evidence.
+        # One megabyte for the parts of a bundle other than evidence.
         result = verify(packed, 2 * wanted.most_mb + 1, digest, progress)
         if not result.is_same:
             raise BundleError(_refusal(wanted, result.faults))
@@ -53,5 +53,5 @@ def make_bundle(
 
 
 def _refusal(wanted: Wanted, faults: tuple[str, ...]) -> str:
-    told = f"the bundle does not say what the run says, and was not written: {faults[0]} ({len(faults)} differences)"
-    return told if wanted.has_contents else f"{told}; without --without-contents it may"
+    refusal = f"the bundle does not say what the run says, and was not written: {faults[0]} ({len(faults)} differences)"
+    return refusal if wanted.has_contents else f"{refusal}; without --without-contents it may"

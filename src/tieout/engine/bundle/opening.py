@@ -1,6 +1,6 @@
-"""A bundle taken apart: a zip that nobody vouches for, whose entries may name any path and unpack to any size.
+"""Unpacks a bundle: an untrusted zip, whose entries may name any path and unpack to any size.
 
-Only plain files under plain names are written, into an empty folder, up to a number of bytes. Docs: "Decompression
+Only plain files with plain names are written, into an empty folder, up to a number of bytes. Docs: "Decompression
 pitfalls" of Python's `zipfile`, and CWE-22.
 """
 
@@ -32,7 +32,7 @@ _DAMAGED: Final = (zipfile.BadZipFile, zlib.error, EOFError)
 
 @dataclass(frozen=True)
 class Opened:
-    """A bundle in a folder: its manifest with the manifest's digest, and what of its parts is not as that says."""
+    """A bundle in a folder: its manifest with the manifest's digest, and how its parts differ from the manifest."""
 
     folder: Path
     manifest: Manifest
@@ -41,7 +41,7 @@ class Opened:
 
 
 def open_bundle(file: Path, folder: Path, most_mb: int) -> Opened:
-    """Unpack a bundle into an empty folder, and hold every part against its digest.
+    """Unpack a bundle into an empty folder, and check every part against its digest.
 
     Raises:
         BundleError: where it is no bundle, unpacks to more megabytes than that, or has an entry that no bundle has.
@@ -89,15 +89,15 @@ def _refuse_foreign(file: Path, entries: list[zipfile.ZipInfo], most_mb: int) ->
 
 
 def _unpacked(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> bool:
-    """Write one entry, never more bytes than it declares; return whether it could be read through."""
+    """Write one entry, never more bytes than it declares; return whether it could be read to its end."""
     target = folder / entry.filename
     target.parent.mkdir(exist_ok=True)
-    left = entry.file_size
+    remaining = entry.file_size
     try:
         with packed.open(entry) as source, target.open("xb") as written:
             while block := source.read(_BLOCK):
-                left -= len(block)
-                if left < 0:
+                remaining -= len(block)
+                if remaining < 0:
                     return False
                 written.write(block)
     except _DAMAGED:
@@ -118,11 +118,13 @@ def _manifest(file: Path, path: Path) -> Manifest:
 
 
 def _faults(parts: Mapping[str, PackedPart], folder: Path, damaged: list[str]) -> list[str]:
-    """Return what is not as the manifest says: changed parts, missing ones, and such as it does not name."""
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
-    faults = [f"{name}: not in the zip, but in the manifest" for name in sorted(parts.keys() - there)]
-    faults += [f"{name}: in the zip, but not in the manifest" for name in sorted(there - parts.keys())]
-    for name in sorted((there & parts.keys()) - set(damaged)):
+    """Return the differences from the manifest: parts that are changed, missing, or not in it."""
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {
+        MANIFEST
+    }
+    faults = [f"{name}: not in the zip, but in the manifest" for name in sorted(parts.keys() - present)]
+    faults += [f"{name}: in the zip, but not in the manifest" for name in sorted(present - parts.keys())]
+    for name in sorted((present & parts.keys()) - set(damaged)):
         found, expected = digest_of(folder / name), parts[name].sha256
         if found != expected:
             faults.append(f"{name}: changed: expected SHA-256 {expected}, found {found}")

@@ -1,6 +1,6 @@
 """The zip of a bundle, and its manifest: every part with its digest.
 
-The digest of the manifest is that of the bundle: who keeps it elsewhere can tell a bundle that was made anew.
+The digest of the manifest is that of the bundle: kept elsewhere, it reveals a bundle that was made again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ It was judged by DuckDB {duckdb}. With Tieout installed, `tieout verify FILE.zip
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bundle as it is asked for: its file, the megabytes it may hold, and whether hashes of contents go in."""
+    """The request for a bundle: its file, the megabytes it may hold, and whether it has hashes of contents."""
 
     file: Path
     most_mb: int
@@ -54,7 +54,7 @@ class Wanted:
 
 
 class PackedPart(BaseModel):
-    """A part of a bundle, as it was packed."""
+    """A packed part of a bundle."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,7 +63,7 @@ class PackedPart(BaseModel):
 
 
 class Span(BaseModel):
-    """A window's bounds, and its ranges of offsets where it has such."""
+    """A window's bounds, and its ranges of offsets if it has any."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -72,7 +72,7 @@ class Span(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a bundle holds, by whom it was judged, and how."""
+    """The parts of a bundle, the versions that judged it, and its window and verdict."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,7 +91,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True)
 class Facts:
-    """What a manifest says beside digests: the statement it is of, the rows of each table, DuckDB's version."""
+    """The content of a manifest besides digests: the statement, the rows of each table, DuckDB's version."""
 
     statement: Mapping[str, Any]
     rows: Mapping[str, int]

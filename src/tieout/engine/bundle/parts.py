@@ -1,7 +1,7 @@
-"""The files of a bundle, written by Spark: the rows that one task was given to judge, as Parquet, and what was said.
+"""The files of a bundle, written by Spark: the rows that the task judged, as Parquet, the statement and the breaks.
 
-The rows are those that prematch left, with the tables that stand for its clean messages, so that a bundle is about as
-large as what is broken. Of the sources' files the statement has the digests.
+The rows are those that prematch left, with the tables about clean messages, so that the size of a bundle depends on
+what is broken. The statement has the digests of the sources' files.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from tieout.errors import BundleError
 from tieout.model import Identity
 
 MASKED: Final = frozenset({*(name for name in CONTENT_COLUMNS if name.endswith("_hash")), "reason"})
-"""The columns that are made of a message's contents, or may quote them, in every table that has them."""
+"""The columns that are derived from a message's contents, or may quote them, in any table."""
 _FIXED_BYTES: Final = 8
 
 
 def write_parts(
     found: Reconciliation, contract: Contract, folder: Path, wanted: Wanted, progress: Callable[[str], None]
 ) -> Facts:
-    """Write the parts of a bundle into an empty folder, and return what the manifest says beside their digests.
+    """Write the parts of a bundle into an empty folder, and return the content of the manifest besides digests.
 
-    How large the evidence is, is told before any of it is written.
+    Reports the size of the evidence before any of it is written.
 
     Raises:
         BundleError: where there is more of it than wanted, or where contents cannot be left out.
@@ -76,10 +76,10 @@ def write_parts(
 
 
 def _masking(contract: Contract) -> str:
-    """Return a salt for the hashes of contents, which nobody keeps: equal ones stay equal, and none can be guessed.
+    """Return a salt for the hashes of contents, which is not kept: equal hashes stay equal, and none can be guessed.
 
     Raises:
-        BundleError: where messages are known by what they hold.
+        BundleError: where messages are identified by content.
     """
     if contract.identity is Identity.CONTENT:
         raise BundleError(
@@ -90,7 +90,7 @@ def _masking(contract: Contract) -> str:
 
 
 def _plain(table: str, rows: DataFrame, mask: str | None) -> DataFrame:
-    """Return a table's rows as the task takes them, times without a zone, and hashes of contents masked if asked."""
+    """Return a table's rows as the task takes them: times without a zone, hashes of contents masked by `mask`."""
     plain = rows.select(*readable(table, rows))
     columns: list[Column] = []
     for field in plain.schema:
@@ -111,7 +111,7 @@ def _masked_terms(terms: Terms, mask: str) -> Terms:
 
 
 def _sizes(rows: Mapping[str, DataFrame]) -> dict[str, tuple[int, int]]:
-    """Return per table its number of rows, and the bytes of their values before any compression."""
+    """Return per table its number of rows, and the bytes of their values before compression."""
     found = {}
     for name, table in rows.items():
         size: Column = F.lit(0)
@@ -133,11 +133,13 @@ _FIXED: Final = frozenset({"BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP", "DECIMAL
 
 def _refuse_more(sizes: Mapping[str, tuple[int, int]], most_mb: int, progress: Callable[[str], None]) -> None:
     count, size = (sum(each) for each in zip(*sizes.values(), strict=True)) if sizes else (0, 0)
-    told = f"{count} rows of evidence in {len(sizes)} tables, {size / (1 << 20):.1f} megabytes uncompressed"
-    progress(f"the bundle holds {told}")
+    description = (
+        f"{count} rows of evidence in {len(sizes)} tables, {size / (1 << 20):.1f} megabytes uncompressed"
+    )
+    progress(f"the bundle holds {size_text}")
     if size > most_mb << 20:
         raise BundleError(
-            f"the bundle would hold {told}: expected at most {most_mb} megabytes; raise --max-mb, or bundle a shorter "
+            f"the bundle would hold {size_text}: expected at most {most_mb} megabytes; raise --max-mb, or bundle a shorter "
             "window"
         )
 

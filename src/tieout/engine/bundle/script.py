@@ -1,7 +1,7 @@
 """The text of `verify.sql`: plain DuckDB, which any later version of Tieout, or none, can run.
 
-It loads the evidence, sets the variables of the run, runs the rounds as they ran, and compares their tables with the
-statement and the breaks that lie beside it.
+It loads the evidence, sets the variables of the run, runs the same rounds, and compares their tables with the statement
+and the breaks in its folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def verification(
 ) -> str:
     """Return the text of `verify.sql` for evidence in `evidence/<table>.parquet`, given the columns of each table.
 
-    `duckdb` is the version that judged; the other arguments are what it was given.
+    `duckdb` is the version that judged; the other arguments are its input.
     """
     parts = [_HEAD.format(duckdb=duckdb), "-- ==== the evidence\n"]
     parts += [_table(name) for name in TABLES]
@@ -46,12 +46,12 @@ def verification(
 
 
 def rules(steps: Program) -> str:
-    """Return the rounds as they stand in the script."""
+    """Return the part of the script with the rounds."""
     return RULES + "\n" + "".join(f"-- {name}\n{text.rstrip()}\n\n" for name, text in steps)
 
 
 def comparison() -> str:
-    """Return the comparison as it stands in the script, up to its end."""
+    """Return the last part of the script, the comparison."""
     text = (files("tieout.engine.bundle") / "comparison.sql").read_text(encoding="utf-8")
     return f"{COMPARISON}\n{text}"
 
@@ -63,7 +63,7 @@ def digest_of_rules(script: str) -> str | None:
 
 
 def rules_digest() -> str:
-    """Return what `digest_of_rules` is of a script that this version writes."""
+    """Return the `digest_of_rules` of a script that this version writes."""
     steps = program((*HANDED_OUT, "proven_breaks"))
     text = (rules(steps) + comparison()).removeprefix(RULES + "\n")
     return hashlib.sha256(text.encode()).hexdigest()

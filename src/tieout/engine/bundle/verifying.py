@@ -1,7 +1,7 @@
-"""A bundle verified: its digests, and its SQL run again beside the statement.
+"""Verifies a bundle: checks its digests, runs its SQL again, and compares the result with the statement.
 
-The SQL is that of the bundle, which nobody vouches for: it runs in a database in memory that reads this folder and
-nothing else, writes nothing, loads no extension, and keeps to the statements that a bundle is made of. Docs: DuckDB,
+The SQL is the bundle's own, and untrusted: it runs in a database in memory that reads only this folder, writes nothing,
+loads no extension, and runs only the kinds of statements that a bundle has. Docs: DuckDB,
 "Securing DuckDB".
 """
 
@@ -56,7 +56,7 @@ _SPILLED: Final = 8
 
 @dataclass(frozen=True)
 class Part:
-    """What was compared of one kind, such as `class` or `break`: how much, and how much of it is the same."""
+    """The comparison of one kind, such as `class` or `break`: how many were compared, and how many are the same."""
 
     name: str
     compared: int
@@ -65,7 +65,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a verification found; `faults` say what differs, `notes` what else there is to know."""
+    """The result of a verification; `faults` are differences, `notes` further information."""
 
     manifest: Manifest
     digest: str
@@ -75,7 +75,7 @@ class Verification:
 
     @property
     def is_same(self) -> bool:
-        """Whether everything is as it was said."""
+        """Whether nothing differs."""
         return not self.faults
 
 
@@ -103,18 +103,18 @@ def verify(
             faults.append(f"the bundle: expected digest {expected_digest.lower()}, found {opened.digest}")
         progress("judging the evidence again")
         parts, differing = _compared(opened, Path(name) / "spilled")
-        told, notes = _verdict(opened)
+        verdict_faults, notes = _verdict(opened)
         return Verification(
             manifest=opened.manifest,
             digest=opened.digest,
             parts=parts,
-            faults=(*faults, *differing, *told),
+            faults=(*faults, *differing, *verdict_faults),
             notes=(*_of_rules(opened), *notes),
         )
 
 
 def _compared(opened: Opened, spill: Path) -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """Return what the bundle's own SQL compares, and the first differences in words."""
+    """Return the comparison by the bundle's own SQL, and the first differences in words."""
     script = _script(opened)
     with duckdb.connect(":memory:") as connection:
         try:
@@ -138,7 +138,7 @@ def _compared(opened: Opened, spill: Path) -> tuple[tuple[Part, ...], tuple[str,
 
 
 def _script(opened: Opened) -> str:
-    """Return the bundle's SQL with the paths of its files as they lie here."""
+    """Return the bundle's SQL with the paths of its files in this folder."""
     try:
         script = (opened.folder / SCRIPT).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -150,16 +150,16 @@ def _script(opened: Opened) -> str:
 
 
 def _refuse_more(connection: duckdb.DuckDBPyConnection, script: str) -> None:
-    """Refuse statements that no bundle is made of.
+    """Refuse statements of kinds that no bundle has.
 
     Raises:
         BundleError: naming the first of them.
     """
     for one in connection.extract_statements(script):
-        asked = [one]
+        statements = [one]
         if one.type.name == "PREPARE":
-            asked = connection.extract_statements(_PREPARED.sub("", one.query, count=1))
-        for each in asked:
+            statements = connection.extract_statements(_PREPARED.sub("", one.query, count=1))
+        for each in statements:
             kind, text = each.type.name, _LEADING.sub("", each.query, count=1)
             if kind not in _ALLOWED or (kind == "SET" and not _SETTING.match(text)):
                 raise BundleError(
@@ -169,7 +169,7 @@ def _refuse_more(connection: duckdb.DuckDBPyConnection, script: str) -> None:
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, folder: Path, spill: Path) -> None:
-    """Let a connection read one folder and nothing else, for good."""
+    """Restrict a connection for good to reading one folder."""
     memory = settings.bucket_memory(is_here=True)
     options: dict[str, Any] = {
         "memory_limit": f"{memory}B",
@@ -186,9 +186,9 @@ def _lock(connection: duckdb.DuckDBPyConnection, folder: Path, spill: Path) -> N
 
 
 def _verdict(opened: Opened) -> tuple[list[str], list[str]]:
-    """Return what differs of contract and verdict, and what is to be known of them.
+    """Return the differences of contract and verdict, and notes about them.
 
-    Another version may judge the same numbers in another way: that is no difference of the bundle.
+    Another version may judge the same numbers differently: that is no difference of the bundle.
     """
     try:
         statement = json.loads((opened.folder / STATEMENT).read_bytes())

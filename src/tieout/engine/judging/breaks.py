@@ -170,7 +170,7 @@ class _File:
 
 @dataclass(frozen=True)
 class Breaks:
-    """Every break of a run: the packed `files` that tasks handed out, with `is_non_message` and `is_first` of their part.
+    """Every break of a run: the packed `files` that tasks handed out, with the `is_non_message` and `is_first` of each.
 
     Where clean rows also prove the breaks that are not of a message, those are rows in `proved` instead: the first ones
     under true, the further ones under false. Each of the `buckets` has first ones of its own.

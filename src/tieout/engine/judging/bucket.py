@@ -28,23 +28,23 @@ PARTS: Final = (
 )
 """The rounds in the order in which facts become known; each is a folder of SQL files that run in the order of names.
 
-Between two parts the buckets of a window that is judged in several hear from each other: before the second what each of
-them knows of topics and clocks, before the last what each has counted.
+Between two parts the buckets of a window exchange facts: before the second those of topics and clocks, before the last
+the counts.
 """
 ROUNDS: Final = tuple(name for part in PARTS for name in part)
 MACROS: Final = "macros"
-"""The folder, run before the rounds, of the questions that they ask and the forms of keys, digests and ids."""
+"""The folder of the macros, run before the rounds: conditions, and the forms of keys, digests and ids."""
 
 
 Gathered = TypeVar("Gathered", pa.RecordBatch, pa.Table)
 
 Program: TypeAlias = tuple[tuple[str, str], ...]
-"""SQL files by name, with their text: read once, where a run begins, so that all its tasks run the same."""
+"""SQL files by name, with their text: read once at the start of a run, so that all its tasks run the same."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a bucket may take: bytes of memory, threads, and the folder it spills into; None leaves out the last."""
+    """The limits of a bucket: bytes of memory, threads, and the folder it spills into; None for no spilling."""
 
     memory_bytes: int = 1 << 30
     threads: int = 1
@@ -53,7 +53,7 @@ class Limits:
 
 @contextmanager
 def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection to an empty database in memory that nothing outlives."""
+    """Yield a connection to an empty database in memory, which is closed at the end."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{limits.memory_bytes}B",
         "threads": limits.threads,
@@ -72,7 +72,7 @@ def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
 def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms, deleted_topics: Sequence[str] = ()) -> None:
     """Set the terms' variables, and make the tables of `canonical.TABLES`, empty.
 
-    `deleted_topics` are those that are known to be gone; see `incarnations.py`.
+    `deleted_topics` are those that are known to be deleted; see `incarnations.py`.
     """
     for statement, value in terms.statements():
         connection.execute(statement, [value])
@@ -85,7 +85,7 @@ def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms, deleted_topics
 
 
 def appended(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    """Append rows to one of the tables, by the names of its columns: others are passed over, missing ones are null."""
+    """Append rows to a table by column name: other columns are ignored, missing ones are null."""
     connection.register("given", without_zones(rows))
     names = ", ".join(f'"{name}"' for name in TABLES[table] if name in rows.schema.names)
     connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM given")  # noqa: S608 - names of this package
@@ -93,7 +93,7 @@ def appended(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) 
 
 
 def gathered(rows: Iterable[Gathered], most_bytes: int) -> Iterator[list[Gathered]]:
-    """Yield batches or tables in lists of so many bytes: few rows cost DuckDB as much to append as very many."""
+    """Yield batches or tables in lists of about `most_bytes`: DuckDB appends many rows at the cost of few."""
     held: list[Gathered] = []
     size = 0
     for one in rows:
@@ -107,7 +107,7 @@ def gathered(rows: Iterable[Gathered], most_bytes: int) -> Iterator[list[Gathere
 
 
 def without_zones(rows: pa.Table) -> pa.Table:
-    """Return rows whose times are naive ones in UTC: times with a zone take an extension in DuckDB."""
+    """Return rows with naive times in UTC: times with a zone need an extension of DuckDB."""
     fields = [
         pa.field(one.name, pa.timestamp("us")) if pa.types.is_timestamp(one.type) else one
         for one in rows.schema
@@ -116,16 +116,16 @@ def without_zones(rows: pa.Table) -> pa.Table:
 
 
 def program(handed_out: Collection[str], rounds: Sequence[str] = ROUNDS) -> Program:
-    """Return the macros and the rounds' files in the order in which they run, each with the end of what it asked last.
+    """Return the files of macros and rounds in the order in which they run; each drops the tables it was last to use.
 
     `handed_out` are the tables that are read afterwards.
     """
-    found = [*round_files(MACROS), *(file for name in rounds for file in round_files(name))]
+    sources = [*round_files(MACROS), *(file for name in rounds for file in round_files(name))]
     ends = [
         "".join(f"DROP TABLE {table};\n" for table in tables)
-        for tables in without_use([text for _, text in found], TABLES, handed_out)
+        for tables in without_use([text for _, text in sources], TABLES, handed_out)
     ]
-    return tuple((name, text + end) for (name, text), end in zip(found, ends, strict=True))
+    return tuple((name, text + end) for (name, text), end in zip(sources, ends, strict=True))
 
 
 def round_files(folder: str) -> list[tuple[str, str]]:
@@ -136,7 +136,7 @@ def round_files(folder: str) -> list[tuple[str, str]]:
 
 
 def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
-    """Run the files of a program, in order, without the statements that would find nothing but empty tables.
+    """Run the files of a program, in order, without the statements that would read only empty tables.
 
     Raises:
         duckdb.Error: with the file's name, where a statement fails.
@@ -144,7 +144,7 @@ def run(connection: duckdb.DuckDBPyConnection, steps: Program) -> None:
     given = dict(connection.execute("SELECT table_name, estimated_size FROM duckdb_tables()").fetchall())
     filled = {VARIABLES} | {table for table, rows in given.items() if rows}
     for step in steps_of(steps, frozenset(given)):
-        is_idle = step.instead is not None and filled.isdisjoint(step.asks)
+        is_idle = step.instead is not None and filled.isdisjoint(step.reads)
         text = step.instead if is_idle else step.text
         try:
             done = connection.execute(text) if text else None

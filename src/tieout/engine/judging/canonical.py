@@ -1,7 +1,7 @@
-"""The tables that a bucket is given, with the types of their columns in DuckDB: evidence, and what clean messages tell.
+"""The tables that a bucket is given, with the types of their columns in DuckDB: evidence, and facts of clean messages.
 
-Evidence are the canonical columns that readers conform to. Clean messages are not among the rows that rules are put to;
-what rules may ask of them all the same is handed over as tables of few rows. Docs: docs/explanation/prematch.md.
+Evidence has the canonical columns that readers conform to. Rules do not run on the rows of clean messages; the facts
+of clean messages that they need are tables of few rows. Docs: docs/explanation/prematch.md.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ CLEAN_COLUMNS: Final[dict[str, dict[str, str]]] = {
 }
 """Per table of clean messages its columns and their types.
 
-`clean_counts`: how many messages the window owns of a topic partition, and how many effects lie in it;
-`clean_latencies`: the microseconds of some messages together, of one of them, and of the longest if that is known;
-`clean_positions`: how many records of theirs lie in the judged ranges of a log, and next to them; `clean_steps`: how
-far they show the group to have come, for each time the furthest since then; `clean_progress`: those of them that lie in
-long pauses between commits; `clean_contents`: what was sent that rows without identity show as well;
-`clean_clocks`: by how much an effect lies before the broker's own time of its record; the others: the messages that lie
-in an order next to what is left to the rules, or fall in it, as sends, as rows handed out, and as effects.
+`clean_counts`: how many messages the window owns per topic partition, and how many effects lie in it;
+`clean_latencies`: the sum of the latencies of some messages in microseconds, that of one of them, and the longest if
+that is known; `clean_positions`: how many of their records lie in the judged ranges of a log, and next to them;
+`clean_steps`: how far they prove the group to have come, for each time the furthest since then; `clean_progress`: those
+in long pauses between commits; `clean_contents`: sent payloads that rows without identity show as well;
+`clean_clocks`: by how much an effect lies before the broker's timestamp of its record; the others: messages that are
+neighbours of remaining messages in an order, or out of order, as sends, as rows handed out, and as effects.
 """
 
 TABLES: Final[dict[str, dict[str, str]]] = {

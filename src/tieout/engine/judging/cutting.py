@@ -1,9 +1,9 @@
-"""Which rows of a window are judged together, where one task cannot hold all of them: buckets of topic partitions.
+"""Buckets of topic partitions: the rows that one task judges together, where it cannot hold the whole window.
 
-Rules ask for all rows of a partition, of an id, of a transaction, and of a key where keys are in order. So a bucket has
-whole partitions, and two partitions that share any of these are of one bucket. What rules ask of topics and clocks the
-buckets tell each other. Partitions are dealt into slots by their hash; which slots a tie holds together is a number of
-as many bits, so that what reaches the driver does not grow with the rows.
+Rules need all rows of a partition, of an id, of a transaction, and of a key where keys are in order. So a bucket has
+whole partitions, and two partitions that share any of these are in one bucket. Buckets exchange facts of topics and
+clocks. Partitions are hashed into slots; the slots that a tie connects are the bits of one number, so that the data
+that reaches the driver does not grow with the rows.
 Docs: docs/decisions/one-task-judges-a-bucket-with-sql.md.
 """
 
@@ -22,7 +22,7 @@ from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
 SLOTS: Final = 63
-"""As many as a positive long has bits; a window has no more buckets."""
+"""The bits of a positive long, and the most buckets of a window."""
 BUCKET: Final = "bucket"
 _SHOWING_IDS: Final = (
     Ledger.PRODUCED, Ledger.LOG, Ledger.READ, Ledger.DELIVERED, Ledger.FILTERED, Ledger.DEAD_LETTERS, Ledger.STAGED,
@@ -30,12 +30,12 @@ _SHOWING_IDS: Final = (
 _SHOWING_CONTENTS: Final = (Ledger.PRODUCED, Ledger.LOG, Ledger.READ, Ledger.DELIVERED)
 _NAMELESS: Final = tuple(f"evidence_{ledger.value}" for ledger in _SHOWING_CONTENTS[1:])
 _TO_ALL: Final = ("evidence_assigned", "clean_contents")
-"""What rules only look up, and nothing counts."""
+"""Tables that rules only look up in, and that are never counted: every bucket gets all their rows."""
 
 
 @dataclass(frozen=True)
 class Tie:
-    """Rows of which these columns are the same must be judged together; one whose last column is null has no such tie.
+    """Rows that are equal in these columns must be judged together; a row whose last column is null has no such tie.
 
     `of_nameless` ties only rows without an id.
     """
@@ -46,9 +46,9 @@ class Tie:
 
 
 def ties_of(scope: Scope, *, has_nameless: bool) -> dict[str, list[Tie]]:
-    """Return the ties between rows of each table that a bucket is given, but for their partition.
+    """Return the ties between rows of each table that a bucket is given, except their partition.
 
-    `has_nameless` says that some row shows no id: it may be of any message whose payload it has.
+    `has_nameless`: some row has no id, and may be of any message with its payload.
     """
     ties = {f"evidence_{ledger.value}": [Tie("id", ("message_id",))] for ledger in _SHOWING_IDS}
     ties["evidence_produced"].append(
@@ -68,7 +68,7 @@ def ties_of(scope: Scope, *, has_nameless: bool) -> dict[str, list[Tie]]:
 
 @dataclass(frozen=True)
 class Cut:
-    """Which rows go together: `bucket_of` has a slot's bucket, by its number, one of `count`.
+    """The assignment of rows to `count` buckets: `bucket_of` has the bucket of each slot.
 
     `tied` has the slots of each tie, as bits; None where all rows have a partition.
     """
@@ -79,7 +79,7 @@ class Cut:
     tied: DataFrame | None
 
     def of(self, table: str, rows: DataFrame) -> DataFrame:
-        """Return a table's rows with their `bucket`; what rules only look up stands there once for each."""
+        """Return a table's rows with their `bucket`; rows of look-up tables are repeated for every bucket."""
         if table in _TO_ALL:
             return rows.withColumn(BUCKET, F.explode(F.sequence(F.lit(0), F.lit(self.count - 1))))
         buckets = F.array(*map(F.lit, self.bucket_of))
@@ -99,9 +99,9 @@ class Cut:
 
 
 def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | None:
-    """Return how the rows that a bucket would be given are cut into buckets of about so many, None where one has all.
+    """Return the cut of the rows into buckets of about `most_rows`, None where one bucket has all.
 
-    One has all where contents are identities, where the window is ranges of offsets, where a row names an offset
+    One bucket has all where contents are identities, where the window is ranges of offsets, where a row has an offset
     without its partition, and where a row without a partition has more than one tie.
     """
     if scope.contract.identity is Identity.CONTENT or scope.window.offsets:
@@ -143,7 +143,7 @@ def cut(scope: Scope, given: Mapping[str, DataFrame], most_rows: int) -> Cut | N
 
 
 def _held_together(slots: Iterable[int], masks: Iterable[int]) -> list[list[int]]:
-    """Return the slots in groups, so that all of a mask are in one.
+    """Return the slots in groups, so that all slots of a mask are in one group.
 
     >>> _held_together([0, 1, 2, 5], [0b11, 0b100010])
     [[0, 1, 5], [2]]
@@ -171,18 +171,18 @@ def _dealt(groups: Sequence[Sequence[int]], sizes: Mapping[int, int], count: int
 
 
 def _facts(evidence: Mapping[str, DataFrame]) -> list[Row]:
-    """Return per slot how many rows it has, and whether some name an offset without its partition, or lack an id.
+    """Return per slot its number of rows, and whether some have an offset without its partition, or no id.
 
-    A row without an id and without contents is nobody's.
+    A row without id and contents belongs to no message.
     """
-    told = []
+    row_facts = []
     for table, rows in evidence.items():
         names_offset = _column(rows, "offset").isNotNull()
         shows = table in _NAMELESS and {"message_id", "payload_hash"} <= {*rows.columns}
         is_nameless = (
             F.col("message_id").isNull() & F.col("payload_hash").isNotNull() if shows else F.lit(False)
         )
-        told.append(
+        row_facts.append(
             rows.select(
                 _slot(rows).alias("slot"),
                 (names_offset & _slot(rows).isNull()).alias("is_misplaced"),
@@ -193,7 +193,7 @@ def _facts(evidence: Mapping[str, DataFrame]) -> list[Row]:
         F.count("*").alias("rows"),
         *[F.bool_or(name).alias(name) for name in ("is_misplaced", "is_nameless")],
     ]
-    return _union(told).groupBy("slot").agg(*counted).collect()
+    return _union(row_facts).groupBy("slot").agg(*counted).collect()
 
 
 def _slot(rows: DataFrame) -> Column:

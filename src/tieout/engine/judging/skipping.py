@@ -1,9 +1,9 @@
-"""Which statements of the rounds have anything to do: one whose tables are all empty is left out.
+"""Skips the statements of the rounds whose tables are all empty.
 
-To plan a statement takes DuckDB two milliseconds, whatever it is put to, and the rounds have five hundred. Few windows
-have rows of every ledger, and where all messages are clean nothing is left to the rules at all. What such a statement
-would have made is there all the same, empty, with the columns that `rounds/nothing.sql` has: `python -m tools.nothing`
-writes that file, and leaves out what the rounds make even of nothing. Docs: DuckDB, "CREATE TABLE".
+DuckDB plans a statement in two milliseconds, whatever its rows, and the rounds have five hundred statements. Few
+windows have rows of every ledger, and with clean messages only, no rows are left. A table that a skipped statement
+would make is created empty, with its columns in `rounds/nothing.sql`: `python -m tools.nothing` writes that file,
+without tables that have rows even without evidence. Docs: DuckDB, "CREATE TABLE".
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
-from tieout.engine.judging.lifetimes import MADE, asked_by, named, parsed, reached
+from tieout.engine.judging.lifetimes import MADE, named, parsed, reached, references_in
 
 NOTHING: Final = "nothing.sql"
 VARIABLES: Final = "variables"
-"""Stands among tables for the variables that a statement makes rows of: these are never known to be empty."""
+"""A pseudo table for the variables that a statement makes rows of: they are never known to be empty."""
 _UNNESTED: Final = re.compile(r"\bunnest\(getvariable\(")
 _FILLS: Final = re.compile(r"\s*(?:PREPARE\s+\w+\s+AS\s+)?INSERT\s+INTO\s+(\w+)")
 _EXECUTES: Final = re.compile(r"\s*EXECUTE\s+(\w+)")
@@ -29,7 +29,7 @@ _EMPTY: Final = re.compile(r"CREATE TABLE (\w+) (\(.*\));")
 
 @dataclass(frozen=True)
 class Step:
-    """A statement of a file: it `fills` a table with rows if any of the tables has some that it `asks` for.
+    """A statement of a file: it `fills` a table with rows if any of the tables that it `reads` has some.
 
     Where none has, `instead` is run; None where it runs always.
     """
@@ -37,30 +37,30 @@ class Step:
     file: str
     text: str
     fills: str | None = None
-    asks: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
     instead: str | None = None
 
 
 @lru_cache(maxsize=8)
 def steps_of(program: tuple[tuple[str, str], ...], given: frozenset[str]) -> tuple[Step, ...]:
-    r"""Return the statements of SQL files, by name with their text; `given` are the tables that are there before.
+    r"""Return the statements of SQL files, by name with their text; `given` are the tables that exist before.
 
-    They are found once for all buckets that a process judges with the same files.
+    Cached for all buckets that a process judges with the same files.
 
     Raises:
         ValueError: for a statement of a kind that no round has yet.
 
     >>> files = (("a", "CREATE TABLE broken_places AS FROM b;\nINSERT INTO c FROM b"),)
     >>> steps = steps_of(files, frozenset({"b", "c"}))
-    >>> [(step.fills, sorted(step.asks), step.instead) for step in steps]  # doctest: +ELLIPSIS
+    >>> [(step.fills, sorted(step.reads), step.instead) for step in steps]  # doctest: +ELLIPSIS
     [('broken_places', ['b'], 'CREATE OR REPLACE TABLE broken_places (...)'), ('c', ['b'], '')]
     """
     made, statements = parsed([text for _, text in program])
     names = {*made, *given}
-    asked = asked_by(statements, names)
+    references = references_in(statements, names)
     for one in filter(_UNNESTED.search, statements):
         if (match := MADE.match(one)) and match[1] != "TABLE":
-            asked[match[3]].add(VARIABLES)
+            references[match[3]].add(VARIABLES)
     tables = {VARIABLES} | {name for name in names if made.get(name, "TABLE") == "TABLE"}
     targets = {
         match[3]: _FILLS.match(one)[1]  # type: ignore[index]
@@ -68,7 +68,7 @@ def steps_of(program: tuple[tuple[str, str], ...], given: frozenset[str]) -> tup
         if (match := MADE.match(one)) and match[2]
     }
     return tuple(
-        _step(file, one, names, asked, tables, targets)
+        _step(file, one, names, references, tables, targets)
         for file, text in program
         for one in filter(str.strip, parsed([text])[1])
     )
@@ -78,27 +78,27 @@ def _step(
     file: str,
     text: str,
     names: Collection[str],
-    asked: Mapping[str, Collection[str]],
+    references: Mapping[str, Collection[str]],
     tables: Set[str],
     targets: Mapping[str, str],
 ) -> Step:
-    def asks(question: str) -> frozenset[str]:
-        found = named(question, names) | ({VARIABLES} if _UNNESTED.search(question) else set())
-        return frozenset(reached(found, asked)) & tables
+    def reads(sql: str) -> frozenset[str]:
+        found = named(sql, names) | ({VARIABLES} if _UNNESTED.search(sql) else set())
+        return frozenset(reached(found, references)) & tables
 
     made, filled, executed = MADE.match(text), _FILLS.match(text), _EXECUTES.match(text)
     if made and made[1] in ("TABLE", "VIEW"):
         name, is_filled = made[3], made[1] == "TABLE" and " AS" in text
-        asked_for = asks(text[made.end() :])
-        columns = empty().get(name) if asked_for and (is_filled or made[1] == "VIEW") else None
+        sources = reads(text[made.end() :])
+        columns = empty().get(name) if sources and (is_filled or made[1] == "VIEW") else None
         instead = columns and f"CREATE OR REPLACE TABLE {name} {columns}"
-        return Step(file, text, name if is_filled else None, asked_for, instead)
+        return Step(file, text, name if is_filled else None, sources, instead)
     if executed:
-        return Step(file, text, targets[executed[1]], asks(text), "")
+        return Step(file, text, targets[executed[1]], reads(text), "")
     if filled and not made:
-        return Step(file, text, filled[1], asks(text[filled.end() :]), "")
+        return Step(file, text, filled[1], reads(text[filled.end() :]), "")
     if text.strip().startswith("UPDATE"):
-        return Step(file, text, None, asks(text), "")
+        return Step(file, text, None, reads(text), "")
     if not text.strip().startswith(_ALWAYS):
         raise ValueError(f"{file}: expected a statement of a known kind, found {text.strip()[:60]!r}")
     return Step(file, text)
@@ -106,6 +106,6 @@ def _step(
 
 @cache
 def empty() -> Mapping[str, str]:
-    """Return the columns, with their types, of each table and view that the rounds leave empty where all is."""
+    """Return the columns, with their types, of each table and view that the rounds leave empty without evidence."""
     text = (files("tieout.engine.judging") / "rounds" / NOTHING).read_text(encoding="utf-8")
     return dict(_EMPTY.findall(text))

@@ -1,7 +1,7 @@
-"""A window that is judged in several buckets: what a task does of it, and what it leaves to the task after it.
+"""A window that is judged in several buckets: the stages of each bucket, and the tables passed between them.
 
-Between the parts of the rounds the buckets hear from each other. What a bucket knows until then it leaves as Arrow's
-bytes, which Spark keeps where they are. Docs: Arrow's "Streaming, Serialization, and IPC".
+Buckets exchange facts between the parts of the rounds. Each bucket passes its tables to its next stage as Arrow bytes,
+which Spark keeps in their partition. Docs: Arrow's "Streaming, Serialization, and IPC".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tieout.engine.judging.canonical import TABLES
 from tieout.engine.judging.lifetimes import left_to
 
 SHARED: Final = ("topic_parts", "clock_parts")
-"""Tables that each bucket has of all buckets, from the second part on."""
+"""Tables that each bucket gets from all buckets, from the second part on."""
 _ROWS_PER_BATCH: Final = 20_000
 _BYTES_OF_PIECE: Final = 32 << 20
 _BYTES_AT_ONCE: Final = 256 << 20
@@ -28,7 +28,7 @@ _BYTES_AT_ONCE: Final = 256 << 20
 
 @dataclass(frozen=True)
 class Stage:
-    """What one task does of a window that is judged in several buckets: SQL, and the tables it leaves to the next."""
+    """The work of one task on a bucket: SQL, and the tables it leaves to the next stage."""
 
     steps: Program
     leaves: tuple[str, ...]
@@ -45,10 +45,12 @@ def stages(handed_out: Collection[str], breaks: str) -> list[Stage]:
         before, after = (
             [text for one in some for _, text in one] for some in (parts[: number + 1], parts[number + 1 :])
         )
-        tables, told = left_to(before, after, TABLES, (*handed_out, breaks) if number == 0 else handed_out)
+        tables, read_later = left_to(
+            before, after, TABLES, (*handed_out, breaks) if number == 0 else handed_out
+        )
         own = tuple((name, steps[name]) for name, _ in part)
         found.append(Stage((*macros, ("views", "".join(f"{one};\n" for one in views)), *own), tuple(tables)))
-        views = told
+        views = read_later
     return found
 
 
@@ -62,7 +64,7 @@ def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iter
 
 
 def take(connection: duckdb.DuckDBPyConnection, pieces: Iterable[tuple[str, bytes]]) -> None:
-    """Append what other connections have left to the tables, which are made where they are not there."""
+    """Append pieces that other connections have left to their tables; missing tables are created."""
     for table, of_table in groupby(pieces, key=itemgetter(0)):
         tables = (pa.ipc.open_stream(piece).read_all() for _, piece in of_table)
         for held in gathered(tables, _BYTES_AT_ONCE):

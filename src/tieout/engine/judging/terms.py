@@ -1,7 +1,7 @@
-"""What SQL may ask of a run beside its rows: the contract's terms, the window, and what is known of each ledger.
+"""The SQL variables of a run: the contract's terms, the window, and the coverage of each ledger.
 
-They are variables of the connection, so that DuckDB folds every question to a constant when it plans a statement: a
-rule about a ledger that is not declared costs nothing. `rounds/macros/` has the questions.
+They are variables of the connection, so that DuckDB folds every condition on them to a constant when it plans a
+statement: a rule about a ledger that is not declared costs nothing. `rounds/macros/` has the conditions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "asked_position": 'STRUCT(topic VARCHAR, "partition" INTEGER, "offset" BIGINT)',
     "asked_digests": "VARCHAR[]",
 }
-"""The type of each variable that is no text."""
+"""The type of each variable that is not a string."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def type_of(name: str) -> str:
 
 
 def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
-    """Return the terms of a scope, and what a trace asks for."""
+    """Return the terms of a scope, with the variables of a trace in `asked`."""
     contract, window = scope.contract, scope.window
     return Terms(
         {
@@ -120,7 +120,7 @@ def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
 
 
 def naive(time: datetime | None) -> datetime | None:
-    """Return a time in UTC without its zone, as all times inside the SQL are."""
+    """Return a time in UTC without its zone, as all times in the SQL are."""
     return None if time is None else time.astimezone(UTC).replace(tzinfo=None)
 
 
@@ -130,7 +130,7 @@ def _mirrored_group(scope: Scope) -> str:
 
 
 def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
-    """Return what is known of each declared ledger, by its name."""
+    """Return the coverage of each declared ledger, by its name."""
     return {
         ledger.value: {
             "is_present": found.coverage.is_present,
@@ -145,8 +145,8 @@ def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
 def _reach(scope: Scope) -> dict[str, Any]:
     """Return from when until when each ledger is complete, as `covered_from_<ledger>` and `covered_until_<ledger>`.
 
-    A ledger of which nothing is told has neither. `accounted_from` and `accounted_until` are those of all ledgers whose
-    silence makes a loss, if all are told.
+    A ledger without known coverage has neither. `accounted_from` and `accounted_until` are common to all ledgers in
+    which the absence of a row makes a loss, if the coverage of all is known.
     """
     known = {
         ledger: (naive(found.coverage.covers_from) or datetime.min, naive(found.coverage.complete_until))  # noqa: DTZ901 - naive on purpose
@@ -157,7 +157,7 @@ def _reach(scope: Scope) -> dict[str, Any]:
     for ledger, (start, end) in known.items():
         reach |= {f"covered_from_{ledger.value}": start, f"covered_until_{ledger.value}": end}
     if known.keys() >= set(scope.accounting_ledgers):
-        told = [known[ledger] for ledger in scope.accounting_ledgers]
-        reach["accounted_from"] = max(start for start, _ in told)
-        reach["accounted_until"] = min(end for _, end in told if end is not None)
+        spans = [known[ledger] for ledger in scope.accounting_ledgers]
+        reach["accounted_from"] = max(start for start, _ in spans)
+        reach["accounted_until"] = min(end for _, end in spans if end is not None)
     return reach

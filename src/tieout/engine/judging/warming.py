@@ -1,7 +1,7 @@
-"""Python beside an executor, started while the ledgers are still being read.
+"""Starts an executor's Python worker while the ledgers are still being read.
 
-Spark starts a Python process for the first task that needs one, and keeps it for the next tasks. To start it and to
-import what judges takes as long as to judge a small window, and the driver has other things to do meanwhile.
+Spark starts a Python process for the first task that needs one, and keeps it for the next tasks. Starting it and
+importing the kernel takes as long as judging a small window, and the driver has other work meanwhile.
 Source: `spark.python.worker.reuse` in "Configuration" of Spark's guide.
 """
 
@@ -18,9 +18,9 @@ import tieout.engine.judging.task  # noqa: F401 - the worker that runs `_as_they
 
 
 def warm_up(spark: SparkSession) -> Thread:
-    """Have one Python process import what judges; return the thread that waits for it.
+    """Let one Python worker import the kernel; return the thread that waits for it.
 
-    What fails here fails again where a window is judged, and is told there.
+    What fails here fails again where a window is judged, and is reported there.
     """
     waiting = Thread(target=_warmed_up, args=(spark,), daemon=True)
     waiting.start()

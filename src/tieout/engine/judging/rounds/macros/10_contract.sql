@@ -16,7 +16,7 @@ CREATE MACRO is_ours(consumer_group) AS
 CREATE MACRO is_ours_mirrored(consumer_group) AS
     consumer_group IS NULL OR consumer_group = getvariable('mirrored_group');
 
--- Whether the contract promises an order of keys that the evidence can be held against, wherever their messages lie.
+-- Whether the contract promises an order of keys that the evidence can be checked against, wherever their messages lie.
 CREATE MACRO orders_keys() AS
     getvariable('ordering') = 'key' AND NOT is_by_content() AND has_column('produced', 'key_hash');
 
@@ -27,7 +27,7 @@ CREATE MACRO is_annotated(earlier_at, later_at) AS len(list_filter(announced_res
     lambda r: earlier_at <= r."at" + getvariable('clock_skew') AND later_at >= r."at" - getvariable('clock_skew')
 )) > 0;
 
--- What a ledger and a send must both name for their messages to meet, and whether the ledger shows it.
+-- What a ledger and a send must have in common for their messages to match, and whether the ledger shows it.
 CREATE MACRO met_by(topic, message_id, payload_hash) AS
     CASE WHEN is_by_content() THEN payload_hash WHEN is_by_position() THEN topic ELSE message_id END;
 CREATE MACRO identity_name() AS met_by('topic', 'message_id', 'payload_hash');

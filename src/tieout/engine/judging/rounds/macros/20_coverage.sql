@@ -1,4 +1,4 @@
--- What the window holds, and how far the silence of a ledger proves anything.
+-- What the window holds, and how far the absence of a row in a ledger proves anything.
 -- Source: taxonomy.md 1 (Coverage, Messages) and 2 (due).
 
 -- What the window holds: a time, or a position where the window is ranges of offsets.
@@ -14,8 +14,8 @@ CREATE MACRO holds(t, a_topic, a_partition, an_offset) AS CASE
 -- Whether the window has a message's event at a time: where it is known by position, the message's.
 CREATE MACRO holds_message(is_in_ranges, t) AS coalesce(is_in_ranges, in_window(t));
 
--- How far a ledger's silence proves anything; false, never null. Of a ledger of which nothing is told the variables
--- are null; one that is complete from the beginning is so from the first of all times.
+-- How far the absence of a row in a ledger proves anything; false, never null. Without known coverage the variables are
+-- null; a ledger that is complete from the beginning is covered from the first of all times.
 CREATE MACRO has_known_coverage(ledger) AS getvariable('covered_until_' || ledger) IS NOT NULL;
 CREATE MACRO is_from_beginning(ledger) AS
     coalesce(getvariable('covered_from_' || ledger) = TIMESTAMP '0001-01-01 00:00:00', false);
@@ -24,12 +24,12 @@ CREATE MACRO covered_until(ledger, t) AS coalesce(t <= getvariable('covered_unti
 CREATE MACRO covered_between(ledger, first_at, last_at) AS
     covered_from(ledger, first_at) AND covered_until(ledger, last_at);
 
--- Every ledger whose silence makes a loss: the effects', and the declared ones of what was legally set aside.
+-- Every ledger in which the absence of a row makes a loss: effects, and the declared ones of what was set aside.
 CREATE MACRO is_accounted(until_at) AS coalesce(until_at <= getvariable('accounted_until'), false);
 CREATE MACRO is_accounted_since(until_at, since_at) AS
     is_accounted(until_at) AND coalesce(since_at >= getvariable('accounted_from'), false);
 
--- Whether `produced` would show who sent one row more than there are attempts.
+-- Whether `produced` would show the sender of a row in excess of the attempts.
 CREATE MACRO shows_all_sends(since, until) AS
     coalesce(getvariable('coverage')['produced'].names_all_producers, false)
     AND covered_between('produced', since, until);
@@ -42,7 +42,7 @@ CREATE MACRO is_origin_covered(record_at, is_recorded, seen_at, is_from_start) A
         ELSE covered_until('produced', seen_at + getvariable('clock_skew'))
             AND (covered_from('produced', seen_at - getvariable('look_back')) OR is_from_start) END;
 -- Whether the log covers a position since a time: below its end as far as its records are complete, from there on where
--- the end was observed later. A partition of which the log shows nothing is none of its.
+-- the end was observed later. The log does not cover a partition of which it shows nothing.
 CREATE MACRO log_covers(an_offset, done_at, log_start, log_end, observed_at) AS
     coalesce(getvariable('coverage')['log'].is_sound, false)
     AND (done_at IS NULL OR covered_from('log', done_at))

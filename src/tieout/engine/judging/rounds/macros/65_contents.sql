@@ -43,7 +43,7 @@ CREATE MACRO content_may_differ(name, later, earlier, pair) AS
     OR (pair.is_earlier_empty AND pair.is_other)
     OR (name = 'header_hash' AND earlier.is_null AND NOT earlier.has_value AND later.has_value);
 
--- Whether contents are held against each other: two ledgers show them; the key's hash also says what is superseded.
+-- Whether contents are compared: two ledgers show them; the key's hash also says what is superseded.
 CREATE MACRO is_compared(name) AS name = 'key_hash' OR
     has_column('produced', name)::INT + has_column('log', name)::INT + has_column('delivered', name)::INT
     + has_column('read', name)::INT > 1;

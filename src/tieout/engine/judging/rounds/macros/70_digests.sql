@@ -14,7 +14,7 @@ CREATE MACRO send_digest(r) AS fields_digest(concat_ws(',',
     json_micros('record_timestamp', r.record_timestamp), json_field('sequence', r.sequence),
     json_field('topic', r.topic), json_field('topic_id', r.topic_id),
     json_field('transaction_id', r.transaction_id), json_field('transaction_state', r.transaction_state)));
--- What nothing but itself tells apart of the consumer's rows; what a ledger does not have is null, and left out.
+-- The digest of a consumer's row; columns that the ledger lacks are null, and left out.
 CREATE MACRO consumer_digest(r, isolation, poll_id) AS fields_digest(concat_ws(',',
     json_field('consumer_group', r.consumer_group), json_field('consumer_id', r.consumer_id),
     json_field('content', r.content), json_field('delivery_sequence', r.delivery_sequence),

@@ -37,7 +37,7 @@ CREATE MACRO ambiguous_among(claims, owners) AS TABLE
     FROM best AS b JOIN shown AS s
         ON same_partition(b.topic, b."partition", s.topic, s."partition")
         AND b."offset" = s."offset" AND b.message_key = s.message_key;
--- At contested positions, the best claim that fits what a row shows; one of the row's payload comes first. Least turns by
+-- At ambiguous positions, the best claim that fits what a row shows; one of the row's payload comes first. Least turns by
 -- name, session and content, known or any, let a row look up the few that fit it, however many claim.
 CREATE MACRO choices_among(rows, ambiguous) AS TABLE
     WITH shown AS (

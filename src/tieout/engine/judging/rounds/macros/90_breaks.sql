@@ -52,7 +52,7 @@ CREATE MACRO fitting_causes(class, locus, flags, is_read_by_two, is_superseded, 
     WHEN locus = 'sink' THEN ['prepared transaction not committed']
     WHEN is_superseded THEN ['compaction']
     ELSE [] END || CASE WHEN begins_partition THEN ['partition count changed'] ELSE [] END;
--- A cause that is proved leaves no other open; one that is only doubted stays the first of those that fit.
+-- A proven cause leaves no other open; a doubted one stays the first of those that fit.
 CREATE MACRO open_causes(cause, doubted, fitting) AS CASE
     WHEN cause <> 'unknown' THEN [cause]
     WHEN doubted <> 'unknown' THEN [doubted] || list_filter(fitting, lambda fits: fits <> doubted)

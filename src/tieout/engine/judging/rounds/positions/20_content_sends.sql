@@ -90,8 +90,8 @@ LEFT JOIN content_record_keys AS k
     AND r."offset" = k."offset"
 WHERE is_by_content();
 
--- The sends with the state of the record at their position, else of theirs. `standing` is the outcome by which effects
--- take them: a failed send whose record is written may be theirs.
+-- The sends with the state of the record at their position, else of their own. Effects are paired by `best_outcome`:
+-- a failed send whose record is written may have one.
 CREATE TABLE content_sends AS
 WITH states AS (
     SELECT r.message_key, min(state_rank(r.transaction_state)) AS best_rank,
