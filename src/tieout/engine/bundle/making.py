@@ -25,7 +25,7 @@ class Made:
 
 
 def make_bundle(
-    found: Reconciliation, contract: Contract, wanted: Wanted, progress: Callable[[str], None]
+    run: Reconciliation, contract: Contract, wanted: Wanted, progress: Callable[[str], None]
 ) -> Made:
     """Write the bundle of a run, verify it, and replace the file that was there.
 
@@ -39,7 +39,7 @@ def make_bundle(
     with full_device_named(parent), tempfile.TemporaryDirectory(prefix=".tieout-", dir=parent) as name:
         folder = Path(name) / "parts"
         folder.mkdir()
-        facts = write_parts(found, contract, folder, wanted, progress)
+        facts = write_parts(run, contract, folder, wanted, progress)
         progress("packing")
         packed = Path(name) / "bundle.zip"
         digest = pack(folder, facts, packed)

@@ -41,7 +41,7 @@ _FIXED_BYTES: Final = 8
 
 
 def write_parts(
-    found: Reconciliation, contract: Contract, folder: Path, wanted: Wanted, progress: Callable[[str], None]
+    run: Reconciliation, contract: Contract, folder: Path, wanted: Wanted, progress: Callable[[str], None]
 ) -> Facts:
     """Write the parts of a bundle into an empty folder, and return the content of the manifest besides digests.
 
@@ -51,7 +51,7 @@ def write_parts(
         BundleError: where there is more of it than wanted, or where contents cannot be left out.
     """
     mask = None if wanted.has_contents else _masking(contract)
-    rows = {name: _plain(name, rows, mask) for name, rows in found.given.rows.items()}
+    rows = {name: _plain(name, rows, mask) for name, rows in run.given.rows.items()}
     sizes = {name: size for name, size in _sizes(rows).items() if size[0]}
     _refuse_more(sizes, wanted.most_mb, progress)
     (folder / EVIDENCE).mkdir()
@@ -59,16 +59,16 @@ def write_parts(
         _written(rows[name], folder / EVIDENCE / f"{name}.parquet")
     # The rows behind a break stand in the evidence as well.
     columns = BREAK_COLUMNS if wanted.has_contents else [name for name in BREAK_COLUMNS if name != "evidence"]
-    _written(found.breaks.rows(columns), folder / BREAKS)
-    terms = found.given.terms if mask is None else _masked_terms(found.given.terms, mask)
+    _written(run.breaks.rows(columns), folder / BREAKS)
+    terms = run.given.terms if mask is None else _masked_terms(run.given.terms, mask)
     tables = {name: rows[name].columns for name in sizes}
-    script = verification(tables, terms, found.given.deleted, found.given.steps, duckdb.__version__)
+    script = verification(tables, terms, run.given.deleted, run.given.steps, duckdb.__version__)
     (folder / SCRIPT).write_text(script, encoding="utf-8")
     (folder / CONTRACT).write_text(contract.to_json() + "\n", encoding="utf-8")
-    text = json.dumps(found.statement, ensure_ascii=False, indent=2)
+    text = json.dumps(run.statement, ensure_ascii=False, indent=2)
     (folder / STATEMENT).write_text(text + "\n", encoding="utf-8")
     return Facts(
-        statement=found.statement,
+        statement=run.statement,
         rows={name: count for name, (count, _) in sizes.items()},
         duckdb=duckdb.__version__,
         has_contents=wanted.has_contents,
@@ -112,7 +112,7 @@ def _masked_terms(terms: Terms, mask: str) -> Terms:
 
 def _sizes(rows: Mapping[str, DataFrame]) -> dict[str, tuple[int, int]]:
     """Return per table its number of rows, and the bytes of their values before compression."""
-    found = {}
+    sizes = {}
     for name, table in rows.items():
         size: Column = F.lit(0)
         for field in table.schema:
@@ -124,8 +124,8 @@ def _sizes(rows: Mapping[str, DataFrame]) -> dict[str, tuple[int, int]]:
         row = table.agg(
             F.count("*").alias("rows"), F.coalesce(F.sum(size), F.lit(0)).alias("bytes")
         ).collect()[0]
-        found[name] = (row["rows"], row["bytes"])
-    return found
+        sizes[name] = (row["rows"], row["bytes"])
+    return sizes
 
 
 _FIXED: Final = frozenset({"BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP", "DECIMAL(38,0)"})
@@ -133,14 +133,14 @@ _FIXED: Final = frozenset({"BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP", "DECIMAL
 
 def _refuse_more(sizes: Mapping[str, tuple[int, int]], most_mb: int, progress: Callable[[str], None]) -> None:
     count, size = (sum(each) for each in zip(*sizes.values(), strict=True)) if sizes else (0, 0)
-    description = (
+    evidence_size = (
         f"{count} rows of evidence in {len(sizes)} tables, {size / (1 << 20):.1f} megabytes uncompressed"
     )
-    progress(f"the bundle holds {size_text}")
+    progress(f"the bundle holds {evidence_size}")
     if size > most_mb << 20:
         raise BundleError(
-            f"the bundle would hold {size_text}: expected at most {most_mb} megabytes; raise --max-mb, or bundle a shorter "
-            "window"
+            f"the bundle would hold {evidence_size}: expected at most {most_mb} megabytes; raise --max-mb, or bundle "
+            "a shorter window"
         )
 
 

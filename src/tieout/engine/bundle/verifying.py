@@ -215,8 +215,8 @@ def _verdict(opened: Opened) -> tuple[list[str], list[str]]:
 
 
 def _of_rules(opened: Opened) -> list[str]:
-    found = digest_of_rules((opened.folder / SCRIPT).read_text(encoding="utf-8"))
-    own = "the same as" if found == rules_digest() else "others than"
+    bundled = digest_of_rules((opened.folder / SCRIPT).read_text(encoding="utf-8"))
+    own = "the same as" if bundled == rules_digest() else "others than"
     return [f"rules: those of Tieout {opened.manifest.tieout}, {own} the installed ones of {__version__}"]
 
 

@@ -40,11 +40,11 @@ def without_use(texts: Sequence[str], given: Collection[str], handed_out: Collec
             if match is None or match[1] == "TABLE":
                 last |= dict.fromkeys(reached(named(one, names), references), place)
     kept = set(reached(handed_out, references))
-    found: dict[int, list[str]] = defaultdict(list)
+    ended: dict[int, list[str]] = defaultdict(list)
     for name in sorted(last.keys() - kept):
         if name in given or made[name] == "TABLE":
-            found[last[name]].append(name)
-    return [found[place] for place in range(len(texts))]
+            ended[last[name]].append(name)
+    return [ended[place] for place in range(len(texts))]
 
 
 def left_to(

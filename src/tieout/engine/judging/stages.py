@@ -39,7 +39,7 @@ def stages(handed_out: Collection[str], breaks: str) -> list[Stage]:
     steps = dict(program((*handed_out, breaks)))
     macros = tuple((name, text) for name, text in steps.items() if name.startswith(f"{MACROS}/"))
     parts = [[file for name in part for file in round_files(name)] for part in PARTS]
-    found: list[Stage] = []
+    result: list[Stage] = []
     views: list[str] = []
     for number, part in enumerate(parts):
         before, after = (
@@ -49,9 +49,9 @@ def stages(handed_out: Collection[str], breaks: str) -> list[Stage]:
             before, after, TABLES, (*handed_out, breaks) if number == 0 else handed_out
         )
         own = tuple((name, steps[name]) for name, _ in part)
-        found.append(Stage((*macros, ("views", "".join(f"{one};\n" for one in views)), *own), tuple(tables)))
+        result.append(Stage((*macros, ("views", "".join(f"{one};\n" for one in views)), *own), tuple(tables)))
         views = read_later
-    return found
+    return result
 
 
 def left(connection: duckdb.DuckDBPyConnection, tables: Collection[str]) -> Iterator[tuple[str, bytes]]:

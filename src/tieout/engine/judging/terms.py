@@ -97,7 +97,9 @@ def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
             "coverage": _coverage(scope),
             **_reach(scope),
             "columns": sorted(
-                f"{ledger.value}.{name}" for ledger, found in scope.evidence.items() for name in found.present
+                f"{ledger.value}.{name}"
+                for ledger, evidence in scope.evidence.items()
+                for name in evidence.present
             ),
             "unknown_contents": sorted(
                 f"{ledger.value}.{name}"
@@ -106,8 +108,8 @@ def terms_of(scope: Scope, asked: Mapping[str, Any] | None = None) -> Terms:
             ),
             "empty_contents": {
                 f"{ledger.value}.{name}": text
-                for ledger, found in scope.evidence.items()
-                for name, text in found.empty.items()
+                for ledger, evidence in scope.evidence.items()
+                for name, text in evidence.empty.items()
             },
             "resets": [
                 {"at": naive(one.at), "group": one.group}
@@ -133,12 +135,12 @@ def _coverage(scope: Scope) -> dict[str, dict[str, Any]]:
     """Return the coverage of each declared ledger, by its name."""
     return {
         ledger.value: {
-            "is_present": found.coverage.is_present,
-            "is_sound": found.coverage.is_sound,
-            "complete_until": naive(found.coverage.complete_until),
-            "names_all_producers": found.coverage.names_all_producers,
+            "is_present": evidence.coverage.is_present,
+            "is_sound": evidence.coverage.is_sound,
+            "complete_until": naive(evidence.coverage.complete_until),
+            "names_all_producers": evidence.coverage.names_all_producers,
         }
-        for ledger, found in scope.evidence.items()
+        for ledger, evidence in scope.evidence.items()
     }
 
 
@@ -149,9 +151,12 @@ def _reach(scope: Scope) -> dict[str, Any]:
     which the absence of a row makes a loss, if the coverage of all is known.
     """
     known = {
-        ledger: (naive(found.coverage.covers_from) or datetime.min, naive(found.coverage.complete_until))  # noqa: DTZ901 - naive on purpose
-        for ledger, found in scope.evidence.items()
-        if found.coverage.is_sound
+        ledger: (
+            naive(evidence.coverage.covers_from) or datetime.min,  # noqa: DTZ901 - naive on purpose
+            naive(evidence.coverage.complete_until),
+        )
+        for ledger, evidence in scope.evidence.items()
+        if evidence.coverage.is_sound
     }
     reach: dict[str, Any] = {}
     for ledger, (start, end) in known.items():

@@ -81,8 +81,8 @@ def _sentences_of(unaccounted: Sequence[Mapping[str, Any]], name: str, sentence:
 
 
 def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> Scope:
-    found = scope.evidence.get(Ledger.LOG)
-    if found is None or scope.window.offsets or (found.coverage.rows and not scope.has(Ledger.LOG, *PLACE)):
+    log = scope.evidence.get(Ledger.LOG)
+    if log is None or scope.window.offsets or (log.coverage.rows and not scope.has(Ledger.LOG, *PLACE)):
         return scope
     topics = {row["topic"] for row in partitions if row["offsets"] is not None and row["topic"] is not None}
     recreated = {name_of(topic) for topic in topics if name_of(topic) != topic}
@@ -93,7 +93,7 @@ def _with_log_partitions(scope: Scope, partitions: Sequence[dict[str, Any]]) -> 
         for row in named
         if name_of(row["topic"]) not in recreated
     ]
-    if unshown and not found.coverage.rows:
+    if unshown and not log.coverage.rows:
         lacking.append("the log shows nothing")
     return scope.with_lacking(Ledger.LOG, lacking)
 

@@ -97,25 +97,25 @@ class Reshaped:
     note: str
 
 
-def reshaped(found: Spelled, topics: Collection[str | None]) -> list[Reshaped]:
+def reshaped(spelled: Spelled, topics: Collection[str | None]) -> list[Reshaped]:
     """Return where hashes of two forms are compared: everywhere, or in one of the topics.
 
     Rows that name no topic may be of any.
     """
     differing_forms = []
     for one, other in _PAIRS:
-        here, there = found.forms.get(one, {}), found.forms.get(other, {})
+        here, there = spelled.forms.get(one, {}), spelled.forms.get(other, {})
         everywhere = _differing(here.values(), there.values())
         if everywhere is not None:
-            note = _note(found.name, one, *everywhere)
-            differing_forms.append(Reshaped(found.name, other, frozenset(topics), note))
+            note = _note(spelled.name, one, *everywhere)
+            differing_forms.append(Reshaped(spelled.name, other, frozenset(topics), note))
             continue
         for topic in sorted({*here} & {*there} - {None}, key=str):
             sides = ([side[name] for name in (topic, None) if name in side] for side in (here, there))
             differing = _differing(*sides)
             if differing is not None:
-                note = _note(found.name, one, *differing)
-                differing_forms.append(Reshaped(found.name, other, frozenset({topic}), note))
+                note = _note(spelled.name, one, *differing)
+                differing_forms.append(Reshaped(spelled.name, other, frozenset({topic}), note))
     return differing_forms
 
 
@@ -138,8 +138,8 @@ def clean_forms(scope: Scope, ledger: Ledger, name: str) -> dict[str | None, For
     if scope.clean is None or ledger not in scope.clean.rows:
         return {}
     rows = scope.clean.rows[ledger].select("topic", F.col(name).alias("value"))
-    found = scope.clean.computed(_gathered(rows.filter(F.col("value").isNotNull())))
-    return {row["topic"]: forms_in(row.asDict()) for row in found.collect()}
+    gathered = scope.clean.computed(_gathered(rows.filter(F.col("value").isNotNull())))
+    return {row["topic"]: forms_in(row.asDict()) for row in gathered.collect()}
 
 
 def forms_in(row: Mapping[str, Any]) -> Forms:

@@ -50,11 +50,11 @@ def with_names_met(
         open_rows = [row for row in result if not row[f"{ledger}_meets"]]
         if not any(row[f"{ledger}_sent"] or row[f"{ledger}_shown"] for row in open_rows):
             continue
-        found = pairs.get(ledger, set())
+        topic_pairs = pairs.get(ledger, set())
         for row in open_rows:
             topic = row["topic"]
-            row[f"{ledger}_meets"] = any({*pair} <= {topic, None} for pair in found)
-            row[_across(ledger)] = any(topic in pair or None in pair for pair in found)
+            row[f"{ledger}_meets"] = any({*pair} <= {topic, None} for pair in topic_pairs)
+            row[_across(ledger)] = any(topic in pair or None in pair for pair in topic_pairs)
     return result
 
 
@@ -77,7 +77,7 @@ def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], clean: frozenset[s
 
     `rows` are those of `topic_suspicions`; `clean` are the topics of messages that no rule looked at.
     """
-    found = []
+    unmet = []
     for ledger in _others(scope):
         meeting = clean if scope.clean is not None and ledger in scope.clean.rows else frozenset()
         met = [row for row in rows if row[f"{ledger}_meets"] or row["topic"] in meeting]
@@ -85,15 +85,15 @@ def unmet_in(scope: Scope, rows: Sequence[Mapping[str, Any]], clean: frozenset[s
         is_met = bool(met or meeting) or any(row.get(_across(ledger)) for row in rows)
         if sent and shown and not is_met:
             topics = frozenset(row["topic"] for row in rows)
-            found.append(Unmet(ledger, topics, _reason(scope, ledger, sent, shown, "")))
+            unmet.append(Unmet(ledger, topics, _reason(scope, ledger, sent, shown, "")))
             continue
         if any(row["topic"] is None for row in met):
             continue  # a row that names no topic may be of any
         for row in sent:
             if row["topic"] is not None and row in shown and row not in met:
                 reason = _reason(scope, ledger, [row], [row], f"of topic {row['topic']} ")
-                found.append(Unmet(ledger, frozenset({row["topic"]}), reason))
-    return found
+                unmet.append(Unmet(ledger, frozenset({row["topic"]}), reason))
+    return unmet
 
 
 def _reason(

@@ -51,13 +51,13 @@ def suspected(scope: Scope, tables: Tables) -> Scope:
         scope = scope.with_lacking(Ledger.LOG, lacking_of_ranges(scope.window, tables["range_bounds"]))
     rows = with_names_met(scope, tables["topic_suspicions"], tables["common_hashes"])
     forms = _spelled(scope, rows, tables["hash_forms"])
-    found = suspicions_in(scope, rows, forms, tables["spellings"])
-    if found != NOTHING_SUSPECTED and scope.clean is not None:
-        found = suspicions_in(scope, rows, forms, tables["spellings"], scope.clean.topics())
+    suspicions = suspicions_in(scope, rows, forms, tables["spellings"])
+    if suspicions != NOTHING_SUSPECTED and scope.clean is not None:
+        suspicions = suspicions_in(scope, rows, forms, tables["spellings"], scope.clean.topics())
     limits = tuple(row["sentence"] for row in tables["cause_limits"])
     if limits:
-        found = replace(found, limits=limits)
-    return suspecting(scope, found)
+        suspicions = replace(suspicions, limits=limits)
+    return suspecting(scope, suspicions)
 
 
 def numbers_of(scope: Scope, tables: Tables) -> Numbers:
@@ -123,10 +123,10 @@ def _spelled(scope: Scope, rows: Sequence[Row], forms: Iterable[Row]) -> list[Sp
 
 def _with_clean(scope: Scope, spelled: Spelled, ledger: Ledger) -> dict[str | None, Forms]:
     """Return the forms of a ledger's hashes, those of clean rows among them."""
-    found = dict(spelled.forms[ledger])
+    forms = dict(spelled.forms[ledger])
     for topic, one in clean_forms(scope, ledger, HASHES[spelled.name]).items():
-        found[topic] = one.joined(found[topic]) if topic in found else one
-    return found
+        forms[topic] = one.joined(forms[topic]) if topic in forms else one
+    return forms
 
 
 def _confirmed(scope: Scope, tally: Iterable[Row]) -> Iterable[dict[str, Any]]:
@@ -151,7 +151,7 @@ def _latency(rows: Sequence[Row]) -> dict[str, Any]:
     p50, p95, p99, greatest = (
         None if row[name] is None else row[name] / 1_000_000 for name in ("p50", "p95", "p99", "max")
     )
-    found = {
+    latency = {
         "count": row["count"],
         "mean_s": mean_seconds(row["micros"], row["count"]),
         "p50_s": p50,
@@ -159,7 +159,7 @@ def _latency(rows: Sequence[Row]) -> dict[str, Any]:
         "p99_s": p99,
         "max_s": greatest,
     }
-    return found if row["sample"] is None else {**found, "sample": row["sample"]}
+    return latency if row["sample"] is None else {**latency, "sample": row["sample"]}
 
 
 def mean_seconds(micros: int | None, count: int) -> float | None:
@@ -175,9 +175,9 @@ def mean_seconds(micros: int | None, count: int) -> float | None:
 
 def _incidents(scope: Scope, rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return the statement's incidents with their severity."""
-    found = []
+    incidents = []
     for row in rows:
         flags = ["PHANTOM_ABORTED"] if row["is_aborted_effect"] else []
         incident = {key: value for key, value in row.items() if key != "is_aborted_effect"}
-        found.append({**incident, "severity": severity_of_break(scope.contract, row["class"], flags)})
-    return found
+        incidents.append({**incident, "severity": severity_of_break(scope.contract, row["class"], flags)})
+    return incidents

@@ -71,5 +71,5 @@ def _oldest(some: Column, more: Column, time: str) -> Column:
     both = F.concat(some, more)
     turns = F.transform(both, lambda row: F.struct(row[time].isNull(), row[time], row.alias("row")))
     in_time = F.array_sort(turns)
-    first = F.slice(F.transform(in_time, lambda found: found["row"]), 1, ROWS_PER_LEDGER)
+    first = F.slice(F.transform(in_time, lambda turn: turn["row"]), 1, ROWS_PER_LEDGER)
     return F.when(some.isNull(), more).when(more.isNull(), some).otherwise(first)

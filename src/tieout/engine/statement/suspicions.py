@@ -34,11 +34,11 @@ _QUARTER: Final = timedelta(minutes=15)
 _ABOUT: Final = timedelta(minutes=1)
 
 
-def suspecting(scope: Scope, found: Suspicions) -> Scope:
+def suspecting(scope: Scope, suspicions: Suspicions) -> Scope:
     """Return the scope with these suspicions."""
-    for ledger, lacking in found.lacking.items():
+    for ledger, lacking in suspicions.lacking.items():
         scope = scope.with_lacking(ledger, lacking)
-    return replace(scope, suspicions=found)
+    return replace(scope, suspicions=suspicions)
 
 
 def suspicions_in(
@@ -83,10 +83,10 @@ def suspicions_in(
 
 
 def _by_ledger(notes: Iterable[tuple[Ledger, str]]) -> dict[Ledger, tuple[str, ...]]:
-    found: dict[Ledger, tuple[str, ...]] = {}
+    by_ledger: dict[Ledger, tuple[str, ...]] = {}
     for ledger, text in notes:
-        found[ledger] = (*found.get(ledger, ()), text)
-    return found
+        by_ledger[ledger] = (*by_ledger.get(ledger, ()), text)
+    return by_ledger
 
 
 def _joined(doubted: Mapping[str, Topics], name: str, topics: Iterable[str | None]) -> dict[str, Topics]:
@@ -102,12 +102,12 @@ def _clock_notes(
     scope: Scope, rows: Sequence[Mapping[str, Any]], *, has_clean: bool
 ) -> list[tuple[str, bool]]:
     """Return notes about the clock of the effects' ledger, each with whether late effects may look like losses."""
-    ledger, found = scope.effect_ledger, []
+    ledger, clock_notes = scope.effect_ledger, []
     early = sum(row["early"] for row in rows)
     if early >= _ENOUGH:
         distances = [(row["early_by"], row["early"]) for row in rows if row["early"]]
         median = timedelta(microseconds=_weighted_median(distances))
-        found.append(
+        clock_notes.append(
             (
                 f"the clock of {ledger} does not fit that of produced: the effects of {early} messages lie before "
                 f"their sends, by {in_words(median)} in the median{_zone(median)}",
@@ -118,14 +118,14 @@ def _clock_notes(
     after = timedelta(microseconds=least)
     followed = sum(row["followed"] for row in rows)
     if not has_clean and followed >= _ENOUGH and after > scope.patience and _zone(after):
-        found.append(
+        clock_notes.append(
             (
                 f"the clock of {ledger} does not fit that of produced: no effect of {followed} messages lies less than "
                 f"{in_words(after)} after its send{_zone(after)}",
                 True,
             )
         )
-    return found
+    return clock_notes
 
 
 def _early_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -145,15 +145,15 @@ def _nameless(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, str]:
     A row without a topic may be of any topic, and a lost message without a topic may be in any.
     """
     by_topic = {row["topic"]: row["nameless"] for row in rows}
-    found: dict[str | None, str] = {}
+    sentences: dict[str | None, str] = {}
     for topic, lost in ((row["topic"], row["lost"]) for row in rows):
         nameless = sum(by_topic.values()) if topic is None else by_topic[topic] + by_topic.get(None, 0)
         if 0 < lost <= nameless:
-            found[topic] = (
+            sentences[topic] = (
                 f"{nameless} effects, dead letters or filtered rows{_of(topic)} name no message and no position, and "
                 f"may be those of the {lost} messages that are lost: map message_id, or topic, partition and offset"
             )
-    return found
+    return sentences
 
 
 def _of(topic: str | None) -> str:
@@ -162,14 +162,14 @@ def _of(topic: str | None) -> str:
 
 def _spelled(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the notes about names that differ only in how they are written, once where topics share an example."""
-    found = {}
+    notes = {}
     for row in sorted(rows, key=lambda row: row["topic"] or ""):
         one, other = row["example"]["shown"], row["example"]["sent"]
-        found[one, other] = (
+        notes[one, other] = (
             f"ids{_of(row['topic'])} differ from ids in produced only in how they are written, such as {one!a} and "
             f"{other!a}: check how each file writes them"
         )
-    return list(found.values())
+    return list(notes.values())
 
 
 def _skew_notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -11,14 +11,14 @@ SELECT rowid AS line, *
 FROM keyed_reads
 WHERE is_by_content() AND getvariable('effect_ledger') = 'read';
 
--- What takes attempts, in stages: each takes what the stages before it left.
+-- The rows that are paired with attempts, in stages: each stage pairs with attempts that the stages before left free.
 CREATE TABLE content_takers AS
 SELECT CASE effect_state WHEN 'ok' THEN 1 ELSE 2 END AS stage, line, payload_hash,
     processed_at + getvariable('clock_skew') AS moment, topic, "partition", "offset", delivery_sequence AS number
 FROM content_effects
 WHERE payload_hash IS NOT NULL AND effect_state IN ('ok', 'unknown');
 
--- Mostly a payload has one attempt, and one effect after it.
+-- Payloads with one attempt and one effect after it: the usual case.
 CREATE TABLE content_effect_pairs AS
 WITH attempts AS (
     SELECT payload_hash, min(rowid) AS attempt, min(attempted_at) AS attempted_at
@@ -37,7 +37,7 @@ JOIN attempts AS a USING (payload_hash)
 WHERE t.moment IS NULL OR a.attempted_at <= t.moment;
 
 -- The others: attempts, which have no stage, and takers in one order of time. Attempts of one moment come first, undated
--- rows last. A digest costs more than all the rest of a row, so takers that nothing else tells apart have one alone.
+-- rows last. A digest costs more than the rest of a row, so only takers that are otherwise equal have one.
 CREATE TABLE content_lines AS
 WITH takers AS (SELECT * FROM content_takers ANTI JOIN content_effect_pairs USING (line)),
 tied AS (

@@ -31,9 +31,9 @@ FROM named AS r
 LEFT JOIN bounds AS b ON r.topic = b.topic AND r."partition" = b."partition"
 WHERE has_ranges();
 
--- These, and how far from them the log may lack a record of the window: in front of its first one from the record
--- before, or from the log's start; behind it, where the last one stamped in the window lies beyond its range, up to the
--- record after that. Source: interpretations.md, 134.
+-- The judged ranges, extended by where the log may lack a record of the window: in front, from the record before, or from
+-- the log's start; behind, where the last record stamped in the window lies beyond the range, up to the record after
+-- that. Source: interpretations.md, 134.
 CREATE TABLE judged_ranges AS
 WITH around AS (
     SELECT j.topic, j."partition",

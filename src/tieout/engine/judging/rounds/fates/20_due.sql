@@ -27,23 +27,23 @@ SELECT
         AS is_set_aside_whole,
     comes_before(m.first_effect_at, m.first_attempt."at") AND NOT m.is_roughly_dated AS is_early,
     m.asserted_count = 0 AND m.effect_rows = 0 AND m.written + m.aborted + m.open = 0 AS is_unplaced,
-    -- A log that covers the message lacks it; what was aborted elsewhere is not what was acked.
+    -- A log that covers the message lacks it; a record aborted elsewhere is not the acknowledged one.
     is_declared('log') AND m.visible_count = 0 AND m.written = 0 AND m.open = 0 AND m.asserted_count > 0
         AND CASE WHEN m.own_count > 0 THEN coalesce(p.is_covered_by_log, false) ELSE true END
         AND coalesce(n.is_covered_by_log, m.own_count > 0) AS is_missing_in_log,
-    -- A log that names each record, and covers the send, has none of the message, whose position nobody knows.
+    -- A log with the id of each record covers the send and has no record of the message, whose position is unknown.
     is_unplaced AND m.reads = 0 AND is_by_id() AND is_declared('log') AND has_column('log', 'message_id')
         AND m.message_id IS NOT NULL AND g.has_log AND NOT g.has_nameless_records
         AND covered_between('log', m.first_attempt."at" - getvariable('clock_skew'),
             m.done_at + getvariable('clock_skew')) AS is_missing_by_id,
     m.first_attempt."at" - getvariable('clock_skew') AS began_at,
     covered_between('produced', m.first_attempt."at", m.first_attempt."at") AS is_send_covered,
-    -- A record that a member of a share group was given is locked for it, and may be given to another one later.
+    -- A record that a member of a share group acquired is locked for it, and may be delivered to another one later.
     CASE WHEN NOT getvariable('is_queue') THEN m.deadline
         ELSE greatest(m.deadline, p.acknowledged_at + getvariable('allowed_latency'),
             m.last_read_at + getvariable('redelivery') + getvariable('allowed_latency')) END AS due_at,
     is_send_covered AND is_accounted_since(due_at, began_at) AS is_old_enough,
-    -- What would decide on a message without effect is missing, rather than its time not having come.
+    -- Evidence that would decide on a message without effect is missing; it is not that its time has not come.
     NOT is_send_covered OR NOT is_accounted_since(least(due_at, getvariable('horizon')), began_at) AS lacks_evidence,
     -- Nothing can still be on its way. In a queue that takes an acknowledgement of each, or a log that lacks it.
     CASE WHEN getvariable('is_queue')

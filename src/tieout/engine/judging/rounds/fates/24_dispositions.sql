@@ -11,7 +11,7 @@ SELECT d.*,
         WHEN d.is_dead_lettered AND d.is_set_aside_whole THEN 'dead_lettered'
         WHEN d.is_filtered AND d.is_set_aside_whole THEN 'filtered'
         WHEN d.is_in_doubt OR d.lacks_evidence THEN 'unverifiable'
-        -- An effect or a record that is tied to nobody could be this message's.
+        -- An effect or a record that belongs to no message for certain could be this one's.
         WHEN e.may_be_unseen OR d.shares_ambiguous_id OR d.strays > 0
             OR (NOT d.has_identity AND d.has_orphans)
             OR ((is_by_content() OR d.is_unplaced) AND d.has_nameless_orphans) THEN 'unverifiable'

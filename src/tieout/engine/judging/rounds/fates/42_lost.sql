@@ -6,7 +6,7 @@ CREATE VIEW with_losses AS
 SELECT *,
     coalesce(disposition = 'lost', false) AS is_lost,
     CASE
-        WHEN effect_rows > 0 THEN 'consumer or sink' -- a part of a fan-out that arrived: the rest was there to be read
+        WHEN effect_rows > 0 THEN 'consumer or sink' -- part of a fan-out arrived, so the message was readable
         WHEN (is_missing_in_log AND NOT coalesce(is_superseded, false)) OR went_unread THEN 'broker'
         WHEN is_declared('staged') AND is_staged THEN 'sink'
         WHEN is_superseded AND was_committed_first THEN 'consumer'

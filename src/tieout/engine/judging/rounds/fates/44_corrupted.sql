@@ -8,7 +8,7 @@ FROM (VALUES ('payload_hash', 1), ('key_hash', 2), ('header_hash', 4), ('record_
 WHERE (NOT is_by_content() OR name = 'payload_hash')
     AND (has_column('delivered', name) OR has_column('read', name) OR has_column('log', name));
 
--- Most sides have one value, and the least and the greatest say it; the others go by their rows.
+-- Most sides have one value, taken from the least and the greatest; the others are compared by row.
 CREATE TABLE content_bounds AS
 SELECT message_key, name,
     min(value) FILTER (side = 'sent') AS sent, max(value) FILTER (side = 'sent') AS last_sent,

@@ -9,11 +9,11 @@ SELECT *,
     is_unaccepted_without_effect AND (has_dead_letter OR has_filter) AS is_set_aside,
     shares_ambiguous_id OR shares_ambiguous_record OR strays > 0 AS may_own,
     possible_effects > 0 AND effect_rows = 0 AS may_have_effect,
-    -- An unproven one can still show up: not due, or not absent everywhere. A dead letter of a transaction that was
+    -- An unproven message can still arrive: not due, or not absent everywhere. A dead letter of a transaction that was
     -- aborted, or is open, sets nothing aside; but somebody had the message.
     coalesce(acceptance = 'unproven', false) AND NOT is_set_aside AND (NOT is_due OR open > 0 OR was_handed
         OR coalesce(is_staged, false) OR aborted_set_aside_rows + open_set_aside_rows > 0) AS is_pending,
-    -- The evidence that would decide on a message that is not accepted is missing or ambiguous.
+    -- Evidence that would decide on a message that was not accepted is missing or ambiguous.
     NOT is_set_aside AND CASE acceptance
         WHEN 'unproven' THEN may_own OR may_have_effect OR lacks_evidence OR (open_set_aside_rows > 0 AND is_due)
         WHEN 'failed' THEN may_have_effect OR (may_own AND effect_rows = 0)

@@ -20,7 +20,7 @@ SELECT topic, "partition", "offset", NULL, shown_name(message_id, payload_hash),
 FROM placed_reads
 WHERE shown_name(message_id, payload_hash) IS NOT NULL;
 
--- `shows`: 1 acknowledged, 2 in the log. What several sends hold is not compared here: they are contested at once.
+-- `shows`: 1 acknowledged, 2 in the log. The payloads of several sends are not compared here: several sends always conflict.
 CREATE TABLE doubtful_positions AS
 WITH claims AS (
     SELECT topic, "partition", "offset", message_key,

@@ -37,8 +37,8 @@ WINDOW in_log AS (PARTITION BY key_number, place ORDER BY first_offset, message_
     nearby AS (PARTITION BY key_number ORDER BY at_time
         RANGE BETWEEN getvariable('clock_skew') PRECEDING AND getvariable('clock_skew') FOLLOWING);
 
--- Messages as turns in lines of time or number, of milliseconds or sequences. A turn looks back (`by_effect`), or is
--- looked at: then `mark` is its rank with what sets it apart, packed. The five looks are those of 46.
+-- Messages as turns in sequences of times or numbers, of milliseconds or producer sequences. A turn queries earlier turns
+-- (`by_effect`) or is a target: then `mark` packs its rank with what sets it apart. The five queries are those of 46.
 CREATE VIEW own_turns AS
 SELECT key_number, by_effect, place, session, number, epoch_us(sent_at) AS sent_at,
     epoch_us(completed_at + getvariable('clock_skew')) AS completed_at,
@@ -68,8 +68,8 @@ UNION ALL SELECT 'unordered', key_number, session, 0, sent_at, 1, NULL, place, b
 UNION ALL SELECT 'unordered', key_number, session, 0, sent_at, 0, mark_of_place, NULL, NULL
     FROM own_turns SEMI JOIN unnumbered_sessions USING (key_number, session);
 
--- For each turn that looks back the greatest behind it that is apart from it. That is the greatest of all, or the
--- greatest that is apart from that one: whenever two that are apart meet, the lesser of them is one.
+-- For each querying turn, the greatest earlier target that is apart from it: the greatest of all, or the greatest that is
+-- apart from that one. Of two targets that are apart, the lesser is a candidate for the second.
 CREATE VIEW greatest_before AS
 WITH so_far AS (
     SELECT *, max(mark) OVER (

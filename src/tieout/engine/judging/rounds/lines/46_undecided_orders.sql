@@ -8,7 +8,7 @@ WITH compared AS (
     SELECT b.look, b.key_number, b.by_effect, one.session <> own.session AS is_of_another,
         NOT effect_is_before(one.at_time, one.delivery_sequence, one.consumer_id,
             own.at_time, own.delivery_sequence, own.consumer_id) AS is_open,
-        -- Of those sent before it only the last to take effect is looked at; behind that one may be of its own moment.
+        -- Of those sent before it only the last to take effect is compared; one before that may be of its own moment.
         own.is_met_elsewhere OR NOT effect_is_before(own.at_time, own.delivery_sequence, own.consumer_id,
             one.at_time, one.delivery_sequence, one.consumer_id) AS is_close
     FROM sent_before AS b

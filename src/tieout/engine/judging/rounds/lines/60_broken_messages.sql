@@ -53,8 +53,8 @@ FROM (
 )
 WHERE place <= 20;
 
--- One row per number, its items in a list in the order of their places, at most twenty. Lists do not spill, so that two
--- items are joined instead.
+-- One row per number, with its items in a list by place, at most twenty. Lists do not spill to disk, so two items are
+-- joined instead.
 CREATE MACRO listed(ordered) AS TABLE
 WITH longer AS (
     SELECT number FROM query_table(ordered) WHERE place = 3

@@ -6,23 +6,23 @@ WITH known AS (
         b.number, b.own_cause, i.place, i.incident_kind, i.run, i."offset",
         coalesce(b.class = 'LOST' AND b.locus IN ('consumer', 'broker → consumer') AND r.run_first = 0, false)
             AS begins_partition,
-        -- The run ends at the commit that covered it, where readers change; what lies before it was processed after the
-        -- commit: an offset reset leaves the same run, but behind a commit that follows what was processed.
+        -- The run ends at the commit that covered it, where readers change, and what precedes it was processed after the
+        -- commit. An offset reset leaves the same run, but after a commit that follows what was processed.
         b.class = 'LOST' AND b.locus = 'consumer'
             AND b."commit" > r.run_last AND (r.run_next IS NULL OR b."commit" <= r.run_next)
             AND r.has_reader_before AND r.has_reader_after AND (
                 r.consumer_before IS DISTINCT FROM r.consumer_after
                 OR r.generation_before IS DISTINCT FROM r.generation_after)
             AND r.before_processed_at > b.committed_at + getvariable('clock_skew') AS is_committed_first,
-        -- The run is a whole range that was committed, and began where the one before ended. Not where nothing beside
-        -- it had an effect: an output that was emptied loses whole ranges, too.
+        -- The run is a whole range that was committed, and began where the one before ended. Not where nothing next to
+        -- it had an effect: an emptied output loses whole ranges, too.
         b.class = 'LOST' AND b.locus = 'consumer' AND b.is_next
             AND r.run_first >= b.commit_begins AND r.run_last < b."commit"
             AND (r.run_previous IS NULL OR r.run_previous < b.commit_begins)
             AND (r.run_next IS NULL OR r.run_next >= b."commit")
             AND (r.has_reader_before OR r.has_reader_after) AS is_range_lost,
         -- The run begins where the commits stood, and two readers processed it, the first of them before. Where the
-        -- commits had been beyond it, they were taken back.
+        -- commits had been beyond it, they were reset.
         b.class = 'OUTPUT_DUPLICATE' AND NOT list_contains(b.flags, 'inherited') AND b.reader_count >= 2
             AND NOT (r.has_reader_before AND b.last_consumer IS NOT DISTINCT FROM r.consumer_before
                 AND b.last_generation IS NOT DISTINCT FROM r.generation_before)

@@ -15,7 +15,7 @@ SELECT 'staged', message_key, message_id, payload_hash, effect_key, "at", effect
         AND NOT coalesce(lower(transaction_state) = 'committed', false)
 FROM staged;
 
--- What lies before its message's sends may be another one's, as an effect there may be: it may set the message aside.
+-- A row before its message's sends may be another message's, like an effect there: it may set the message aside.
 CREATE VIEW set_aside AS
 SELECT r.* REPLACE (
     CASE WHEN effect_state = 'ok' AND NOT is_by_content() AND NOT s.is_roughly_dated

@@ -24,7 +24,7 @@ GROUP BY message_key, producer_id, producer_session, transaction_id;
 CREATE TABLE transaction_counts AS
 SELECT message_key, count(*) AS transaction_count FROM message_transactions GROUP BY message_key;
 
--- One write that is committed in the log, or that a read_committed reader was given, proves all of its transaction.
+-- One write that is committed in the log, or that a read_committed reader received, proves all of its transaction.
 CREATE TABLE proven_transactions AS
 SELECT DISTINCT producer_id, producer_session, transaction_id
 FROM message_transactions
@@ -44,7 +44,7 @@ SEMI JOIN proven_transactions AS p
     AND m.transaction_id = p.transaction_id
 WHERE m.is_doubtful;
 
--- One row per message that was sent; `sent_place` is the partition that its sends give it.
+-- One row per message that was sent; `sent_place` is the partition that its sends name.
 CREATE TABLE acceptances AS
 SELECT
     message_key,

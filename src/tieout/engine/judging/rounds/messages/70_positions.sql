@@ -30,7 +30,7 @@ SELECT message_key, topic, "partition", "offset", 4
 FROM effects
 WHERE "offset" IS NOT NULL AND effect_state = 'ok';
 
--- What only `unknown` sends assert, which nothing proves, is what the log shows of it.
+-- A position that only unproven `unknown` sends assert has what the log shows of it.
 CREATE TABLE message_positions AS
 SELECT
     p.message_key,

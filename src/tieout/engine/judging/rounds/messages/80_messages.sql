@@ -8,7 +8,7 @@ FROM (SELECT message_key, transaction_id FROM reads_of_messages WHERE transactio
 SEMI JOIN (SELECT message_key, transaction_id FROM sends WHERE transaction_id IS NOT NULL) AS s
     USING (message_key, transaction_id);
 
--- Effects that came before the only send that is known may be of an earlier one. By content nobody knows whose.
+-- Effects before the only known send may be of an earlier one. By content their message is unknown.
 CREATE TABLE stray_counts AS
 SELECT message_key[3:] AS message_key, effect_rows AS strays, first_effect_at AS first_stray_at
 FROM effect_facts
@@ -194,7 +194,7 @@ FROM (
             answer.done_at AS done_at,
             answer.done_at + getvariable('allowed_latency') AS deadline,
             coalesce(home.topic, attempt_place.topic, record_topic, shown_topic) AS topic,
-            -- What nobody sent may lie in a mirror, too, and is of the topic that the log has it in.
+            -- A record that nobody sent may lie in a mirror, too; its topic is the one in the log.
             coalesce(CASE WHEN attempts = 0 THEN record_topic END, topic) AS origin_topic,
             coalesce(home."partition", intended_partition, attempt_place."partition",
                 CASE WHEN attempts = 0 THEN effect_partition END) AS "partition",

@@ -22,5 +22,5 @@ SELECT topic,
 FROM topic_parts
 GROUP BY topic;
 
--- The topics whose messages the group acknowledges one by one: it passed what a row covers, and nothing else.
+-- Topics with individual acknowledgements: the group passed only the positions that a row covers.
 CREATE TABLE individual_topics AS SELECT topic FROM topics WHERE is_individual AND topic IS NOT NULL;

@@ -7,7 +7,7 @@ SELECT DISTINCT topic, "partition", first_offset, committed_offset, committed_at
 FROM evidence_committed
 WHERE is_ours(consumer_group) AND committed_offset IS NOT NULL;
 
--- Where each leader's records begin; empty where the log shows the first one's alone.
+-- Where each leader's records begin; empty where the log shows only the first leader.
 CREATE TABLE leader_epochs AS
 SELECT topic, "partition", leader_epoch, min("offset") AS first
 FROM log_rows

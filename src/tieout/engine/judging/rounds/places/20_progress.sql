@@ -46,7 +46,7 @@ FROM clean_progress
 UNION ALL
 SELECT topic, "partition", max("offset"), NULL, 'effect' FROM clean_steps GROUP BY topic, "partition";
 
--- What moves the frontier, with a time that says of which sends: what nobody dated may be of now.
+-- The steps that move the consumer position, with a time that dates the sends passed; undated steps may be recent.
 CREATE VIEW steps AS
 SELECT topic, "partition", "offset", "by",
     CASE WHEN "at" >= getvariable('earliest_plausible') THEN "at" ELSE never() END AS "at"

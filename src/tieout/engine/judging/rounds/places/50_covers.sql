@@ -14,8 +14,9 @@ FROM (
 )
 WHERE highest IS NULL OR committed_offset > highest;
 
--- A range is next where it begins where the ranges before it end; an individual acknowledgement is next to none. It has a level, the least power of two that is as
--- long as it is, and lies in one or two cells of that level: positions find the ranges that may hold them by equality.
+-- A range is next if it begins where the ranges before it end; an individual acknowledgement is next to none. Its level
+-- is the least power of two that is as long as it is, and it lies in one or two cells of that level: positions find the
+-- ranges that may hold them by equality.
 CREATE TABLE range_cells AS
 SELECT topic, "partition", first_offset, committed_offset, committed_at, taken_at, is_next, level,
     unnest(list_distinct([first_offset >> level, (committed_offset - 1) >> level])) AS cell
@@ -63,8 +64,8 @@ FROM (
     GROUP BY p.topic, p."partition", p."offset", p.sent_at
 );
 
--- The first commit that covers a position and names no beginning, and where that is older than the message, the one that
--- came furthest since.
+-- The first commit without a first offset that covers a position, and where that is older than the message, the one that
+-- reached furthest since.
 CREATE TABLE first_covers AS
 SELECT a.message_key, a.topic, a."partition", a."offset", a.sent_at, a.is_visible, c.committed_at, c.taken_at,
     c.committed_offset, comes_before(c.committed_at, a.sent_at) AS is_older

@@ -23,7 +23,7 @@ ASOF JOIN (SELECT topic, "partition", key_hash, record, "offset" * 4 + turn AS p
     ON p.topic IS NOT DISTINCT FROM s.topic AND p."partition" IS NOT DISTINCT FROM s."partition"
     AND p.key_hash = s.key_hash AND p.place < s.place;
 
--- The earliest time at which anything shows the group at or beyond a position; of a queue only what was acknowledged.
+-- The earliest time at which anything shows the group at or beyond a position; of a queue only acknowledgements count.
 CREATE TABLE passings AS
 SELECT topic, "partition", "offset",
     min(first_at) OVER beyond AS passed_at,

@@ -12,7 +12,7 @@ WITH digested AS (
 SELECT * EXCLUDE (digest), 'r:' || digest || '#' || row_number() OVER (PARTITION BY digest) AS message_key
 FROM digested;
 
--- Who names the position of a record: the attempt of its payload, else the one acknowledged latest.
+-- The attempt that names the position of a record: the one of its payload, else the one acknowledged latest.
 CREATE TABLE content_claims AS
 WITH claims AS (
     SELECT r.topic, r."partition", r."offset", a.message_key, a.payload_hash AS sent_hash,

@@ -16,7 +16,7 @@ SELECT message_key, topic, "partition", "offset", record_timestamp AS seen_at, s
 ) AS proof
 FROM records;
 
--- By content, what was read where nobody sent also proves what breaks for its payload; its position has it already.
+-- By content, a read where nobody sent also proves breaks of its payload; breaks of its position have it already.
 CREATE VIEW proof_read AS
 SELECT message_key, topic, "partition", CASE WHEN is_placed THEN "offset" END AS "offset", processed_at AS seen_at,
     struct_pack(

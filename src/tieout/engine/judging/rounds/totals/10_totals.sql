@@ -46,7 +46,7 @@ SELECT topic, sum(names)::BIGINT AS names,
 FROM given_twice_parts
 GROUP BY topic;
 
--- By topic what is broken of the names that both sides keep, and how many of these have a name of the other side's form.
+-- By topic, how many of the kept names are broken, and how many of those have a name of the same form on the other side.
 CREATE TABLE spellings AS
 WITH kept AS (
     SELECT *, row_number() OVER (PARTITION BY is_sent ORDER BY place, topic, name) AS turn FROM spelling_parts
