@@ -49,7 +49,7 @@ _ARROW: Final = {
 }
 PROGRAM: Final = program((*HANDED_OUT, "proven_breaks"))
 _OF_ALL: Final = frozenset({"latency", "incidents", "breaks_total", "breaks_truncated"})
-"""What a statement says that is not told apart by history."""
+"""Keys of a statement that are not split by history."""
 LIMITS: Final = Limits(memory_bytes=1 << 30, threads=1)
 
 
@@ -128,10 +128,10 @@ def _together(histories: Sequence[History], limits: Limits, steps: Program) -> l
     scope = scope_of(first, marked, present)
     scope = replace(scope, window=marked_window(first.window, len(histories)))
     tables, breaks = judged(scope, marked, limits, steps)
-    return told_apart_again(scope, histories, tables, breaks, [None] * len(histories))
+    return statements_by_history(scope, histories, tables, breaks, [None] * len(histories))
 
 
-def told_apart_again(
+def statements_by_history(
     scope: Scope,
     histories: Sequence[History],
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -161,9 +161,11 @@ def told_apart_again(
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with every name as its history has it."""
-    told = {name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()}
-    return told | unmarked({"topic": row["topic"]})
+    """Return a row with all names as in its history."""
+    unmarked_row = {
+        name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()
+    }
+    return unmarked_row | unmarked({"topic": row["topic"]})
 
 
 def _named(topic: str | None) -> str | None:
