@@ -49,7 +49,7 @@ def bits_of_marks(is_odd: Column) -> dict[str, Column]:
 def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     """Return what is left of positions, kept: the odd ones, those next to them, and each partition's position 0.
 
-    The `marks` are those of a `Look`.
+    The `marks` are those of a `BucketScan`.
 
     | topic | partition | eight | standing | odd |   | topic | partition | offset | is_odd | is_left |
     |-------|-----------|-------|----------|-----|   |-------|-----------|--------|--------|---------|
