@@ -480,8 +480,8 @@ def _bounds(scope: Scope) -> DataFrame | None:
 
 def _doubted(found: remainder.Remainder) -> set[int]:
     """Return the numbers of the histories that are not all clean."""
-    assert found.odd is not None
-    return {number for row in found.odd.collect() if (number := number_of(row["topic"])) is not None}
+    assert found.unclean is not None
+    return {number for row in found.unclean.collect() if (number := number_of(row["topic"])) is not None}
 
 
 def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> set[int]:

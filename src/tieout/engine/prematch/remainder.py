@@ -42,14 +42,14 @@ _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThresho
 class Remainder:
     """What is left of a window: each ledger's `rows` at some positions, or at none; None where nothing is.
 
-    `positions` are these, a set; `odd` are those of them that are not clean. `scan` is None where all buckets agreed.
+    `positions` are these, a set; `unclean` are those that are not clean. `scan` is None where all buckets agreed.
     `forced` are positions that are left although nothing is wrong at them by themselves, the log's ends among them, or
     None.
     """
 
     scan: BucketScan | None
     positions: DataFrame | None
-    odd: DataFrame | None
+    unclean: DataFrame | None
     rows: Mapping[Ledger, DataFrame] | None
     forced: DataFrame | None = None
 
@@ -151,10 +151,10 @@ def _of_same_transactions(
 ) -> DataFrame | None:
     """Return all positions of the transactions that have a message which is not clean, None where there are none."""
     sides = [ledger for ledger in SIDES if scope.has(ledger, "transaction_id")]
-    if remainder.odd is None or remainder.rows is None or not sides:
+    if remainder.unclean is None or remainder.rows is None or not sides:
         return None
     progress("looking for what shares a transaction")
-    odd = as_set(remainder.odd)
+    odd = as_set(remainder.unclean)
     found = [sharing_transactions(scope, ledger, within(remainder.rows[ledger], odd)) for ledger in sides]
     positions = [rows.select(*POSITION) for rows in found if rows is not None]
     return materialised(reduce(DataFrame.unionByName, positions).distinct()) if positions else None
