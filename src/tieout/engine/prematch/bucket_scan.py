@@ -65,7 +65,7 @@ def compared_ledgers(scope: Scope) -> tuple[Ledger, ...]:
 def scan_buckets(scope: Scope, compared: Compared, forced: DataFrame | None) -> BucketScan | None:
     """Return the scan of the buckets that are uncertain or have `forced` positions; None where there are none."""
     known = _marked_unclean(compared, forced)
-    counted = known.agg(F.count("*").alias("all"), F.count_if("is_odd").alias("odd")).collect()[0]
+    counted = known.agg(F.count("*").alias("all"), F.count_if("is_unclean").alias("odd")).collect()[0]
     if not counted["odd"]:
         return None
     rows = {ledger: judged_rows(scope, ledger) for ledger in compared_ledgers(scope)}
@@ -102,24 +102,24 @@ def _compared_in(
 
 
 def _marked_unclean(compared: Compared, forced: DataFrame | None) -> DataFrame:
-    """Return the buckets, with `is_odd` where they have to be looked into, and `is_sent` where anything was sent."""
+    """Return the buckets: `is_unclean` where a scan is needed, `is_sent` where anything was sent."""
     odd = F.col("is_dirty") | F.col("is_unclear")
-    known = compared.together.select(*BUCKET, odd.alias("is_odd"), (F.col("sent") > 0).alias("is_sent"))
+    known = compared.together.select(*BUCKET, odd.alias("is_unclean"), (F.col("sent") > 0).alias("is_sent"))
     if forced is None:
         return known
     at = forced.select(*PLACE, bucket_of(compared.widths).alias("bucket")).distinct()
     marked = at.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET], F.lit(True).alias("is_forced"))
-    is_odd = F.col("is_odd") | F.coalesce("is_forced", F.lit(False))
+    is_unclean = F.col("is_unclean") | F.coalesce("is_forced", F.lit(False))
     joined = known.join(marked, same(BUCKET, "n_"), how="left")
-    return joined.select(*BUCKET, is_odd.alias("is_odd"), "is_sent")
+    return joined.select(*BUCKET, is_unclean.alias("is_unclean"), "is_sent")
 
 
 def _with_neighbours(buckets: DataFrame) -> DataFrame:
     """Return the odd buckets, those before and after them, and each partition's first."""
     in_order = Window.partitionBy(*PLACE).orderBy("bucket")
-    near = [F.coalesce(beside("is_odd").over(in_order), F.lit(False)) for beside in (F.lag, F.lead)]
-    known = buckets.filter("is_odd OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
-    return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
+    near = [F.coalesce(neighbour("is_unclean").over(in_order), F.lit(False)) for neighbour in (F.lag, F.lead)]
+    known = buckets.filter("is_unclean OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
+    return known.filter("is_unclean OR is_near OR bucket = 0").select(*BUCKET)
 
 
 def narrow(
@@ -190,7 +190,7 @@ def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
 def _marks(positions: DataFrame) -> DataFrame:
     """Return the `marks` of a `BucketScan`. One row per position would take four times the memory."""
     offset = F.col("offset")
-    bits = bits_of_marks(is_odd=~F.col("is_clean"))
+    bits = bits_of_marks(is_unclean=~F.col("is_clean"))
     bits["seen"] = bits_at(offset, F.col("is_seen"))[""]
     place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
     of_one = [

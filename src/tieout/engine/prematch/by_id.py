@@ -202,9 +202,9 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
     if not placed or odd.isEmpty():
         return odd
     every = reduce(DataFrame.unionByName, placed)
-    marked = every.join(_as_set(odd.withColumn("is_odd", F.lit(True))), _ID, how="left")
+    marked = every.join(_as_set(odd.withColumn("is_unclean", F.lit(True))), _ID, how="left")
     marks = marked.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS).alias("eight")).agg(
-        *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_odd=F.col("is_odd")).items()]
+        *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_unclean=F.col("is_unclean")).items()]
     )
     near = within(every, as_set(left_of(materialised(marks), None))).select(_ID)
     return _with(odd, near)

@@ -124,7 +124,7 @@ def _remainder(
         return None
     chosen = as_set(left)
     rows = {ledger: materialised(within(side, chosen)) for ledger, side in scan.rows.items()}
-    return Remainder(scan, chosen, left.filter("is_odd").select(*POSITION), rows, forced)
+    return Remainder(scan, chosen, left.filter("is_unclean").select(*POSITION), rows, forced)
 
 
 def _elsewhere(scope: Scope, compared: Compared, remainder: Remainder) -> DataFrame | None:
