@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tieout import settings
 from tieout.contracts import Contract
-from tieout.engine.bodies import bodies_of
+from tieout.engine.payloads import payloads_of
 from tieout.engine.session import space_told, stop, submitted_session
 from tieout.errors import TieoutError
 from tieout.replaying import Body, Wanted, choose, plan_of
@@ -67,7 +67,7 @@ def main(words: list[str]) -> int:
 def _bodies(contract: Contract, wanted: tuple[Wanted, ...]) -> dict[str, Body]:
     spark = submitted_session(f"tieout replay {contract.pipeline}", settings.jars(contract.connectors))
     try:
-        return dict(bodies_of(spark, contract, wanted, datetime.now(UTC)))
+        return dict(payloads_of(spark, contract, wanted, datetime.now(UTC)))
     finally:
         stop(spark)
 

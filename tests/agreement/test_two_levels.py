@@ -26,7 +26,7 @@ from tests.oracle.simulating import Row, Simulation
 from tests.oracle.varying import VARIATIONS, Variation
 
 from tieout.engine.keys import POSITION
-from tieout.engine.prematch import looking, prematching, remainder
+from tieout.engine.prematch import bucket_scan, prematching, remainder
 from tieout.engine.prematch.comparing import compare
 from tieout.engine.prematch.fingerprint import Side, Widths
 from tieout.engine.prematch.log_bounds import bounds_of
@@ -39,7 +39,7 @@ SIZE = 40
 PLAIN = 10
 """How many histories have twists, and how many none, for each of the contracts."""
 FAMILIES, FAMILY = int(os.environ.get("TIEOUT_RANDOM_FAMILIES", "4")), 30
-WIDE, NARROW = (Widths(), looking.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
+WIDE, NARROW = (Widths(), bucket_scan.FEW_BUCKETS), (Widths(bucket_bits=1, id_bits=3), 1.0)
 """Widths of buckets and hashes, and up to which share of the buckets no more is looked into than has to be."""
 NEEDED = frozenset(
     {"topic", "partition", "offset", "attempted_at", "processed_at", "outcome", "record_timestamp"}
@@ -450,7 +450,7 @@ def _eligible() -> Iterator[RandomHistory]:
 
 def _left(
     spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths
-) -> tuple[Scope, remainder.Rest] | None:
+) -> tuple[Scope, remainder.Remainder] | None:
     """Return what the first level leaves of histories that share all but their rows; None where it is not for them."""
     scope = scope_together(spark, histories)
     present = {ledger: evidence.present for ledger, evidence in scope.evidence.items()}
@@ -460,7 +460,7 @@ def _left(
         ledger: Side(scope.rows(ledger), present[ledger], {}) for ledger in (P, L, D) if ledger in present
     }
     compared = compare(scope.contract, WINDOW, sides, widths)
-    found = remainder.rest_of(scope, compared, lambda _step: None, most=float("inf"))
+    found = remainder.remainder_of(scope, compared, lambda _step: None, most=float("inf"))
     assert found is not None
     return prematching.left_over(scope, compared, found, _bounds(scope)), found
 
@@ -478,10 +478,10 @@ def _bounds(scope: Scope) -> DataFrame | None:
     return bounds_of(scope) if L in scope.evidence else None
 
 
-def _doubted(found: remainder.Rest) -> set[int]:
+def _doubted(found: remainder.Remainder) -> set[int]:
     """Return the numbers of the histories that are not all clean."""
-    assert found.odd is not None
-    return {number for row in found.odd.collect() if (number := number_of(row["topic"])) is not None}
+    assert found.unclean is not None
+    return {number for row in found.unclean.collect() if (number := number_of(row["topic"])) is not None}
 
 
 def _settled(spark: SparkSession, histories: Sequence[RandomHistory], widths: Widths) -> set[int]:
@@ -555,7 +555,7 @@ def test_what_is_left_has_the_statement_of_the_whole(
     for batch in shared:
         whole = None
         for widths, few_buckets in tried:
-            monkeypatch.setattr(looking, "FEW_BUCKETS", few_buckets)
+            monkeypatch.setattr(bucket_scan, "FEW_BUCKETS", few_buckets)
             with suited_to(spark, is_small=True):
                 left = _left(spark, batch.histories, widths)
                 if left is None:

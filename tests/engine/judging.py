@@ -29,12 +29,12 @@ from tests.judging.kernel import statements_by_history
 
 from tieout.engine.clean import Clean
 from tieout.engine.evidence import Evidence
-from tieout.engine.incarnations import told_apart
 from tieout.engine.judging.breaks import BREAK_COLUMNS, proven
 from tieout.engine.judging.task import judged_by
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.scope import Scope
 from tieout.engine.session import suited_to
+from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import Ledger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -54,7 +54,7 @@ def _judged_together(
     spark: SparkSession, histories: Sequence[History], is_small: bool
 ) -> list[dict[str, Any]]:
     with suited_to(spark, is_small=is_small, rows=1):
-        scope = told_apart(scope_together(spark, histories))
+        scope = with_topic_generations(scope_together(spark, histories))
         return statements_of(scope, histories)
 
 

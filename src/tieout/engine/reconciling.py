@@ -14,7 +14,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract, position_form
-from tieout.engine.incarnations import told_apart
 from tieout.engine.judging.breaks import BREAKS_KEPT, Breaks, proven
 from tieout.engine.judging.task import Given, judged_by
 from tieout.engine.prematch.prematching import prematched
@@ -25,6 +24,7 @@ from tieout.engine.statement.counts import Numbers, identity_errors
 from tieout.engine.statement.coverage import coverage_of, limits_of, not_judged_of, with_partitions_shown
 from tieout.engine.statement.numbers import numbers_of, suspected
 from tieout.engine.supported import refuse_other_windows
+from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import Window
 from tieout.reporting.schema import SCHEMA_VERSION
 from tieout.verdicts import budgets_of, judge
@@ -71,7 +71,7 @@ def reconciled(
     scope: Scope, *, run_id: str, now: datetime, progress: Progress = lambda _step: None
 ) -> Reconciliation:
     """Return the reconciliation of evidence that has been read: the engine without its sources."""
-    scope = told_apart(scope)
+    scope = with_topic_generations(scope)
     progress("judging")
     judged = judged_by(scope)
     scope = suspected(scope, judged.tables)

@@ -25,9 +25,9 @@ def is_of_group(group: str) -> Column:
 class Scope:
     """The inputs of a run; rules take it and ask it, they never look anywhere else.
 
-    `deleted` are topics that are known to be gone, one a row; None where none is. See `incarnations.py`. `clean` are
-    messages that the rows lack because no rule has to look at them, and `size` says how many rows there are then; see
-    `prematch`. `suspicions` are what the judged messages tell against the evidence.
+    `deleted` has one row per topic known to be gone, or is None; see `topic_generations.py`. `clean` are the messages
+    that prematch removed from the rows, because no rule has to read them; `size` is then the number of rows left.
+    `suspicions` are the doubts that the judged messages raise about the evidence.
     """
 
     contract: Contract
@@ -112,7 +112,7 @@ class Scope:
         return "payload_hash" if by_content else "message_id"
 
     @property
-    def patience(self) -> timedelta:
+    def allowed_latency(self) -> timedelta:
         """How long after its acknowledgement a message may stay without effect."""
         return self.contract.max_latency + self.contract.clock_skew
 

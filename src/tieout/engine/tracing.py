@@ -21,7 +21,6 @@ from pyspark.sql import Window as Frame
 from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
-from tieout.engine.incarnations import told_apart
 from tieout.engine.judging.task import judged_by
 from tieout.engine.ledger import SCHEMAS, TIME_COLUMN
 from tieout.engine.materialising import materialised
@@ -31,6 +30,7 @@ from tieout.engine.session import suited_to
 from tieout.engine.statement.coverage import coverage_of
 from tieout.engine.statement.numbers import Tables, suspected
 from tieout.engine.supported import refuse_other_windows
+from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import POSITION_LEDGERS, Identity, Ledger, Window
 from tieout.reporting.trace import Asked, AskedBy, Seen, Subject, trace_document
 from tieout.verdicts import severity_of_break
@@ -90,7 +90,7 @@ def traced(
     such a position. Where an id is used for two contents, or messages are told apart by content, it is the engine's
     matching that says whose a row is.
     """
-    scope = told_apart(scope)
+    scope = with_topic_generations(scope)
     progress("looking for the message")
     sought, total = _named(scope, asked), 1
     if asked.by == AskedBy.KEY:

@@ -72,7 +72,7 @@ def connected(limits: Limits) -> Iterator[duckdb.DuckDBPyConnection]:
 def prepared(connection: duckdb.DuckDBPyConnection, terms: Terms, deleted_topics: Sequence[str] = ()) -> None:
     """Set the terms' variables, and make the tables of `canonical.TABLES`, empty.
 
-    `deleted_topics` are those that are known to be deleted; see `incarnations.py`.
+    `deleted_topics` are those that are known to be deleted; see `topic_generations.py`.
     """
     for statement, value in terms.statements():
         connection.execute(statement, [value])

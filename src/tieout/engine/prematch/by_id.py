@@ -20,11 +20,11 @@ from tieout.engine.clean import Clean, Sums
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.materialising import materialised
+from tieout.engine.prematch.bucket_scan import clean_among, compared_ledgers, judged_rows, narrow, tasks_for
 from tieout.engine.prematch.clean_facts import clean_with, in_pauses, steps_of
 from tieout.engine.prematch.comparing import SIDES
 from tieout.engine.prematch.fingerprint import STANDARD, Widths, compared_columns, id_hash
 from tieout.engine.prematch.log_bounds import statements_of
-from tieout.engine.prematch.looking import clean_among, compared_ledgers, narrow, ours, tasks_for
 from tieout.engine.prematch.neighbours import EIGHT_BITS, bits_of_marks, left_of
 from tieout.engine.prematch.position_sets import as_set, within
 from tieout.engine.prematch.remainder import ends_of_log, repeated, sharing_transactions
@@ -83,7 +83,7 @@ def pairs_of(scope: Scope, widths: Widths = STANDARD) -> Pairs:
     """
     ledgers = compared_ledgers(scope)
     columns = compared_columns({ledger: scope.evidence[ledger].present for ledger in ledgers})
-    rows = {ledger: ours(scope, ledger) for ledger in ledgers}
+    rows = {ledger: judged_rows(scope, ledger) for ledger in ledgers}
     number = F.monotonically_increasing_id().alias("place")
     places = materialised(rows[Ledger.PRODUCED].select(*PLACE).distinct().select(number, *PLACE))
     named = small_side(places.select("place", *[F.col(name).alias(f"p_{name}") for name in PLACE]))
@@ -126,7 +126,7 @@ def left_by_id(
     wanted = _as_set(left)
     rows = {
         ledger: materialised(
-            _with_id(ours(scope, ledger), pairs.widths).join(wanted, _ID, how="left_semi").drop(_ID)
+            _with_id(judged_rows(scope, ledger), pairs.widths).join(wanted, _ID, how="left_semi").drop(_ID)
         )
         for ledger in compared_ledgers(scope)
     }
@@ -153,7 +153,9 @@ def _with_id(rows: DataFrame, widths: Widths) -> DataFrame:
 def _placed(scope: Scope, widths: Widths) -> dict[Ledger, DataFrame]:
     """Return the positions of the ledgers that show them, with the hash of the id there."""
     return {
-        ledger: _with_id(ours(scope, ledger).filter(F.col("offset") >= 0), widths).select(*POSITION, _ID)
+        ledger: _with_id(judged_rows(scope, ledger).filter(F.col("offset") >= 0), widths).select(
+            *POSITION, _ID
+        )
         for ledger in compared_ledgers(scope)
         if scope.has(ledger, *POSITION)
     }
@@ -177,7 +179,7 @@ def _of_same_transactions(scope: Scope, odd: DataFrame, widths: Widths) -> Itera
     """Yield the ids of all messages of the transactions that an odd one is in, as each side names them."""
     for ledger in SIDES:
         if scope.has(ledger, "transaction_id"):
-            of_odd = _with_id(ours(scope, ledger), widths).join(_as_set(odd), _ID, how="left_semi")
+            of_odd = _with_id(judged_rows(scope, ledger), widths).join(_as_set(odd), _ID, how="left_semi")
             members = sharing_transactions(scope, ledger, of_odd)
             if members is not None:
                 yield _with_id(members, widths).select(_ID)
@@ -200,9 +202,9 @@ def _with_neighbours(scope: Scope, odd: DataFrame, widths: Widths) -> DataFrame:
     if not placed or odd.isEmpty():
         return odd
     every = reduce(DataFrame.unionByName, placed)
-    marked = every.join(_as_set(odd.withColumn("is_odd", F.lit(True))), _ID, how="left")
+    marked = every.join(_as_set(odd.withColumn("is_unclean", F.lit(True))), _ID, how="left")
     marks = marked.groupBy(*PLACE, F.shiftright("offset", EIGHT_BITS).alias("eight")).agg(
-        *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_odd=F.col("is_odd")).items()]
+        *[F.bit_or(bit).alias(name) for name, bit in bits_of_marks(is_unclean=F.col("is_unclean")).items()]
     )
     near = within(every, as_set(left_of(materialised(marks), None))).select(_ID)
     return _with(odd, near)
@@ -220,7 +222,7 @@ def _clean_by_id(
         return every.join(wanted, _ID, how="left_anti")
 
     rows = {
-        ledger: outside(_with_id(ours(scope, ledger), pairs.widths)).drop(_ID)
+        ledger: outside(_with_id(judged_rows(scope, ledger), pairs.widths)).drop(_ID)
         for ledger in compared_ledgers(scope)
     }
     sent = rows[Ledger.PRODUCED]

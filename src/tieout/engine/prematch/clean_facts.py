@@ -14,44 +14,54 @@ from tieout.engine.clean import Clean, Sums
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.materialising import materialised
+from tieout.engine.prematch.bucket_scan import BucketScan, clean_in, compared_ledgers, judged_rows
 from tieout.engine.prematch.comparing import Compared
 from tieout.engine.prematch.early import comes_before
 from tieout.engine.prematch.fingerprint import Widths, bucket_of, sampled_millis
 from tieout.engine.prematch.log_bounds import as_records
-from tieout.engine.prematch.looking import Look, clean_in, compared_ledgers, ours
 from tieout.engine.prematch.orders import orders_of
 from tieout.engine.prematch.position_sets import outside
-from tieout.engine.prematch.remainder import Rest
+from tieout.engine.prematch.remainder import Remainder
 from tieout.engine.scope import Scope
 from tieout.engine.session import settings_of
 from tieout.model import Identity, Ledger
 
 
-def _sums(compared: Compared, rest: Rest) -> Sums:
+def _sums(compared: Compared, remainder: Remainder) -> Sums:
     """Return what the messages that are not left to the rules add up to."""
-    looked = None if rest.look is None else materialised(_looked(rest.look.marks, rest, compared.widths))
+    looked = (
+        None
+        if remainder.scan is None
+        else materialised(_looked(remainder.scan.marks, remainder, compared.widths))
+    )
     return Sums(
-        counts=materialised(_counts(compared, rest.look, looked)),
-        latencies=materialised(_latencies(compared, rest.look, looked)),
+        counts=materialised(_counts(compared, remainder.scan, looked)),
+        latencies=materialised(_latencies(compared, remainder.scan, looked)),
         share=1 << compared.widths.bucket_bits,
     )
 
 
 def clean_of(
-    scope: Scope, compared: Compared, rest: Rest, left: Mapping[Ledger, DataFrame], bounds: DataFrame | None
+    scope: Scope,
+    compared: Compared,
+    remainder: Remainder,
+    left: Mapping[Ledger, DataFrame],
+    bounds: DataFrame | None,
 ) -> Clean:
     """Return the messages of the scope that are not `left` to the rules, with all that rules may ask of them.
 
     `bounds` are the log's, None where none is declared.
     """
-    rows = {ledger: outside(ours(scope, ledger), rest.positions) for ledger in compared_ledgers(scope)}
+    rows = {
+        ledger: outside(judged_rows(scope, ledger), remainder.positions) for ledger in compared_ledgers(scope)
+    }
     reached = compared.arrived.filter("is_plain").withColumnsRenamed({"last": "offset", "latest": "at"})
     told = {
         "clean_steps": steps_of(reached),
         "clean_progress": in_pauses(scope, rows[Ledger.DELIVERED]),
         "clean_contents": _contents(scope, left, rows[Ledger.PRODUCED]),
     }
-    return clean_with(scope, _sums(compared, rest), rows, left, bounds, told)
+    return clean_with(scope, _sums(compared, remainder), rows, left, bounds, told)
 
 
 def clean_with(
@@ -124,7 +134,7 @@ def in_pauses(scope: Scope, output: DataFrame) -> DataFrame | None:
             *[F.col(name).alias(f"of_{name}") for name in PLACE],
             F.col("committed_at").alias("since"),
             following.alias("following"),
-        ).filter(F.col("following") - F.col("since") > F.lit(scope.patience))
+        ).filter(F.col("following") - F.col("since") > F.lit(scope.allowed_latency))
     )
     if pauses.isEmpty():
         return None
@@ -146,7 +156,7 @@ def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFr
     """
     stamp, offset = F.col("record_timestamp"), F.col("offset")
     seen = (
-        ours(scope, Ledger.LOG)
+        judged_rows(scope, Ledger.LOG)
         .groupBy(*[F.col(name).alias(f"r_{name}") for name in PLACE])
         .agg(
             F.min(F.when(stamp >= F.lit(scope.window.start), offset)).alias("first_in"),
@@ -170,14 +180,14 @@ def _positions_in(scope: Scope, records: DataFrame, bounds: DataFrame) -> DataFr
     return near.groupBy(*PLACE, below, is_judged).agg(F.count("*").alias("positions"))
 
 
-def _untouched(buckets: DataFrame, look: Look | None) -> DataFrame:
+def _untouched(buckets: DataFrame, scan: BucketScan | None) -> DataFrame:
     """Return the buckets that nobody looked into."""
-    if look is None:
+    if scan is None:
         return buckets
-    return buckets.limit(0) if look.touched is None else outside(buckets, look.touched, F.col("bucket"))
+    return buckets.limit(0) if scan.touched is None else outside(buckets, scan.touched, F.col("bucket"))
 
 
-def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
+def _looked(marks: DataFrame, remainder: Remainder, widths: Widths) -> DataFrame:
     """Return what the positions of a look that are not left to the rules add up to, one row a bucket.
 
     | topic | partition | sent | seen | micros | took |
@@ -187,7 +197,7 @@ def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
     `micros` and `took` are of the messages that the window owns: of all, and of one by its lot; null without one.
     """
     return (
-        outside(clean_in(marks), rest.positions)
+        outside(clean_in(marks), remainder.positions)
         .groupBy(*PLACE, bucket_of(widths))
         .agg(
             F.count("took").alias("sent"),
@@ -199,10 +209,10 @@ def _looked(marks: DataFrame, rest: Rest, widths: Widths) -> DataFrame:
     )
 
 
-def _counts(compared: Compared, look: Look | None, looked: DataFrame | None) -> DataFrame:
+def _counts(compared: Compared, scan: BucketScan | None, looked: DataFrame | None) -> DataFrame:
     """Return how many clean messages the window owns of each topic partition, and how many effects it saw."""
     nothing = F.lit(0).cast("bigint")
-    sent, arrived = (_untouched(side.filter("is_plain"), look) for side in (compared.sent, compared.arrived))
+    sent, arrived = (_untouched(side.filter("is_plain"), scan) for side in (compared.sent, compared.arrived))
     inside = sent.select(*PLACE, F.col("inside").alias("sent"), nothing.alias("seen")).unionByName(
         arrived.select(*PLACE, nothing.alias("sent"), F.col("inside").alias("seen"))
     )
@@ -211,9 +221,9 @@ def _counts(compared: Compared, look: Look | None, looked: DataFrame | None) -> 
     return inside.groupBy(*PLACE).agg(F.sum("sent").alias("sent"), F.sum("seen").alias("seen"))
 
 
-def _latencies(compared: Compared, look: Look | None, looked: DataFrame | None) -> DataFrame:
+def _latencies(compared: Compared, scan: BucketScan | None, looked: DataFrame | None) -> DataFrame:
     """Return per bucket the `micros` of the window's clean messages together, and what one `took`, by its hash."""
-    whole = _untouched(compared.together.filter("owned > 0"), look)
+    whole = _untouched(compared.together.filter("owned > 0"), scan)
     millis = sampled_millis(F.col("seen_sample")) - sampled_millis(F.col("done_sample"))
     micros = F.try_subtract("seen_micros", "done_micros").cast("decimal(38,0)").alias("micros")
     known = whole.select(micros, (millis * 1000).alias("took"))

@@ -102,8 +102,8 @@ def _together(buckets: Mapping[Ledger, DataFrame], pairs: Sequence[str], contrac
         )
     )
     is_left = F.exists("left", lambda difference: difference != 0)
-    patience = contract.max_latency + contract.clock_skew
-    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(patience), F.lit(False))
+    allowed_latency = contract.max_latency + contract.clock_skew
+    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(allowed_latency), F.lit(False))
     for part in range(PARTS):
         is_in_time &= ~comes_before(contract, F.col(f"seen_{part}"), F.col(f"began_{part}"))
     is_split = (F.col("owned") > 0) & (F.col("owned") < F.col("sent"))

@@ -273,7 +273,7 @@ def _is_placed(present: Collection[str]) -> Column:
 def _is_committed(present: frozenset[str]) -> Column:
     """Return whether a row belongs to no transaction, or to one of which nothing but its commit is told by this row.
 
-    What other rows say of the transaction may hold against that: `rest` leaves them all to the rules if any is left.
+    Other rows may contradict that: `remainder.py` leaves the whole transaction to the rules if any of it is left.
     """
     if "transaction_state" not in present:
         return F.lit(True)

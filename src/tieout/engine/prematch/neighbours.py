@@ -36,9 +36,9 @@ def bits_at(offset: Column, condition: Column | None = None) -> dict[str, Column
     )
 
 
-def bits_of_marks(is_odd: Column) -> dict[str, Column]:
+def bits_of_marks(is_unclean: Column) -> dict[str, Column]:
     """Return what `left_of` asks of marks, as bits of rows, to be joined by OR: their `offset`, and if it is odd."""
-    told = {"standing": None, "odd": is_odd}
+    told = {"standing": None, "odd": is_unclean}
     return {
         f"{name}{way}": bit
         for name, condition in told.items()
@@ -49,9 +49,9 @@ def bits_of_marks(is_odd: Column) -> dict[str, Column]:
 def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     """Return what is left of positions, kept: the odd ones, those next to them, and each partition's position 0.
 
-    The `marks` are those of a `Look`.
+    The `marks` are those of a `BucketScan`.
 
-    | topic | partition | eight | standing | odd |   | topic | partition | offset | is_odd | is_left |
+    | topic | partition | eight | standing | odd |   | topic | partition | offset | is_unclean | is_left |
     |-------|-----------|-------|----------|-----|   |-------|-----------|--------|--------|---------|
     | a     | 0         | 0     | 0b1001   | 0   | → | a     | 0         | 0      | false  | false   |
     | a     | 0         | 1     | 1 << 8   | …   |   | a     | 0         | 3      | false  | true    |
@@ -65,11 +65,14 @@ def left_of(marks: DataFrame, forced: DataFrame | None) -> DataFrame:
     is_some = F.greatest(*told) > 0
     place = F.explode(F.sequence(F.lit(0), F.lit(_LAST))).alias("place")
     of_each = spans.filter(is_some | (F.col("span") == 0)).select(*PLACE, "span", "standing", *told, place)
-    is_odd = _has("odd", F.col("place"))
+    is_unclean = _has("odd", F.col("place"))
     is_near = _has("near", F.col("place")) | _has("near_back", F.lit(_LAST) - F.col("place"))
     offset = F.shiftleft("span", _BITS).bitwiseOR(F.col("place"))
     found = of_each.filter(_has("standing", F.col("place"))).select(
-        *PLACE, offset.alias("offset"), is_odd.alias("is_odd"), (is_odd | is_near).alias("is_left")
+        *PLACE,
+        offset.alias("offset"),
+        is_unclean.alias("is_unclean"),
+        (is_unclean | is_near).alias("is_left"),
     )
     return materialised(found.filter("is_left OR offset = 0"))
 

@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from tieout.engine.joining import at_positions, same, small_side
 from tieout.engine.keys import PLACE, POSITION, SESSION
 from tieout.engine.materialising import materialised
-from tieout.engine.prematch.looking import ours
-from tieout.engine.prematch.rising import Order, doubtful
+from tieout.engine.prematch.bucket_scan import judged_rows
+from tieout.engine.prematch.nonmonotonic import Order, is_nonmonotonic
 from tieout.engine.scope import Scope
 from tieout.model import Identity, Ledger
 
@@ -52,13 +52,13 @@ def orders_of(
     uncertain = _uncertain_places(scope, points)
     if shows_sequences:
         order = Order((*SESSION, *PLACE), "sequence")
-        sent = _doubted(ours(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain)
+        sent = _doubted(judged_rows(scope, Ledger.PRODUCED), clean[Ledger.PRODUCED], [order], uncertain)
         if sent is not None:
             found["clean_sends"] = _sends(scope, sent, points, clean.get(Ledger.LOG))
     arrived = placed if shows_keys else None
     if placed is None and (shows_turns or shows_keys):
         orders = _orders_of_output(scope)
-        arrived = _doubted(ours(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain)
+        arrived = _doubted(judged_rows(scope, Ledger.DELIVERED), clean[Ledger.DELIVERED], orders, uncertain)
     if arrived is None:
         return found
     if shows_turns:
@@ -105,7 +105,7 @@ def _doubted(
     every: DataFrame, clean: DataFrame, orders: Sequence[Order], uncertain: Column | None
 ) -> DataFrame | None:
     """Return the clean rows of partitions in which some rows may not rise, or are uncertain; None where none are."""
-    condition = doubtful(every, orders)
+    condition = is_nonmonotonic(every, orders)
     falling = None if condition is None else _places_of(every.filter(condition))
     found = [one for one in (falling, uncertain) if one is not None]
     return clean.filter(reduce(Column.__or__, found)) if found else None

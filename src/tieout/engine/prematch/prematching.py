@@ -16,21 +16,21 @@ from pyspark.sql import functions as F
 
 from tieout.contracts import Contract
 from tieout.engine.evidence import Evidence
-from tieout.engine.incarnations import told_apart
 from tieout.engine.joining import small_side
 from tieout.engine.keys import PLACE, POSITION
 from tieout.engine.ledger import SCHEMAS
 from tieout.engine.materialising import materialised, no_rows
+from tieout.engine.prematch.bucket_scan import compared_ledgers
 from tieout.engine.prematch.by_id import left_by_id, odd_ids, pairs_of, shows_ids_alone
 from tieout.engine.prematch.clean_facts import clean_of
 from tieout.engine.prematch.comparing import COMPARED_LEDGERS, SIDES, Compared, compare, counted
 from tieout.engine.prematch.fingerprint import Side
 from tieout.engine.prematch.log_bounds import bounds_of, compacts, statements_of
-from tieout.engine.prematch.looking import compared_ledgers
-from tieout.engine.prematch.remainder import MOST, Rest, rest_of, with_ends
+from tieout.engine.prematch.remainder import MOST, Remainder, remainder_of, with_ends
 from tieout.engine.reading import OpenLedger
 from tieout.engine.scope import Scope
 from tieout.engine.sources.source import is_of_spark, name_of_failure
+from tieout.engine.topic_generations import with_topic_generations
 from tieout.model import SMALL_BYTES, Identity, Ledger, Window
 
 JUDGED: Final = frozenset({Ledger.PRODUCED, Ledger.LOG, Ledger.DELIVERED, Ledger.COMMITTED})
@@ -170,11 +170,11 @@ def left_by_positions(scope: Scope, compared: Compared, progress: Callable[[str]
     bounds = materialised(bounds_of(scope)) if Ledger.LOG in scope.evidence else None
     if not _is_for_good(scope, bounds):
         return None
-    rest = rest_of(scope, compared, progress)
-    if rest is None:
+    remainder = remainder_of(scope, compared, progress)
+    if remainder is None:
         return None
     progress("adding up the clean messages")
-    return left_over(scope, compared, rest, bounds)
+    return left_over(scope, compared, remainder, bounds)
 
 
 def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
@@ -183,7 +183,7 @@ def _is_for_good(scope: Scope, bounds: DataFrame | None) -> bool:
     Not where a topic was created anew, the log takes back or cuts off what it was given, or a key that has an order
     lies in several partitions.
     """
-    if told_apart(scope) is not scope or _crosses_partitions(scope):
+    if with_topic_generations(scope) is not scope or _crosses_partitions(scope):
         return False
     if bounds is None:
         return True
@@ -211,13 +211,13 @@ def _crosses_partitions(scope: Scope) -> bool:
     return not ends.filter(F.col("low") < F.col("high")).isEmpty()
 
 
-def left_over(scope: Scope, compared: Compared, rest: Rest, bounds: DataFrame | None) -> Scope:
+def left_over(scope: Scope, compared: Compared, remainder: Remainder, bounds: DataFrame | None) -> Scope:
     """Return the scope of what is left of a window, with its clean messages beside it."""
-    rest = with_ends(scope, compared, rest)
+    remainder = with_ends(scope, compared, remainder)
     spark = scope.rows(Ledger.PRODUCED).sparkSession
     empty = {ledger: no_rows(spark, SCHEMAS[ledger]) for ledger in compared_ledgers(scope)}
-    rows = dict(rest.rows or empty)
-    clean = clean_of(scope, compared, rest, rows, bounds)
+    rows = dict(remainder.rows or empty)
+    clean = clean_of(scope, compared, remainder, rows, bounds)
     if Ledger.LOG in rows:
         rows[Ledger.LOG] = materialised(rows[Ledger.LOG].unionByName(statements_of(scope)))
     return scope.left_with(rows, clean)

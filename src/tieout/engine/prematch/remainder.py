@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from tieout.engine.joining import same, small_side
 from tieout.engine.keys import PLACE, POSITION, TRANSACTION
 from tieout.engine.materialising import materialised
+from tieout.engine.prematch.bucket_scan import BucketScan, judged_rows, scan_buckets, share_clean
 from tieout.engine.prematch.comparing import SIDES, Compared
 from tieout.engine.prematch.fingerprint import id_hash
-from tieout.engine.prematch.looking import Look, look_into, ours, share_clean
 from tieout.engine.prematch.neighbours import left_of
 from tieout.engine.prematch.position_sets import as_set, outside, within
 from tieout.engine.scope import Scope
@@ -39,24 +39,24 @@ _LISTS_AT_ONCE: Final = "spark.sql.objectHashAggregate.sortBased.fallbackThresho
 
 
 @dataclass(frozen=True)
-class Rest:
+class Remainder:
     """What is left of a window: each ledger's `rows` at some positions, or at none; None where nothing is.
 
-    `positions` are these, a set; `odd` are those of them that are not clean. `look` is None where all buckets agreed.
+    `positions` are these, a set; `unclean` are those that are not clean. `scan` is None where all buckets agreed.
     `forced` are positions that are left although nothing is wrong at them by themselves, the log's ends among them, or
     None.
     """
 
-    look: Look | None
+    scan: BucketScan | None
     positions: DataFrame | None
-    odd: DataFrame | None
+    unclean: DataFrame | None
     rows: Mapping[Ledger, DataFrame] | None
     forced: DataFrame | None = None
 
 
-def rest_of(
+def remainder_of(
     scope: Scope, compared: Compared, progress: Callable[[str], None], most: float = MOST
-) -> Rest | None:
+) -> Remainder | None:
     """Return what is left of the window for the rules, or None where that is more than `most` of the larger side."""
     limit = most * max(scope.evidence[ledger].coverage.rows for ledger in SIDES)
     progress("looking into the buckets that differ")
@@ -65,13 +65,13 @@ def rest_of(
     # Where anything differs the rules are needed, and with them the log's ends: one look finds both.
     is_dirty = Ledger.LOG in scope.evidence and not compared.together.filter("is_dirty").isEmpty()
     forced = materialised(ends_of_log(scope)) if is_dirty else None
-    rest = _rest(scope, compared, forced, limit)
-    if rest is not None and scope.contract.identity is Identity.MESSAGE_ID:
+    remainder = _remainder(scope, compared, forced, limit)
+    if remainder is not None and scope.contract.identity is Identity.MESSAGE_ID:
         progress("looking for ids that stand elsewhere")
-        rest = _again(scope, compared, rest, _elsewhere(scope, compared, rest), limit)
-    if rest is None:
+        remainder = _extended(scope, compared, remainder, _elsewhere(scope, compared, remainder), limit)
+    if remainder is None:
         return None
-    return _again(scope, compared, rest, _of_same_transactions(scope, rest, progress), limit)
+    return _extended(scope, compared, remainder, _of_same_transactions(scope, remainder, progress), limit)
 
 
 def _is_mostly_left(scope: Scope, compared: Compared, most: float) -> bool:
@@ -84,56 +84,58 @@ def _is_mostly_left(scope: Scope, compared: Compared, most: float) -> bool:
     return share_clean(scope, compared) < (1 - most) / 2
 
 
-def with_ends(scope: Scope, compared: Compared, rest: Rest) -> Rest:
+def with_ends(scope: Scope, compared: Compared, remainder: Remainder) -> Remainder:
     """Return what is left of the window together with the log's ends, or the same where no log is declared."""
-    if Ledger.LOG not in scope.evidence or rest.forced is not None:
-        return rest
+    if Ledger.LOG not in scope.evidence or remainder.forced is not None:
+        return remainder
     forced = materialised(ends_of_log(scope))
-    return _rest(scope, compared, forced, float("inf"), rest.look) or rest
+    return _remainder(scope, compared, forced, float("inf"), remainder.scan) or remainder
 
 
-def _again(scope: Scope, compared: Compared, rest: Rest, more: DataFrame | None, limit: float) -> Rest | None:
+def _extended(
+    scope: Scope, compared: Compared, remainder: Remainder, more: DataFrame | None, limit: float
+) -> Remainder | None:
     """Return what is left where more positions are left in any case, and with them the log's ends."""
     if more is None:
-        return rest
-    forced = rest.forced
+        return remainder
+    forced = remainder.forced
     if forced is None and Ledger.LOG in scope.evidence:
         forced = ends_of_log(scope)
     every = more if forced is None else materialised(forced.unionByName(more).distinct())
-    return _rest(scope, compared, every, limit, rest.look)
+    return _remainder(scope, compared, every, limit, remainder.scan)
 
 
-def _rest(
-    scope: Scope, compared: Compared, forced: DataFrame | None, limit: float, known: Look | None = None
-) -> Rest | None:
+def _remainder(
+    scope: Scope, compared: Compared, forced: DataFrame | None, limit: float, known: BucketScan | None = None
+) -> Remainder | None:
     """Return what is left where the positions `forced` are left in any case; None where it is more than the limit.
 
     A look that is `known` serves again where it was into all buckets.
     """
     is_known = known is not None and known.touched is None
-    look = known if is_known else look_into(scope, compared, forced)
-    if look is None:
-        return Rest(None, None, None, None, forced)
-    left = left_of(look.marks, forced)
+    scan = known if is_known else scan_buckets(scope, compared, forced)
+    if scan is None:
+        return Remainder(None, None, None, None, forced)
+    left = left_of(scan.marks, forced)
     count = left.filter("is_left").count()
     if count == 0:
-        return Rest(look, None, None, None, forced)
+        return Remainder(scan, None, None, None, forced)
     if count > limit:
         return None
     chosen = as_set(left)
-    rows = {ledger: materialised(within(side, chosen)) for ledger, side in look.rows.items()}
-    return Rest(look, chosen, left.filter("is_odd").select(*POSITION), rows, forced)
+    rows = {ledger: materialised(within(side, chosen)) for ledger, side in scan.rows.items()}
+    return Remainder(scan, chosen, left.filter("is_unclean").select(*POSITION), rows, forced)
 
 
-def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None:
+def _elsewhere(scope: Scope, compared: Compared, remainder: Remainder) -> DataFrame | None:
     """Return the clean positions whose id stands elsewhere as well, None where there are none.
 
     By a hash, so that now and then one is among them whose id does not: to leave a clean message to the rules is right.
     """
     produced, count = scope.rows(Ledger.PRODUCED), scope.evidence[Ledger.PRODUCED].coverage.rows
-    hashes = _id_hashes(outside(produced, rest.positions), compared)
-    if rest.rows is not None:
-        left = reduce(DataFrame.unionByName, (_id_hashes(rows, compared) for rows in rest.rows.values()))
+    hashes = _id_hashes(outside(produced, remainder.positions), compared)
+    if remainder.rows is not None:
+        left = reduce(DataFrame.unionByName, (_id_hashes(rows, compared) for rows in remainder.rows.values()))
         hashes = hashes.unionByName(left.distinct())
     suspected = repeated(hashes, count)
     if suspected.isEmpty():
@@ -141,17 +143,19 @@ def _elsewhere(scope: Scope, compared: Compared, rest: Rest) -> DataFrame | None
     is_suspected = F.col("own_hash") == F.col("hash")
     again = produced.withColumn("own_hash", id_hash(compared.widths))
     found = again.join(small_side(suspected), is_suspected, how="left_semi")
-    return materialised(outside(found, rest.positions).select(*POSITION).distinct())
+    return materialised(outside(found, remainder.positions).select(*POSITION).distinct())
 
 
-def _of_same_transactions(scope: Scope, rest: Rest, progress: Callable[[str], None]) -> DataFrame | None:
+def _of_same_transactions(
+    scope: Scope, remainder: Remainder, progress: Callable[[str], None]
+) -> DataFrame | None:
     """Return all positions of the transactions that have a message which is not clean, None where there are none."""
     sides = [ledger for ledger in SIDES if scope.has(ledger, "transaction_id")]
-    if rest.odd is None or rest.rows is None or not sides:
+    if remainder.unclean is None or remainder.rows is None or not sides:
         return None
     progress("looking for what shares a transaction")
-    odd = as_set(rest.odd)
-    found = [sharing_transactions(scope, ledger, within(rest.rows[ledger], odd)) for ledger in sides]
+    odd = as_set(remainder.unclean)
+    found = [sharing_transactions(scope, ledger, within(remainder.rows[ledger], odd)) for ledger in sides]
     positions = [rows.select(*POSITION) for rows in found if rows is not None]
     return materialised(reduce(DataFrame.unionByName, positions).distinct()) if positions else None
 
@@ -164,7 +168,7 @@ def sharing_transactions(scope: Scope, ledger: Ledger, some: DataFrame) -> DataF
     transactions = materialised(some.filter(of_some).select(*named).distinct())
     if transactions.isEmpty():
         return None
-    members = ours(scope, ledger).filter(of_some)
+    members = judged_rows(scope, ledger).filter(of_some)
     return members.join(small_side(transactions), same(names, "t_"), how="left_semi")
 
 
@@ -185,7 +189,7 @@ def ends_of_log(scope: Scope) -> DataFrame:
         F.max(F.when(scope.in_window(stamp), at)),
     )
     is_data = ~F.coalesce("is_control", F.lit(False))
-    of_leaders = ours(scope, Ledger.LOG).filter(is_data).groupBy(*PLACE, "leader_epoch")
+    of_leaders = judged_rows(scope, Ledger.LOG).filter(is_data).groupBy(*PLACE, "leader_epoch")
     found = of_leaders.agg(F.array_compact(F.array(*extremes)).alias("offsets"))
     return found.select(*PLACE, F.explode("offsets").alias("offset")).distinct()
 

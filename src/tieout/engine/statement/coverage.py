@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tieout.engine.evidence import EARLIEST_PLAUSIBLE, LedgerCoverage
-from tieout.engine.incarnations import name_of
 from tieout.engine.keys import PLACE
 from tieout.engine.known_contents import SHOWING
 from tieout.engine.ledger import TIME_COLUMN
@@ -22,6 +21,7 @@ from tieout.engine.statement.needs import (
     missing_for_message,
     missing_of,
 )
+from tieout.engine.topic_generations import name_of
 from tieout.model import SET_ASIDE_AND_DELIVERED, BreakClass, Identity, Ledger
 
 _DATED: Final = frozenset({Ledger.PRODUCED, Ledger.DELIVERED, Ledger.READ})

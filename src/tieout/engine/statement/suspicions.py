@@ -117,7 +117,7 @@ def _clock_notes(
     least = min((row["least_after"] for row in rows if row["least_after"] is not None), default=0)
     after = timedelta(microseconds=least)
     followed = sum(row["followed"] for row in rows)
-    if not has_clean and followed >= _ENOUGH and after > scope.patience and _zone(after):
+    if not has_clean and followed >= _ENOUGH and after > scope.allowed_latency and _zone(after):
         clock_notes.append(
             (
                 f"the clock of {ledger} does not fit that of produced: no effect of {followed} messages lies less than "

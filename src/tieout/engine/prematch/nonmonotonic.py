@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-ROWS_AT_ONCE: Final = 1 << 19
+ROWS_PER_BATCH: Final = 1 << 19
 """So many rows are looked at together: some 20 MB beside each task."""
-ROWS_A_SPAN: Final = 128
+ROWS_PER_SPAN: Final = 128
 """A span has so many rows on average, or more."""
-GROUPS_TOLD_APART: Final = 1_000
+MAX_NAMED_GROUPS: Final = 1_000
 """Up to so many groups that may not rise are named; where there are more, all rows are in doubt."""
 
 _SPAN: Final = (
-    "number int, alike bigint, first bigint, last bigint, least bigint, greatest bigint, is_rising boolean"
+    "number int, alike bigint, first bigint, last bigint, least bigint, greatest bigint, is_monotonic boolean"
 )
 
 
@@ -41,37 +41,37 @@ class Order:
         return F.xxhash64(*self.alike)
 
 
-def doubtful(rows: DataFrame, orders: Sequence[Order]) -> Column | None:
-    """Return whether a row is of a group of which a scan does not show that its values rise with the offset.
+def is_nonmonotonic(rows: DataFrame, orders: Sequence[Order]) -> Column | None:
+    """Return whether a scan does not show that the values of a row's group rise with the offset.
 
-    None where there is no such group: of any two rows of one group, the one at the higher offset has no lower value.
+    None if there is no such group: of any two rows of one group, the one at the higher offset has no lower value.
     Rows without an offset or without a value have no place in an order.
     """
-    told = [F.col("offset")]
+    columns = [F.col("offset")]
     for number, order in enumerate(orders):
-        told += [
+        columns += [
             order.group().alias(f"alike_{number}"),
             F.expr(f"bigint({order.value})").alias(f"value_{number}"),
         ]
-    spans = rows.filter("offset IS NOT NULL").select(*told).mapInArrow(_spans, _SPAN)
+    spans = rows.filter("offset IS NOT NULL").select(*columns).mapInArrow(_spans, _SPAN)
     upwards = Window.partitionBy("number", "alike").orderBy("first")
     is_above = (F.lag("last").over(upwards) < F.col("first")) & (
         F.lag("greatest").over(upwards) <= F.col("least")
     )
-    found = (
+    groups = (
         spans.withColumn("is_above", F.coalesce(is_above, F.row_number().over(upwards) == 1))
-        .filter("NOT (is_rising AND is_above)")
+        .filter("NOT (is_monotonic AND is_above)")
         .select("number", "alike")
         .distinct()
-        .limit(GROUPS_TOLD_APART + 1)
+        .limit(MAX_NAMED_GROUPS + 1)
         .collect()
     )
-    if not found:
+    if not groups:
         return None
-    if len(found) > GROUPS_TOLD_APART:
+    if len(groups) > MAX_NAMED_GROUPS:
         return F.lit(True)
     of_orders = [
-        order.group().isin([row["alike"] for row in found if row["number"] == number])
+        order.group().isin([row["alike"] for row in groups if row["number"] == number])
         for number, order in enumerate(orders)
     ]
     return reduce(Column.__or__, of_orders)
@@ -80,15 +80,15 @@ def doubtful(rows: DataFrame, orders: Sequence[Order]) -> Column | None:
 def _spans(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the spans of a task's rows: of each order, from how many rows at once, one a group.
 
-    | number | alike | first | last | least | greatest | is_rising |
+    | number | alike | first | last | least | greatest | is_monotonic |
     |--------|-------|-------|------|-------|----------|-----------|
     | 0      | 81…   | 0     | 6553 | 17    | 13_122   | true      |
 
     `first` and `last` are offsets, `least` and `greatest` the values in between.
     """
     for rows in _many_at_once(batches):
-        offset, *told = rows.columns
-        for number, (alike, value) in enumerate(zip(told[::2], told[1::2], strict=True)):
+        offset, *columns = rows.columns
+        for number, (alike, value) in enumerate(zip(columns[::2], columns[1::2], strict=True)):
             table = pa.table({"alike": alike, "offset": offset, "value": value}).drop_null()
             if len(table):
                 yield _spans_of(number, table)
@@ -111,7 +111,7 @@ def _spans_of(number: int, rows: pa.Table) -> pa.RecordBatch:
         "last": offset.take(ends),
         "least": value.take(starts),
         "greatest": value.take(ends),
-        "is_rising": pc.equal(fallen.take(starts), fallen.take(ends)),
+        "is_monotonic": pc.equal(fallen.take(starts), fallen.take(ends)),
     }
     return pa.RecordBatch.from_pydict(spans)
 
@@ -119,21 +119,21 @@ def _spans_of(number: int, rows: pa.Table) -> pa.RecordBatch:
 def _jumps(steps: pa.Array) -> pa.Array:
     """Return which steps from one offset to the next begin a span: the longest, if they leave any offset out.
 
-    They are at most one in `ROWS_A_SPAN`. A task reads its files in any order, and between the rows of two files lie
+    They are at most one in `ROWS_PER_SPAN`. A task reads its files in any order, and between the rows of two files lie
     those of other tasks.
     """
-    most = min(len(steps) - 1, len(steps) // ROWS_A_SPAN)
+    most = min(len(steps) - 1, len(steps) // ROWS_PER_SPAN)
     longest = pc.select_k_unstable(steps, most + 1, [("", "descending")])
     limit = steps.take(longest)[-1] if len(steps) else 0
     return pc.greater(steps, pc.max_element_wise(limit, 1))
 
 
 def _many_at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the rows of the batches, some `ROWS_AT_ONCE` at a time."""
+    """Yield the rows of the batches, some `ROWS_PER_BATCH` at a time."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held.append(batch)
-        if sum(map(len, held)) >= ROWS_AT_ONCE:
+        if sum(map(len, held)) >= ROWS_PER_BATCH:
             yield pa.Table.from_batches(held)
             held = []
     if held:

@@ -29,19 +29,19 @@ _NOTE: Final = (
 )
 
 
-def told_apart(scope: Scope) -> Scope:
+def with_topic_generations(scope: Scope) -> Scope:
     """Return the scope with every topic that was created anew under a name of its own; mostly the scope itself.
 
     A row that does not say of which of several topics it is has no position, and its ledger covers nothing: what only
     that position decides stays unverifiable.
     """
-    told = [ledger for ledger in scope.evidence if scope.has(ledger, *_NAME)]
-    if not told:
+    naming = [ledger for ledger in scope.evidence if scope.has(ledger, *_NAME)]
+    if not naming:
         return scope
-    named = [scope.rows(ledger).select(*_NAME).dropna().distinct() for ledger in told]
+    named = [scope.rows(ledger).select(*_NAME).dropna().distinct() for ledger in naming]
     ids = F.count_distinct("topic_id")
-    again = reduce(DataFrame.unionByName, named).groupBy("topic").agg(ids.alias("ids")).filter("ids > 1")
-    recreated = materialised(again.select(F.col("topic").alias("recreated")))
+    reused = reduce(DataFrame.unionByName, named).groupBy("topic").agg(ids.alias("ids")).filter("ids > 1")
+    recreated = materialised(reused.select(F.col("topic").alias("recreated")))
     if recreated.isEmpty():
         return scope
     evidence = {ledger: _named(found, recreated) for ledger, found in scope.evidence.items()}
@@ -68,7 +68,9 @@ def _deleted(scope: Scope, recreated: DataFrame, log: Evidence | None) -> DataFr
     )
     one = F.struct("topic_id", *_TIMES, "kept_in")
     together = known.groupBy("topic").agg(F.collect_list(one).alias("all"))
-    replaced_at = F.array_max(F.transform(F.filter("all", _is_beside), lambda other: other["seen_at"]))
+    replaced_at = F.array_max(
+        F.transform(F.filter("all", _is_on_same_brokers), lambda other: other["seen_at"])
+    )
     skew = F.lit(scope.contract.clock_skew)
     was_seen_before = F.coalesce(F.col("one.seen_at") < F.col("replaced_at"), F.lit(True))
     took_all_before = F.coalesce(F.col("one.alive_at") + skew <= F.col("replaced_at"), F.lit(True))
@@ -96,7 +98,7 @@ def _showing(scope: Scope, ledger: Ledger) -> DataFrame:
     )
 
 
-def _is_beside(other: Column) -> Column:
+def _is_on_same_brokers(other: Column) -> Column:
     """Return whether the brokers kept something of both topics in one place."""
     is_another = other["topic_id"] != F.col("one.topic_id")
     return is_another & F.arrays_overlap(other["kept_in"], F.col("one.kept_in"))
@@ -121,16 +123,18 @@ def _named(found: Evidence, recreated: DataFrame) -> Evidence:
     if "topic_id" not in columns:
         return found
     joined = found.rows.join(F.broadcast(recreated), F.col("topic") == F.col("recreated"), how="left")
-    is_again, is_told = F.col("recreated").isNotNull(), F.col("topic_id").isNotNull()
+    is_recreated, has_topic_id = F.col("recreated").isNotNull(), F.col("topic_id").isNotNull()
     own_name = _own_name(F.col("topic"), F.col("topic_id"))
-    values: dict[str, Column] = {"topic": F.when(is_again & is_told, own_name).otherwise(F.col("topic"))}
+    values: dict[str, Column] = {
+        "topic": F.when(is_recreated & has_topic_id, own_name).otherwise(F.col("topic"))
+    }
     for name in _OFFSETS:
         if name in columns:
-            values[name] = F.when(~is_again | is_told, F.col(name))
+            values[name] = F.when(~is_recreated | has_topic_id, F.col(name))
     is_placed = reduce(Column.__or__, [F.col(name).isNotNull() for name in _OFFSETS if name in columns])
-    is_untold = not joined.filter(is_again & ~is_told & is_placed).isEmpty()
+    is_ambiguous = not joined.filter(is_recreated & ~has_topic_id & is_placed).isEmpty()
     rows = joined.select(*[values.get(name, F.col(name)).alias(name) for name in columns])
-    if not is_untold:
+    if not is_ambiguous:
         return replace(found, rows=rows)
     coverage = replace(found.coverage, complete_until=None, notes=(*found.coverage.notes, _NOTE))
     return replace(found, rows=rows, coverage=coverage, may_lack_position=True, may_lack_identity=True)

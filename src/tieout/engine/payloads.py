@@ -39,7 +39,7 @@ _HEADERS: Final = "array<struct<key: string, value: string>>"
 _LOG_HEADERS: Final = "array<struct<key:string,value:binary>>"
 
 
-def bodies_of(
+def payloads_of(
     spark: SparkSession, contract: Contract, wanted: Sequence[Wanted], now: datetime
 ) -> Iterator[tuple[str, Body]]:
     """Yield the idempotence key and the body of each wanted message that the source holds.

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tieout.engine.prematch import rising
-from tieout.engine.prematch.rising import Order, doubtful
+from tieout.engine.prematch import nonmonotonic
+from tieout.engine.prematch.nonmonotonic import Order, is_nonmonotonic
 
 Row = tuple[str, int | None, int | None]
 SCHEMA = "name string, offset long, value long"
@@ -20,7 +20,7 @@ ORDER = Order(("name",), "value")
 
 
 def _in_doubt(rows: DataFrame, orders: Sequence[Order]) -> DataFrame:
-    condition = doubtful(rows, orders)
+    condition = is_nonmonotonic(rows, orders)
     return rows.limit(0) if condition is None else rows.filter(condition)
 
 
@@ -99,7 +99,7 @@ def test_of_many_groups_in_doubt_none_is_told_apart(
         [(name, offset, -offset) for name in "abc" for offset in (0, 1)] + [("d", 0, 0)], SCHEMA
     )
     for most, doubted in ((3, {*"abc"}), (2, {*"abcd"})):
-        monkeypatch.setattr(rising, "GROUPS_TOLD_APART", most)
+        monkeypatch.setattr(nonmonotonic, "MAX_NAMED_GROUPS", most)
         assert _doubted(rows) == doubted
 
 
@@ -109,7 +109,7 @@ def test_spans_hold_what_lies_in_them() -> None:
     files = [range(700), range(2_000, 2_100), range(700, 1_500), range(5_000, 5_003), range(1_500, 2_000)]
     rows = [(offset, rng.randrange(3), offset // 5 + (offset == 1_000)) for file in files for offset in file]
 
-    spans = [span for found in rising._spans(_batches(rows)) for span in found.to_pylist()]
+    spans = [span for found in nonmonotonic._spans(_batches(rows)) for span in found.to_pylist()]
 
     held = 0
     for span in spans:
@@ -120,21 +120,22 @@ def test_spans_hold_what_lies_in_them() -> None:
         )
         held += len(inside)
         assert (inside[0][0], inside[-1][0]) == (span["first"], span["last"])
-        if span["is_rising"]:
+        if span["is_monotonic"]:
             assert all(lower[1] <= upper[1] for lower, upper in pairwise(inside))
             assert (inside[0][1], inside[-1][1]) == (span["least"], span["greatest"])
     assert held == len(rows)
     assert [span for span in spans if span["first"] < 5_000 <= span["last"]] == []
-    assert len(spans) <= 3 + len(rows) // rising.ROWS_A_SPAN
-    assert [span["is_rising"] for span in spans].count(False) == 1
+    assert len(spans) <= 3 + len(rows) // nonmonotonic.ROWS_PER_SPAN
+    assert [span["is_monotonic"] for span in spans].count(False) == 1
 
 
 def test_rows_are_looked_at_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """None is left out, and no more are held than asked for."""
-    monkeypatch.setattr(rising, "ROWS_AT_ONCE", 25)
+    monkeypatch.setattr(nonmonotonic, "ROWS_PER_BATCH", 25)
 
     spans = [
-        found.to_pylist() for found in rising._spans(_batches([(offset, 0, offset) for offset in range(64)]))
+        found.to_pylist()
+        for found in nonmonotonic._spans(_batches([(offset, 0, offset) for offset in range(64)]))
     ]
 
     assert [(span["first"], span["last"]) for (span,) in spans] == [(0, 29), (30, 59), (60, 63)]

@@ -1,4 +1,4 @@
-"""A look into buckets: which of their positions are clean, and what is kept of those.
+"""A scan of buckets: which of their positions are clean, and the facts kept about those.
 
 A position is clean where it has one plain row on each side, and in the log where one is declared, all with the same
 content and in time. The rows of a bucket go through one shuffle, each as a few numbers.
@@ -28,15 +28,15 @@ from tieout.engine.session import ROWS_PER_TASK
 from tieout.model import Ledger
 
 FEW_BUCKETS: Final = 1 / 4
-"""Where a larger share of the buckets has to be looked into, all are."""
+"""If a larger share of the buckets needs a scan, all are scanned."""
 _SAMPLE: Final = 32
 """One in so many buckets is drawn, by a hash of its place."""
 _WITH_NEIGHBOURS: Final = 3
-"""A bucket is looked into with the one before and the one after it."""
+"""A bucket is scanned with the one before and the one after it."""
 
 
 @dataclass(frozen=True)
-class Look:
+class BucketScan:
     """The buckets that were looked into, `touched`, the ledgers' `rows` in them, and the `marks` of their positions.
 
     `touched` is a set, or None for all buckets. `marks` have one row for eight offsets, `eight`: as bits which of them
@@ -49,8 +49,8 @@ class Look:
     marks: DataFrame
 
 
-def ours(scope: Scope, ledger: Ledger) -> DataFrame:
-    """Return a ledger's rows: of the output those of the judged group, of the log those that are records."""
+def judged_rows(scope: Scope, ledger: Ledger) -> DataFrame:
+    """Return the judged rows of a ledger: the group's rows of the output, and the records of the log."""
     rows = scope.rows(ledger)
     if ledger is Ledger.LOG:
         return rows.filter(F.col("offset").isNotNull())
@@ -62,13 +62,13 @@ def compared_ledgers(scope: Scope) -> tuple[Ledger, ...]:
     return tuple(ledger for ledger in COMPARED_LEDGERS if ledger in scope.evidence)
 
 
-def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Look | None:
-    """Return a look into the buckets that are not certain or have `forced` positions, None where there are none."""
-    known = _told_apart(compared, forced)
-    counted = known.agg(F.count("*").alias("all"), F.count_if("is_odd").alias("odd")).collect()[0]
+def scan_buckets(scope: Scope, compared: Compared, forced: DataFrame | None) -> BucketScan | None:
+    """Return the scan of the buckets that are uncertain or have `forced` positions; None where there are none."""
+    known = _marked_unclean(compared, forced)
+    counted = known.agg(F.count("*").alias("all"), F.count_if("is_unclean").alias("odd")).collect()[0]
     if not counted["odd"]:
         return None
-    rows = {ledger: ours(scope, ledger) for ledger in compared_ledgers(scope)}
+    rows = {ledger: judged_rows(scope, ledger) for ledger in compared_ledgers(scope)}
     share, touched = counted["odd"] / counted["all"], None
     if share <= FEW_BUCKETS:
         touched = as_set(_with_neighbours(known), "bucket")
@@ -79,13 +79,13 @@ def look_into(scope: Scope, compared: Compared, forced: DataFrame | None) -> Loo
         }
     share = 1 if touched is None else _WITH_NEIGHBOURS * share
     positions = _compared_in(scope, compared, rows, share)
-    return Look(touched, rows, materialised(_marks(positions)))
+    return BucketScan(touched, rows, materialised(_marks(positions)))
 
 
 def share_clean(scope: Scope, compared: Compared) -> float:
     """Return about which share of the window's positions is clean, as a sample of buckets has it; 1 of an empty one."""
     is_drawn = F.pmod(F.xxhash64(*PLACE, bucket_of(compared.widths)), F.lit(_SAMPLE)) == 0
-    rows = {ledger: ours(scope, ledger).filter(is_drawn) for ledger in compared_ledgers(scope)}
+    rows = {ledger: judged_rows(scope, ledger).filter(is_drawn) for ledger in compared_ledgers(scope)}
     drawn = _compared_in(scope, compared, rows, share=1 / _SAMPLE)
     counted = drawn.agg(F.count("*").alias("all"), F.count_if("is_clean").alias("clean")).collect()[0]
     return float(counted["clean"] / counted["all"]) if counted["all"] else 1.0
@@ -101,25 +101,25 @@ def _compared_in(
     return clean_among(scope, compared.columns, gathered, (*BUCKET, "offset"))
 
 
-def _told_apart(compared: Compared, forced: DataFrame | None) -> DataFrame:
-    """Return the buckets, with `is_odd` where they have to be looked into, and `is_sent` where anything was sent."""
+def _marked_unclean(compared: Compared, forced: DataFrame | None) -> DataFrame:
+    """Return the buckets: `is_unclean` where a scan is needed, `is_sent` where anything was sent."""
     odd = F.col("is_dirty") | F.col("is_unclear")
-    known = compared.together.select(*BUCKET, odd.alias("is_odd"), (F.col("sent") > 0).alias("is_sent"))
+    known = compared.together.select(*BUCKET, odd.alias("is_unclean"), (F.col("sent") > 0).alias("is_sent"))
     if forced is None:
         return known
     at = forced.select(*PLACE, bucket_of(compared.widths).alias("bucket")).distinct()
     marked = at.select(*[F.col(name).alias(f"n_{name}") for name in BUCKET], F.lit(True).alias("is_forced"))
-    is_odd = F.col("is_odd") | F.coalesce("is_forced", F.lit(False))
+    is_unclean = F.col("is_unclean") | F.coalesce("is_forced", F.lit(False))
     joined = known.join(marked, same(BUCKET, "n_"), how="left")
-    return joined.select(*BUCKET, is_odd.alias("is_odd"), "is_sent")
+    return joined.select(*BUCKET, is_unclean.alias("is_unclean"), "is_sent")
 
 
 def _with_neighbours(buckets: DataFrame) -> DataFrame:
     """Return the odd buckets, those before and after them, and each partition's first."""
     in_order = Window.partitionBy(*PLACE).orderBy("bucket")
-    near = [F.coalesce(beside("is_odd").over(in_order), F.lit(False)) for beside in (F.lag, F.lead)]
-    known = buckets.filter("is_odd OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
-    return known.filter("is_odd OR is_near OR bucket = 0").select(*BUCKET)
+    near = [F.coalesce(neighbour("is_unclean").over(in_order), F.lit(False)) for neighbour in (F.lag, F.lead)]
+    known = buckets.filter("is_unclean OR is_sent").withColumn("is_near", reduce(Column.__or__, near))
+    return known.filter("is_unclean OR is_near OR bucket = 0").select(*BUCKET)
 
 
 def narrow(
@@ -172,7 +172,7 @@ def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
         F.bit_or("facts").alias("facts"),
         F.min("first").alias("lot"),
     )
-    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.patience), F.lit(False))
+    is_in_time = F.coalesce(F.col("seen_at") <= F.col("done_at") + F.lit(scope.allowed_latency), F.lit(False))
     is_early = comes_before(scope.contract, F.col("seen_at"), F.col("began_at"))
     is_clean = F.col("is_matched") & is_in_time & ~is_early
     is_owned, is_seen = (is_clean & _has(_bits(ledger)[1]) for ledger in SIDES)
@@ -188,9 +188,9 @@ def clean_among(scope: Scope, columns: Shared, rows: DataFrame, by: Sequence[str
 
 
 def _marks(positions: DataFrame) -> DataFrame:
-    """Return the marks of positions, as a `Look` has them: kept one by one they would take four times the memory."""
+    """Return the `marks` of a `BucketScan`. One row per position would take four times the memory."""
     offset = F.col("offset")
-    bits = bits_of_marks(is_odd=~F.col("is_clean"))
+    bits = bits_of_marks(is_unclean=~F.col("is_clean"))
     bits["seen"] = bits_at(offset, F.col("is_seen"))[""]
     place = offset.bitwiseAND((1 << EIGHT_BITS) - 1)
     of_one = [

@@ -14,7 +14,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from tieout.contracts import Contract, load_contract
-from tieout.engine.bodies import bodies_of
+from tieout.engine.payloads import payloads_of
 from tieout.errors import SourceError
 from tieout.replaying import Body, Wanted
 
@@ -90,7 +90,7 @@ def make(tmp_path: Path) -> Make:
 
 def found(spark: SparkSession, contract: Contract, asked: Iterable[Wanted]) -> dict[str, Body]:
     """Return the bodies by idempotence key."""
-    return dict(bodies_of(spark, contract, tuple(asked), NOW))
+    return dict(payloads_of(spark, contract, tuple(asked), NOW))
 
 
 def test_a_body_is_found_by_id_and_hash(spark: SparkSession, make: Make) -> None:
