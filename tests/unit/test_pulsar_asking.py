@@ -22,7 +22,7 @@ from tests.pulsar import ANSWERS, ORDERS, STATISTICS, Behaviour, served
 
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.pulsar import Administration, AnswerError, Copied
-from tieout.pulsar.asking import PATIENCE
+from tieout.pulsar.asking import TIMEOUT_SECONDS
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.secret"  # noqa: S105 - nobody's
 _SHORT = 0.3
@@ -188,11 +188,11 @@ def test_a_broker_that_stops_answering_is_waited_for_only_so_long(
     """Be it before its answer, or within."""
     with served(behaviour) as (address, _):
         broker = administration(address)
-        broker.patience = _SHORT
+        broker.timeout_seconds = _SHORT
         began = time.monotonic()
         with pytest.raises(SourceUnreachableError, match=r"nothing whole within 0\.3 seconds"):
             broker.get(STATISTICS)
-        assert time.monotonic() - began < PATIENCE
+        assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_where_nobody_listens_nothing_answers(administration: Any) -> None:

@@ -248,13 +248,13 @@ class Line(PartitionLog):
         """Return the place of an offset in this partition."""
         return self.topic, self.partition, offset
 
-    def settled(self, name: BreakClass, count: int, *flags: str, disposition: str | None = None) -> None:
+    def unbroken(self, name: BreakClass, count: int, *flags: str, disposition: str | None = None) -> None:
         """Say that messages ended in a class that is no break."""
-        self.world.truth.settled(name, count, flags, disposition)
+        self.world.truth.unbroken(name, count, flags, disposition)
 
     def delivered(self, messages: Sequence[Message | Record]) -> None:
         """Say that nothing happened to messages: each arrived once."""
-        self.settled(BreakClass.DELIVERED, len(messages))
+        self.unbroken(BreakClass.DELIVERED, len(messages))
 
     def phantom(self, message_id: str, finding: Finding) -> None:
         """Say that the output has what nobody sent."""
@@ -265,9 +265,9 @@ class Line(PartitionLog):
         for record in records:
             self.world.truth.broken(self.fault, record.id, finding, self.place(record.offset))
 
-    def standing(self, kind: str, finding: Finding, offset: int) -> None:
+    def broken_at(self, kind: str, finding: Finding, offset: int) -> None:
         """Say that a commit, a position, a transaction or an order is broken at an offset."""
-        self.world.truth.standing(self.fault, kind, finding, self.place(offset))
+        self.world.truth.broken_at(self.fault, kind, finding, self.place(offset))
 
 
 def own_key(*messages: Message) -> None:

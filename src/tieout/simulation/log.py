@@ -82,7 +82,7 @@ class PartitionLog:
             },
         )
 
-    def settle(self, below: int | None = None) -> None:
+    def write_records(self, below: int | None = None) -> None:
         """Write the records below an offset, which nothing will change any more; all of them without one."""
         kept = []
         for record in self.tail:

@@ -157,10 +157,10 @@ def _answer(process: subprocess.Popen[bytes], part: _Part) -> tuple[int, int] | 
     None where it could not copy, which is logged.
     """
     answer = process.stdout.read() if process.stdout else b""
-    told: dict[str, Any] = json.loads(answer or "{}")
-    if "digest" in told:
-        return int(told["digest"]), int(told["oversized"])
-    reason = told.get("error", "its process ended early")
+    result: dict[str, Any] = json.loads(answer or "{}")
+    if "digest" in result:
+        return int(result["digest"]), int(result["oversized"])
+    reason = result.get("error", "its process ended early")
     _log.warning("%s: a part of the table is copied later, not beside the others: %s", part.place, reason)
     return None
 

@@ -237,13 +237,13 @@ def _begins(line: str, record: RecordLine | None) -> bool:
 
 
 def _is_passed_over(line: str, batch: _Open | None) -> bool:
-    """Return whether the tool prints such a line beside batches and records.
+    """Return whether the tool prints such a line besides batches and records.
 
     What a record without content lacks is none of them: the record's line was wrapped.
     """
     is_content = batch is not None and batch.is_bare and _CONTENT.match(line) is not None
-    is_told = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
-    return not is_told and (_PASSED_OVER.match(line) is not None or is_noise(line))
+    is_dump_line = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
+    return not is_dump_line and (_PASSED_OVER.match(line) is not None or is_noise(line))
 
 
 def _place_in(path: str) -> Place | None:

@@ -21,7 +21,7 @@ from tieout.engine.session import has_class
 from tieout.errors import SourceError, SourceUnreachableError
 
 CONNECTOR: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
-_PATIENCE_MILLIS: Final = 20_000
+_TIMEOUT_MILLIS: Final = 20_000
 _UNKNOWN: Final = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
 _TO_CONFIGURE: Final = (
     "org.apache.kafka.common.errors.AuthenticationException",
@@ -95,7 +95,7 @@ def described_topic(
         SourceError: where the brokers refuse the login, the user or the name; without a secret.
     """
     jvm: Any = spark.sparkContext._jvm
-    with _told(settings, place), _administration(jvm, settings) as client:
+    with _translated_errors(settings, place), _administration(jvm, settings) as client:
         cluster = client.describeCluster().clusterId().get()
         try:
             names = jvm.java.util.Collections.singletonList(topic)
@@ -135,7 +135,7 @@ def topic_names(spark: SparkSession, settings: Mapping[str, str], place: str) ->
         SourceError: where the brokers refuse the login or the user; without a secret.
     """
     jvm: Any = spark.sparkContext._jvm
-    with _told(settings, place), _administration(jvm, settings) as client:
+    with _translated_errors(settings, place), _administration(jvm, settings) as client:
         found = client.listTopics().listings().get().toArray()
         return {str(each.topicId().toString()): str(each.name()) for each in found if not each.isInternal()}
 
@@ -150,7 +150,7 @@ def group_positions(
         SourceError: where the brokers refuse the login or the user; without a secret.
     """
     jvm: Any = spark.sparkContext._jvm
-    with _told(settings, place), _administration(jvm, settings) as client:
+    with _translated_errors(settings, place), _administration(jvm, settings) as client:
         found = client.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get()
         held = [(each.getKey(), each.getValue()) for each in found.entrySet() if each.getValue() is not None]
         numbers: dict[str, list[int]] = {}
@@ -177,8 +177,8 @@ def _administration(jvm: Any, settings: Mapping[str, str]) -> Iterator[Any]:
     properties = jvm.java.util.Properties()
     for name, value in settings.items():
         properties.setProperty(name, value)
-    properties.setProperty("default.api.timeout.ms", str(_PATIENCE_MILLIS))
-    properties.setProperty("request.timeout.ms", str(_PATIENCE_MILLIS // 2))
+    properties.setProperty("default.api.timeout.ms", str(_TIMEOUT_MILLIS))
+    properties.setProperty("request.timeout.ms", str(_TIMEOUT_MILLIS // 2))
     client = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
     try:
         yield client
@@ -235,7 +235,7 @@ def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:
 
 
 @contextmanager
-def _told(settings: Mapping[str, str], place: str) -> Iterator[None]:
+def _translated_errors(settings: Mapping[str, str], place: str) -> Iterator[None]:
     """Turn the client's exceptions into errors that say what to look at.
 
     Raises:

@@ -226,8 +226,8 @@ def _lines(content: bytes) -> list[str]:
 
 def _require_version(found: str, versions: tuple[str, ...]) -> None:
     if found not in versions:
-        told = _short(found) if found else "an empty line: cut off"
-        raise FormatError(f"expected version {' or '.join(versions)} on the first line, found {told}")
+        first_line = _short(found) if found else "an empty line: cut off"
+        raise FormatError(f"expected version {' or '.join(versions)} on the first line, found {first_line}")
 
 
 def _short(value: object) -> str:

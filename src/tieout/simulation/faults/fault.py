@@ -70,7 +70,7 @@ class Catalogue:
         when: Literal["first", "anywhere", "last"] = "anywhere",
     ) -> None:
         """Enter a story under a name."""
-        length = rounds if callable(rounds) else lambda _patience, fixed=rounds: fixed
+        length = rounds if callable(rounds) else lambda _latency_rounds, fixed=rounds: fixed
         first = purpose.strip().splitlines()[0]
         self.faults[name] = Fault(name, first, tell, length, producers, policy, when)
 
