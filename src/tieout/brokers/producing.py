@@ -17,7 +17,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from tieout.brokers.asking import TIMEOUT_SECONDS, Cluster
+from tieout.brokers.cluster import TIMEOUT_SECONDS, Cluster
 from tieout.contracts import IDEMPOTENCE_HEADER
 from tieout.errors import SourceError, SourceUnreachableError
 

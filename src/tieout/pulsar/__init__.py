@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tieout.pulsar.administration import Administration
 from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError, Answers
-from tieout.pulsar.asking import Administration
 from tieout.pulsar.copies import Copied
 from tieout.pulsar.opening import opened_answers
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from tieout.errors import SourceError
+from tieout.pulsar.administration import LARGEST
 from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError
-from tieout.pulsar.asking import LARGEST
 from tieout.regular_files import opened_file
 
 _LENGTH: Final = "content-length"

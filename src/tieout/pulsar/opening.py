@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tieout.contracts import PulsarCursorSource, PulsarSource
-from tieout.pulsar.asking import Administration
+from tieout.pulsar.administration import Administration
 from tieout.pulsar.copies import Copied
 
 

@@ -22,7 +22,7 @@ from tests.pulsar import ANSWERS, ORDERS, STATISTICS, Behaviour, served
 
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.pulsar import Administration, AnswerError, Copied
-from tieout.pulsar.asking import TIMEOUT_SECONDS
+from tieout.pulsar.administration import TIMEOUT_SECONDS
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.secret"  # noqa: S105 - nobody's
 _SHORT = 0.3
