@@ -127,7 +127,7 @@ class Cluster:
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
-        """Turn the client's exceptions into errors that say what to look at.
+        """Turn the client's exceptions into Tieout's errors.
 
         Raises:
             SourceUnreachableError: for what may pass.

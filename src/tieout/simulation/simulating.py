@@ -159,7 +159,7 @@ class _Run:
         if fault is not None:
             line.fault = fault.name
             self.world.truth.episodes[fault.name] += 1
-            stories[number] = fault.tell(line)
+            stories[number] = fault.run(line)
         story = stories.get(number)
         if story is not None and next(story, _OVER) is _OVER:
             del stories[number]

@@ -61,7 +61,7 @@ class Truth:
     def unbroken(
         self, name: BreakClass, count: int, flags: Iterable[str] = (), disposition: str | None = None
     ) -> None:
-        """Count messages that leave no break behind, each with `flags` beside its class."""
+        """Count messages that have no break, each with its class and `flags`."""
         self.messages += count
         self.classes[name.value] += count
         self.dispositions[disposition or DISPOSITIONS.get(name, "delivered")] += count

@@ -5,8 +5,8 @@ Since Kafka 2.3 a record stands below the line of its batch. Before, in dumps th
     offset: 7 position: 0 CreateTime: 1700000000000 isvalid: true keysize: 1 valuesize: 2 magic: 2 … key: k payload: v
     offset: 7 position: 0 CreateTime: 1700000000000 isvalid: true payloadsize: 2 magic: 1 … keysize: 1 key: k payload: v
 
-the second form until 0.10, without a time before 0.10.2. Keys and values are printed as text, so the sizes beside them
-are held against what is there.
+the second form until 0.10, without a time before 0.10.2. Keys and values are printed as text, and their lengths are
+compared with the printed sizes.
 
 Source: `kafka.tools.DumpLogSegments` of Apache Kafka 0.8.2 to 4.3.
 """

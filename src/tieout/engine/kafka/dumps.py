@@ -1,11 +1,11 @@
 """The text that `kafka-dump-log` prints of segment files, decoded: for people who can paste and cannot copy.
 
-A line for each batch, then one for each of its records, if the tool was told `--print-data-log` or `--deep-iteration`;
-before Kafka 2.3 the records alone.
-Keys and values are printed as text, so the sizes beside them are held against what is there: a value with a line break,
-or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed at all.
-What pasting takes away or adds around a line, the bar before a record and blanks, makes no difference, and what shells
-and Java's loggers write between the lines is passed over.
+The tool prints a line per batch, then with `--print-data-log` or `--deep-iteration` a line per record; before Kafka 2.3
+only the records.
+Keys and values are printed as text, and their lengths are compared with the printed sizes: a value with a line break,
+or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed.
+Dumps pasted from a terminal are read: lost or added bars before records and blanks are tolerated. Lines that shells and
+Java's loggers write in between are skipped.
 
 Source: `kafka.tools.DumpLogSegments` of Apache Kafka 0.8.2 to 4.3; its options are in Kafka's documentation, "Basic
 Operations".

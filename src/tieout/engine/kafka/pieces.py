@@ -1,8 +1,8 @@
-"""Pieces of a log: each a file, looked through once for what it holds and read once for its records.
+"""Pieces of a log: each is a file that is scanned once for a summary and read once for its records.
 
-Both passes run beside the data, one task for several small pieces. The first returns a bounded summary a piece, from
-which the driver knows the log's bounds, what became of transactions, and what is missing; with that the second pass
-gives every record its final columns, without a shuffle.
+Both passes run on the executors, one task for several small pieces. The first returns one bounded summary per piece.
+From these the driver derives the log's bounds, the outcome of transactions, and what is missing. The second pass then
+gives each record its final columns, without a shuffle.
 """
 
 from __future__ import annotations

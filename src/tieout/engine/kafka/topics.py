@@ -1,6 +1,6 @@
-"""What a cluster says of a topic or a group, asked through Kafka's own administration client, which is in Spark.
+"""Reads the state of a topic or a group from a cluster, with Kafka's own administration client, which is in Spark.
 
-The client runs in the driver's Java machine: executors need nothing, and what Spark can reach is what is asked.
+The client runs in the driver's Java machine: executors need nothing, and it reaches the clusters that Spark reaches.
 """
 
 from __future__ import annotations
@@ -213,12 +213,12 @@ def _listed(
     """Return what the brokers list of each partition: an offset, and the time of its record where they know it."""
     admin, common = jvm.org.apache.kafka.clients.admin, jvm.org.apache.kafka.common
     places = {number: common.TopicPartition(topic, number) for number in numbers}
-    asked = jvm.java.util.HashMap()
+    wanted = jvm.java.util.HashMap()
     for place in places.values():
-        asked.put(place, spec)
+        wanted.put(place, spec)
     options = admin.ListOffsetsOptions(common.IsolationLevel.valueOf(isolation))
-    answered = client.listOffsets(asked, options).all().get()
-    return {number: answered.get(place) for number, place in places.items()}
+    offsets = client.listOffsets(wanted, options).all().get()
+    return {number: offsets.get(place) for number, place in places.items()}
 
 
 def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:
@@ -236,7 +236,7 @@ def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:
 
 @contextmanager
 def _translated_errors(settings: Mapping[str, str], place: str) -> Iterator[None]:
-    """Turn the client's exceptions into errors that say what to look at.
+    """Turn the client's exceptions into Tieout's errors.
 
     Raises:
         SourceUnreachableError: for what may pass.

@@ -58,7 +58,7 @@ class BatchRange:
 class History:
     """The ranges of the committed batches in order, what is missing or contradicts itself, and what is worth saying.
 
-    `begins_at` is when the oldest batch that is told began, in milliseconds; None where none before it is missing.
+    `begins_at` is when the oldest batch in it began, in milliseconds; None where none before it is missing.
     """
 
     ranges: tuple[BatchRange, ...]

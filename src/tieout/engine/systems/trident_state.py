@@ -33,9 +33,9 @@ class Batch:
 
 @dataclass
 class Stream:
-    """The history of one stream, told change by change.
+    """The history of one stream, built change by change.
 
-    `unknown` are the batches that succeeded and whose ranges were not told, with the time; `empty` counts ranges
+    `unknown` are the batches that succeeded and whose ranges are not known, with the time; `empty` counts ranges
     without a record.
     """
 
