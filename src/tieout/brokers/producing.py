@@ -122,7 +122,7 @@ def _hand_over(producer: Producer, message: Outgoing, numbers: Sequence[int]) ->
 
 
 def _committed(producer: Producer) -> None:
-    """Commit; an answer that was not heard is asked for again, for then it is not known what the brokers did."""
+    """Commit; where no answer came, commit again, since the outcome is unknown then."""
     ends = time.monotonic() + 3 * TIMEOUT_SECONDS
     while True:
         try:

@@ -98,7 +98,7 @@ class Administration:
         """
         place, target = (self.host, self.port), ROOT + path
         for _ in range(_REDIRECTS + 1):
-            answer = self._asked(place, target)
+            answer = self._answer_of_host(place, target)
             if answer.status in (OK, MISSING):
                 return answer
             if answer.status not in _MOVED:
@@ -117,13 +117,13 @@ class Administration:
         return iter(())
 
     def close(self) -> None:
-        """Close what is open; nobody asks any more."""
+        """Close all connections."""
         for one in self._open.values():
             one.close()
         self._open.clear()
 
-    def _asked(self, place: _Place, target: str) -> Answer:
-        """Return the answer of that host; what it closed meanwhile is opened once more."""
+    def _answer_of_host(self, place: _Place, target: str) -> Answer:
+        """Return the host's answer; a connection that the host closed is opened again once."""
         until = time.monotonic() + self.timeout_seconds
         was_open = _own(place) in self._open
         try:

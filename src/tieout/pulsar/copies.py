@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
 @dataclass(frozen=True)
-class Copied:
+class SavedAnswers:
     """A folder of answers; `at` is where a contract names it, for errors."""
 
     folder: Path

@@ -36,7 +36,7 @@ class _Grid:
         self.taken = [bytearray(self.rounds + 1) for _ in range(self.lines)]
 
     def places(self, fault: Fault, length: int, lines: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield places that the fault could have, at random first, then every one there is."""
+        """Yield places that the fault could have: first at random, then all."""
         first = 0 if fault.when == "first" else 1
         last = self.rounds - length if fault.when != "first" else 0
         if last < first or not lines:

@@ -1,6 +1,6 @@
-"""Scoring: how many breaks a run found of those that were made, per class, locus, flag and cause.
+"""Scores how many of the injected breaks a run found, per class, locus, flag and cause.
 
-Precision is the share of what was found that is true, recall the share of what is true that was found. A break is named
+Precision is the share of found breaks that are true, recall the share of true breaks that were found. A break is named
 by its message, else by its class and position. A cause may be left open, which costs recall and no precision.
 """
 

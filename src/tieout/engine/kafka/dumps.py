@@ -73,7 +73,7 @@ _NUMBERS: Final = {
     "producerEpoch": LARGEST_INT,
     "partitionLeaderEpoch": LARGEST_INT,
 }
-"""What of a batch's line are numbers, each with the largest that it can be."""
+"""The numbers in a batch's line, each with its largest value."""
 _UNSIGNED: Final = ("baseOffset", "lastOffset", "count")
 _BATCHES_ALONE: Final = (
     "the line of a batch as Kafka 1 prints it without records: let the tool print them with --deep-iteration "
@@ -199,7 +199,7 @@ def outline_of(lines: Iterable[str]) -> Outline:
 
 
 def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
-    """Yield the batches that a dump shows of one partition, and what in it is none.
+    """Yield the batches of one partition in a dump, and the damage between them.
 
     `default` is the partition of lines above any that names a segment, and below one that names it without its folder.
     """
@@ -239,7 +239,7 @@ def _begins(line: str, record: RecordLine | None) -> bool:
 def _is_passed_over(line: str, batch: _Open | None) -> bool:
     """Return whether the tool prints such a line besides batches and records.
 
-    What a record without content lacks is none of them: the record's line was wrapped.
+    The missing content of a record is not such a line: the record's line was wrapped.
     """
     is_content = batch is not None and batch.is_bare and _CONTENT.match(line) is not None
     is_dump_line = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
@@ -284,7 +284,7 @@ _NOT_IN_SETS: Final = frozenset({"baseOffset", "count", "partitionLeaderEpoch"})
 
 
 def _refused(fields: Mapping[str, str], *, is_set: bool) -> str | None:
-    """Return why a batch is none that can be read, from its line alone; None where it can."""
+    """Return why a batch cannot be read, from its line alone; None where it can."""
     if fields["magic"] not in (("0", "1") if is_set else ("2",)):
         return f"expected record format 2, found {fields['magic']}"
     if fields["isvalid"] != _TRUE:

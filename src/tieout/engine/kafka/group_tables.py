@@ -85,7 +85,7 @@ class Position:
 
 @dataclass(frozen=True)
 class GroupTables:
-    """What a text has of positions, each with the number of its line, and what of it is none.
+    """The positions in a text, each with the number of its line, and the lines that are none.
 
     `faults` are lines that concern the group asked for and are no whole row, `passed` those that are neither rows nor
     anything else that is known. `idle` counts the group's rows without a partition. `others` are the columns of each
@@ -235,7 +235,7 @@ class _Reader:
             self._passed.append(number)
 
     def _refusal(self, count: int) -> str | None:
-        """Return why a row of so many cells that looks like an export's is none of current positions."""
+        """Return why a row of `count` cells that looks like an export's does not state current positions."""
         if count == self._words:
             return _OTHER_HEADER
         return None if self._target is None else _NOT_CURRENT.format(self._target)

@@ -177,7 +177,7 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record with what its batch and its transaction say of it, or a stretch that is none, and why.
+    """One record with the facts of its batch and its transaction, or a stretch without records, and why.
 
     `count` is how many records a stretch stands for.
     """
@@ -265,7 +265,7 @@ def _bytes_of(record: Record | None) -> int:
 
 
 def _fault_of(record: Record) -> str | None:
-    """Return why a record that decodes is none that a ledger can have; None where it is one."""
+    """Return why a ledger cannot have a decoded record; None where it can."""
     if record.timestamp_ms is None or is_time(record.timestamp_ms):
         return None
     return (

@@ -200,7 +200,7 @@ def _offsets(
 
 
 def _first_times(jvm: Any, client: Any, topic: str, numbers: Sequence[int]) -> dict[int, datetime]:
-    """Return the time of each partition's first record that has a plausible one, none where there is none."""
+    """Return the time of each partition's first record; leave out partitions without a plausible one."""
     since = _spec(jvm, "forTimestamp", epoch_millis(EARLIEST_PLAUSIBLE))
     found = _listed(jvm, client, topic, numbers, since, "READ_UNCOMMITTED") if numbers else {}
     times = {number: plausible(int(one.timestamp())) for number, one in found.items()}
