@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
-from tieout.pulsar import Copied
+from tieout.pulsar import SavedAnswers
 
 ANSWERS: Final = Path(__file__).parent / "pulsar_answers"
 ORDERS: Final = "persistent/public/default/orders"
@@ -27,7 +27,7 @@ def served(
 ) -> Iterator[tuple[str, list[str]]]:
     """Serve the answers in a folder; give the address, and the paths that were asked so far."""
     asked: list[str] = []
-    copied = Copied(folder, "")
+    copied = SavedAnswers(folder, "")
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

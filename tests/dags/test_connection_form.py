@@ -10,7 +10,7 @@ import pytest
 from tests.dags.home import write_contract  # noqa: F401 - gives Airflow its home before it is imported
 
 from tieout.airflow_provider import provider_info
-from tieout.brokers.given import given_settings
+from tieout.brokers.connection_fields import fields_of
 
 TYPE = "tieout_kafka"
 
@@ -59,7 +59,7 @@ def test_what_the_form_leaves_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) 
     text = json.dumps({"conn_type": TYPE, "login": "reader", "password": "secret", "extra": typed})
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_FORM", text)
 
-    found = given_settings("kafka_form", "here")
+    found = fields_of("kafka_form", "here")
 
     assert found.extra == {"bootstrap.servers": "b:9092"}
     assert (found.user, found.servers()) == ("reader", "b:9092")

@@ -18,7 +18,7 @@ from tieout.contracts import load_contract
 from tieout.model import Verdict, Window
 from tieout.orchestration import operators
 from tieout.orchestration.operators import LOOK_AGAIN, WindowOperator
-from tieout.readiness import lacking
+from tieout.readiness import incomplete_ledgers
 from tieout.store import Store
 
 WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
@@ -40,7 +40,7 @@ def look(contracts: Path) -> Look:
             "version: 1\npipeline: orders\nguarantee: exactly_once\ngroup: loader\ngrace: 15m\n"
             f"evidence_timeout: 30m\nledgers:\n{text}"
         )
-        return lacking(load_contract(file), WINDOW)
+        return incomplete_ledgers(load_contract(file), WINDOW)
 
     return looked
 

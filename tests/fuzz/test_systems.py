@@ -60,7 +60,7 @@ from tieout.engine.systems.spark_manifest import (
 from tieout.engine.systems.trident_state import Stream, topologies_of
 from tieout.engine.systems.zookeeper_log import Transaction, transactions_in
 from tieout.engine.systems.zookeeper_snapshot import nodes_in
-from tieout.pulsar import Answer, AnswerError, Copied
+from tieout.pulsar import Answer, AnswerError, SavedAnswers
 
 _OFFSETS = b'v1\n{"batchTimestampMs":1795000000000,"conf":{}}\n{"orders":{"0":5,"1":9}}\n{"logOffset":2}\n-'
 _COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
@@ -177,7 +177,7 @@ def _read_answer(chance: random.Random, folder: Path) -> None:
     place = chance.randrange(len(_ANSWERS))
     (folder / "answer").write_bytes(_changed(_ANSWERS[place], chance))
     try:
-        answer = Copied(folder, "").get("answer")
+        answer = SavedAnswers(folder, "").get("answer")
     except AnswerError as error:
         raise FormatError(str(error)) from None
     (_read_entry if place else _read_statistics)(answer)

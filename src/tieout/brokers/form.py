@@ -1,4 +1,4 @@
-"""The fields of a connection to a Kafka cluster, as Airflow's form shows them: those that `given` reads."""
+"""The fields of a connection to a Kafka cluster, as Airflow's form shows them: those that `connection_fields` reads."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tieout.brokers.given import JAAS, Given, given_settings
+from tieout.brokers.connection_fields import JAAS, ConnectionFields, fields_of
 from tieout.errors import SourceError
 
 _COMMON: Final = ("security.protocol", "client.id", "client.dns.lookup", "request.timeout.ms")
@@ -42,19 +42,19 @@ def client_settings(name: str, place: str) -> dict[str, str]:
         SourceError: where it is no Kafka connection, names no broker, or asks for what the Java client cannot do;
             without a secret.
     """
-    given = given_settings(name, f"{place}.connection: {name}")
-    if given.extra.get("enable.ssl.certificate.verification") == "false":
+    fields = fields_of(name, f"{place}.connection: {name}")
+    if fields.extra.get("enable.ssl.certificate.verification") == "false":
         raise SourceError(
-            f"{given.at}: enable.ssl.certificate.verification: the Java client always verifies certificates; "
+            f"{fields.at}: enable.ssl.certificate.verification: the Java client always verifies certificates; "
             "name the authority that signed the broker's with ssl.ca.location"
         )
-    found = {"bootstrap.servers": given.servers()}
-    for key, value in given.extra.items():
+    found = {"bootstrap.servers": fields.servers()}
+    for key, value in fields.extra.items():
         if key in _FILES:
-            found[_FILES[key]] = given.content(key)
+            found[_FILES[key]] = fields.content(key)
         elif (key in _COMMON or key.startswith(_PREFIXES)) and key not in _OF_LOGIN:
             found[_RENAMED.get(key, key)] = value
-    return found | _stores(found) | _login(found, given)
+    return found | _stores(found) | _login(found, fields)
 
 
 def _stores(found: Mapping[str, str]) -> dict[str, str]:
@@ -69,19 +69,19 @@ def _stores(found: Mapping[str, str]) -> dict[str, str]:
     return kinds
 
 
-def _login(found: Mapping[str, str], given: Given) -> dict[str, str]:
+def _login(found: Mapping[str, str], fields: ConnectionFields) -> dict[str, str]:
     """Return the login with user and password, nothing where there is none or it is written out already."""
-    if JAAS in found or not given.has_login:
+    if JAAS in found or not fields.has_login:
         return {}
     mechanism = found.get("sasl.mechanism", "").upper()
     if mechanism not in _LOGIN_MODULES:
-        if not given.user:
+        if not fields.user:
             return {}
         raise SourceError(
-            f"{given.at}: sasl.mechanism: expected one of {', '.join(_LOGIN_MODULES)} beside a user, "
+            f"{fields.at}: sasl.mechanism: expected one of {', '.join(_LOGIN_MODULES)} beside a user, "
             f"found {mechanism or 'none'}; for another, give the Java client's {JAAS}"
         )
-    user, password = given.credentials()
+    user, password = fields.credentials()
     words = " ".join(
         f"{key}={_quoted(value)}" for key, value in {"username": user, "password": password}.items()
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tieout.brokers.given import JAAS, Given, given_settings
+from tieout.brokers.connection_fields import JAAS, ConnectionFields, fields_of
 from tieout.errors import SourceError
 
 _COMMON: Final = (
@@ -36,26 +36,28 @@ def library_settings(name: str, place: str) -> dict[str, str]:
         SourceError: where it is no Kafka connection, names no broker, or holds what librdkafka cannot read; without
             a secret.
     """
-    given = given_settings(name, f"{place}.connection: {name}")
-    found = {"bootstrap.servers": given.servers()}
-    for key, value in given.extra.items():
+    fields = fields_of(name, f"{place}.connection: {name}")
+    found = {"bootstrap.servers": fields.servers()}
+    for key, value in fields.extra.items():
         if key in _JAVA_STORES:
             raise SourceError(
-                f"{given.at}: {key}: Airflow's tasks read certificates as PEM only: name the authority's with "
+                f"{fields.at}: {key}: Airflow's tasks read certificates as PEM only: name the authority's with "
                 "ssl.ca.location"
             )
         if (key in _COMMON or key.startswith(_PREFIXES)) and key not in _JAVA_ONLY:
             found[_RENAMED.get(key, key)] = value
     if found.get("ssl.endpoint.identification.algorithm") == "":
         found["ssl.endpoint.identification.algorithm"] = "none"
-    return found | _login(given)
+    return found | _login(fields)
 
 
-def _login(given: Given) -> dict[str, str]:
+def _login(fields: ConnectionFields) -> dict[str, str]:
     """Return user and password, nothing where there are none; they may be in the Java client's form."""
-    if not given.has_login:
+    if not fields.has_login:
         return {}
-    quoted = {key: re.sub(r"\\(.)", r"\1", text) for key, text in _IN_JAAS.findall(given.extra.get(JAAS, ""))}
-    user, password = quoted.get("username", given.user), quoted.get("password", given.password)
+    quoted = {
+        key: re.sub(r"\\(.)", r"\1", text) for key, text in _IN_JAAS.findall(fields.extra.get(JAAS, ""))
+    }
+    user, password = quoted.get("username", fields.user), quoted.get("password", fields.password)
     named = {"sasl.username": user, "sasl.password": password}
     return {key: value for key, value in named.items() if value}

@@ -17,7 +17,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from tieout.brokers.asking import PATIENCE, Cluster
+from tieout.brokers.cluster import TIMEOUT_SECONDS, Cluster
 from tieout.contracts import IDEMPOTENCE_HEADER
 from tieout.errors import SourceError, SourceUnreachableError
 
@@ -55,8 +55,8 @@ def produce_once(
     """
     places = _places(cluster, messages)
     producer = _producer(cluster, transactional_id)
-    with cluster.told():
-        producer.init_transactions(PATIENCE)
+    with cluster.translated_errors():
+        producer.init_transactions(TIMEOUT_SECONDS)
     known = {key for topic, numbers in places.items() for key in _keys(cluster, topic, numbers, since)}
     fresh = [message for message in messages if message.idempotence_key not in known]
     if fresh:
@@ -88,7 +88,7 @@ def _producer(cluster: Cluster, transactional_id: str) -> Producer:
         # How large a message may be is for the topic to say.
         "message.max.bytes": 1_000_000_000,
     }
-    with cluster.told():
+    with cluster.translated_errors():
         return Producer({**cluster.client_settings(), **own})
 
 
@@ -101,7 +101,7 @@ def _commit(
         SourceUnreachableError: where it was not committed for a reason that may pass.
         SourceError: where the brokers refuse.
     """
-    with cluster.told():
+    with cluster.translated_errors():
         producer.begin_transaction()
         try:
             for message in messages:
@@ -109,7 +109,7 @@ def _commit(
             _committed(producer)
         except KafkaException:
             with suppress(KafkaException):
-                producer.abort_transaction(PATIENCE)
+                producer.abort_transaction(TIMEOUT_SECONDS)
             raise
 
 
@@ -122,11 +122,11 @@ def _hand_over(producer: Producer, message: Outgoing, numbers: Sequence[int]) ->
 
 
 def _committed(producer: Producer) -> None:
-    """Commit; an answer that was not heard is asked for again, for then it is not known what the brokers did."""
-    ends = time.monotonic() + 3 * PATIENCE
+    """Commit; where no answer came, commit again, since the outcome is unknown then."""
+    ends = time.monotonic() + 3 * TIMEOUT_SECONDS
     while True:
         try:
-            producer.commit_transaction(PATIENCE)
+            producer.commit_transaction(TIMEOUT_SECONDS)
         except KafkaException as error:
             if not error.args[0].retriable() or time.monotonic() > ends:
                 raise
@@ -155,7 +155,7 @@ def _keys(cluster: Cluster, topic: str, numbers: Sequence[int], since: datetime)
         "enable.partition.eof": True,
         "isolation.level": "read_committed",
     }
-    with cluster.told():
+    with cluster.translated_errors():
         consumer = Consumer({**cluster.client_settings(), **settings})
         try:
             consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in spans.items()])
@@ -170,13 +170,13 @@ def _read(cluster: Cluster, consumer: Consumer, ends: dict[int, int]) -> Iterato
     Raises:
         SourceUnreachableError: where nothing more comes although there is more.
     """
-    left, waits_until = dict(ends), time.monotonic() + PATIENCE
-    while left:
-        got = consumer.consume(_AT_ONCE, 1.0)
-        for message in got:
+    unread, waits_until = dict(ends), time.monotonic() + TIMEOUT_SECONDS
+    while unread:
+        messages = consumer.consume(_AT_ONCE, 1.0)
+        for message in messages:
             error, number = message.error(), message.partition()
             if error is None:
-                waits_until = time.monotonic() + PATIENCE
+                waits_until = time.monotonic() + TIMEOUT_SECONDS
                 yield from (
                     value.decode(errors="replace")
                     for name, value in message.headers() or ()
@@ -184,10 +184,10 @@ def _read(cluster: Cluster, consumer: Consumer, ends: dict[int, int]) -> Iterato
                 )
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
-            is_behind = message.offset() + (1 if error is None else 0) >= left.get(number, 0)
+            is_behind = message.offset() + (1 if error is None else 0) >= unread.get(number, 0)
             if is_behind:
-                left.pop(number, None)
-        if left and time.monotonic() > waits_until:
+                unread.pop(number, None)
+        if unread and time.monotonic() > waits_until:
             raise SourceUnreachableError(
                 f"{cluster.place}: {cluster.settings['bootstrap.servers']}: what is in the topic behind an open "
                 "transaction of another producer cannot be read, so nothing was produced; try again when it has ended"

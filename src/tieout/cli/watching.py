@@ -91,7 +91,7 @@ class Watch:
 
     def _await(self, window: Window) -> None:
         """Wait for the end of the grace, and then for evidence that is late, for the contract's `evidence_timeout`."""
-        from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
+        from tieout.readiness import incomplete_ledgers  # noqa: PLC0415 - brings PostgreSQL's driver
 
         due = window.end + self.contract.grace
         if self.clock.now() < due:
@@ -100,7 +100,7 @@ class Watch:
             )
         self.clock.wait_until(due)
         until = due + self.contract.evidence_timeout
-        while (now := self.clock.now()) < until and (reasons := lacking(self.contract, window)):
+        while (now := self.clock.now()) < until and (reasons := incomplete_ledgers(self.contract, window)):
             self.progress(f"evidence is awaited until {until.isoformat()}: {'; '.join(reasons)}")
             self.clock.wait_until(min(now + LOOK_AGAIN, until))
 

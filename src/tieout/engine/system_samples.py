@@ -24,7 +24,7 @@ from tieout.engine.systems.json_texts import FormatError, exact_json, offset_in
 from tieout.engine.systems.kahadb_journal import begins_journal
 from tieout.engine.systems.range_names import SHADOW, range_name
 from tieout.engine.systems.spark_checkpoint import OtherSourceError, planned_batch
-from tieout.engine.systems.trident_state import streams_told
+from tieout.engine.systems.trident_state import stream_at
 from tieout.engine.systems.zookeeper_log import LOG_MAGIC, Transaction, transactions_in
 from tieout.engine.table_folders import is_sink_folder
 from tieout.errors import SourceError
@@ -123,7 +123,7 @@ def trident_sample(text: str, place: str, logs: Sequence[Path]) -> LedgerSample:
         try:
             for one in transactions_in(_content(path, place, text).rstrip(b"\0"), TRANSACTIONAL):
                 changes = one.changes if isinstance(one, Transaction) else ()
-                for told in filter(None, (streams_told(TRANSACTIONAL, change.path) for change in changes)):
+                for told in filter(None, (stream_at(TRANSACTIONAL, change.path) for change in changes)):
                     streams[told[0]] = streams.get(told[0], 0) + 1
         except FormatError as error:
             raise SourceError(f"{place} {text}: {path.name} cannot be read: {error}") from None

@@ -17,7 +17,7 @@ def cluster_settings(contract: Contract, connection: str) -> dict[str, str]:
         ConnectionNotFoundError: where the connection is not defined.
         SourceError: where it is none to a cluster, or that does not answer, refuses, or has no such topic.
     """
-    from tieout.brokers.asking import Cluster  # noqa: PLC0415 - brings librdkafka
+    from tieout.brokers.cluster import Cluster  # noqa: PLC0415 - brings librdkafka
 
     cluster = Cluster.of(connection, _PLACE)
     topic = _topic(contract)

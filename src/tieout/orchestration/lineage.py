@@ -17,7 +17,7 @@ from openlineage.client.event_v2 import InputDataset, OutputDataset
 from openlineage.client.facet_v2 import data_quality_assertions_dataset, input_statistics_input_dataset
 
 from tieout import connections, settings
-from tieout.brokers.given import given_settings
+from tieout.brokers.connection_fields import fields_of
 from tieout.contracts import Contract, JdbcSource, PulsarCursorSource, PulsarSource, Source, cluster_topic
 from tieout.errors import TieoutError
 from tieout.model import CheckStatus, Severity, Verdict
@@ -95,7 +95,7 @@ def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
             return
         if (of_cluster := cluster_topic(source)) is not None:
             connection, topic = of_cluster
-            servers = given_settings(connection, connection).servers()
+            servers = fields_of(connection, connection).servers()
             yield f"kafka://{servers.split(',', maxsplit=1)[0].strip()}", topic
             return
         if isinstance(source, PulsarSource | PulsarCursorSource) and source.connection is not None:

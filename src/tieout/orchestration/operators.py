@@ -90,10 +90,10 @@ class WindowOperator(WaitingOperator):
             for note in unjudged:
                 self.log.warning("going on without the hop before: %s", note)
             return next(iter(unjudged), None)
-        from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
+        from tieout.readiness import incomplete_ledgers  # noqa: PLC0415 - brings PostgreSQL's driver
 
         make_known(self._contract.connections)
-        reasons = (*lacking(self._contract, window), *unjudged)
+        reasons = (*incomplete_ledgers(self._contract, window), *unjudged)
         if reasons:
             again = min(now + LOOK_AGAIN, until)
             self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))

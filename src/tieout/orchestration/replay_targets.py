@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from tieout.brokers.asking import Cluster
+from tieout.brokers.cluster import Cluster
 from tieout.brokers.producing import Outgoing, produce_once
 from tieout.contracts import OWN_TOPIC, ReplayTarget
 from tieout.errors import ConnectionNotFoundError

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from tieout.pulsar.administration import Administration
 from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError, Answers
-from tieout.pulsar.asking import Administration
-from tieout.pulsar.copies import Copied
+from tieout.pulsar.copies import SavedAnswers
 from tieout.pulsar.opening import opened_answers
 
-__all__ = ["MISSING", "OK", "Administration", "Answer", "AnswerError", "Answers", "Copied", "opened_answers"]
+__all__ = [
+    "MISSING",
+    "OK",
+    "Administration",
+    "Answer",
+    "AnswerError",
+    "Answers",
+    "SavedAnswers",
+    "opened_answers",
+]

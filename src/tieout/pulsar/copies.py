@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from tieout.errors import SourceError
+from tieout.pulsar.administration import LARGEST
 from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError
-from tieout.pulsar.asking import LARGEST
 from tieout.regular_files import opened_file
 
 _LENGTH: Final = "content-length"
@@ -23,7 +23,7 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
 @dataclass(frozen=True)
-class Copied:
+class SavedAnswers:
     """A folder of answers; `at` is where a contract names it, for errors."""
 
     folder: Path

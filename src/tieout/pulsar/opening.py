@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tieout.contracts import PulsarCursorSource, PulsarSource
-from tieout.pulsar.asking import Administration
-from tieout.pulsar.copies import Copied
+from tieout.pulsar.administration import Administration
+from tieout.pulsar.copies import SavedAnswers
 
 
 def opened_answers(
     spec: PulsarSource | PulsarCursorSource, base_dir: Path, place: str
-) -> Administration | Copied:
+) -> Administration | SavedAnswers:
     """Return the answers that the source names; nothing is asked yet.
 
     Raises:
@@ -20,4 +20,4 @@ def opened_answers(
     """
     if spec.connection is not None:
         return Administration.of(spec.connection, place)
-    return Copied(base_dir.absolute() / (spec.path or ""), f"{place}.path")
+    return SavedAnswers(base_dir.absolute() / (spec.path or ""), f"{place}.path")

@@ -1,11 +1,11 @@
-"""Whether a window's evidence can be complete yet: looked at before Spark starts, in seconds and without it.
+"""Names the ledgers that cannot cover a window yet, in seconds and without Spark.
 
-A look can only say that a ledger does *not* reach far enough. That none is lacking proves nothing; what the ledgers
-cover is the engine's to say, and a verdict never depends on what is said here (docs/reference/readiness.md).
+An empty answer proves nothing: the engine says what the ledgers cover, and no verdict depends on this package
+(docs/reference/readiness.md).
 """
 
 from __future__ import annotations
 
-from tieout.readiness.looking import lacking
+from tieout.readiness.ledgers import incomplete_ledgers
 
-__all__ = ["lacking"]
+__all__ = ["incomplete_ledgers"]

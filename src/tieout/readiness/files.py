@@ -77,11 +77,11 @@ def _missing_of_system(source: _OfSystem, base_dir: Path) -> Iterator[str]:
     else:
         folders = [base_dir / path for path in source.path if not _REMOTE.match(path)]
         if isinstance(source, KahaDbSource):
-            pattern, told = "db-*.log", "file of a KahaDB journal, db-1.log"
+            pattern, description = "db-*.log", "file of a KahaDB journal, db-1.log"
         else:
-            pattern, told = "**/log.*", "transaction log of a ZooKeeper server, log.1"
+            pattern, description = "**/log.*", "transaction log of a ZooKeeper server, log.1"
         if not any(next(folder.glob(pattern), None) for folder in folders):
-            yield f"no {told}, in {', '.join(source.path)}"
+            yield f"no {description}, in {', '.join(source.path)}"
 
 
 def is_small(contract: Contract) -> bool:

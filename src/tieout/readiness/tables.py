@@ -16,7 +16,7 @@ from tieout.warehouse import relation, snapshot
 
 _MAXIMUM: Final = re.compile(r"\s*max\(\s*(?P<column>\w+)\s*\)\s*", re.IGNORECASE)
 _NAME: Final = re.compile(r"\w+")
-_PATIENCE: Final = "10s"
+_STATEMENT_TIMEOUT: Final = "10s"
 
 
 def table_lag(spec: LedgerSpec, coverage: CoverageSpec, place: str, needed: datetime) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _column(spec: LedgerSpec, coverage: CoverageSpec) -> str | None:
 def _latest(source: JdbcSource, column: str | None, place: str) -> datetime | None:
     """Return the latest time in the column, None where there is no column, no row, or no time in it."""
     with snapshot(source, place) as session, session.cursor() as cursor:
-        cursor.execute("SET LOCAL statement_timeout = %s", (_PATIENCE,))
+        cursor.execute("SET LOCAL statement_timeout = %s", (_STATEMENT_TIMEOUT,))
         if column is None:
             return None
         name = sql.Identifier(column)

@@ -12,7 +12,7 @@ from tieout.errors import SourceUnreachableError, TieoutError
 from tieout.model import Ledger
 
 if TYPE_CHECKING:
-    from tieout.brokers.asking import Cluster
+    from tieout.brokers.cluster import Cluster
 
 
 def topic_lag(spec: LedgerSpec, ledger: Ledger, needed: datetime) -> Iterator[str]:
@@ -24,7 +24,7 @@ def topic_lag(spec: LedgerSpec, ledger: Ledger, needed: datetime) -> Iterator[st
     found = cluster_topic(spec.source)
     if found is None:
         return
-    from tieout.brokers.asking import Cluster  # noqa: PLC0415 - brings librdkafka
+    from tieout.brokers.cluster import Cluster  # noqa: PLC0415 - brings librdkafka
 
     connection, topic = found
     try:

@@ -86,7 +86,7 @@ class Line(PartitionLog):
         return record
 
     def attempt_in_vain(self, message: Message, session: Session, outcome: str) -> None:
-        """Send one message that never reaches the log; the producer is told that it failed, or nothing."""
+        """Send one message that never reaches the log; the producer gets an error, or no answer."""
         row = self._attempt_row(message, session, outcome, self.tick())
         row["intended_partition"] = self.partition
         self.world.write(Ledger.PRODUCED, row)
@@ -248,26 +248,26 @@ class Line(PartitionLog):
         """Return the place of an offset in this partition."""
         return self.topic, self.partition, offset
 
-    def settled(self, name: BreakClass, count: int, *flags: str, disposition: str | None = None) -> None:
-        """Say that messages ended in a class that is no break."""
-        self.world.truth.settled(name, count, flags, disposition)
+    def unbroken(self, name: BreakClass, count: int, *flags: str, disposition: str | None = None) -> None:
+        """Record messages that ended in a class that is no break."""
+        self.world.truth.unbroken(name, count, flags, disposition)
 
     def delivered(self, messages: Sequence[Message | Record]) -> None:
-        """Say that nothing happened to messages: each arrived once."""
-        self.settled(BreakClass.DELIVERED, len(messages))
+        """Record messages that each arrived once."""
+        self.unbroken(BreakClass.DELIVERED, len(messages))
 
     def phantom(self, message_id: str, finding: Finding) -> None:
-        """Say that the output has what nobody sent."""
+        """Record an output that nobody sent."""
         self.world.truth.broken(self.fault, message_id, finding, None, is_sent=False)
 
     def broken(self, records: Iterable[Record], finding: Finding) -> None:
-        """Say what is wrong with the messages of records."""
+        """Record what is wrong with the messages of records."""
         for record in records:
             self.world.truth.broken(self.fault, record.id, finding, self.place(record.offset))
 
-    def standing(self, kind: str, finding: Finding, offset: int) -> None:
-        """Say that a commit, a position, a transaction or an order is broken at an offset."""
-        self.world.truth.standing(self.fault, kind, finding, self.place(offset))
+    def broken_at(self, kind: str, finding: Finding, offset: int) -> None:
+        """Record a broken commit, position, transaction or order at an offset."""
+        self.world.truth.broken_at(self.fault, kind, finding, self.place(offset))
 
 
 def own_key(*messages: Message) -> None:

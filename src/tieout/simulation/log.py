@@ -82,8 +82,8 @@ class PartitionLog:
             },
         )
 
-    def settle(self, below: int | None = None) -> None:
-        """Write the records below an offset, which nothing will change any more; all of them without one."""
+    def write_records(self, below: int | None = None) -> None:
+        """Write the final records, those below an offset, to the ledger; all of them without one."""
         kept = []
         for record in self.tail:
             if below is not None and record.offset >= below:

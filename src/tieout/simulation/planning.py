@@ -36,7 +36,7 @@ class _Grid:
         self.taken = [bytearray(self.rounds + 1) for _ in range(self.lines)]
 
     def places(self, fault: Fault, length: int, lines: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield places that the fault could have, at random first, then every one there is."""
+        """Yield places that the fault could have: first at random, then all."""
         first = 0 if fault.when == "first" else 1
         last = self.rounds - length if fault.when != "first" else 0
         if last < first or not lines:
@@ -50,7 +50,7 @@ class _Grid:
                 yield line, start
 
     def take(self, fault: Fault, length: int, lines: Sequence[int]) -> tuple[int, int] | None:
-        """Return a free place for the fault, now taken with a quiet round behind it; None where there is none."""
+        """Take a free place for the fault and a round without faults after it; return it, None where there is none."""
         for line, start in self.places(fault, length, lines):
             span = slice(start, start + length + 1)
             if not any(self.taken[line][span]):
@@ -60,11 +60,11 @@ class _Grid:
 
 
 def planned(
-    faults: Mapping[Fault, float], policies: Sequence[str], rounds: int, patience: int, rng: Random
+    faults: Mapping[Fault, float], policies: Sequence[str], rounds: int, latency_rounds: int, rng: Random
 ) -> Plan:
     """Return a plan in which each fault strikes its share of the batches, and at least once.
 
-    `faults` are rates by fault, `policies` the cleanup policy of each line's topic, `patience` how many rounds a
+    `faults` are rates by fault, `policies` the cleanup policy of each line's topic, `latency_rounds` how many rounds a
     message may stay without effect. A fault that begins or ends a partition strikes its share of the partitions.
 
     Raises:
@@ -73,10 +73,10 @@ def planned(
     grid = _Grid(len(policies), rounds, rng)
     chosen: dict[tuple[int, int], Fault] = {}
     # The ends of lines have least room, then the longest stories.
-    rigid = sorted(faults, key=lambda one: (one.when == "anywhere", -one.rounds(patience), one.name))
+    rigid = sorted(faults, key=lambda one: (one.when == "anywhere", -one.rounds(latency_rounds), one.name))
     for fault in rigid:
         lines = [line for line, policy in enumerate(policies) if fault.policy in (None, policy)]
-        length = fault.rounds(patience)
+        length = fault.rounds(latency_rounds)
         room = len(lines) * (rounds if fault.when == "anywhere" else 1)
         for _ in range(max(1, round(faults[fault] * room))):
             place = grid.take(fault, length, lines)

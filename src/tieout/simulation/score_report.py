@@ -20,7 +20,7 @@ def score_text(score: Score) -> str:
         lines.append(_TITLES[section.title])
         lines += ["  " + _aligned(row, widths) for row in rows]
         lines.append("")
-    lines += [*_told(score), ""]
+    lines += [*_remarks(score), ""]
     lines.append("passed" if score.is_passed else "NOT PASSED")
     return "\n".join(lines) + "\n"
 
@@ -74,7 +74,7 @@ def score_page(score: Score, summary: Mapping[str, Any], about: Mapping[str, str
         lines += [_markdown((section.title, *_HEAD[1:])), "|---|---:|---:|---:|---:|---:|"]
         lines += [_markdown(row) for row in _rows(section)]
         lines.append("")
-    lines += ["## Result", "", *(f"- {line.strip()}" for line in _told(score)), ""]
+    lines += ["## Result", "", *(f"- {line.strip()}" for line in _remarks(score)), ""]
     lines.append("**Passed.**" if score.is_passed else "**Not passed.**")
     return "\n".join(lines) + "\n"
 
@@ -121,7 +121,7 @@ def _markdown(row: Iterable[str]) -> str:
     return f"| {' | '.join(row)} |"
 
 
-def _told(score: Score) -> Iterator[str]:
+def _remarks(score: Score) -> Iterator[str]:
     """Yield what the tables do not say: causes left open, sums that differ, and the first differing breaks."""
     yield (
         f"causes left open: {score.abstained}, of which {score.listed} list the true cause as admissible; "

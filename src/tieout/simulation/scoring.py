@@ -1,6 +1,6 @@
-"""Scoring: how many breaks a run found of those that were made, per class, locus, flag and cause.
+"""Scores how many of the injected breaks a run found, per class, locus, flag and cause.
 
-Precision is the share of what was found that is true, recall the share of what is true that was found. A break is named
+Precision is the share of found breaks that are true, recall the share of true breaks that were found. A break is named
 by its message, else by its class and position. A cause may be left open, which costs recall and no precision.
 """
 
@@ -66,15 +66,15 @@ class Section:
         return self.lines.setdefault(name, Line())
 
     def count(self, subject: Subject, truth: Iterable[str], found: Iterable[str]) -> None:
-        """Count what is true and what was found of one subject, name by name."""
-        expected, told = Counter(truth), Counter(found)
-        for name in expected | told:
+        """Count the true and the found names of one subject."""
+        expected, reported = Counter(truth), Counter(found)
+        for name in expected | reported:
             line = self.line(name)
             line.truth += expected[name]
-            line.found += told[name]
-            line.matched += min(expected[name], told[name])
-        if expected != told:
-            self._note(Difference(subject, _words(expected), _words(told)))
+            line.found += reported[name]
+            line.matched += min(expected[name], reported[name])
+        if expected != reported:
+            self._note(Difference(subject, _words(expected), _words(reported)))
 
     def _note(self, difference: Difference) -> None:
         """Keep the first difference of each kind, so that many of one do not hide another."""
@@ -95,9 +95,9 @@ class Section:
 
 @dataclass
 class Score:
-    """A run held against the truth.
+    """A run compared with the truth.
 
-    `listed` counts, of the breaks whose cause is known and was not told, those whose admissible causes held it.
+    `listed` counts, of the breaks whose cause is known and was not reported, those whose admissible causes held it.
     """
 
     classes: Section
@@ -115,18 +115,18 @@ class Score:
 
     @property
     def is_passed(self) -> bool:
-        """Whether classes, flags and loci are found without fault, counts agree, and no cause was told wrongly."""
+        """Whether classes, flags and loci are found without fault, counts agree, and no cause is wrong."""
         exact = all(line.is_perfect for part in self.sections[:3] for line in part.lines.values())
-        told = all(line.precision == 1 for line in self.causes.lines.values())
-        return exact and told and not self.counts
+        causes_right = all(line.precision == 1 for line in self.causes.lines.values())
+        return exact and causes_right and not self.counts
 
 
 def score(truth: Iterable[Row], found: Iterable[Row], summary: Row, statement: Row) -> Score:
     """Return the score of the breaks and the statement of a run against the breaks and the summary of the truth."""
     result = Score(Section("class"), Section("flag"), Section("locus"), Section("cause"))
-    expected, told = _by_subject(truth), _by_subject(found)
-    for subject in sorted(expected.keys() | told.keys(), key=str):
-        _compare(result, subject, expected.get(subject, []), told.get(subject, []))
+    expected, reported = _by_subject(truth), _by_subject(found)
+    for subject in sorted(expected.keys() | reported.keys(), key=str):
+        _compare(result, subject, expected.get(subject, []), reported.get(subject, []))
     result.counts = tuple(_counts(summary, statement))
     return result
 
@@ -153,9 +153,9 @@ def _compare(result: Score, subject: Subject, truth: list[Row], found: list[Row]
     result.classes.count(subject, _all(truth, "class"), _all(found, "class"))
     result.loci.count(subject, _all(truth, "locus"), _all(found, "locus"))
     result.flags.count(subject, _flags(truth), _flags(found))
-    causes, told = _known_causes(truth), _known_causes(found)
-    if told:
-        result.causes.count(subject, causes, told)
+    causes, reported = _known_causes(truth), _known_causes(found)
+    if reported:
+        result.causes.count(subject, causes, reported)
         return
     for cause in causes:
         result.causes.line(cause).truth += 1
@@ -180,10 +180,10 @@ def _counts(summary: Row, statement: Row) -> Iterable[Difference]:
     if summary["verdict"] != statement["verdict"]:
         yield Difference(("verdict",), summary["verdict"], statement["verdict"])
     for part in ("classes", "flags"):
-        expected, told = summary[part], statement[part]
-        for name in sorted(expected.keys() | told.keys()):
-            if expected.get(name, 0) != told.get(name, 0):
-                yield Difference((part, name), str(expected.get(name, 0)), str(told.get(name, 0)))
+        expected, reported = summary[part], statement[part]
+        for name in sorted(expected.keys() | reported.keys()):
+            if expected.get(name, 0) != reported.get(name, 0):
+                yield Difference((part, name), str(expected.get(name, 0)), str(reported.get(name, 0)))
     expected = {**summary["dispositions"], "messages": summary["messages"], "unexplained": 0}
     for name, count in expected.items():
         total = sum(row[name] for row in statement["partitions"])

@@ -70,7 +70,7 @@ def simulate(
         group=Group(description.group, description.consumers),
         keys=description.keys,
         keyless=description.keyless,
-        patience=description.max_latency // _MILLISECOND,
+        max_latency_ms=description.max_latency // _MILLISECOND,
         horizon=_ms(window.end + grace),
         partitions=description.partitions,
         round_ms=description.round_ms,
@@ -110,8 +110,8 @@ def _lines(description: Description, world: World) -> list[Line]:
 def _plan(description: Description, rng: Random) -> Plan:
     policies = [topic.cleanup_policy for topic in description.topics for _ in range(topic.partitions)]
     rates = {FAULTS[name]: rate for name, rate in description.rates.items()}
-    patience = ceil(description.max_latency / timedelta(milliseconds=description.round_ms))
-    return planned(rates, policies, description.rounds, patience, rng)
+    latency_rounds = ceil(description.max_latency / timedelta(milliseconds=description.round_ms))
+    return planned(rates, policies, description.rounds, latency_rounds, rng)
 
 
 @dataclass
@@ -128,7 +128,7 @@ class _Run:
         start, rounds = _ms(self.description.start), self.description.rounds
         shares = self._shares()
         stories: dict[int, Story] = {}
-        told = 0
+        reported_tenths = 0
         for line in self.lines:
             line.assigned("assign")
         for turn in range(rounds):
@@ -139,8 +139,8 @@ class _Run:
                 line.round_began_at = began_at
                 line.allotted = next(shares)
                 self._step(number, line, turn, stories)
-            if self.world.drawn * 10 // self.description.messages > told:
-                told = self.world.drawn * 10 // self.description.messages
+            if self.world.drawn * 10 // self.description.messages > reported_tenths:
+                reported_tenths = self.world.drawn * 10 // self.description.messages
                 progress(f"{self.world.drawn} of {self.description.messages} messages")
         self._close(_ms(window_of(self.description).end))
 
@@ -159,14 +159,14 @@ class _Run:
         if fault is not None:
             line.fault = fault.name
             self.world.truth.episodes[fault.name] += 1
-            stories[number] = fault.tell(line)
+            stories[number] = fault.run(line)
         story = stories.get(number)
         if story is not None and next(story, _OVER) is _OVER:
             del stories[number]
             story = None
         if story is None:
             ordinary(line)
-            line.settle(line.position)
+            line.write_records(line.position)
         if line.allotted:
             raise RuntimeError(f"{line.fault} left {line.allotted} messages of its round unsent")
 
@@ -188,7 +188,7 @@ class _Run:
     def _close(self, at: int) -> None:
         """Write what the logs still hold and how far they reach, and see that nothing was forgotten."""
         for line in self.lines:
-            line.settle()
+            line.write_records()
             line.clock = at
             line.observe()
         truth = self.world.truth

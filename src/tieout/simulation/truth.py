@@ -58,10 +58,10 @@ class Truth:
     dispositions: Counter[str] = field(default_factory=Counter)
     episodes: Counter[str] = field(default_factory=Counter)
 
-    def settled(
+    def unbroken(
         self, name: BreakClass, count: int, flags: Iterable[str] = (), disposition: str | None = None
     ) -> None:
-        """Count messages that leave no break behind, each with `flags` beside its class."""
+        """Count messages that have no break, each with its class and `flags`."""
         self.messages += count
         self.classes[name.value] += count
         self.dispositions[disposition or DISPOSITIONS.get(name, "delivered")] += count
@@ -72,13 +72,13 @@ class Truth:
     ) -> None:
         """Write the break of one message; one that nobody sent is in no count of messages."""
         if is_sent:
-            self.settled(finding.name, 1, finding.flags)
+            self.unbroken(finding.name, 1, finding.flags)
         else:
             self.classes[finding.name.value] += 1
             self._flag(finding.name, finding.flags, 1)
         self._write(fault, "message", finding, place, message_id)
 
-    def standing(self, fault: str, kind: str, finding: Finding, place: Place) -> None:
+    def broken_at(self, fault: str, kind: str, finding: Finding, place: Place) -> None:
         """Write a break of a position, a commit, a transaction or an order."""
         self.classes[finding.name.value] += 1
         self._flag(finding.name, finding.flags, 1)

@@ -71,7 +71,7 @@ class World:
     group: Group
     keys: int
     keyless: float
-    patience: int
+    max_latency_ms: int
     horizon: int
     """Until when the evidence is complete, in ms."""
     partitions: int

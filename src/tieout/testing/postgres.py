@@ -39,7 +39,7 @@ timezone = 'UTC'
 log_timezone = 'UTC'
 """
 _LEFTOVER: Final = "pre-existing shared memory block"
-_PATIENCE_SECONDS: Final = 30.0
+_WAIT_SECONDS: Final = 30.0
 
 
 class PostgresError(TieoutError):
@@ -106,7 +106,7 @@ def start(data_dir: Path, port: int, settings: Mapping[str, str] | None = None) 
     chosen = {"port": str(port), **(settings or {})}
     options = " ".join(f"-c {name}={value}" for name, value in chosen.items())
     arguments = ["start", "--wait", "--silent", "--log", str(data_dir / _LOG_FILE), "--options", options]
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _WAIT_SECONDS
     while (failure := _control(data_dir, arguments)) is not None:
         # The children of a killed server take a moment to notice that it is gone.
         if _LEFTOVER not in failure or time.monotonic() > deadline:
@@ -171,7 +171,9 @@ def _create_cluster(directory: Path) -> None:
         Path(name).unlink()
     if completed.returncode != 0:
         closed = "" if _is_open(_programs() / "postgres") else _CLOSED
-        raise PostgresError(f"PostgreSQL could not be initialised in {directory}: {_told(completed)}{closed}")
+        raise PostgresError(
+            f"PostgreSQL could not be initialised in {directory}: {_error_output(completed)}{closed}"
+        )
     with (directory / "postgresql.conf").open("a") as file:
         file.write(_CONFIGURATION)
     password_file = directory / _PASSWORD_FILE
@@ -211,7 +213,7 @@ def _control(data_dir: Path, arguments: Sequence[str]) -> str | None:
     if completed.returncode == 0:
         return None
     logged = log.read_bytes()[seen:].decode(errors="replace").strip() if log.exists() else ""
-    return "; ".join(text for text in (_told(completed), logged[-2000:]) if text)
+    return "; ".join(text for text in (_error_output(completed), logged[-2000:]) if text)
 
 
 def _run(directory: Path, program: str, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -232,7 +234,7 @@ def _run(directory: Path, program: str, arguments: Sequence[str]) -> subprocess.
         raise PostgresError(f"{program} cannot be run: {error}") from error
 
 
-def _told(completed: subprocess.CompletedProcess[str]) -> str:
+def _error_output(completed: subprocess.CompletedProcess[str]) -> str:
     return (completed.stderr.strip() or completed.stdout.strip())[-2000:]
 
 

@@ -34,9 +34,9 @@ _MODULUS: Final = 1 << 256
 
 @dataclass(frozen=True)
 class Copied:
-    """The files that the rows are in, a row a line, and the sum of the rows' SHA-256 modulo 2**256.
+    """The files that hold the rows, one row per line, and the sum of the rows' SHA-256 modulo 2**256.
 
-    `oversized` counts the rows that are in the sum alone: what is larger than `unpacking().line` Spark does not hold.
+    `oversized` counts the rows that are only in the sum: Spark does not hold rows larger than `unpacking().line`.
     """
 
     files: tuple[Path, ...]
@@ -57,7 +57,7 @@ class _Part:
 
 @dataclass
 class _Rows:
-    """Takes the rows as they come from the server: into the file, and summed up whatever their order."""
+    """Writes the server's rows into the file and adds up their digests; their order does not matter."""
 
     file: IO[bytes]
     most: int
@@ -157,10 +157,10 @@ def _answer(process: subprocess.Popen[bytes], part: _Part) -> tuple[int, int] | 
     None where it could not copy, which is logged.
     """
     answer = process.stdout.read() if process.stdout else b""
-    told: dict[str, Any] = json.loads(answer or "{}")
-    if "digest" in told:
-        return int(told["digest"]), int(told["oversized"])
-    reason = told.get("error", "its process ended early")
+    result: dict[str, Any] = json.loads(answer or "{}")
+    if "digest" in result:
+        return int(result["digest"]), int(result["oversized"])
+    reason = result.get("error", "its process ended early")
     _log.warning("%s: a part of the table is copied later, not beside the others: %s", part.place, reason)
     return None
 

@@ -53,8 +53,8 @@ def session_on(name: str, place: str, what: str, *, shared: str | None = None) -
     try:
         session = psycopg2.connect(**_parameters(settings))
     except psycopg2.Error as error:
-        told = _told(error, settings)
-        raise SourceUnreachableError(f"{place}.connection: {name}: {told}") from None
+        text = _error_text(error, settings)
+        raise SourceUnreachableError(f"{place}.connection: {name}: {text}") from None
     try:
         session.set_session(isolation_level="REPEATABLE READ", readonly=True)
         session.set_client_encoding("UTF8")
@@ -65,7 +65,7 @@ def session_on(name: str, place: str, what: str, *, shared: str | None = None) -
             cursor.execute("SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'")
         yield session
     except psycopg2.Error as error:
-        raise SourceError(f"{place}.{what}: {_told(error, settings)}") from None
+        raise SourceError(f"{place}.{what}: {_error_text(error, settings)}") from None
     finally:
         session.close()
 
@@ -125,7 +125,7 @@ def _parameters(settings: Connection) -> dict[str, Any]:
     return {"connect_timeout": _TIMEOUT_SECONDS, "application_name": "tieout", **known}
 
 
-def _told(error: psycopg2.Error, settings: Connection) -> str:
+def _error_text(error: psycopg2.Error, settings: Connection) -> str:
     """Return the first line of what the server said, without the password."""
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.SyntaxError):
         text = error.diag.message_primary or str(error)

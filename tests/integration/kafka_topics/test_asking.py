@@ -14,7 +14,7 @@ from tieout.cli.main import main
 from tieout.contracts import Contract, load_contract
 from tieout.linting import findings
 from tieout.model import Window
-from tieout.readiness import lacking
+from tieout.readiness import incomplete_ledgers
 
 NOW = datetime.now(UTC)
 CONTRACT = """\
@@ -50,7 +50,7 @@ def contract(folder: Path, **fields: str) -> Contract:
 
 def late(found: Contract, ago: timedelta = timedelta(hours=2)) -> tuple[str, ...]:
     """Return what is lacking for a window of an hour that began so long ago."""
-    return lacking(found, Window(NOW - ago, NOW - ago + timedelta(hours=1)))
+    return incomplete_ledgers(found, Window(NOW - ago, NOW - ago + timedelta(hours=1)))
 
 
 def test_topics_that_answer_are_ready(connected: Served, tmp_path: Path) -> None:

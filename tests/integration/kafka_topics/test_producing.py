@@ -15,7 +15,7 @@ from tests.integration.kafka_topics.conftest import ROOT, Served
 from tests.integration.kafka_topics.sent import PASSWORD
 
 from tieout.brokers import asking, producing
-from tieout.brokers.asking import Cluster
+from tieout.brokers.cluster import Cluster
 from tieout.brokers.producing import Outgoing, produce_once
 from tieout.contracts import IDEMPOTENCE_HEADER
 from tieout.errors import SourceError, SourceUnreachableError

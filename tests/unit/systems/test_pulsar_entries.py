@@ -7,11 +7,11 @@ from tests.pulsar import ANSWERS, ORDERS
 
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.pulsar_entries import ABORTED, COMMITTED, Entry, entry_in
-from tieout.pulsar import Answer, Copied
+from tieout.pulsar import Answer, SavedAnswers
 
 
 def _recorded(ledger: int, number: int) -> Answer:
-    return Copied(ANSWERS, "").get(f"{ORDERS}/ledger/{ledger}/entry/{number}")
+    return SavedAnswers(ANSWERS, "").get(f"{ORDERS}/ledger/{ledger}/entry/{number}")
 
 
 def _entry(*headers: tuple[str, str], body: bytes = b"{}") -> Entry:

@@ -15,9 +15,9 @@ from tieout.engine.systems.pulsar_positions import (
     shown_position,
     stats_in,
 )
-from tieout.pulsar import Copied
+from tieout.pulsar import SavedAnswers
 
-_STATISTICS = stats_in(Copied(ANSWERS, "").get(STATISTICS).body)
+_STATISTICS = stats_in(SavedAnswers(ANSWERS, "").get(STATISTICS).body)
 _LARGEST = ((1 << 31) - 1, (1 << 20) - 1, (1 << 12) - 1)
 
 

@@ -5,8 +5,8 @@ Since Kafka 2.3 a record stands below the line of its batch. Before, in dumps th
     offset: 7 position: 0 CreateTime: 1700000000000 isvalid: true keysize: 1 valuesize: 2 magic: 2 … key: k payload: v
     offset: 7 position: 0 CreateTime: 1700000000000 isvalid: true payloadsize: 2 magic: 1 … keysize: 1 key: k payload: v
 
-the second form until 0.10, without a time before 0.10.2. Keys and values are printed as text, so the sizes beside them
-are held against what is there.
+the second form until 0.10, without a time before 0.10.2. Keys and values are printed as text, and their lengths are
+compared with the printed sizes.
 
 Source: `kafka.tools.DumpLogSegments` of Apache Kafka 0.8.2 to 4.3.
 """
@@ -55,7 +55,7 @@ Content = tuple[bytes | None, bytes | None]
 
 @dataclass(frozen=True)
 class RecordLine:
-    """What a record's line says before its content, under the names of today; `rest` is the content.
+    """The fields of a record's line before its content, by their current names; `rest` is the content.
 
     `is_complete` says that the line tells of its batch as well, so that no other line has to, `is_timeless` that it
     prints no time.
@@ -88,7 +88,7 @@ class RecordLine:
 
     @property
     def fault(self) -> str | None:
-        """Why the line's record is none that a ledger can have, whatever it carries; None where it is one."""
+        """Why a ledger cannot have the line's record, whatever its content; None where it can."""
         if self.is_timeless or is_time(int(self.fields["time"])):
             return None
         return (
@@ -109,7 +109,7 @@ class RecordLine:
 
 
 def record_line(line: str) -> RecordLine | None:
-    """Return what a record's line says; None where it is none, or none to its end.
+    """Return the parsed line of a record; None where it is not one, or is cut off.
 
     >>> record_line("| offset: 0 CreateTime: 5 keySize: -1 valueSize: 1 sequence: 0 headerKeys: [] payload: v").rest
     'payload: v'

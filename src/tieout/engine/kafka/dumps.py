@@ -1,11 +1,11 @@
 """The text that `kafka-dump-log` prints of segment files, decoded: for people who can paste and cannot copy.
 
-A line for each batch, then one for each of its records, if the tool was told `--print-data-log` or `--deep-iteration`;
-before Kafka 2.3 the records alone.
-Keys and values are printed as text, so the sizes beside them are held against what is there: a value with a line break,
-or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed at all.
-What pasting takes away or adds around a line, the bar before a record and blanks, makes no difference, and what shells
-and Java's loggers write between the lines is passed over.
+The tool prints a line per batch, then with `--print-data-log` or `--deep-iteration` a line per record; before Kafka 2.3
+only the records.
+Keys and values are printed as text, and their lengths are compared with the printed sizes: a value with a line break,
+or one that is not UTF-8, is not what was written, and its line is malformed. Header values are not printed.
+Dumps pasted from a terminal are read: lost or added bars before records and blanks are tolerated. Lines that shells and
+Java's loggers write in between are skipped.
 
 Source: `kafka.tools.DumpLogSegments` of Apache Kafka 0.8.2 to 4.3; its options are in Kafka's documentation, "Basic
 Operations".
@@ -73,7 +73,7 @@ _NUMBERS: Final = {
     "producerEpoch": LARGEST_INT,
     "partitionLeaderEpoch": LARGEST_INT,
 }
-"""What of a batch's line are numbers, each with the largest that it can be."""
+"""The numbers in a batch's line, each with its largest value."""
 _UNSIGNED: Final = ("baseOffset", "lastOffset", "count")
 _BATCHES_ALONE: Final = (
     "the line of a batch as Kafka 1 prints it without records: let the tool print them with --deep-iteration "
@@ -199,7 +199,7 @@ def outline_of(lines: Iterable[str]) -> Outline:
 
 
 def batches(lines: Iterable[str], place: Place, default: Place | None) -> Iterator[Entry]:
-    """Yield the batches that a dump shows of one partition, and what in it is none.
+    """Yield the batches of one partition in a dump, and the damage between them.
 
     `default` is the partition of lines above any that names a segment, and below one that names it without its folder.
     """
@@ -237,13 +237,13 @@ def _begins(line: str, record: RecordLine | None) -> bool:
 
 
 def _is_passed_over(line: str, batch: _Open | None) -> bool:
-    """Return whether the tool prints such a line beside batches and records.
+    """Return whether the tool prints such a line besides batches and records.
 
-    What a record without content lacks is none of them: the record's line was wrapped.
+    The missing content of a record is not such a line: the record's line was wrapped.
     """
     is_content = batch is not None and batch.is_bare and _CONTENT.match(line) is not None
-    is_told = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
-    return not is_told and (_PASSED_OVER.match(line) is not None or is_noise(line))
+    is_dump_line = is_content or any(form.match(line) for form in (_BATCH, _LIKE_A_RECORD, _INVALID))
+    return not is_dump_line and (_PASSED_OVER.match(line) is not None or is_noise(line))
 
 
 def _place_in(path: str) -> Place | None:
@@ -284,7 +284,7 @@ _NOT_IN_SETS: Final = frozenset({"baseOffset", "count", "partitionLeaderEpoch"})
 
 
 def _refused(fields: Mapping[str, str], *, is_set: bool) -> str | None:
-    """Return why a batch is none that can be read, from its line alone; None where it can."""
+    """Return why a batch cannot be read, from its line alone; None where it can."""
     if fields["magic"] not in (("0", "1") if is_set else ("2",)):
         return f"expected record format 2, found {fields['magic']}"
     if fields["isvalid"] != _TRUE:

@@ -1,4 +1,4 @@
-"""Lines in the output of tools that print a group's positions: headers, cells, and what the tools say beside them."""
+"""Lines in the output of tools that print a group's positions: headers, cells, and the tools' messages."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _NO_BLANK: Final = re.compile(r"^[^ \t]+$")
 _TIME: Final = re.compile(r"^\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)")
 _HOST_BEHIND_ID: Final = re.compile(r"(-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})/(?=\S)")
 """A member's id and its host without a blank between: Kafka 0.10.2 to 1.1 print so an id that fills its column."""
-_GOODBYES: Final = frozenset({"exit", "logout", "quit"})
+_SHELL_EXITS: Final = frozenset({"exit", "logout", "quit"})
 _COMMAND: Final = re.compile(
     r"(?:kafka-(?:consumer|share)-groups(?:\.sh|\.bat)?|(?:Consumer|Share)GroupCommand|ConsumerOffsetChecker)(?=\s+--?\w|\s*\\\s*$)|"
     r"\brpk\s(?:.*\s)?group\s+describe\b"
@@ -99,7 +99,7 @@ _WRONG: Final = re.compile(
     re.IGNORECASE,
 )
 _PARTITION_LOST: Final = re.compile(r"^(?:Error: )?(?:No broker for partition|Could not fetch offset)\b")
-_SAID: Final = "the tool reports an error about the group; run it again"
+_GROUP_ERROR: Final = "the tool reports an error about the group; run it again"
 
 
 @dataclass(frozen=True)
@@ -168,11 +168,11 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a line says that is no row: an error that concerns the group, of whom what follows is, or a command.
+class ToolMessage:
+    """What a line that is no row says: an error about the group, the group of the table that follows, or a command.
 
     `command` are the groups that a command names, `begins` says that the line has the command itself and not only more
-    of its options. `names_group` says that an error names whose it is.
+    of its options. `names_group` says that an error names its group.
     """
 
     error: str | None = None
@@ -260,24 +260,24 @@ def target_in(line: str) -> str | None:
     return None if found is None else found[0]
 
 
-def said_in(line: str, group: str) -> Said | None:
-    """Return what the tool or the command says in a line, None where it says nothing about groups."""
+def tool_message_in(line: str, group: str) -> ToolMessage | None:
+    """Return the tool's message or the command in a line, None where it is not about groups."""
     text = line.strip()
     command = _command_in(line)
     if command is not None:
         return command
     remark = _REMARK.match(text)
     if remark is not None:
-        return Said(is_about=remark["group"], is_rebalancing=remark["change"] is not None)
+        return ToolMessage(is_about=remark["group"], is_rebalancing=remark["change"] is not None)
     absent = _ABSENT.match(text)
     if absent is not None:
-        return Said(error=_SAID, names_group=True) if absent["group"] == group else None
+        return ToolMessage(error=_GROUP_ERROR, names_group=True) if absent["group"] == group else None
     block = _BLOCK.match(text)
     if block is not None:
-        return _said_in_block(block["key"], (block["value"] or "").strip())
+        return _block_message(block["key"], (block["value"] or "").strip())
     if _WRONG.search(text) and _mentions(text, group):
-        return Said(error=_SAID, names_group=True)
-    return Said(error=_SAID) if _PARTITION_LOST.match(text) and "group '" not in text else None
+        return ToolMessage(error=_GROUP_ERROR, names_group=True)
+    return ToolMessage(error=_GROUP_ERROR) if _PARTITION_LOST.match(text) and "group '" not in text else None
 
 
 def exported(line: str) -> Exported | None:
@@ -309,8 +309,8 @@ def is_like_export(line: str) -> bool:
 
 
 def is_name(line: str) -> bool:
-    """Return whether a line is one word that may be a topic's or a group's name, and says no goodbye."""
-    return _TOPIC.match(line.strip()) is not None and line.strip() not in _GOODBYES
+    """Return whether a line is one word that may be a topic's or a group's name, and not `exit` or the like."""
+    return _TOPIC.match(line.strip()) is not None and line.strip() not in _SHELL_EXITS
 
 
 def is_beginning_of_row(line: str, cells: Cells, group: str) -> bool:
@@ -321,7 +321,7 @@ def is_beginning_of_row(line: str, cells: Cells, group: str) -> bool:
         return False
     if cells.has("GROUP"):
         return text.startswith(f"{group} ") or group.startswith(text)
-    if not _TOPIC.match(values[0]) or (len(values) == 1 and text in _GOODBYES):
+    if not _TOPIC.match(values[0]) or (len(values) == 1 and text in _SHELL_EXITS):
         return False
     return len(values) == 1 or _CELL.match(values[1]) is not None
 
@@ -359,15 +359,15 @@ def _name(cell: str) -> str:
     return _CHECKER.get(cell, cell.strip("`*").replace(" ", "-"))
 
 
-def _command_in(line: str) -> Said | None:
+def _command_in(line: str) -> ToolMessage | None:
     """Return the groups that a command in the line asks for, None where there is none."""
     begins = _COMMAND.search(line)
     options = tuple(found.strip("\"'") for found in _OPTION.findall(line))
     if begins is None:
-        return Said(command=options) if options else None
+        return ToolMessage(command=options) if options else None
     if begins[0].startswith("rpk"):
         options = _described(line[begins.end() :])
-    return Said(command=options, begins=True)
+    return ToolMessage(command=options, begins=True)
 
 
 def _described(arguments: str) -> tuple[str, ...]:
@@ -383,17 +383,17 @@ def _described(arguments: str) -> tuple[str, ...]:
     )
 
 
-def _said_in_block(key: str, value: str) -> Said:
-    """Return what a line of the block says that `rpk` prints above a group's table."""
+def _block_message(key: str, value: str) -> ToolMessage:
+    """Return the message in a line of the block that `rpk` prints above a group's table."""
     if key == "GROUP":
-        return Said(is_about=value)
+        return ToolMessage(is_about=value)
     if key == "ERROR" and value:
-        return Said(error=_SAID)
-    return Said(is_rebalancing=key == "STATE" and "Rebalanc" in value)
+        return ToolMessage(error=_GROUP_ERROR)
+    return ToolMessage(is_rebalancing=key == "STATE" and "Rebalanc" in value)
 
 
 def _mentions(text: str, group: str) -> bool:
-    """Return whether the text speaks of the group, and not only has the word."""
+    """Return whether the text names the group, and not only contains the word."""
     name = re.escape(group)
     return (
         re.search(rf"(?i:group(?:[ _-]?id)?)[\s=:]*[`'\"]?{name}(?![\w.-])|[`'\"]{name}[`'\"]", text)

@@ -18,7 +18,7 @@ from typing import Final
 
 from tieout.engine.kafka.group_lines import (
     Cells,
-    Said,
+    ToolMessage,
     cells_of_export,
     cleaned,
     exported,
@@ -27,8 +27,8 @@ from tieout.engine.kafka.group_lines import (
     is_like_export,
     is_name,
     is_row_without_header,
-    said_in,
     target_in,
+    tool_message_in,
     words_in,
 )
 
@@ -85,7 +85,7 @@ class Position:
 
 @dataclass(frozen=True)
 class GroupTables:
-    """What a text has of positions, each with the number of its line, and what of it is none.
+    """The positions in a text, each with the number of its line, and the lines that are none.
 
     `faults` are lines that concern the group asked for and are no whole row, `passed` those that are neither rows nor
     anything else that is known. `idle` counts the group's rows without a partition. `others` are the columns of each
@@ -166,16 +166,16 @@ class _Reader:
         """Take the next line."""
         header = header_of(line)
         row = None if self._table is None else self._row_of(line, self._table)
-        said = said_in(line, self._group)
-        if said is not None and said.begins:
+        message = tool_message_in(line, self._group)
+        if message is not None and message.begins:
             self._target, self._words = None, 0
         self._target = target_in(line) or self._target
         if header is not None:
             self._open(header)
-        elif self._table is not None and (isinstance(row, Position) or row == _IDLE or said is None):
+        elif self._table is not None and (isinstance(row, Position) or row == _IDLE or message is None):
             self._take_row(number, line, self._table)
-        elif said is not None:
-            self._hear(number, said)
+        elif message is not None:
+            self._take_message(number, message)
         elif self._is_in_other_table:
             self._passed.append(number)
         else:
@@ -196,19 +196,19 @@ class _Reader:
     def _whose(self) -> str | None:
         return self._spoken_of or (self._commanded[0] if len(self._commanded) == 1 else None)
 
-    def _hear(self, number: int, said: Said) -> None:
-        """Heed a line in which the tool says something, or which is a command."""
-        if said.command is not None:
-            self._commanded = said.command if said.begins else (*self._commanded, *said.command)
+    def _take_message(self, number: int, message: ToolMessage) -> None:
+        """Take a message of the tool, or a command."""
+        if message.command is not None:
+            self._commanded = message.command if message.begins else (*self._commanded, *message.command)
             self._spoken_of = None
-        self._spoken_of = said.is_about or self._spoken_of
-        is_another_s = not said.names_group and self._whose_is_printed() not in (None, self._group)
+        self._spoken_of = message.is_about or self._spoken_of
+        is_another_s = not message.names_group and self._whose_is_printed() not in (None, self._group)
         names_its_groups = self._table is not None and self._table.cells.has("GROUP")
-        if said.command is not None or (said.is_about is not None and not names_its_groups):
+        if message.command is not None or (message.is_about is not None and not names_its_groups):
             self._table, self._is_in_other_table = None, False
-        self._is_rebalancing |= said.is_rebalancing and not is_another_s
-        if said.error is not None and not is_another_s:
-            self._faults.append((number, said.error))
+        self._is_rebalancing |= message.is_rebalancing and not is_another_s
+        if message.error is not None and not is_another_s:
+            self._faults.append((number, message.error))
 
     def _whose_is_printed(self) -> str | None:
         return self._spoken_of or (self._table.group if self._table is not None else self._whose())
@@ -235,7 +235,7 @@ class _Reader:
             self._passed.append(number)
 
     def _refusal(self, count: int) -> str | None:
-        """Return why a row of so many cells that looks like an export's is none of current positions."""
+        """Return why a row of `count` cells that looks like an export's does not state current positions."""
         if count == self._words:
             return _OTHER_HEADER
         return None if self._target is None else _NOT_CURRENT.format(self._target)
@@ -275,7 +275,7 @@ class _Reader:
         )
 
     def found(self) -> GroupTables:
-        """Return what was found, once every line was taken."""
+        """Return the tables, once all lines were taken."""
         nameless = [table for table in self._tables if table.rows and table.is_nameless]
         is_ambiguous = len(nameless) > 1 or any(table.is_ambiguous for table in nameless)
         refused = nameless if is_ambiguous else []

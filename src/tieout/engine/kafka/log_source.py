@@ -105,7 +105,7 @@ class SurveySource(DataSource):
 
 
 class RecordSource(DataSource):
-    """One row a record, in the order of each log."""
+    """One row per record, in the order of each log."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,7 +1,7 @@
-"""Lines that shells, Java, its loggers and containers write into a tool's output, and that are evidence of nothing.
+"""Recognises lines that shells, Java, its loggers and containers write into a tool's output; they prove nothing.
 
-Only what can be told for sure: warnings and information, prompts, the command. An error is none of them: the tool may
-have ended with it.
+Only certain cases: warnings and information, prompts, the command. An error is not noise: the tool may have ended
+with it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _NOISE: Final = re.compile(
 
 
 _CUTTING: Final = re.compile(r"\|\s*(?:head|tail|e?grep|sed|awk|less|more)\b|--(?:max-messages|max-bytes)\b")
-"""What leaves lines of the output out: a command with it is evidence, of what is not there."""
+"""Commands that drop lines of the output: evidence that lines are missing."""
 
 
 _LONGEST: Final = 1024
-"""Longer lines no shell prompts with, and looking for one in them would take ever longer."""
+"""No prompt is longer; matching longer lines would be slow."""
 
 
 def is_noise(line: str) -> bool:
-    """Return whether the line is such a one.
+    """Return whether the line is noise.
 
     >>> is_noise("SLF4J: Class path contains multiple SLF4J bindings."), is_noise("[2026-11-20 10:00:00,1] ERROR x")
     (True, False)

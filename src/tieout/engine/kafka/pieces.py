@@ -1,8 +1,8 @@
-"""Pieces of a log: each a file, looked through once for what it holds and read once for its records.
+"""Pieces of a log: each is a file that is scanned once for a summary and read once for its records.
 
-Both passes run beside the data, one task for several small pieces. The first returns a bounded summary a piece, from
-which the driver knows the log's bounds, what became of transactions, and what is missing; with that the second pass
-gives every record its final columns, without a shuffle.
+Both passes run on the executors, one task for several small pieces. The first returns one bounded summary per piece.
+From these the driver derives the log's bounds, the outcome of transactions, and what is missing. The second pass then
+gives each record its final columns, without a shuffle.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Tally:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record with what its batch and its transaction say of it, or a stretch that is none, and why.
+    """One record with the facts of its batch and its transaction, or a stretch without records, and why.
 
     `count` is how many records a stretch stands for.
     """
@@ -265,7 +265,7 @@ def _bytes_of(record: Record | None) -> int:
 
 
 def _fault_of(record: Record) -> str | None:
-    """Return why a record that decodes is none that a ledger can have; None where it is one."""
+    """Return why a ledger cannot have a decoded record; None where it can."""
     if record.timestamp_ms is None or is_time(record.timestamp_ms):
         return None
     return (

@@ -1,6 +1,6 @@
 """A partition's segment file, decoded: record batches of magic 2, the only format that Kafka 4 writes.
 
-What only the file tells, and no client: producer ids and epochs, sequences, leader epochs, the markers of transactions
+Only the file has these, no client does: producer ids and epochs, sequences, leader epochs, the markers of transactions
 and the records of aborted ones. A torn tail is where a killed broker stopped writing; on its next start the broker cuts
 it off, so it is no part of the log.
 """
@@ -37,7 +37,7 @@ _UNWRITTEN: Final = 16
 
 
 def batches(file: IO[bytes], size: int, most: int = Unpacking.record) -> Iterator[Entry]:
-    """Yield the batches of the file's first `size` bytes, each with a checksum that holds, and what is none.
+    """Yield the batches of the file's first `size` bytes whose checksum holds, and the damage between them.
 
     A batch of more than `most` bytes, unpacked or as it lies there, is not read.
 

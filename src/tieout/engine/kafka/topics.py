@@ -1,6 +1,6 @@
-"""What a cluster says of a topic or a group, asked through Kafka's own administration client, which is in Spark.
+"""Reads the state of a topic or a group from a cluster, with Kafka's own administration client, which is in Spark.
 
-The client runs in the driver's Java machine: executors need nothing, and what Spark can reach is what is asked.
+The client runs in the driver's Java machine: executors need nothing, and it reaches the clusters that Spark reaches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tieout.engine.session import has_class
 from tieout.errors import SourceError, SourceUnreachableError
 
 CONNECTOR: Final = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
-_PATIENCE_MILLIS: Final = 20_000
+_TIMEOUT_MILLIS: Final = 20_000
 _UNKNOWN: Final = "org.apache.kafka.common.errors.UnknownTopicOrPartitionException"
 _TO_CONFIGURE: Final = (
     "org.apache.kafka.common.errors.AuthenticationException",
@@ -95,7 +95,7 @@ def described_topic(
         SourceError: where the brokers refuse the login, the user or the name; without a secret.
     """
     jvm: Any = spark.sparkContext._jvm
-    with _told(settings, place), _administration(jvm, settings) as client:
+    with _translated_errors(settings, place), _administration(jvm, settings) as client:
         cluster = client.describeCluster().clusterId().get()
         try:
             names = jvm.java.util.Collections.singletonList(topic)
@@ -135,7 +135,7 @@ def topic_names(spark: SparkSession, settings: Mapping[str, str], place: str) ->
         SourceError: where the brokers refuse the login or the user; without a secret.
     """
     jvm: Any = spark.sparkContext._jvm
-    with _told(settings, place), _administration(jvm, settings) as client:
+    with _translated_errors(settings, place), _administration(jvm, settings) as client:
         found = client.listTopics().listings().get().toArray()
         return {str(each.topicId().toString()): str(each.name()) for each in found if not each.isInternal()}
 
@@ -150,7 +150,7 @@ def group_positions(
         SourceError: where the brokers refuse the login or the user; without a secret.
     """
     jvm: Any = spark.sparkContext._jvm
-    with _told(settings, place), _administration(jvm, settings) as client:
+    with _translated_errors(settings, place), _administration(jvm, settings) as client:
         found = client.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get()
         held = [(each.getKey(), each.getValue()) for each in found.entrySet() if each.getValue() is not None]
         numbers: dict[str, list[int]] = {}
@@ -177,8 +177,8 @@ def _administration(jvm: Any, settings: Mapping[str, str]) -> Iterator[Any]:
     properties = jvm.java.util.Properties()
     for name, value in settings.items():
         properties.setProperty(name, value)
-    properties.setProperty("default.api.timeout.ms", str(_PATIENCE_MILLIS))
-    properties.setProperty("request.timeout.ms", str(_PATIENCE_MILLIS // 2))
+    properties.setProperty("default.api.timeout.ms", str(_TIMEOUT_MILLIS))
+    properties.setProperty("request.timeout.ms", str(_TIMEOUT_MILLIS // 2))
     client = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
     try:
         yield client
@@ -200,7 +200,7 @@ def _offsets(
 
 
 def _first_times(jvm: Any, client: Any, topic: str, numbers: Sequence[int]) -> dict[int, datetime]:
-    """Return the time of each partition's first record that has a plausible one, none where there is none."""
+    """Return the time of each partition's first record; leave out partitions without a plausible one."""
     since = _spec(jvm, "forTimestamp", epoch_millis(EARLIEST_PLAUSIBLE))
     found = _listed(jvm, client, topic, numbers, since, "READ_UNCOMMITTED") if numbers else {}
     times = {number: plausible(int(one.timestamp())) for number, one in found.items()}
@@ -213,12 +213,12 @@ def _listed(
     """Return what the brokers list of each partition: an offset, and the time of its record where they know it."""
     admin, common = jvm.org.apache.kafka.clients.admin, jvm.org.apache.kafka.common
     places = {number: common.TopicPartition(topic, number) for number in numbers}
-    asked = jvm.java.util.HashMap()
+    wanted = jvm.java.util.HashMap()
     for place in places.values():
-        asked.put(place, spec)
+        wanted.put(place, spec)
     options = admin.ListOffsetsOptions(common.IsolationLevel.valueOf(isolation))
-    answered = client.listOffsets(asked, options).all().get()
-    return {number: answered.get(place) for number, place in places.items()}
+    offsets = client.listOffsets(wanted, options).all().get()
+    return {number: offsets.get(place) for number, place in places.items()}
 
 
 def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:
@@ -235,8 +235,8 @@ def _cleanup_policy(jvm: Any, client: Any, topic: str) -> str | None:
 
 
 @contextmanager
-def _told(settings: Mapping[str, str], place: str) -> Iterator[None]:
-    """Turn the client's exceptions into errors that say what to look at.
+def _translated_errors(settings: Mapping[str, str], place: str) -> Iterator[None]:
+    """Turn the client's exceptions into Tieout's errors.
 
     Raises:
         SourceUnreachableError: for what may pass.

@@ -23,7 +23,7 @@ from tieout.engine.sources.positions import (
 from tieout.engine.sources.small_files import local_folder
 from tieout.engine.sources.source import Reading, Request
 from tieout.engine.sources.zookeeper_folders import ServerFiles, read_server
-from tieout.engine.systems.trident_state import Batch, Stream, streams_told, topologies_of
+from tieout.engine.systems.trident_state import Batch, Stream, stream_at, topologies_of
 from tieout.engine.systems.zookeeper_log import Transaction
 from tieout.engine.systems.zookeeper_snapshot import Node
 from tieout.errors import SourceError
@@ -47,7 +47,7 @@ def read(spec: TridentSource, request: Request) -> Reading:
     logs: list[str] = []
 
     def tell(path: str, data: bytes | None, millis: int) -> None:
-        told = streams_told(spec.root, path)
+        told = stream_at(spec.root, path)
         if told is not None:
             streams.setdefault(told[0], Stream()).tell(told[1], data, millis)
 

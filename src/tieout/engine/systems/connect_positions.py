@@ -67,8 +67,8 @@ def source_position(
     source = json.dumps(named[1], sort_keys=True)
     if offsets is None:
         return SourcePosition(connector, shown, None, partition, source)
-    told = _field(offsets, fields[1], "source offset")
-    offset = offset_in(number_in(told) if isinstance(told, str) else told)
+    stated_offset = _field(offsets, fields[1], "source offset")
+    offset = offset_in(number_in(stated_offset) if isinstance(stated_offset, str) else stated_offset)
     if offset is None:
         raise FormatError(
             f"expected a whole number from 0 on in the field {fields[1]} of the source offset, found none"

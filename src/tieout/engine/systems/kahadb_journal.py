@@ -162,7 +162,7 @@ def _entry(record: bytes, at: int) -> Entry | None:
 
 
 def _transaction(content: bytes | int) -> str:
-    """Return how a transaction is told: of a connection by its number, of a resource manager by its branch."""
+    """Return a transaction's id: its number for a connection, its branch for a resource manager."""
     if isinstance(content, int):
         raise FormatError("expected a transaction, found a number")
     fields = _fields(content)

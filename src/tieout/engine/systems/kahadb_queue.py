@@ -54,7 +54,7 @@ class Departure:
 
 
 class QueueHistory:
-    """One queue as the files of a journal show it, which are told in the order of their numbers."""
+    """One queue as the files of a journal show it, read in the order of their numbers."""
 
     def __init__(self, queue: str) -> None:
         self._queue = queue

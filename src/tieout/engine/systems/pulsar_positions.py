@@ -121,10 +121,10 @@ def ledgers_in(stats: dict[str, object]) -> Ledgers:
         raise FormatError("expected ledgers in the topic's internal statistics, found none")
     counts: list[Place] = []
     for one in found:
-        ledger, told = (_number(one, name) for name in ("ledgerId", "entries"))
+        ledger, entry_count = (_number(one, name) for name in ("ledgerId", "entries"))
         if counts and ledger <= counts[-1][0]:
             raise FormatError(f"expected rising ids of ledgers, found {ledger} behind {counts[-1][0]}")
-        count = 0 if ledger > last[0] else last[1] + 1 if ledger == last[0] else told
+        count = 0 if ledger > last[0] else last[1] + 1 if ledger == last[0] else entry_count
         if count >= _MOST_ENTRIES:
             raise FormatError(f"ledger {ledger}: expected fewer than {_MOST_ENTRIES} entries, found {count}")
         counts.append((ledger, count))
@@ -155,8 +155,8 @@ def cursors_in(stats: dict[str, object]) -> dict[str, object]:
     return found
 
 
-def cursor_in(told: object) -> Cursor:
-    """Return what the statistics tell of one cursor.
+def cursor_in(fields: object) -> Cursor:
+    """Return one cursor of the statistics.
 
     >>> cursor_in({"markDeletePosition": "5:1", "individuallyDeletedMessages": "[(5:2..5:4]]"}).ranges
     (((5, 2), (5, 4)),)
@@ -164,10 +164,10 @@ def cursor_in(told: object) -> Cursor:
     Raises:
         FormatError: where a field is missing, or is not as Pulsar writes it.
     """
-    if not isinstance(told, dict):
+    if not isinstance(fields, dict):
         raise FormatError("expected a cursor's fields, found none")
-    mark_delete = _place(told.get("markDeletePosition"), "markDeletePosition")
-    text = told.get("individuallyDeletedMessages")
+    mark_delete = _place(fields.get("markDeletePosition"), "markDeletePosition")
+    text = fields.get("individuallyDeletedMessages")
     if not isinstance(text, str):
         raise FormatError("expected individuallyDeletedMessages of a cursor, found none")
     ranges: list[tuple[Place, Place]] = []
@@ -186,16 +186,16 @@ def cursor_in(told: object) -> Cursor:
     return Cursor(mark_delete, tuple(ranges))
 
 
-def _place(told: object, name: str) -> Place:
-    ledger, parts, entry = told.partition(":") if isinstance(told, str) else ("", "", "")
+def _place(value: object, name: str) -> Place:
+    ledger, parts, entry = value.partition(":") if isinstance(value, str) else ("", "", "")
     numbers = (number_in(ledger, LARGEST_INT), number_in(entry, LARGEST_INT))
     if not parts or numbers[0] is None or numbers[1] is None or numbers[0] < 0 or numbers[1] < _NOWHERE:
         raise FormatError(f"{name}: expected ledger:entry, found none")
     return numbers[0], numbers[1]
 
 
-def _number(told: object, name: str) -> int:
-    found = told.get(name) if isinstance(told, dict) else None
+def _number(fields: object, name: str) -> int:
+    found = fields.get(name) if isinstance(fields, dict) else None
     if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < _MOST_LEDGERS:
         raise FormatError(f"ledgers: expected a number {name} from 0 on, found none")
     return found

@@ -58,7 +58,7 @@ class BatchRange:
 class History:
     """The ranges of the committed batches in order, what is missing or contradicts itself, and what is worth saying.
 
-    `begins_at` is when the oldest batch that is told began, in milliseconds; None where none before it is missing.
+    `begins_at` is when the oldest batch in it began, in milliseconds; None where none before it is missing.
     """
 
     ranges: tuple[BatchRange, ...]
@@ -226,8 +226,8 @@ def _lines(content: bytes) -> list[str]:
 
 def _require_version(found: str, versions: tuple[str, ...]) -> None:
     if found not in versions:
-        told = _short(found) if found else "an empty line: cut off"
-        raise FormatError(f"expected version {' or '.join(versions)} on the first line, found {told}")
+        first_line = _short(found) if found else "an empty line: cut off"
+        raise FormatError(f"expected version {' or '.join(versions)} on the first line, found {first_line}")
 
 
 def _short(value: object) -> str:

@@ -86,9 +86,9 @@ def _sink_file(fields: Mapping[str, object]) -> SinkFile:
 
 
 def needed_logs(names: Iterable[LogName]) -> list[LogName]:
-    """Return the logs that tell the output, in order: the last compact one, and every one behind it.
+    """Return the logs that list the output, in order: the last compact one and all after it.
 
-    Without a compact one they are all.
+    Without a compact one, return all.
     """
     known = list(names)
     start = max((name.batch for name in known if name.is_compact), default=-1)
@@ -101,7 +101,7 @@ def needed_logs(names: Iterable[LogName]) -> list[LogName]:
 def output_of(logs: Mapping[LogName, tuple[SinkFile, ...]]) -> tuple[dict[str, SinkFile], tuple[str, ...]]:
     """Return the files that are the output, by path, and the log files that are missing.
 
-    The last compact log counts, and every one behind it; without a compact one, every one from 0 on.
+    The last compact log and all after it count; without a compact one, all from 0 on.
     """
     chosen = needed_logs(logs)
     found: dict[str, SinkFile] = {}

@@ -33,9 +33,9 @@ class Batch:
 
 @dataclass
 class Stream:
-    """The history of one stream, told change by change.
+    """The history of one stream, built change by change.
 
-    `unknown` are the batches that succeeded and whose ranges were not told, with the time; `empty` counts ranges
+    `unknown` are the batches that succeeded and whose ranges are not known, with the time; `empty` counts ranges
     without a record.
     """
 
@@ -76,9 +76,9 @@ class Stream:
         found = self._ranges.get(txid, {})
         if not found:
             self.unknown.append((txid, millis))
-        for name, told in sorted(found.items()):
+        for name, content in sorted(found.items()):
             try:
-                batch = _batch(txid, name, told, millis)
+                batch = _batch(txid, name, content, millis)
             except FormatError as error:
                 self.faults.append(f"batch {txid} of {shown(name)}: {error}")
                 continue
@@ -105,10 +105,10 @@ class Stream:
         self.batches.append(batch)
 
 
-def streams_told(root: str, path: str) -> tuple[str, str] | None:
+def stream_at(root: str, path: str) -> tuple[str, str] | None:
     """Return the stream that a node below the root is of, and its place in that; None for the root's own children.
 
-    >>> streams_told("/transactional", "/transactional/orders/coordinator/currtx")
+    >>> stream_at("/transactional", "/transactional/orders/coordinator/currtx")
     ('orders', 'coordinator/currtx')
     """
     stream, _, place = path.removeprefix(f"{root}/").partition("/")
@@ -125,8 +125,8 @@ def topologies_of(batches: list[Batch]) -> Iterator[str]:
         yield f"topology {shown(topology)}: batch {min(txids)} to {max(txids)}"
 
 
-def _batch(txid: int, name: str, told: bytes, millis: int) -> Batch | None:
-    """Return the range that a node tells, None for one before any record.
+def _batch(txid: int, name: str, content: bytes, millis: int) -> Batch | None:
+    """Return the range in a node, None for one before any record.
 
     Raises:
         FormatError: where it is not the range of a partition of Kafka.
@@ -137,7 +137,7 @@ def _batch(txid: int, name: str, told: bytes, millis: int) -> Batch | None:
         raise FormatError(
             "expected <topic>@<partition>, as a Kafka spout names its partitions, found another name"
         )
-    fields = json_object(told.decode("utf-8", "replace"))
+    fields = json_object(content.decode("utf-8", "replace"))
     first, last, topology = (fields.get(key) for key in ("firstOffset", "lastOffset", "topologyId"))
     if first == last == _NOTHING:
         return None

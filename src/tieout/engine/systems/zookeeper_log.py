@@ -1,4 +1,4 @@
-"""ZooKeeper's transaction log: every change of a node, with its time, as a server wrote it before it answered.
+"""ZooKeeper's transaction log: all changes of nodes, with their times, as a server wrote them before it answered.
 
 A file is a header and a row of entries, each with a checksum; it is filled up with zeros, and what an unclean end tore
 is behind its last whole entry. A transaction's number (zxid) is an epoch, in its upper half, and a count within it.

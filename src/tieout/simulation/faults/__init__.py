@@ -1,7 +1,7 @@
-"""The catalogue of faults: one short story each, in the steps of `line.Line`, with the truth beside what is done.
+"""The catalogue of faults: each a short sequence of the steps of `line.Line` that also records the truth.
 
-A module a place: on the producer's side, in the log, in transactions, in the consumer, in the output. How the classes,
-flags and loci follow from what is done is the taxonomy's (docs/reference/taxonomy.md, sections 3 and 4).
+One module per place: on the producer's side, in the log, in transactions, in the consumer, in the output.
+The taxonomy defines how classes, flags and loci follow from the steps (docs/reference/taxonomy.md, sections 3 and 4).
 """
 
 from __future__ import annotations

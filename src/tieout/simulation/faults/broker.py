@@ -19,7 +19,7 @@ _TRUNCATED_BY_ELECTION = Finding(BreakClass.LOG_TRUNCATION, Locus.BROKER, Cause.
 def _each(line: Line, records: Sequence[Record], finding: Finding) -> None:
     """Say that the position of each record is broken."""
     for record in records:
-        line.standing("position", finding, record.offset)
+        line.broken_at("position", finding, record.offset)
 
 
 @fault(policy="delete")
@@ -59,7 +59,7 @@ def unclean_election_after_read(line: Line) -> Story:
     line.delivered(gone)
     _each(line, gone, _TRUNCATED_BY_ELECTION)
     ahead = Finding(BreakClass.COMMIT_OUT_OF_RANGE, Locus.OFFSET_STORE, Cause.COMMIT_AFTER_TRUNCATION)
-    line.standing("commit", ahead, line.committed)
+    line.broken_at("commit", ahead, line.committed)
     yield
 
 
@@ -127,7 +127,7 @@ def compacted_before_read(line: Line) -> Story:
     old, new = _send_pairs(line)
     line.remove(old)
     line.consume()
-    line.settled(BreakClass.COMPACTED, len(old))
+    line.unbroken(BreakClass.COMPACTED, len(old))
     line.delivered(new)
     yield
 

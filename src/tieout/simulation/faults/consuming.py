@@ -71,9 +71,9 @@ def commit_before_acknowledgement(line: Line) -> Story:
     line.output(polled[:done])
     line.wants_rebalance = True
     line.delivered(messages[:done])
-    line.settled(BreakClass.IN_FLIGHT, len(hanging))
+    line.unbroken(BreakClass.IN_FLIGHT, len(hanging))
     ahead = Finding(BreakClass.COMMIT_AHEAD, Locus.OFFSET_STORE, Cause.COMMIT_BEFORE_PROCESS)
-    line.standing("commit", ahead, hanging[0].offset)
+    line.broken_at("commit", ahead, hanging[0].offset)
     yield
     _ordinary_round(line)
     yield
@@ -122,7 +122,7 @@ def parallel_commits(line: Line) -> Story:
     line.commit(behind)
     line.commit()
     back = Finding(BreakClass.COMMIT_REGRESSION, Locus.OFFSET_STORE, Cause.PARALLEL_COMMITS)
-    line.standing("commit", back, behind)
+    line.broken_at("commit", back, behind)
     line.delivered(records)
     yield
 
@@ -143,7 +143,7 @@ def operator_rewinds(line: Line) -> Story:
     line.output(record for record in given if record.offset >= later[0].offset)
     line.commit()
     cause = Cause.OFFSET_RESET
-    line.standing(
+    line.broken_at(
         "commit", Finding(BreakClass.COMMIT_REGRESSION, Locus.OFFSET_STORE, cause, ("annotated",)), start
     )
     line.broken(records, Finding(BreakClass.REDELIVERY, Locus.BROKER_TO_CONSUMER, cause))
@@ -212,7 +212,7 @@ def poll_skips(line: Line) -> Story:
     jumped, others = _poll_with_a_gap(line)
     line.commit()
     line.broken(jumped, Finding(BreakClass.LOST, Locus.CONSUMER, flags=_COMMITTED_OVER))
-    line.standing("order", Finding(BreakClass.SKIPPED, Locus.BROKER_TO_CONSUMER), jumped[0].offset)
+    line.broken_at("order", Finding(BreakClass.SKIPPED, Locus.BROKER_TO_CONSUMER), jumped[0].offset)
     line.delivered(others)
     yield
 
@@ -222,8 +222,8 @@ def poll_skips_uncommitted(line: Line) -> Story:
     """A client's fetch jumps records, and nothing is committed any more."""
     jumped, others = _poll_with_a_gap(line)
     line.broken(jumped, Finding(BreakClass.LOST, Locus.BROKER_TO_CONSUMER))
-    line.standing("order", Finding(BreakClass.SKIPPED, Locus.BROKER_TO_CONSUMER), jumped[0].offset)
-    line.standing("commit", Finding(BreakClass.COMMIT_STALE, Locus.OFFSET_STORE), others[0].offset)
+    line.broken_at("order", Finding(BreakClass.SKIPPED, Locus.BROKER_TO_CONSUMER), jumped[0].offset)
+    line.broken_at("commit", Finding(BreakClass.COMMIT_STALE, Locus.OFFSET_STORE), others[0].offset)
     line.delivered(others)
     yield
 
@@ -253,12 +253,12 @@ def fetches_overtake(line: Line) -> Story:
     line.output(given)
     line.commit()
     # Neither was jumped: SKIPPED is never what the same consumer read, before or after.
-    line.standing("order", Finding(BreakClass.REORDER_CONSUMER, Locus.CONSUMER), given[at].offset)
+    line.broken_at("order", Finding(BreakClass.REORDER_CONSUMER, Locus.CONSUMER), given[at].offset)
     line.delivered(records)
     yield
 
 
-@fault(rounds=lambda patience: patience + 3)
+@fault(rounds=lambda latency_rounds: latency_rounds + 3)
 def commits_stop(line: Line) -> Story:
     """The consumer works on while its commits fail, for longer than a message may take."""
     first = None
@@ -268,11 +268,11 @@ def commits_stop(line: Line) -> Story:
         line.output(line.poll())
         first = records[0].offset if first is None else first
         line.delivered(records)
-        if line.clock - since > line.world.patience + line.world.round_ms:
+        if line.clock - since > line.world.max_latency_ms + line.world.round_ms:
             break
         yield
     line.commit()
-    line.standing("commit", Finding(BreakClass.COMMIT_STALE, Locus.OFFSET_STORE), first)
+    line.broken_at("commit", Finding(BreakClass.COMMIT_STALE, Locus.OFFSET_STORE), first)
     yield
 
 
@@ -307,5 +307,5 @@ def _set_aside(line: Line, ledger: Ledger, name: BreakClass, reason: str) -> Non
         line.set_aside(ledger, record, reason)
     line.output(given[count:])
     line.commit()
-    line.settled(name, count)
+    line.unbroken(name, count)
     line.delivered(records[count:])

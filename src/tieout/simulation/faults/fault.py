@@ -1,4 +1,4 @@
-"""What a fault is: a story told in the steps of one partition, and where in a run it can be told."""
+"""What a fault is: a sequence of steps of one partition, and where in a run it can happen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fault:
 
     name: str
     purpose: str
-    tell: Callable[[Line], Story]
+    run: Callable[[Line], Story]
     rounds: Callable[[int], int]
     producers: tuple[ProducerKind, ...]
     policy: Literal["delete", "compact"] | None
@@ -36,7 +36,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Faults by name, in the order in which they were told."""
+    """Faults by name, in the order of their definition."""
 
     faults: dict[str, Fault]
 
@@ -50,11 +50,11 @@ class Catalogue:
     ) -> Callable[[Callable[[Line], Story]], Callable[[Line], Story]]:
         """Return a decorator that enters a story under its function's name, its docstring's first line as purpose."""
 
-        def entered(tell: Callable[[Line], Story]) -> Callable[[Line], Story]:
+        def entered(run: Callable[[Line], Story]) -> Callable[[Line], Story]:
             self.enter(
-                tell.__name__, tell.__doc__ or "", tell, rounds, producers=producers, policy=policy, when=when
+                run.__name__, run.__doc__ or "", run, rounds, producers=producers, policy=policy, when=when
             )
-            return tell
+            return run
 
         return entered
 
@@ -62,7 +62,7 @@ class Catalogue:
         self,
         name: str,
         purpose: str,
-        tell: Callable[[Line], Story],
+        run: Callable[[Line], Story],
         rounds: int | Callable[[int], int] = 1,
         *,
         producers: tuple[ProducerKind, ...] = SINGLE,
@@ -70,9 +70,9 @@ class Catalogue:
         when: Literal["first", "anywhere", "last"] = "anywhere",
     ) -> None:
         """Enter a story under a name."""
-        length = rounds if callable(rounds) else lambda _patience, fixed=rounds: fixed
+        length = rounds if callable(rounds) else lambda _latency_rounds, fixed=rounds: fixed
         first = purpose.strip().splitlines()[0]
-        self.faults[name] = Fault(name, first, tell, length, producers, policy, when)
+        self.faults[name] = Fault(name, first, run, length, producers, policy, when)
 
 
 CATALOGUE: Final = Catalogue({})

@@ -24,7 +24,7 @@ def crash_before_ack(line: Line) -> Story:
         line.attempt(message, session, outcome="unknown")
     line.world.producers.restarted(session.producer)
     line.consume()
-    line.settled(BreakClass.RECOVERED, len(messages))
+    line.unbroken(BreakClass.RECOVERED, len(messages))
     yield
 
 
@@ -48,7 +48,7 @@ def _sent_in_vain(line: Line, outcome: str) -> Story:
     line.send(messages[count:], session)
     line.consume()
     disposition = "failed" if outcome == "failed" else UNPROVEN
-    line.settled(BreakClass.NOT_SENT, count, disposition=disposition)
+    line.unbroken(BreakClass.NOT_SENT, count, disposition=disposition)
     line.delivered(messages[count:])
     yield
 
@@ -74,7 +74,7 @@ def failure_that_was_none(line: Line) -> Story:
         line.attempt(message, session, outcome="failed")
     line.send(messages[count:], session)
     line.consume()
-    line.settled(BreakClass.RECOVERED, count, "FAILED_BUT_WRITTEN")
+    line.unbroken(BreakClass.RECOVERED, count, "FAILED_BUT_WRITTEN")
     line.delivered(messages[count:])
     yield
 
@@ -177,7 +177,7 @@ def several_requests_in_flight(line: Line) -> Story:
     line.consume()
     line.delivered(messages)
     finding = Finding(BreakClass.REORDER_PRODUCER, Locus.PRODUCER_TO_BROKER, Cause.SEVERAL_IN_FLIGHT)
-    line.standing("order", finding, records[second[0].id].offset)
+    line.broken_at("order", finding, records[second[0].id].offset)
     yield
 
 

@@ -29,7 +29,7 @@ def transaction_aborted(line: Line) -> Story:
     messages = line.draw()
     _transaction(line, line.session(*ONLY), messages, "aborted")
     line.consume()
-    line.settled(BreakClass.NOT_SENT, len(messages))
+    line.unbroken(BreakClass.NOT_SENT, len(messages))
     yield
 
 
@@ -53,7 +53,7 @@ def transaction_left_open(line: Line) -> Story:
         line.attempt(message, session, outcome="unknown", transaction=hanging)
     line.world.producers.restarted(session.producer)
     line.consume()
-    line.settled(BreakClass.IN_FLIGHT, len(messages), disposition=UNPROVEN)
+    line.unbroken(BreakClass.IN_FLIGHT, len(messages), disposition=UNPROVEN)
     yield
     waiting = send_batch(line, line.draw())
     line.consume()
@@ -71,8 +71,8 @@ def transaction_torn(line: Line) -> Story:
     line.consume()
     line.broken(gone, Finding(BreakClass.LOST, Locus.BROKER))
     for record in gone:
-        line.standing("position", Finding(BreakClass.LOG_TRUNCATION, Locus.BROKER), record.offset)
-    line.standing("transaction", Finding(BreakClass.TORN_TRANSACTION), gone[0].offset)
+        line.broken_at("position", Finding(BreakClass.LOG_TRUNCATION, Locus.BROKER), record.offset)
+    line.broken_at("transaction", Finding(BreakClass.TORN_TRANSACTION), gone[0].offset)
     line.delivered(records[len(gone) :])
     yield
 

@@ -43,7 +43,7 @@ def output_overtakes(line: Line) -> Story:
     records = line.poll()
     line.output([records[0], records[2], records[1], *records[3:]])
     line.commit()
-    line.standing("order", Finding(BreakClass.REORDER_OUTPUT, Locus.SINK), records[1].offset)
+    line.broken_at("order", Finding(BreakClass.REORDER_OUTPUT, Locus.SINK), records[1].offset)
     line.delivered(records)
     yield
 
@@ -58,7 +58,7 @@ def output_late(line: Line) -> Story:
     line.send(messages, line.session(*SINGLE))
     records = line.poll()
     for record in records[:count]:
-        line.emit(record, at=line.tick() + line.world.patience + 1_000)
+        line.emit(record, at=line.tick() + line.world.max_latency_ms + 1_000)
     line.output(records[count:])
     line.commit()
     line.broken(records[:count], Finding(BreakClass.LATE, Locus.AFTER_ACKNOWLEDGEMENT))
@@ -87,7 +87,7 @@ def output_perhaps_doubled(line: Line) -> Story:
     for record in records[:count]:
         line.emit(record, outcome="unknown")
     line.commit()
-    line.settled(BreakClass.DELIVERED, count, "POSSIBLE_DUPLICATE")
+    line.unbroken(BreakClass.DELIVERED, count, "POSSIBLE_DUPLICATE")
     line.delivered(records[count:])
     yield
 
@@ -126,7 +126,7 @@ def lost_in_staging(line: Line) -> Story:
         line.set_aside(Ledger.STAGED, record, "to be loaded")
     line.output(records[count:])
     line.broken(records[:count], Finding(BreakClass.LOST, Locus.SINK))
-    line.standing("commit", Finding(BreakClass.COMMIT_STALE, Locus.OFFSET_STORE), records[count].offset)
+    line.broken_at("commit", Finding(BreakClass.COMMIT_STALE, Locus.OFFSET_STORE), records[count].offset)
     line.delivered(records[count:])
     yield
 

@@ -18,7 +18,7 @@ from tieout.brokers.secrets import without_secrets
 from tieout.contracts.times import epoch_millis
 from tieout.errors import SourceError, SourceUnreachableError
 
-PATIENCE: Final = 20.0
+TIMEOUT_SECONDS: Final = 20.0
 """Seconds within which a cluster answers."""
 
 _TO_CONFIGURE: Final = frozenset(
@@ -119,13 +119,15 @@ class Cluster:
             SourceUnreachableError: where no broker answers.
             SourceError: where the brokers refuse.
         """
-        with self.told():
-            nodes = self._admin.describe_cluster(request_timeout=PATIENCE).result(PATIENCE).nodes
+        with self.translated_errors():
+            nodes = (
+                self._admin.describe_cluster(request_timeout=TIMEOUT_SECONDS).result(TIMEOUT_SECONDS).nodes
+            )
         return self._described(ConfigResource.Type.BROKER, str(min(node.id for node in nodes)))
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Turn the client's exceptions into errors that say what to look at.
+    def translated_errors(self) -> Iterator[None]:
+        """Turn the client's exceptions into Tieout's errors.
 
         Raises:
             SourceUnreachableError: for what may pass.
@@ -146,16 +148,18 @@ class Cluster:
         if refused is not None:
             return SourceError(f"{at}: {without_secrets(refused.str(), self.settings)}")
         if not known:
-            return SourceUnreachableError(f"{at} does not answer: nothing within {PATIENCE:.0f} seconds")
+            return SourceUnreachableError(
+                f"{at} does not answer: nothing within {TIMEOUT_SECONDS:.0f} seconds"
+            )
         answer = " does not answer" if known[-1].code() in _SILENT else ""
         return SourceUnreachableError(f"{at}{answer}: {without_secrets(known[-1].str(), self.settings)}")
 
     def _partitions(self, topic: str) -> Sequence[Any]:
         """Return what the cluster says of the topic's partitions, nothing where it has no such topic."""
-        with self.told():
-            asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=PATIENCE)
+        with self.translated_errors():
+            futures = self._admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT_SECONDS)
             try:
-                found: Sequence[Any] = asked[topic].result(PATIENCE).partitions
+                found: Sequence[Any] = futures[topic].result(TIMEOUT_SECONDS).partitions
             except KafkaException as error:
                 if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     return ()
@@ -163,10 +167,10 @@ class Cluster:
         return found
 
     def _described(self, kind: Any, name: str) -> dict[str, str]:
-        with self.told():
+        with self.translated_errors():
             resource = ConfigResource(kind, name)
-            asked = self._admin.describe_configs([resource], request_timeout=PATIENCE)
-            found = asked[resource].result(PATIENCE)
+            futures = self._admin.describe_configs([resource], request_timeout=TIMEOUT_SECONDS)
+            found = futures[resource].result(TIMEOUT_SECONDS)
         return {
             key: one.value for key, one in found.items() if one.value is not None and not one.is_sensitive
         }
@@ -178,11 +182,14 @@ class Cluster:
         wanted = {TopicPartition(topic, number): spec for number in numbers}
         if not wanted:
             return {}
-        with self.told():
-            asked: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(
-                wanted, isolation_level=isolation, request_timeout=PATIENCE
+        with self.translated_errors():
+            futures: dict[TopicPartition, Future[Any]] = self._admin.list_offsets(
+                wanted, isolation_level=isolation, request_timeout=TIMEOUT_SECONDS
             )
-            return {place.partition: int(answer.result(PATIENCE).offset) for place, answer in asked.items()}
+            return {
+                place.partition: int(answer.result(TIMEOUT_SECONDS).offset)
+                for place, answer in futures.items()
+            }
 
     @cached_property
     def _admin(self) -> AdminClient:

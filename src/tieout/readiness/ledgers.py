@@ -19,7 +19,7 @@ from tieout.readiness.topics import topic_lag
 _WATERMARK_CHARACTERS: Final = 200
 
 
-def lacking(contract: Contract, window: Window) -> tuple[str, ...]:
+def incomplete_ledgers(contract: Contract, window: Window) -> tuple[str, ...]:
     """Return, for each ledger that cannot cover the window yet, its name and why; nothing where none is known to.
 
     Raises nothing for a source that is described wrongly: the job that reads it says what is wrong with it.

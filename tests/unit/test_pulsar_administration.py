@@ -21,8 +21,8 @@ from cryptography.x509.oid import NameOID
 from tests.pulsar import ANSWERS, ORDERS, STATISTICS, Behaviour, served
 
 from tieout.errors import SourceError, SourceUnreachableError
-from tieout.pulsar import Administration, AnswerError, Copied
-from tieout.pulsar.asking import PATIENCE
+from tieout.pulsar import Administration, AnswerError, SavedAnswers
+from tieout.pulsar.administration import TIMEOUT_SECONDS
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.secret"  # noqa: S105 - nobody's
 _SHORT = 0.3
@@ -71,7 +71,7 @@ def test_one_connection_serves_many_questions(administration: Any) -> None:
     with served(note) as (address, _):
         broker = administration(address)
         for path in (STATISTICS, f"{ORDERS}/ledger/5/entry/7", f"{ORDERS}/ledger/5/entry/0"):
-            found, kept = broker.get(path), Copied(ANSWERS, "").get(path)
+            found, kept = broker.get(path), SavedAnswers(ANSWERS, "").get(path)
             assert (found.status, found.body) == (200, kept.body)
             assert {("X-Pulsar-Message-ID", "5:7")} & {*found.headers} == {("X-Pulsar-Message-ID", "5:7")} & {
                 *kept.headers
@@ -188,11 +188,11 @@ def test_a_broker_that_stops_answering_is_waited_for_only_so_long(
     """Be it before its answer, or within."""
     with served(behaviour) as (address, _):
         broker = administration(address)
-        broker.patience = _SHORT
+        broker.timeout_seconds = _SHORT
         began = time.monotonic()
         with pytest.raises(SourceUnreachableError, match=r"nothing whole within 0\.3 seconds"):
             broker.get(STATISTICS)
-        assert time.monotonic() - began < PATIENCE
+        assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_where_nobody_listens_nothing_answers(administration: Any) -> None:
@@ -316,8 +316,8 @@ def test_a_copy_that_holds_no_whole_answer_is_refused(tmp_path: Path, content: b
     (tmp_path / "partitions").write_bytes(content)
 
     with pytest.raises(AnswerError, match=said):
-        Copied(tmp_path, "").get("partitions")
-    assert Copied(tmp_path, "").get("../partitions").status == 404
+        SavedAnswers(tmp_path, "").get("partitions")
+    assert SavedAnswers(tmp_path, "").get("../partitions").status == 404
 
 
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
@@ -330,6 +330,6 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     (folder / "second").symlink_to("first")
     (folder / "third").symlink_to(tmp_path / "elsewhere")
 
-    assert Copied(folder, "").get("second").body == b"{}"
+    assert SavedAnswers(folder, "").get("second").body == b"{}"
     with pytest.raises(AnswerError, match="found a link out of it"):
-        Copied(folder, "").get("third")
+        SavedAnswers(folder, "").get("third")

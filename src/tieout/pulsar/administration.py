@@ -1,4 +1,4 @@
-"""A broker that is asked: every question is a GET. A broker that falls silent is waited for `PATIENCE` seconds.
+"""Asks a Pulsar broker with GET requests only. A silent broker is given up after `TIMEOUT_SECONDS`.
 
 Sources: Apache Pulsar documentation, Admin REST API; RFC 9110, sections 15.4 (redirection) and 15.5 (client errors).
 """
@@ -21,7 +21,7 @@ from tieout.connections import Connection, connection
 from tieout.errors import SourceError, SourceUnreachableError
 from tieout.pulsar.answers import MISSING, OK, Answer, AnswerError
 
-PATIENCE: Final = 20.0
+TIMEOUT_SECONDS: Final = 20.0
 """Seconds within which a broker answers in full."""
 LARGEST: Final = 64 << 20
 """How many bytes an answer may have: an entry has 5 MB unless a broker was told otherwise."""
@@ -53,7 +53,7 @@ class Administration:
     token: str | None = field(default=None, repr=False)
     redirect_hosts: frozenset[str] = frozenset()
     context: ssl.SSLContext | None = field(default=None, repr=False)
-    patience: float = PATIENCE
+    timeout_seconds: float = TIMEOUT_SECONDS
     _open: dict[tuple[int, _Place], HTTPConnection] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -98,7 +98,7 @@ class Administration:
         """
         place, target = (self.host, self.port), ROOT + path
         for _ in range(_REDIRECTS + 1):
-            answer = self._asked(place, target)
+            answer = self._answer_of_host(place, target)
             if answer.status in (OK, MISSING):
                 return answer
             if answer.status not in _MOVED:
@@ -117,14 +117,14 @@ class Administration:
         return iter(())
 
     def close(self) -> None:
-        """Close what is open; nobody asks any more."""
+        """Close all connections."""
         for one in self._open.values():
             one.close()
         self._open.clear()
 
-    def _asked(self, place: _Place, target: str) -> Answer:
-        """Return the answer of that host; what it closed meanwhile is opened once more."""
-        until = time.monotonic() + self.patience
+    def _answer_of_host(self, place: _Place, target: str) -> Answer:
+        """Return the host's answer; a connection that the host closed is opened again once."""
+        until = time.monotonic() + self.timeout_seconds
         was_open = _own(place) in self._open
         try:
             with suppress(*_GONE):
@@ -138,14 +138,14 @@ class Administration:
                 f"{self.at}: {self.address}: its certificate is refused: {error.verify_message}"
             ) from None
         except OSError as error:
-            told = error.strerror or type(error).__name__
-            raise SourceUnreachableError(f"{self.at}: {self.address} does not answer: {told}") from None
+            reason = error.strerror or type(error).__name__
+            raise SourceUnreachableError(f"{self.at}: {self.address} does not answer: {reason}") from None
         except HTTPException as error:
             raise AnswerError(
                 f"expected an answer of a Pulsar broker, found {type(error).__name__}"
             ) from None
         raise SourceUnreachableError(
-            f"{self.at}: {self.address} does not answer: nothing whole within {self.patience:g} seconds"
+            f"{self.at}: {self.address} does not answer: nothing whole within {self.timeout_seconds:g} seconds"
         )
 
     def _answer(self, place: _Place, target: str, until: float) -> Answer:
@@ -162,9 +162,9 @@ class Administration:
 
     def _opened(self, place: _Place) -> HTTPConnection:
         if self.scheme == "https":
-            one: HTTPConnection = HTTPSConnection(*place, timeout=self.patience, context=self.context)
+            one: HTTPConnection = HTTPSConnection(*place, timeout=self.timeout_seconds, context=self.context)
         else:
-            one = HTTPConnection(*place, timeout=self.patience)
+            one = HTTPConnection(*place, timeout=self.timeout_seconds)
         self._open[_own(place)] = one
         return one
 
@@ -173,11 +173,11 @@ class Administration:
         return {"Accept": "*/*", "Accept-Encoding": "identity", **login}
 
     def _refused(self, answer: Answer) -> SourceError:
-        told = self._without_token(f"{answer.status} {_reason(answer.body)}".strip())
+        text = self._without_token(f"{answer.status} {_reason(answer.body)}".strip())
         if answer.status in _LATER or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return SourceUnreachableError(f"{self.at}: {self.address} does not answer now: {told}")
+            return SourceUnreachableError(f"{self.at}: {self.address} does not answer now: {text}")
         login = "; the connection's password is the token" if answer.status in (401, 403) else ""
-        return SourceError(f"{self.at}: {self.address} refuses: {told}{login}")
+        return SourceError(f"{self.at}: {self.address} refuses: {text}{login}")
 
     def _moved_to(self, answer: Answer) -> tuple[_Place, str]:
         """Return the host and the path that an answer leads to.
@@ -265,8 +265,8 @@ def _context(found: Connection, at: str) -> ssl.SSLContext:
         if "tls_cert" in found.extra:
             context.load_cert_chain(found.extra["tls_cert"], found.extra.get("tls_key"))
     except (OSError, ssl.SSLError) as error:
-        told = error.strerror if isinstance(error, FileNotFoundError) else "no certificate or key in PEM"
-        raise SourceError(f"{at}: tls_ca, tls_cert, tls_key: cannot be read: {told}") from None
+        reason = error.strerror if isinstance(error, FileNotFoundError) else "no certificate or key in PEM"
+        raise SourceError(f"{at}: tls_ca, tls_cert, tls_key: cannot be read: {reason}") from None
     return context
 
 

@@ -20,7 +20,7 @@ _NO_ALGORITHM: Final = "ssl.endpoint.identification.algorithm"
 
 
 @dataclass(frozen=True)
-class Given:
+class ConnectionFields:
     """A connection's fields; `at` says where it is named. Its text shows no password and no extra setting."""
 
     at: str
@@ -76,7 +76,7 @@ class Given:
             raise SourceError(f"{self.at}: {key}: {path} cannot be read: {reason}") from None
 
 
-def given_settings(name: str, at: str) -> Given:
+def fields_of(name: str, at: str) -> ConnectionFields:
     """Return what the named connection holds.
 
     Raises:
@@ -93,7 +93,7 @@ def given_settings(name: str, at: str) -> Given:
         for key, value in found.extra.items()
         if value is not None and (value != "" or key == _NO_ALGORITHM)
     }
-    return Given(
+    return ConnectionFields(
         at,
         found.host,
         found.port,
