@@ -130,9 +130,9 @@ class _Found:
 
         A message that is lost or in flight counts here even where its class is that of a phantom in another window.
         """
-        told = max(int(self.statement["classes"].get(name, 0)), int(self.statement["flags"].get(name, 0)))
+        count = max(int(self.statement["classes"].get(name, 0)), int(self.statement["flags"].get(name, 0)))
         disposition = _DISPOSED.get(name)
-        return told if disposition is None else max(told, self.total(disposition))
+        return count if disposition is None else max(count, self.total(disposition))
 
     def unconfirmed(self, name: str) -> int:
         """Return how many of these lie where a ledger that shows them does not cover."""
@@ -140,7 +140,9 @@ class _Found:
 
     def why_unconfirmed(self, name: str) -> str:
         """Return in words why these are not confirmed: mostly for want of coverage."""
-        is_share_group = any(told.get("is_share_group") for told in self.statement["coverage"].values())
+        is_share_group = any(
+            coverage.get("is_share_group") for coverage in self.statement["coverage"].values()
+        )
         if is_share_group and not self.contract.is_queue and name in _OF_READERS_IN_ORDER:
             return (
                 "of a share group or a queue, where messages are acknowledged one by one (consumption: queue)"
@@ -302,9 +304,13 @@ def _budget_checks(found: _Found) -> Iterable[CheckResult]:
         part, whole, doubtful = _parts_of(found)[name]
         worst = _ratio(part, whole)
         if doubtful and not exceeded and (worst is None or worst > limit):
-            told = f"{doubtful} where the evidence does not cover"
+            observed_text = f"{doubtful} where the evidence does not cover"
             yield CheckResult(
-                f"{name}_unconfirmed", Severity.CRITICAL, CheckStatus.ERROR, told, f"at most {limit:g}"
+                f"{name}_unconfirmed",
+                Severity.CRITICAL,
+                CheckStatus.ERROR,
+                observed_text,
+                f"at most {limit:g}",
             )
 
 
@@ -312,43 +318,46 @@ def _evidence_checks(found: _Found) -> Iterable[CheckResult]:
     """Return the checks whose failure means that the statement cannot tell: they end in `error`, never in `fail`."""
     statement, contract = found.statement, found.contract
     for ledger, coverage in statement["coverage"].items():
-        yield _told(
+        yield _evidence_check(
             f"coverage_{ledger}", coverage["covers"], coverage["gap"] or "covers", "must cover the window"
         )
     unexplained = found.total("unexplained")
-    yield _told("unexplained", unexplained == 0, f"{unexplained} offsets", "none allowed")
+    yield _evidence_check("unexplained", unexplained == 0, f"{unexplained} offsets", "none allowed")
     unverifiable = found.unverifiable
-    yield _told(
+    yield _evidence_check(
         "unverifiable",
         unverifiable == 0,
         f"{unverifiable} messages, effects or offsets",
         "none allowed",
     )
     errors = statement["identity_errors"]
-    yield _told("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum must add up")
+    yield _evidence_check("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum must add up")
     possible = found.count("POSSIBLE_DUPLICATE")
     if effect_of(contract, BreakClass.OUTPUT_DUPLICATE) == Effect.BROKEN:
-        yield _told("possible_duplicate", possible == 0, f"{possible} messages", "none allowed")
+        yield _evidence_check("possible_duplicate", possible == 0, f"{possible} messages", "none allowed")
     limit = contract.budgets.duplicate_ratio
     if contract.guarantee == Guarantee.AT_LEAST_ONCE and limit is not None:
         further = found.total("further_effects") + max(possible, found.possible_effects)
         worst = _ratio(further, found.total("first_effects"))
         fits = possible == 0 or (worst is not None and worst <= limit)
-        yield _told(
+        yield _evidence_check(
             "possible_duplicate",
             fits,
             f"{possible} messages",
             "must be within the budget even if all are doubled",
         )
     if contract.guarantee == Guarantee.EXACTLY_ONCE and Ledger.DELIVERED not in contract.ledgers:
-        told = contract.effects == "read"
-        yield _told(
-            "effects", told, "only reads are known", "needs output rows, or `effects: read` in the contract"
+        is_known = contract.effects == "read"
+        yield _evidence_check(
+            "effects",
+            is_known,
+            "only reads are known",
+            "needs output rows, or `effects: read` in the contract",
         )
 
 
-def _told(rule: str, is_told: bool, observed: str, limit: str) -> CheckResult:
-    status = CheckStatus.PASS if is_told else CheckStatus.ERROR
+def _evidence_check(rule: str, holds: bool, observed: str, limit: str) -> CheckResult:
+    status = CheckStatus.PASS if holds else CheckStatus.ERROR
     return CheckResult(rule, Severity.CRITICAL, status, observed, limit)
 
 

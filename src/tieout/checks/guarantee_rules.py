@@ -80,10 +80,10 @@ class ExpectBreaksWithinLimit(MeasureRule):
         limit = limit_of(self.max_count)
         places = ("counted", "in_incidents", "in_breaks", *(f"in_{column}" for column in self.columns))
         found = max(row[place] for place in places)
-        told = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
+        unconfirmed = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
         return Finding(
             limit is None or found <= limit,
-            f"{found}{told}",
+            f"{found}{unconfirmed}",
             str(self.max_count),
             is_confirmed=limit is None or found - row["unconfirmed"] > limit,
         )
@@ -140,10 +140,10 @@ class ExpectRatioWithinBudget(MeasureRule):
             return limit is None or some <= 0 or (whole > 0 and Fraction(some, whole) <= limit)
 
         share = f" = {part / whole:.6g}" if whole else ""
-        told = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
+        unconfirmed = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
         return Finding(
             fits(part),
-            f"{part} of {whole}{share}{told}",
+            f"{part} of {whole}{share}{unconfirmed}",
             str(self.max_ratio),
             is_confirmed=not fits(part - row["unconfirmed"]),
         )

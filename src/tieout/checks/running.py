@@ -125,8 +125,8 @@ def _reason(message: str) -> str:
     >>> _reason("due to OperationalError('(psycopg2.OperationalError) no route\\n')")
     'no route'
     """
-    said = message.partition("(psycopg2.")[2].partition(") ")[2]
-    return next(iter(said.replace("\\n", "\n").splitlines()), "").removesuffix("')").strip()
+    reason = message.partition("(psycopg2.")[2].partition(") ")[2]
+    return next(iter(reason.replace("\\n", "\n").splitlines()), "").removesuffix("')").strip()
 
 
 def _refuse_lost_connection(results: Iterable[ExpectationValidationResult]) -> None:
@@ -146,9 +146,9 @@ def _result(rule: DeclaredRule, found: ExpectationValidationResult | None) -> Ch
     if found is None:
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, "not evaluated", "")
     details = found.result.get("details")
-    told = [raised.message.partition("\n")[0] for raised in exceptions_in(found.exception_info)]
-    if told or details is None:
-        observed = "; ".join(told) or "the library gave neither a result nor a reason"
+    messages = [raised.message.partition("\n")[0] for raised in exceptions_in(found.exception_info)]
+    if messages or details is None:
+        observed = "; ".join(messages) or "the library gave neither a result nor a reason"
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, observed, "")
     status = (
         CheckStatus.PASS if found.success is True else _failed(rule, is_confirmed=details["is_confirmed"])

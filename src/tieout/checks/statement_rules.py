@@ -35,7 +35,7 @@ class ExpectRunToMatchContract(MeasureRule):
 
     def measures(self) -> dict[str, str]:
         """Return the run's contract and guarantee, and how many of its columns differ from its statement."""
-        told = {
+        statement_keys = {
             "run_id::text": "run_id",
             "pipeline": "pipeline",
             "consumer_group": "group",
@@ -46,7 +46,7 @@ class ExpectRunToMatchContract(MeasureRule):
         }
         differing = [
             f"(stored.{column} is distinct from stored.statement ->> '{key}')::int"
-            for column, key in told.items()
+            for column, key in statement_keys.items()
         ]
         return {
             "contract_digest": "stored.contract_digest",
@@ -238,10 +238,10 @@ class ExpectVerdictNotToOverlook(MeasureRule):
         """Return whether the verdict is another one, or there is nothing to overlook."""
         positions = [f"offsets_{state}" for state in self.offset_states]
         counts = {name: row[name] for name in (*self.columns, *self.names, *positions)}
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        counted = ", ".join(f"{name} {count}" for name, count in counts.items())
         holds = not any(counts.values()) or row["verdict"] not in self.verdicts
         limit = f"not {' or '.join(self.verdicts)} unless all are 0"
-        return Finding(holds, f"{row['verdict']} with {told}", limit)
+        return Finding(holds, f"{row['verdict']} with {counted}", limit)
 
 
 class ExpectVerdictToRestOnCoverage(MeasureRule):

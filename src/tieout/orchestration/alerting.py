@@ -15,14 +15,14 @@ from typing import Final
 
 from tieout.errors import ConnectionNotFoundError
 from tieout.orchestration.emailing import send_email
+from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.orchestration.receivers import ConnectionLike, Refusal, receiver_of, send
-from tieout.orchestration.telling import tell_incidents
 from tieout.store import ClaimedAlert, Store
 
 LEASE: Final = timedelta(minutes=5)
 """Longer than all tries of one alert can take."""
 
-PATIENCE: Final = timedelta(minutes=3)
+TIME_LIMIT: Final = timedelta(minutes=3)
 """How long one delivery goes on; what is left waits for the next."""
 
 PAUSES: Final = (1.0, 3.0)
@@ -68,7 +68,7 @@ def deliver(
     pipeline: str | None = None,
     *,
     find: FindConnection = airflow_connection,
-    patience: timedelta = PATIENCE,
+    time_limit: timedelta = TIME_LIMIT,
 ) -> DeliveryReport:
     """Tell what became of incidents, send the due alerts of one pipeline or all, and return what became of them.
 
@@ -77,8 +77,8 @@ def deliver(
     Raises:
         StoreError: where the outbox cannot be read or written.
     """
-    tell_incidents(store, pipeline)
-    ends_at = time.monotonic() + patience.total_seconds()
+    enqueue_incident_alerts(store, pipeline)
+    ends_at = time.monotonic() + time_limit.total_seconds()
     sent = failed = given_up = 0
     while time.monotonic() < ends_at and (claimed := store.claim_alerts(1, LEASE, pipeline)):
         refusal = _sent(claimed[0], find)
@@ -89,7 +89,7 @@ def deliver(
             is_over = store.mark_failed(claimed[0], refusal.reason, is_permanent=refusal.is_permanent)
             failed += not is_over
             given_up += is_over
-        _tell(claimed[0], refusal)
+        _log_outcome(claimed[0], refusal)
     return DeliveryReport(sent, failed, given_up, store.pending_alerts(pipeline))
 
 
@@ -114,7 +114,7 @@ def _sent(claimed: ClaimedAlert, find: FindConnection) -> Refusal | None:
     return refusal
 
 
-def _tell(claimed: ClaimedAlert, refusal: Refusal | None) -> None:
+def _log_outcome(claimed: ClaimedAlert, refusal: Refusal | None) -> None:
     alert = claimed.alert
     if refusal is None:
         _log.info("alert %s (%s) sent over connection %s", claimed.alert_id, alert.kind, alert.connection)

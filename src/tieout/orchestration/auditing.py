@@ -106,12 +106,12 @@ def findings_of(audited: Audited, runs: AirflowRuns, now: datetime) -> tuple[Fin
     found = []
     for window in audited.expected:
         if window in checked:
-            said = _stale(checked[window], valid, audited.contract.digest)
+            state_and_reason = _stale(checked[window], valid, audited.contract.digest)
         elif is_within(window, stretches):
-            said = WindowState.SUPERSEDED, "judged in windows of other bounds"
+            state_and_reason = WindowState.SUPERSEDED, "judged in windows of other bounds"
         else:
-            said = _unjudged(audited, window, runs, now)
-        found += [Finding(audited.contract.pipeline, window, *said)] if said else []
+            state_and_reason = _unjudged(audited, window, runs, now)
+        found += [Finding(audited.contract.pipeline, window, *state_and_reason)] if state_and_reason else []
     return tuple(found)
 
 
@@ -120,8 +120,8 @@ def gaps_of(audited: Audited, findings: Iterable[Finding]) -> tuple[Gap, ...]:
     place = {window: number for number, window in enumerate(audited.expected)}
     gaps = []
     for states in (UNJUDGED, frozenset({WindowState.STALE})):
-        told = [finding for finding in findings if finding.state in states]
-        stretches = groupby(enumerate(told), key=lambda pair: place[pair[1].window] - pair[0])
+        selected = [finding for finding in findings if finding.state in states]
+        stretches = groupby(enumerate(selected), key=lambda pair: place[pair[1].window] - pair[0])
         gaps += [_gap([finding for _, finding in stretch]) for _, stretch in stretches]
     return tuple(gaps)
 
@@ -159,10 +159,10 @@ def is_within(window: Window, stretches: Sequence[Window]) -> bool:
 def _stale(one: JudgedWindow, valid: frozenset[str], digest: str) -> tuple[WindowState, str] | None:
     if one.contract_digest in valid:
         return None
-    told = f"judged by contract {one.contract_digest[:12]}, which is {digest[:12]} now"
+    reason = f"judged by contract {one.contract_digest[:12]}, which is {digest[:12]} now"
     if one.has_later_run:
-        told += "; a later run does not count, because its evidence reaches less far"
-    return WindowState.STALE, told
+        reason += "; a later run does not count, because its evidence reaches less far"
+    return WindowState.STALE, reason
 
 
 def _unjudged(audited: Audited, window: Window, runs: AirflowRuns, now: datetime) -> tuple[WindowState, str]:
@@ -175,16 +175,16 @@ def _unjudged(audited: Audited, window: Window, runs: AirflowRuns, now: datetime
     began = max([due, *(one.published_at for one in unchecked)])
     if state in ACTIVE and now < began + RUN_LIMIT and not is_paused:
         return WindowState.RUNNING, f"Airflow's run of it is {state}"
-    told = [
+    reasons = [
         *(f"run {one.run_id} was stored and never checked" for one in unchecked),
         *(f"judged for the group {one.group} only" for one in stored if one not in unchecked),
-        _told(state, is_paused),
+        _airflow_reason(state, is_paused),
     ]
     has_failed = bool(unchecked) or state == "failed"
-    return WindowState.FAILED if has_failed else WindowState.MISSING, "; ".join(told)
+    return WindowState.FAILED if has_failed else WindowState.MISSING, "; ".join(reasons)
 
 
-def _told(state: str | None, is_paused: bool | None) -> str:
+def _airflow_reason(state: str | None, is_paused: bool | None) -> str:
     if is_paused is None:
         return "Airflow has no DAG of the pipeline: is its contract file still there and valid?"
     paused = "; the DAG is paused" if is_paused else ""

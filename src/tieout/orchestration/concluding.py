@@ -62,7 +62,7 @@ def conclude(database_url: str, run_id: str, contract: Contract, page: str | Non
     return Conclusion(final, reasons, run.is_current, run.statement, report.results)
 
 
-def tell_failure(
+def enqueue_failure_alerts(
     database_url: str,
     contract: Contract,
     window: Window | None,

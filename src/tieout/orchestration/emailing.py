@@ -23,13 +23,13 @@ def recipients_of(alert: Alert, connection: ConnectionLike) -> str:
     require_type(alert, connection)
     extra = connection.extra_dejson
     found = extra.get("to")
-    told = ", ".join(found) if isinstance(found, list) else str(found or "")
-    if "@" not in told or not extra.get("from_email"):
+    recipients = ", ".join(found) if isinstance(found, list) else str(found or "")
+    if "@" not in recipients or not extra.get("from_email"):
         raise ConnectionNotFoundError(
             f"connection {alert.connection}: expected the extra fields `to` and `from_email` with e-mail addresses, "
             "found no such pair; docs/reference/alerts.md says what a connection for email holds"
         )
-    return told
+    return recipients
 
 
 def body_of(alert: Alert) -> str:

@@ -28,7 +28,7 @@ MOST_WINDOWS: Final = 10_000
 MOST_ASKED: Final = 500
 """For how many windows of a pipeline Airflow is asked why they have no verdict, the latest ones."""
 
-MOST_TOLD: Final = 1_000
+MOST_RETURNED: Final = 1_000
 """How many findings the task returns; its log and the alerts count all of them."""
 
 GONE_FOR: Final = timedelta(days=35)
@@ -59,7 +59,7 @@ class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untype
             if audited is None:
                 continue
             findings = findings_of(audited, _AskedOfAirflow(context["ti"], audited.expected), now)
-            told = _told(store, audited, findings, run_page(context))
+            stored = _store_alerts(store, audited, findings, run_page(context))
             unjudged = sum(one.state in UNJUDGED for one in findings)
             emit([Measure("gauge", "windows_unjudged", unjudged, {"pipeline": contract.pipeline})])
             found += findings
@@ -69,13 +69,13 @@ class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untype
                 contract.pipeline,
                 len(audited.expected),
                 len(findings),
-                told,
+                stored,
             )
         self.log.info("%s windows compared\n%s", count, table_of(found))
         return {
             "windows": count,
             "unjudged": sum(one.state in UNJUDGED for one in found),
-            "findings": [_plain(one) for one in found[:MOST_TOLD]],
+            "findings": [_plain(one) for one in found[:MOST_RETURNED]],
         }
 
 
@@ -158,13 +158,13 @@ def _readable(stored: Mapping[str, Any]) -> Contract | None:
         return None
 
 
-def _told(store: Store, audited: Audited, findings: Iterable[Finding], page: str) -> GapsTold:
+def _store_alerts(store: Store, audited: Audited, findings: Iterable[Finding], page: str) -> GapsTold:
     """Store what is to be told of a pipeline's gaps."""
     contract = audited.contract
     found = [
         OpenGap(gap.kind, gap.window, gap_alerts(contract, gap, page)) for gap in gaps_of(audited, findings)
     ]
-    return store.tell_gaps(contract.pipeline, found, audited.expected[0].start, closed_alert)
+    return store.store_gap_alerts(contract.pipeline, found, audited.expected[0].start, closed_alert)
 
 
 def _plain(finding: Finding) -> dict[str, str]:

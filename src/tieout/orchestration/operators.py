@@ -182,14 +182,14 @@ class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
     def execute(self, context: Mapping[str, Any]) -> dict[str, int]:
         """Return how many alerts were sent, failed, were given up and still wait."""
         from tieout.orchestration.alerting import deliver  # noqa: PLC0415 - brings PostgreSQL's driver
-        from tieout.orchestration.concluding import tell_failure  # noqa: PLC0415 - as above
+        from tieout.orchestration.concluding import enqueue_failure_alerts  # noqa: PLC0415 - as above
         from tieout.store import Store  # noqa: PLC0415 - as above
 
         url = settings.required_database_url()
         failed = failed_steps(context)
         if failed:
             window, run_id = _window(context), context["run_id"]
-            tell_failure(url, self._contract, window, run_id, failed, page=run_page(context))
+            enqueue_failure_alerts(url, self._contract, window, run_id, failed, page=run_page(context))
         return asdict(deliver(Store(url), self._contract.pipeline))
 
 
@@ -214,10 +214,12 @@ class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
         verdict = Verdict(found["verdict"])
         given = context["ti"].xcom_pull(task_ids="window")
         notes = (note,) if (note := given.get("note")) else ()
-        told = f"{verdict}: {'; '.join((*found['reasons'], *notes)) or 'no reason given'} ({found['output']})"
+        summary = (
+            f"{verdict}: {'; '.join((*found['reasons'], *notes)) or 'no reason given'} ({found['output']})"
+        )
         if verdict.fails_the_run:
-            raise AirflowFailException(told)
-        self.log.info(told)
+            raise AirflowFailException(summary)
+        self.log.info(summary)
         return verdict.value
 
 

@@ -106,8 +106,8 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
             if error.is_temporary:
                 raise
             raise AirflowFailException(str(error)) from error
-        for told in done["files"].values():
-            self.log.info("%s", told)
+        for note in done["files"].values():
+            self.log.info("%s", note)
         return done
 
 
@@ -172,8 +172,8 @@ def carry_out(
     replay = Replay(**{name: plan[name] for name in names}, approved_by=approved_by, dag_run_id=dag_run_id)
     new = store.record_replay(replay, items)
     now = datetime.now(UTC)
-    settled = now + contract.max_latency + contract.clock_skew
-    return {"executed_at": now.isoformat(), "settled_at": settled.isoformat(), "new": new, "files": files}
+    settled_at = now + contract.max_latency + contract.clock_skew
+    return {"executed_at": now.isoformat(), "settled_at": settled_at.isoformat(), "new": new, "files": files}
 
 
 def _run_id(given: object) -> str:
@@ -187,9 +187,9 @@ def _refuse_empty(planned: Mapping[str, Any]) -> None:
     """End the run where there is nothing to approve."""
     if planned["records"] or planned["removals"]:
         return
-    told = f"nothing can be replayed: {planned['refused']} breaks are refused; {planned['folder']}/plan.md says why"
+    message = f"nothing can be replayed: {planned['refused']} breaks are refused; {planned['folder']}/plan.md says why"
     if planned["refused"] and planned["done"] == planned["refused"]:
         raise AirflowSkipException(
             "everything was replayed before; raise the parameter attempt to do it once more"
         )
-    raise AirflowFailException(told)
+    raise AirflowFailException(message)

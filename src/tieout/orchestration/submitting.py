@@ -141,7 +141,7 @@ def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, An
         "--dag-run-id": task.run_id,
         "--try-number": task.try_number,
     }
-    return [str(word) for pair in named.items() for word in pair]
+    return [str(argument) for pair in named.items() for argument in pair]
 
 
 def output_folder(pipeline: str, start: datetime) -> Path:
@@ -167,10 +167,10 @@ def outcome(result: Path) -> dict[str, Any]:
 def failure(result: Path, error: Exception) -> Exception:
     """Return the job's own explanation of its failure as an exception, or `error` where it gave none."""
     try:
-        told = json.loads(result.read_text())
+        reported = json.loads(result.read_text())
     except (OSError, ValueError):
         return error
-    if "error" not in told:
+    if "error" not in reported:
         return error
-    kind: type[Exception] = AirflowException if told.get("is_temporary") else AirflowFailException
-    return kind(told["error"])
+    kind: type[Exception] = AirflowException if reported.get("is_temporary") else AirflowFailException
+    return kind(reported["error"])

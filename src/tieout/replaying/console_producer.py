@@ -41,8 +41,8 @@ def line_of(record: Record) -> str | None:
     headers = [(IDEMPOTENCE_HEADER, record.wanted.key), *body.headers]
     if key is None or value is None or any(_is_unfit(name, text) for name, text in headers):
         return None
-    told = ",".join(f"{name}:{NULL if text is None else text}" for name, text in headers)
-    return f"{told}\t{key}\t{value}"
+    header_text = ",".join(f"{name}:{NULL if text is None else text}" for name, text in headers)
+    return f"{header_text}\t{key}\t{value}"
 
 
 def command(topic: str, file: str) -> str:

@@ -80,8 +80,8 @@ def alerts_for(
     """
     window = Window(_time(statement["window"]["start"]), _time(statement["window"]["end"]))
     findings = (_about_verdict(statement, results, final), _about_disagreement(statement, results))
-    told = [finding for finding in findings if finding is not None]
-    return routed(contract, told, window=window, run_id=statement["run_id"], page=page)
+    relevant = [finding for finding in findings if finding is not None]
+    return routed(contract, relevant, window=window, run_id=statement["run_id"], page=page)
 
 
 def failure_alerts(
@@ -121,7 +121,7 @@ def _about_verdict(
 ) -> Finding | None:
     """Return what there is to tell about the window itself."""
     warnings = [result for result in results if result.status != CheckStatus.PASS and _is_warning(result)]
-    if final == Verdict.BROKEN and _is_told_by_incidents(statement):
+    if final == Verdict.BROKEN and _is_broken_by_incidents_alone(statement):
         return None
     if final == Verdict.UNKNOWN and _is_unchecked(statement, results):
         headline = f"the judge says {statement['verdict']}, but a check could not be carried out"
@@ -138,7 +138,7 @@ def _about_verdict(
     return None
 
 
-def _is_told_by_incidents(statement: Mapping[str, Any]) -> bool:
+def _is_broken_by_incidents_alone(statement: Mapping[str, Any]) -> bool:
     """Return whether the window is BROKEN by incidents alone, each of which has an alert of its own."""
     failing = {
         check["rule"]

@@ -108,9 +108,9 @@ def _words(
     states: Mapping[str, HopState],
 ) -> list[str]:
     """Return where the message was lost, and of which hops that cannot be told."""
-    told = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
+    relevant = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
     open_ = [
-        name for name in states if name in told and states[name] not in (HopState.LOST, HopState.NOT_LOST)
+        name for name in states if name in relevant and states[name] not in (HopState.LOST, HopState.NOT_LOST)
     ]
     doubts = [f"could not tell whether {name} lost it: {states[name]}" for name in open_]
     later = [name for name in lost if name not in lost_at]
@@ -138,10 +138,10 @@ def render_chain(document: Mapping[str, Any]) -> str:
     for number, hop in enumerate(hops, start=1):
         after = f", after {hop['after']}" if hop["after"] else ""
         head = plain(f"hop {number} of {len(hops)}: {hop['pipeline']}{after}", LINE_LIMIT)
-        told = (
+        body = (
             plain(f"  {hop['note']}", LINE_LIMIT) + "\n"
             if hop["trace"] is None
             else render_trace(hop["trace"])
         )
-        sections.append(f"{head}\n{told}")
+        sections.append(f"{head}\n{body}")
     return "\n".join(sections) + "\n" + plain(f"chain: {document['words']}", LINE_LIMIT) + "\n"

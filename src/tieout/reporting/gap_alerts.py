@@ -106,21 +106,21 @@ def gap_alerts(contract: Contract, gap: Gap, page: str | None = None) -> tuple[A
     )
 
 
-def closed_alert(told: Alert) -> Alert:
+def closed_alert(opened: Alert) -> Alert:
     """Return the alert that says to the same receiver that the gap of `told` is closed."""
-    span = _span(told.window) if told.window else "at no known time"
+    span = _span(opened.window) if opened.window else "at no known time"
     closed = {
-        "subject": plain(f"{told.pipeline}: closed, every window was judged, {span}"),
-        "text": f"Told before: {told.payload.get('subject')}",
+        "subject": plain(f"{opened.pipeline}: closed, every window was judged, {span}"),
+        "text": f"Told before: {opened.payload.get('subject')}",
         "kind": GAP_CLOSED,
         "severity": Severity.INFO.value,
     }
     return replace(
-        told,
-        dedup_key=f"{told.dedup_key}|closed",
+        opened,
+        dedup_key=f"{opened.dedup_key}|closed",
         kind=GAP_CLOSED,
         severity=Severity.INFO,
-        payload={**told.payload, **closed},
+        payload={**opened.payload, **closed},
     )
 
 

@@ -15,7 +15,7 @@ from tieout.contracts import Contract, position_form
 from tieout.model import Alert, Severity, Window
 from tieout.reporting.alerts import AlertKind, Finding, incident_line, plain, routed
 
-MOST_TOLD: Final = 10
+MOST_SINGLE: Final = 10
 """How many incidents that opened are told one by one at once; the others are told together."""
 
 _RESOLVED: Final = {
@@ -64,9 +64,11 @@ def incident_alerts(
     >>> incident_alerts(Contract.model_construct(alerts=()), ())
     ()
     """
-    told = [each for each in news if each.severity == Severity.CRITICAL and each.resolution != "continued"]
-    opened = [each for each in told if each.resolution is None]
-    alone = [*(each for each in told if each.resolution is not None), *opened[:MOST_TOLD]]
+    critical = [
+        each for each in news if each.severity == Severity.CRITICAL and each.resolution != "continued"
+    ]
+    opened = [each for each in critical if each.resolution is None]
+    alone = [*(each for each in critical if each.resolution is not None), *opened[:MOST_SINGLE]]
     alerts = [
         alert
         for each in alone
@@ -78,9 +80,9 @@ def incident_alerts(
             page=page,
         )
     ]
-    rest = opened[MOST_TOLD:]
-    if rest:
-        alerts += routed(contract, [_about_rest(rest)], window=None, run_id=None, page=page)
+    others = opened[MOST_SINGLE:]
+    if others:
+        alerts += routed(contract, [_about_others(others)], window=None, run_id=None, page=page)
     return tuple(alerts)
 
 
@@ -138,14 +140,14 @@ def _lines(news: IncidentNews, form: str | None) -> list[str]:
     return lines
 
 
-def _about_rest(rest: Sequence[IncidentNews]) -> Finding:
-    breaks = sum(each.breaks for each in rest)
-    headline = f"BROKEN: {len(rest)} more incidents with {breaks} broken"
+def _about_others(others: Sequence[IncidentNews]) -> Finding:
+    breaks = sum(each.breaks for each in others)
+    headline = f"BROKEN: {len(others)} more incidents with {breaks} broken"
     lines = (
         *(
             f"{each.class_name}: {each.breaks}, incident {plain(each.incident_id)}"
-            for each in rest[:MOST_TOLD]
+            for each in others[:MOST_SINGLE]
         ),
     )
-    facts = {"incidents": sorted(each.incident_id for each in rest)}
+    facts = {"incidents": sorted(each.incident_id for each in others)}
     return Finding(AlertKind.INCIDENTS, Severity.CRITICAL, headline, tuple(map(plain, lines)), facts)

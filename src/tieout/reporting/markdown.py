@@ -178,10 +178,10 @@ def _checks(checks: Iterable[Mapping[str, Any]]) -> str:
     return _table(("Rule", "Severity", "Status", "Observed", "Limit"), rows)
 
 
-def _until(told: Mapping[str, Any]) -> str:
+def _until(ledger_coverage: Mapping[str, Any]) -> str:
     """Return until when a ledger is complete, and whose word that is."""
-    voice = told.get("stated_by")
-    until = code(told["complete_until"], in_table=True)
+    voice = ledger_coverage.get("stated_by")
+    until = code(ledger_coverage["complete_until"], in_table=True)
     return f"{until}<br>{code(voice, in_table=True)}" if voice else until
 
 
@@ -189,13 +189,13 @@ def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [
         (
             code(ledger, in_table=True),
-            "yes" if told["covers"] else f"**no**: {code(told['gap'], in_table=True)}",
-            _until(told),
-            str(told["rows"]),
-            str(told["unparsed"]),
-            "<br>".join(code(note, in_table=True) for note in told["notes"][:NOTES_SHOWN]) or "-",
+            "yes" if ledger_coverage["covers"] else f"**no**: {code(ledger_coverage['gap'], in_table=True)}",
+            _until(ledger_coverage),
+            str(ledger_coverage["rows"]),
+            str(ledger_coverage["unparsed"]),
+            "<br>".join(code(note, in_table=True) for note in ledger_coverage["notes"][:NOTES_SHOWN]) or "-",
         )
-        for ledger, told in coverage.items()
+        for ledger, ledger_coverage in coverage.items()
     ]
     head = ("Ledger", "Covers", "Complete until", "Rows", "Unreadable", "Notes")
     return _table(head, rows, frozenset({3, 4}))

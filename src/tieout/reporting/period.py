@@ -92,7 +92,7 @@ def period_document(
         "generated_at": format_time(now),
         "source": source,
         "pipeline": pipeline,
-        "verdict": _worst([Verdict(told["verdict"]) for told in pipelines]).value,
+        "verdict": _worst([Verdict(each["verdict"]) for each in pipelines]).value,
         "pipelines": pipelines,
     }
 
@@ -162,7 +162,7 @@ def inputs_digest(inputs: Mapping[str, Sequence[str]]) -> str:
 
 
 def _inputs(one: JudgedWindow) -> dict[str, list[str]]:
-    return {ledger: list(told.get("digests", ())) for ledger, told in one.statement["coverage"].items()}
+    return {ledger: list(each.get("digests", ())) for ledger, each in one.statement["coverage"].items()}
 
 
 def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:

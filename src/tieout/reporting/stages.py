@@ -66,11 +66,11 @@ def _of(row: Row, **labels: str) -> list[str]:
 
 
 def _attempted(row: Row) -> list[str]:
-    told = _of(
+    columns = _of(
         row, producer_id="by", producer_session="session", sequence="sequence", transaction_id="transaction"
     )
     topic, partition = row.get("topic"), row.get("intended_partition", row.get("partition"))
-    return [*told, f"to {place_of(topic, partition)}" if topic is not None else ""]
+    return [*columns, f"to {place_of(topic, partition)}" if topic is not None else ""]
 
 
 def _acknowledged(row: Row) -> list[str]:
@@ -103,8 +103,8 @@ def _committed(row: Row) -> list[str]:
     place = place_of(row.get("topic"), row.get("partition"))
     first = row.get("first_offset")
     begins = "" if first is None else f"from {first} "
-    told = _of(row, generation="generation", metadata="metadata:")
-    return [f"{place} {begins}up to {row.get('committed_offset')}", *told]
+    columns = _of(row, generation="generation", metadata="metadata:")
+    return [f"{place} {begins}up to {row.get('committed_offset')}", *columns]
 
 
 def _set_aside(row: Row) -> list[str]:

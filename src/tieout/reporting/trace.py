@@ -226,13 +226,13 @@ def _absence(
         return "not_declared", f"the contract declares no ledger {stage.ledger}"
     if stage.ledger in POSITION_LEDGERS and not has_position:
         return "not_told", "no position of the message is known"
-    told = None if coverage is None else coverage.get(stage.ledger)
-    if told is None:
+    ledger_coverage = None if coverage is None else coverage.get(stage.ledger)
+    if ledger_coverage is None:
         return "absent", "no row, which proves nothing without a window"
-    until = told["complete_until"] or "no known time"
-    if told["covers"]:
+    until = ledger_coverage["complete_until"] or "no known time"
+    if ledger_coverage["covers"]:
         return "missing", f"none, and {stage.ledger} covers the window: complete until {until}"
-    return "not_covered", f"none, but {stage.ledger} does not cover the window: {told['gap']}"
+    return "not_covered", f"none, but {stage.ledger} does not cover the window: {ledger_coverage['gap']}"
 
 
 def _judgement(subject: Subject) -> dict[str, Any] | None:

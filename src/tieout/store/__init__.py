@@ -9,7 +9,7 @@ from __future__ import annotations
 from tieout.store.acts import Silence
 from tieout.store.chains import EarlierIncident, Origin
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
-from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineSummary, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import (
@@ -34,7 +34,7 @@ __all__ = [
     "Life",
     "OpenGap",
     "Origin",
-    "PipelineStanding",
+    "PipelineSummary",
     "PublishedRun",
     "Replay",
     "ReplayItem",

@@ -77,10 +77,10 @@ def accept(cursor: Cursor, subject: Subject, *, who: str, reason: str, expires_a
     cursor.execute(queries()["accept_lives"], {**subject.parameters(), "expires_at": expires_at})
     touched = cursor.fetchall()
     if not touched:
-        told = ", ".join(f"{row['id']} is resolved: {row['resolution']}" for row in found[:3])
-        raise StoreError(f"{subject.pipeline}: nothing here is open that could be accepted ({told})")
+        states = ", ".join(f"{row['id']} is resolved: {row['resolution']}" for row in found[:3])
+        raise StoreError(f"{subject.pipeline}: nothing here is open that could be accepted ({states})")
     _write(cursor, "accept", subject, who=who, reason=reason, expires_at=expires_at)
-    life.moved(cursor, subject.pipeline, subject.group, touched)
+    life.advance_touched(cursor, subject.pipeline, subject.group, touched)
     return len(touched)
 
 
@@ -97,13 +97,13 @@ def reopen(cursor: Cursor, subject: Subject, *, who: str, reason: str) -> int:
     cursor.execute(queries()["reopen_lives"], subject.parameters())
     touched = cursor.fetchall()
     if not touched:
-        told = ", ".join(f"{row['id']} is {row['resolution'] or row['state']}" for row in found[:3])
+        states = ", ".join(f"{row['id']} is {row['resolution'] or row['state']}" for row in found[:3])
         raise StoreError(
-            f"{subject.pipeline}: expected something accepted to be reopened, found that {told}; what the evidence "
+            f"{subject.pipeline}: expected something accepted to be reopened, found that {states}; what the evidence "
             "resolved is reopened by other evidence only: judge its window again"
         )
     _write(cursor, "reopen", subject, who=who, reason=reason)
-    life.moved(cursor, subject.pipeline, subject.group, touched)
+    life.advance_touched(cursor, subject.pipeline, subject.group, touched)
     return len(touched)
 
 

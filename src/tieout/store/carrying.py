@@ -52,8 +52,8 @@ class Mark:
     None where the evidence does not tell.
     """
 
-    left: str | None
-    came: str | None
+    output: str | None
+    earlier_output: str | None
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,10 @@ class Carrying:
     @classmethod
     def of(cls, contract: Mapping[str, Any]) -> Carrying:
         """Return what a contract, as the store keeps it, says."""
-        told = contract.get("after")
-        after = None if told is None else After(pipeline=told["pipeline"], id=told.get("id"))
+        predecessor = contract.get("after")
+        after = (
+            None if predecessor is None else After(pipeline=predecessor["pipeline"], id=predecessor.get("id"))
+        )
         return cls(after, why_not(contract) is None)
 
     def mark_of(self, found: Mapping[str, Any]) -> Mark | None:
@@ -89,14 +91,14 @@ class Carrying:
         Null is what is not known of each message, and, of lost ones, what came where it is the same as what was left;
         empty is what nothing proves. Of records alone nothing is left: the output has each message once.
         """
-        left, came = {mark.left for mark in marks}, {mark.came for mark in marks}
+        output, earlier_output = {mark.output for mark in marks}, {mark.earlier_output for mark in marks}
         if class_name == BreakClass.LOG_DUPLICATE:
-            left = set()
-        if None in left:
+            output = set()
+        if None in output:
             return None, None
         if class_name == BreakClass.LOST and (self.after is None or self.after.id is None):
-            return _array(left), None
-        return _array(left), "{}" if None in came else _array(came)
+            return _array(output), None
+        return _array(output), "{}" if None in earlier_output else _array(earlier_output)
 
 
 def why_not(contract: Mapping[str, Any]) -> str | None:
@@ -122,8 +124,8 @@ def _mark_of_effects(found: Mapping[str, Any], message_id: str, before: str | No
     kinds = sorted({found["class"], *_flags(found)} & {*CORRUPTED, *PHANTOMS})
     contents = [sorted(str(row.get(column)) for row in effects) for column in _columns(kinds)]
     copies = _copies_before(found, effects)
-    came = None if before is None or copies is None else _digest(before, kinds, copies, contents)
-    return Mark(_digest(message_id, kinds, len(effects), contents), came)
+    earlier_output = None if before is None or copies is None else _digest(before, kinds, copies, contents)
+    return Mark(_digest(message_id, kinds, len(effects), contents), earlier_output)
 
 
 def _columns(kinds: Sequence[str]) -> list[str]:

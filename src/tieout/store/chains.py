@@ -73,7 +73,7 @@ class Origin:
         return bool(self.earlier) and self.messages_before == self.messages
 
     @property
-    def is_told_before(self) -> bool:
+    def is_alerted_before(self) -> bool:
         """Whether alerts about earlier hops tell all of it."""
         return self.is_consequence and all(one.is_told for one in self.earlier)
 
@@ -132,60 +132,62 @@ def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[
     """
     if not run_ids:
         return {}
-    way = _way(cursor, pipeline)
-    if len(way) == 1:
+    chain = _chain(cursor, pipeline)
+    if len(chain) == 1:
         return {}
     cursor.execute(queries(_FILE)["found_here"], {"runs": list(run_ids), "classes": list(JOINED)})
     here = cursor.fetchall()
     since = {row["run_id"]: row["window_start"] - _look_back(row["look_back"]) for row in here}
-    asked = {
+    parameters = {
         "runs": list(since),
         "since": list(since.values()),
-        "hops": [hop.pipeline for hop in way[1:]],
+        "hops": [hop.pipeline for hop in chain[1:]],
         "classes": list(JOINED),
         "carried": list(CARRIED),
     }
-    asked |= _runs_before(cursor, asked)
-    judged, earlier = _judged_before(cursor, asked), _earlier_incidents(cursor, asked)
+    parameters |= _runs_before(cursor, parameters)
+    judged, earlier = _judged_before(cursor, parameters), _earlier_incidents(cursor, parameters)
     found: dict[IncidentKey, Origin] = {}
     for row in here:
         key = (row["run_id"], row["incident_id"])
-        hops, told = tuple(asked["hops"]), tuple(earlier.get(key, ()))
-        origin = Origin(what_of(row["class"]), hops, row["compared"], told, None)
+        hops, incidents = tuple(parameters["hops"]), tuple(earlier.get(key, ()))
+        origin = Origin(what_of(row["class"]), hops, row["compared"], incidents, None)
         if not origin.is_consequence:
             doubt = _doubt_of_loss if row["class"] == BreakClass.LOST else _doubt_of_carrying
-            origin = replace(origin, doubt=doubt(origin, row, way, judged[row["run_id"]]))
+            origin = replace(origin, doubt=doubt(origin, row, chain, judged[row["run_id"]]))
         found[key] = origin
     return found
 
 
-def _runs_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _runs_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the runs of earlier hops that count for each run that is asked about, column by column."""
-    cursor.execute(queries(_FILE)["runs_before"], asked)
+    cursor.execute(queries(_FILE)["runs_before"], parameters)
     found = cursor.fetchall()
     columns = {"here": "here_run_id", "depths": "depth", "before": "run_id"}
     return {name: [row[column] for row in found] for name, column in columns.items()}
 
 
-def _judged_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+def _judged_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """Return by run what each hop has judged of its time, the nearest hop first."""
-    cursor.execute(queries(_FILE)["judged_before"], asked)
+    cursor.execute(queries(_FILE)["judged_before"], parameters)
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in cursor.fetchall():
         found.setdefault(row["run_id"], []).append(row)
     return found
 
 
-def _earlier_incidents(cursor: Cursor, asked: Mapping[str, Any]) -> dict[IncidentKey, list[EarlierIncident]]:
+def _earlier_incidents(
+    cursor: Cursor, parameters: Mapping[str, Any]
+) -> dict[IncidentKey, list[EarlierIncident]]:
     """Return by run and incident the earliest incidents that have its messages."""
-    cursor.execute(queries(_FILE)["found_before"], asked)
+    cursor.execute(queries(_FILE)["found_before"], parameters)
     found: dict[IncidentKey, list[EarlierIncident]] = {}
     for row in cursor.fetchall():
         found.setdefault((row["here_run_id"], row["here_incident_id"]), []).append(_earlier_incident(row))
     return found
 
 
-def _way(cursor: Cursor, pipeline: str) -> list[_Hop]:
+def _chain(cursor: Cursor, pipeline: str) -> list[_Hop]:
     """Return a pipeline's own hop and those before it, the nearest first, up to where nothing more can be compared."""
     passed: list[_Hop] = []
     name: str | None = pipeline
@@ -201,18 +203,20 @@ def _way(cursor: Cursor, pipeline: str) -> list[_Hop]:
 
 
 def _doubt_of_loss(
-    origin: Origin, row: Mapping[str, Any], way: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
+    origin: Origin, row: Mapping[str, Any], chain: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Return why it cannot be told of each message whether it was lost before, or None where it can."""
-    own, *hops = way
+    own, *hops = chain
     if row["known"] is None:
         return f"{own.pipeline} {own.why_not}" if own.why_not else "not every id of them is known"
     if not row["compared"]:
         return "after.id does not match each of their ids"
-    doubts = [_doubt_of(hop, told, _window_of(row)) for hop, told in zip(hops, judged, strict=True)]
+    doubts = [
+        _doubt_of(hop, hop_judged, _window_of(row)) for hop, hop_judged in zip(hops, judged, strict=True)
+    ]
     if any(doubts):
         return next(filter(None, doubts))
-    other = next((hop for hop, told in zip(hops, judged, strict=True) if told["lost"]), None)
+    other = next((hop for hop, hop_judged in zip(hops, judged, strict=True) if hop_judged["lost"]), None)
     if other is not None and not origin.earlier and not own.changes_ids:
         return (
             f"{other.pipeline} lost others, and no id is known to be the same there and here; "
@@ -227,19 +231,19 @@ def _doubt_of_loss(
 
 
 def _doubt_of_carrying(
-    origin: Origin, row: Mapping[str, Any], way: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
+    origin: Origin, row: Mapping[str, Any], chain: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """Return why it cannot be told of each message whether the hop before put it out like that, or None where it can.
 
     Only that hop is asked: what came from farther away went through it.
     """
-    own, before, told = way[0], way[1], judged[0]
+    own, before, before_judged = chain[0], chain[1], judged[0]
     judges = "OUTPUT_DUPLICATE" if row["class"] == BreakClass.LOG_DUPLICATE else row["class"]
     doubts = (
         (row["known"] is None and own.why_not is not None, f"{own.pipeline} {own.why_not}"),
         (row["known"] is None, f"the evidence of {own.pipeline} does not show all of them"),
-        (not told["is_judged"], f"{before.pipeline} has not judged all of {_window_of(row)}"),
-        (judges in told["not_judged"], f"{before.pipeline} does not judge {judges}"),
+        (not before_judged["is_judged"], f"{before.pipeline} has not judged all of {_window_of(row)}"),
+        (judges in before_judged["not_judged"], f"{before.pipeline} does not judge {judges}"),
     )
     # A hop that put out nothing that was not sent so has nothing to compare.
     compared = (
@@ -247,21 +251,21 @@ def _doubt_of_carrying(
         (not row["compared"], f"the evidence of {own.pipeline} does not show that it only carried them on"),
         (not origin.earlier, f"{before.pipeline} has others, or the same otherwise"),
     )
-    asked = (*doubts, *(compared if told["carried"] else ()))
-    return next((words for holds, words in asked if holds), None)
+    conditions = (*doubts, *(compared if before_judged["carried"] else ()))
+    return next((words for holds, words in conditions if holds), None)
 
 
 def _window_of(row: Mapping[str, Any]) -> str:
     return f"{format_time(row['window_start'])} to {format_time(row['window_end'])}"
 
 
-def _doubt_of(hop: _Hop, told: Mapping[str, Any], window: str) -> str | None:
+def _doubt_of(hop: _Hop, judged: Mapping[str, Any], window: str) -> str | None:
     """Return why a hop's runs do not tell what it lost of a time."""
-    if not told["is_judged"]:
+    if not judged["is_judged"]:
         return f"{hop.pipeline} has not judged all of {window}"
-    if told["lost"] and hop.why_not:
+    if judged["lost"] and hop.why_not:
         return f"{hop.pipeline} {hop.why_not}"
-    return f"not every id of what {hop.pipeline} lost is known" if told["unnamed"] else None
+    return f"not every id of what {hop.pipeline} lost is known" if judged["unnamed"] else None
 
 
 def _earlier_incident(row: Mapping[str, Any]) -> EarlierIncident:

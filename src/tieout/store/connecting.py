@@ -161,10 +161,10 @@ def _in_our_words(place: str, named_by: str) -> Iterator[None]:
     try:
         yield
     except psycopg2.Error as error:
-        raise StoreError(f"{place}: {_told(error, named_by)}") from error
+        raise StoreError(f"{place}: {_error_text(error, named_by)}") from error
 
 
-def _told(error: psycopg2.Error, named_by: str) -> str:
+def _error_text(error: psycopg2.Error, named_by: str) -> str:
     """Return what PostgreSQL refused; not its details, which quote the rows."""
     code = error.pgcode
     if code is None or code.startswith(_LOST):

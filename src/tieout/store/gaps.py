@@ -58,7 +58,7 @@ def judged_window_of(row: Mapping[str, Any]) -> JudgedWindow:
     return JudgedWindow(**fields, window=Window(row["window_start"], row["window_end"]))
 
 
-def tell(
+def store_alerts(
     cursor: Cursor,
     pipeline: str,
     found: Sequence[OpenGap],
@@ -76,10 +76,12 @@ def tell(
     """
     cursor.execute(queries()["lock"], {"key": _lock_key(pipeline)})
     cursor.execute(queries()["open_gap_alerts"], {"pipeline": pipeline})
-    told = {row["alert_id"]: outbox.alert_of(row) for row in cursor.fetchall()}
+    open_alerts = {row["alert_id"]: outbox.alert_of(row) for row in cursor.fetchall()}
     opened = updated = 0
     for gap, alert in ((each, alert) for each in found for alert in each.alerts):
-        known = [key for key, one in told.items() if _is_same(one, gap) and _route(one) == _route(alert)]
+        known = [
+            key for key, one in open_alerts.items() if _is_same(one, gap) and _route(one) == _route(alert)
+        ]
         if known:
             cursor.execute(queries()["update_gap_alert"], _row(known[0], alert))
             updated += 1
@@ -87,18 +89,18 @@ def tell(
             opened += outbox.enqueue(cursor, [replace(alert, dedup_key=_unused(cursor, alert))])
     over = [
         one
-        for one in told.values()
+        for one in open_alerts.values()
         if one.window and one.window.end > since and not any(_is_same(one, gap) for gap in found)
     ]
     return GapsTold(opened, updated, outbox.enqueue(cursor, map(closing, over)))
 
 
-def _is_same(told: Alert, gap: OpenGap) -> bool:
+def _is_same(alert: Alert, gap: OpenGap) -> bool:
     """Return whether a told gap is the one found: of one kind, and over a window in common."""
-    window = told.window
+    window = alert.window
     return (
         window is not None
-        and told.payload.get("gap") == gap.kind
+        and alert.payload.get("gap") == gap.kind
         and window.start < gap.window.end
         and gap.window.start < window.end
     )

@@ -135,7 +135,7 @@ class EarlierWindow:
 
 
 @dataclass(frozen=True)
-class PipelineStanding:
+class PipelineSummary:
     """How a pipeline stands: its latest window's current run, and what is open over all windows.
 
     `happened_before` counts those of the open incidents that an earlier hop of the chain has already.
@@ -207,7 +207,7 @@ def advance(cursor: Cursor, run: Mapping[str, Any], contract: Mapping[str, Any])
         cursor.execute(queries()[step], facts)
 
 
-def moved(cursor: Cursor, pipeline: str, group: str, touched: Iterable[Mapping[str, Any]]) -> None:
+def advance_touched(cursor: Cursor, pipeline: str, group: str, touched: Iterable[Mapping[str, Any]]) -> None:
     """Move the lives that an act touched, and write their history."""
     rows = list(touched)
     if not rows:
@@ -230,7 +230,7 @@ def expire(cursor: Cursor, pipeline: str | None = None) -> None:
     """Reopen what was accepted until a time that has passed, of one pipeline or all."""
     cursor.execute(queries()["expired_acceptances"], {"pipeline": pipeline, "now": datetime.now(UTC)})
     for row in cursor.fetchall():
-        moved(cursor, row["pipeline"], row["consumer_group"], [row])
+        advance_touched(cursor, row["pipeline"], row["consumer_group"], [row])
 
 
 def _replays(contract: Mapping[str, Any], group: str) -> list[datetime]:
@@ -287,11 +287,12 @@ def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]
     meanwhile.
     """
     held: list[str] = []
-    told: list[Life] = []
-    while len(told) < limit:
-        seen = [*held, *(one.id for one in told)]
+    to_alert: list[Life] = []
+    while len(to_alert) < limit:
+        excluded = [*held, *(one.id for one in to_alert)]
         cursor.execute(
-            queries()["incident_news"], {"pipeline": pipeline, "limit": limit - len(told), "held": seen}
+            queries()["incident_news"],
+            {"pipeline": pipeline, "limit": limit - len(to_alert), "held": excluded},
         )
         page = [life_of(row) for row in cursor.fetchall()]
         if not page:
@@ -300,15 +301,15 @@ def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]
         origins = chains.origins_of(cursor, pipeline, opened)
         for one in page:
             origin = origins.get((one.run_id, one.id)) if one.resolution is None else None
-            if origin is not None and origin.is_told_before:
+            if origin is not None and origin.is_alerted_before:
                 held.append(one.id)
             else:
-                told.append(one)
-    return tuple(told)
+                to_alert.append(one)
+    return tuple(to_alert)
 
 
-def as_told(incident: Life) -> dict[str, Any]:
-    """Return what an alert told of an incident, as parameters of `told_news`."""
+def alerted_state(incident: Life) -> dict[str, Any]:
+    """Return what an alert told of an incident, as parameters of `mark_alerted`."""
     return {
         "pipeline": incident.pipeline,
         "consumer_group": incident.group,
@@ -352,9 +353,9 @@ def earlier_of(row: Mapping[str, Any]) -> EarlierWindow:
     )
 
 
-def standing_of(row: Mapping[str, Any]) -> PipelineStanding:
+def pipeline_summary_of(row: Mapping[str, Any]) -> PipelineSummary:
     """Return how a pipeline stands from `row`."""
-    return PipelineStanding(
+    return PipelineSummary(
         pipeline=row["pipeline"],
         group=row["consumer_group"],
         window=Window(row["window_start"], row["window_end"]),

@@ -346,7 +346,7 @@ WHERE l.pipeline = %(pipeline)s AND l.is_news AND l.kind = 'incident' AND l.id <
 ORDER BY CASE l.severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, l.breaks DESC, l.id
 LIMIT %(limit)s
 
--- name: told_news
+-- name: mark_alerted
 -- Only as it was read: what changed since is news still.
 UPDATE tieout.life SET is_news = false
 WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind = 'incident' AND id = %(id)s
@@ -356,7 +356,7 @@ WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind =
 -- name: pipelines
 SELECT DISTINCT pipeline FROM tieout.run ORDER BY pipeline
 
--- name: standing
+-- name: pipeline_summaries
 SELECT p.pipeline, current.consumer_group, current.window_start, current.window_end, current.verdict,
        current.final_verdict, current.generated_at,
        (SELECT count(*) FROM tieout.life l

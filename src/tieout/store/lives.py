@@ -12,7 +12,7 @@ from tieout.store.acts import Silence, Subject
 from tieout.store.carrying import JOINED
 from tieout.store.chains import Origin
 from tieout.store.connecting import Database
-from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineSummary
 from tieout.store.sql import queries
 from tieout.store.storable import storable_text
 
@@ -166,11 +166,11 @@ class Lives:
         with self._database.transaction() as cursor:
             return life.incident_news(cursor, storable_text(pipeline), limit)
 
-    def tell_news(self, news: Sequence[Life], alerts: Iterable[Alert]) -> int:
+    def enqueue_news(self, news: Sequence[Life], alerts: Iterable[Alert]) -> int:
         """Store the alerts that tell news, and remember that it is told, together; return how many alerts are new."""
         with self._database.transaction() as cursor:
             for incident in news:
-                cursor.execute(queries()["told_news"], life.as_told(incident))
+                cursor.execute(queries()["mark_alerted"], life.alerted_state(incident))
             return outbox.enqueue(cursor, alerts)
 
     def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
@@ -181,11 +181,11 @@ class Lives:
         with self._database.transaction(is_snapshot=True) as cursor:
             return chains.origins_of(cursor, storable_text(pipeline), run_ids)
 
-    def standings(self, pipeline: str | None = None) -> tuple[PipelineStanding, ...]:
+    def pipeline_summaries(self, pipeline: str | None = None) -> tuple[PipelineSummary, ...]:
         """Return how pipelines stand, one or all that have runs, by name."""
         self.expire_acceptances(pipeline)
         found = self._database.all(
-            "standing", life.standing_of, pipeline=pipeline and storable_text(pipeline)
+            "pipeline_summaries", life.pipeline_summary_of, pipeline=pipeline and storable_text(pipeline)
         )
         return tuple(replace(one, happened_before=self._happened_before(one.pipeline)) for one in found)
 

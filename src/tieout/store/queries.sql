@@ -277,9 +277,9 @@ FROM tieout.run WHERE is_current ORDER BY pipeline, window_start DESC, published
 -- name: open_gap_alerts
 SELECT alert_id, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread,
        is_closing, payload
-FROM tieout.alert AS told
+FROM tieout.alert AS opened
 WHERE pipeline = %(pipeline)s AND kind = 'window_gap'
-  AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = told.dedup_key || '|closed')
+  AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = opened.dedup_key || '|closed')
 ORDER BY alert_id
 
 -- name: update_gap_alert

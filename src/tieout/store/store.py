@@ -222,7 +222,7 @@ class Store(Lives):
         rows = self._database.all("last_contracts", dict)
         return {row["pipeline"]: (row["contract"], row["window_end"]) for row in rows}
 
-    def tell_gaps(
+    def store_gap_alerts(
         self, pipeline: str, found: Sequence[OpenGap], since: datetime, closing: Callable[[Alert], Alert]
     ) -> GapsTold:
         """Store what an audit has to tell: each gap once when it opens and once when it closes.
@@ -234,7 +234,7 @@ class Store(Lives):
             closing: Makes the alert that says a told gap is closed.
         """
         with self._database.transaction() as cursor:
-            return gaps.tell(cursor, pipeline, found, since, closing)
+            return gaps.store_alerts(cursor, pipeline, found, since, closing)
 
     def delete_expired(
         self, superseded_before: datetime | None, breaks_before: datetime | None

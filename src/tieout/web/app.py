@@ -107,10 +107,10 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
 
 async def _misunderstood(request: Request, error: Exception) -> HTMLResponse:
     problems = error.errors() if isinstance(error, RequestValidationError) else []
-    told = "; ".join(
+    detail = "; ".join(
         f"{problem['loc'][-1]}: {problem['msg'].removeprefix('Value error, ')}" for problem in problems
     )
-    return _error_page(request, HTTPStatus.BAD_REQUEST, told)
+    return _error_page(request, HTTPStatus.BAD_REQUEST, detail)
 
 
 async def _failed(request: Request, error: Exception) -> HTMLResponse:

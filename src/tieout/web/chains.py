@@ -33,7 +33,7 @@ class ShownOrigin:
     what: str
     words: str
     is_consequence: bool
-    is_told_before: bool
+    is_alerted_before: bool
     earlier: tuple[EarlierIncident, ...]
 
 
@@ -93,7 +93,7 @@ def origins_shown(
     for key, origin in reader.origins(pipeline, set(run_ids)).items():
         if visit.access.readable(visit.user, origin.hops) >= set(origin.hops):
             shown[key] = ShownOrigin(
-                origin.what, origin.words, origin.is_consequence, origin.is_told_before, origin.earlier
+                origin.what, origin.words, origin.is_consequence, origin.is_alerted_before, origin.earlier
             )
         else:
             shown[key] = ShownOrigin(

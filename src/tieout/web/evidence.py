@@ -49,7 +49,7 @@ def sides_of(evidence: Mapping[str, Any]) -> Sides:
     return Sides(
         tuple(ledger for ledger, _ in found),
         tuple(
-            Field(name, tuple(_told(row.get(name)) for _, row in found))
+            Field(name, tuple(_shown(row.get(name)) for _, row in found))
             for name in sorted(names, key=_place_of_field)
         ),
     )
@@ -63,7 +63,7 @@ def _place_of_field(name: str) -> tuple[int, str]:
     return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
 
 
-def _told(value: object) -> str | None:
+def _shown(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, default=str)

@@ -13,7 +13,7 @@ from tieout.store.reader import Reader
 from tieout.store.views import Buckets, Gap, JudgedBucket, PipelineHead
 from tieout.web.rendering import MISSING, STATES, period
 
-PATIENCE: Final = timedelta(hours=1)
+MOST_DELAY: Final = timedelta(hours=1)
 """How long after a window became due it is still called neither judged nor missing."""
 
 
@@ -33,10 +33,10 @@ class Cell:
     @property
     def text(self) -> str:
         """What a screen reader says, and a pointer shows."""
-        told = [f"{count} {state}" for state, count in self.counts.items()]
+        parts = [f"{count} {state}" for state, count in self.counts.items()]
         if self.missing is not None:
-            told.append(f"never judged: {period(self.missing)}")
-        return f"{period(self.bounds)}: {', '.join(told) or 'nothing expected'}"
+            parts.append(f"never judged: {period(self.missing)}")
+        return f"{period(self.bounds)}: {', '.join(parts) or 'nothing expected'}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def expected_time(head: PipelineHead, buckets: Buckets, now: datetime) -> Window
     if head.schedule is None:
         return None
     length = head.window.end - head.window.start
-    due = now - head.grace - min(length, PATIENCE)
+    due = now - head.grace - min(length, MOST_DELAY)
     further = max(0, (due - head.window.end) // length)
     ends = [head.window.end + length * further, buckets.end, head.active_until or buckets.end]
     since, until = max(head.active_from or head.first_start, buckets.start), min(ends)

@@ -34,8 +34,8 @@ def contradicted_by(stored: Mapping[str, Any], incidents: Iterable[StoredInciden
     contract = _contract_of(stored)
     if contract is None:
         return ()
-    told = [{"class": incident.class_name, **asdict(incident)} for incident in incidents]
-    return contradictions(contract, {"incidents": told})
+    rows = [{"class": incident.class_name, **asdict(incident)} for incident in incidents]
+    return contradictions(contract, {"incidents": rows})
 
 
 def _contract_of(stored: Mapping[str, Any]) -> Contract | None:

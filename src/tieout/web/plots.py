@@ -89,7 +89,7 @@ def plot(
         ),
         tuple(Mark(LEFT - 6, _y(top * part / 4, top), on_axis(top * part / 4, form)) for part in (0, 2, 4)),
         tuple(
-            (f"{names[number]:%Y-%m-%d %H:%M}", tuple(_told(one.values[number], form) for one in series))
+            (f"{names[number]:%Y-%m-%d %H:%M}", tuple(_shown(one.values[number], form) for one in series))
             for number in range(buckets.count)
             if any(one.values[number] is not None for one in series)
         ),
@@ -150,5 +150,5 @@ def _y(value: float, top: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top)
 
 
-def _told(value: float | None, form: Callable[[float], str]) -> str:
+def _shown(value: float | None, form: Callable[[float], str]) -> str:
     return "-" if value is None else form(value)
