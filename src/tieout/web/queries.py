@@ -69,7 +69,7 @@ Reason = Annotated[Text, AfterValidator(_some), Form(min_length=1, max_length=50
 Days = Annotated[int, Form(ge=1, le=365)]
 
 
-class Asked(BaseModel):
+class PageQuery(BaseModel):
     """The query of an address."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -82,14 +82,14 @@ class Asked(BaseModel):
         return {name: value for name, value in given.items() if value}
 
 
-class Timed(Asked):
+class PeriodQuery(PageQuery):
     """A piece of time to look at; without `until`, the time until now."""
 
     period: Period = Period.WEEK
     until: Moment | None = None
 
 
-class Named(Timed):
+class PipelinesQuery(PeriodQuery):
     """Which pipelines are shown: those with `name` in their name, after the one named `after`."""
 
     name: Text = ""
@@ -106,7 +106,7 @@ def _cursor(text: str) -> str:
     return text
 
 
-class Listed(Asked):
+class ListQuery(PageQuery):
     """Where in a list to begin."""
 
     after: Annotated[str, Field(max_length=_LONGEST_CURSOR), AfterValidator(_cursor)] | None = None
@@ -117,7 +117,7 @@ class Listed(Asked):
         return None if self.after is None else json.loads(self.after)
 
 
-class WindowsAsked(Listed):
+class WindowsQuery(ListQuery):
     """Which windows of a pipeline."""
 
     start: Moment | None = None
@@ -131,7 +131,7 @@ class WindowsAsked(Listed):
         return WindowFilter(self.start, self.end, self.verdict)
 
 
-class IncidentsAsked(Listed):
+class IncidentsQuery(ListQuery):
     """Which incidents of a pipeline."""
 
     start: Moment | None = None
@@ -151,7 +151,7 @@ class IncidentsAsked(Listed):
         return IncidentFilter(**self.model_dump(exclude={"after", "sort"}))
 
 
-class TraceAsked(Asked):
+class TraceQuery(PageQuery):
     """Which message is looked for."""
 
     by: AskedBy = AskedBy.MESSAGE_ID
@@ -176,7 +176,7 @@ class TraceAsked(Asked):
         return trace.Asked(self.by, self.value.strip(), position)
 
 
-class BreaksAsked(Listed):
+class BreaksQuery(ListQuery):
     """Which breaks of a run."""
 
     incident_id: Text | None = Field(default=None, alias="incident")

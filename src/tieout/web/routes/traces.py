@@ -15,7 +15,7 @@ from tieout.store.reader import TRACED_AT_MOST, Reader
 from tieout.web.chains import origins_shown, way_of
 from tieout.web.journeys import WIDTH, journey_of
 from tieout.web.positions import form_of
-from tieout.web.queries import PipelineName, TraceAsked
+from tieout.web.queries import PipelineName, TraceQuery
 from tieout.web.rendering import iso
 from tieout.web.visits import VisitDep
 
@@ -27,7 +27,7 @@ router = APIRouter()
 
 
 @router.get("/pipelines/{pipeline}/trace")
-def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, Query()]) -> HTMLResponse:
+def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, Query()]) -> HTMLResponse:
     """Return the breaks of a pipeline that show a message, each with the message's way; the form alone at first."""
     visit.require_read(pipeline)
     asked = query.asked
