@@ -1,7 +1,7 @@
-"""Sending what waits in the outbox, through Airflow's connections.
+"""Sending the alerts in the outbox, through Airflow's connections.
 
-At least once: an alert is marked as sent after its receiver took it, and one whose sender died in between is
-sent again, with the same idempotency key.
+At least once: an alert is marked as sent after its receiver accepted it. If the sender dies in between, the alert is
+sent again with the same idempotency key.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LEASE: Final = timedelta(minutes=5)
 """Longer than all tries of one alert can take."""
 
 TIME_LIMIT: Final = timedelta(minutes=3)
-"""How long one delivery goes on; what is left waits for the next."""
+"""How long one delivery runs; remaining alerts wait for the next."""
 
 PAUSES: Final = (1.0, 3.0)
-"""Seconds before each further try where the receiver refused at once; then the outbox waits longer."""
+"""Seconds before each retry where the receiver refused at once; after them the alert waits in the outbox."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ FindConnection = Callable[[str], ConnectionLike]
 
 @dataclass(frozen=True)
 class DeliveryReport:
-    """What one delivery did; `waiting` counts what is still to be sent, now or later."""
+    """Counts of one delivery; `waiting` are the alerts still to be sent, now or later."""
 
     sent: int
     failed: int
@@ -47,8 +47,7 @@ def airflow_connection(name: str) -> ConnectionLike:
     """Return a connection of Airflow's; where the tasks run, it knows secrets backends too.
 
     Raises:
-        ConnectionNotFoundError: where there is none, or it cannot be read. What Airflow says about it may
-            quote the
+        ConnectionNotFoundError: where there is none, or it cannot be read. Airflow's message may quote the
             connection, and is not passed on.
     """
     from airflow.sdk import BaseHook  # noqa: PLC0415 - the sender works without Airflow too
@@ -70,9 +69,9 @@ def deliver(
     find: FindConnection = airflow_connection,
     time_limit: timedelta = TIME_LIMIT,
 ) -> DeliveryReport:
-    """Tell what became of incidents, send the due alerts of one pipeline or all, and return what became of them.
+    """Store alerts about changed incidents, send the due alerts of one pipeline or all, and return the counts.
 
-    What a receiver refuses is no error here: the alert waits in the outbox, longer each time, or is given up.
+    A refusal by a receiver is no error here: the alert waits in the outbox, longer each time, or is given up.
 
     Raises:
         StoreError: where the outbox cannot be read or written.
@@ -94,9 +93,9 @@ def deliver(
 
 
 def _sent(claimed: ClaimedAlert, find: FindConnection) -> Refusal | None:
-    """Send one alert, trying again at once where that costs nothing, and return the last refusal, if any.
+    """Send one alert, with quick retries where they cost nothing, and return the last refusal, if any.
 
-    A connection that is missing or says too little can be put right, so the alert waits for that.
+    A missing or incomplete connection can be repaired, so the alert waits for that.
     """
     try:
         connection = find(claimed.alert.connection)

@@ -1,8 +1,7 @@
 """Comparing the windows that a timetable expects with those that were judged: decided from values alone.
 
-Airflow can skip a window in silence: docs/reference/gap-audit.md lists the ways that were seen. Whatever the way, the
-window then has no verdict in the store, and that is what is looked for here. What Airflow says about the window's run
-only explains it.
+Airflow can skip a window silently: docs/reference/gap-audit.md lists the known ways. In every case the window has no
+verdict in the store, which is what this module looks for. The state of the window's run in Airflow only explains it.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from tieout.reporting.gap_alerts import UNJUDGED, Gap, WindowState
 from tieout.store import JudgedWindow
 
 RUN_LIMIT: Final = timedelta(hours=3)
-"""A run that began when its window was due, and whose evidence was there in time, has ended after this."""
+"""A run that began when its window was due, with its evidence in time, has ended by then."""
 
 ACTIVE: Final = ("queued", "running")
 """The states of an Airflow run that may still give a verdict."""
 
 NOT_ASKED: Final = "not asked"
-"""In the place of a run's state: Airflow was not asked for it."""
+"""Stands for a run's state where Airflow was not asked for it."""
 
 NOT_JUDGING: Final = frozenset(
     {"description", "owner", "alerts", "schedule", "timezone", "active", "evidence_timeout", "match", "after"}
@@ -39,7 +38,7 @@ NOT_JUDGING: Final = frozenset(
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said about one window; `detail` says why, in words."""
+    """The state of one window without a valid verdict; `detail` says why, in words."""
 
     pipeline: str
     window: Window
@@ -62,7 +61,7 @@ class AirflowRuns(Protocol):
 
 @dataclass(frozen=True)
 class Audited:
-    """One pipeline as an audit sees it.
+    """The windows of one pipeline that an audit compares.
 
     `expected` are the windows of its timetable that are due, `judged` the current statement of each window that has
     one, both in their order; `versions` the contracts that those were judged by, by digest.
@@ -94,7 +93,7 @@ class Audited:
 
 
 def findings_of(audited: Audited, runs: AirflowRuns, now: datetime) -> tuple[Finding, ...]:
-    """Return one finding for each window that is not judged by the contract as it is now, in their order.
+    """Return one finding for each window that is not judged by the current contract, in their order.
 
     A window is `missing` or `failed` without a verdict, `running` while a run of it may still give one in time, `stale`
     where its verdict is by terms that no longer hold, and `superseded` where other windows, such as those of a former
@@ -116,7 +115,7 @@ def findings_of(audited: Audited, runs: AirflowRuns, now: datetime) -> tuple[Fin
 
 
 def gaps_of(audited: Audited, findings: Iterable[Finding]) -> tuple[Gap, ...]:
-    """Return what is to be told: neighbouring windows without a verdict, or with a stale one, are one gap."""
+    """Return the gaps: neighbouring windows without a verdict, or with a stale one, are one gap."""
     place = {window: number for number, window in enumerate(audited.expected)}
     gaps = []
     for states in (UNJUDGED, frozenset({WindowState.STALE})):
@@ -137,10 +136,7 @@ def judges_alike(contract: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def joined(windows: Iterable[Window]) -> tuple[Window, ...]:
-    """Return windows that are ordered by their start as stretches with time between them.
-
-    Windows that meet or overlap are one stretch.
-    """
+    """Return windows, ordered by start, as separate stretches; windows that meet or overlap are joined."""
     found: list[Window] = []
     for window in windows:
         if found and window.start <= found[-1].end:
@@ -166,7 +162,7 @@ def _stale(one: JudgedWindow, valid: frozenset[str], digest: str) -> tuple[Windo
 
 
 def _unjudged(audited: Audited, window: Window, runs: AirflowRuns, now: datetime) -> tuple[WindowState, str]:
-    """Return why a window has no verdict, as far as the store and Airflow tell."""
+    """Return why a window has no verdict, as far as the store and Airflow show."""
     contract = audited.contract
     state, is_paused = runs.state_of(contract.pipeline, window), runs.is_paused(contract.pipeline)
     stored = audited.by_window.get(window, [])

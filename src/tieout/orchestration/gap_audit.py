@@ -1,4 +1,4 @@
-"""The tasks of the gap audit: compare, tell, and fail where a window has no verdict."""
+"""The tasks of the gap audit: compare, alert, and fail where a window has no verdict."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ GONE_FOR: Final = timedelta(days=35)
 
 
 class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Compares the windows that each contract's timetable expects with those in the store, and tells of the gaps.
+    """Compares the windows that each contract's timetable expects with the store, and stores alerts about the gaps.
 
     A pipeline whose contract file is gone, or cannot be used any more, is audited by the contract that its last window
-    was judged by: a file that breaks must not end its audit.
+    was judged by: a broken file must not end its audit.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
@@ -83,7 +83,7 @@ class GapReportOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyp
     """Fails where the audit found windows without a verdict, so that they show in the grid without any alert."""
 
     def execute(self, context: Mapping[str, Any]) -> str:
-        """Return what the audit came to."""
+        """Return the result of the audit in words."""
         found = context["ti"].xcom_pull(task_ids="audit")
         if found is None:
             raise AirflowFailException("the task audit left no result: its log says why")
@@ -95,10 +95,10 @@ class GapReportOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyp
 
 
 def audited_of(store: Store, contract: Contract, now: datetime) -> Audited | None:
-    """Return what is to be compared, or None where the contract has no schedule or nothing is due.
+    """Return the windows to compare, or None where the contract has no schedule or nothing is due.
 
-    The windows begin with `active.from`, else with the first that was judged or told to be missing, else with the
-    latest one that is due: a pipeline that was never judged is a gap as well.
+    The windows begin with `active.from`, else with the first that was judged or reported missing, else with the latest
+    one that is due: a pipeline that was never judged is a gap as well.
     """
     timetable = timetable_of(contract)
     if timetable is None:
@@ -142,7 +142,7 @@ class _AskedOfAirflow:
 def _audited_contracts(
     store: Store, contracts: Iterable[Contract], now: datetime
 ) -> Iterator[tuple[Contract, datetime]]:
-    """Yield each contract with the time up to which it is audited, those that are there no more included."""
+    """Yield each contract with the time up to which it is audited, including deleted contracts."""
     valid = {contract.pipeline: contract for contract in contracts}
     yield from ((contract, now) for contract in valid.values())
     for pipeline, (stored, judged_until) in store.last_contracts().items():
@@ -159,7 +159,7 @@ def _readable(stored: Mapping[str, Any]) -> Contract | None:
 
 
 def _store_alerts(store: Store, audited: Audited, findings: Iterable[Finding], page: str) -> GapsTold:
-    """Store what is to be told of a pipeline's gaps."""
+    """Store the alerts about a pipeline's gaps."""
     contract = audited.contract
     found = [
         OpenGap(gap.kind, gap.window, gap_alerts(contract, gap, page)) for gap in gaps_of(audited, findings)

@@ -1,7 +1,7 @@
-"""Telling what became of incidents: from the store's news to alerts in its outbox.
+"""Alerts about changed incidents: from the store's news to alerts in its outbox.
 
-Whoever delivers alerts tells the news first, so that an incident which was accepted, whose acceptance ended, or whose
-run died before its alert is told all the same. Docs: docs/reference/alerts.md.
+Each delivery of alerts does this first, so that no change is missed: an acceptance, its end, or an incident whose run
+died before its alert was stored. Docs: docs/reference/alerts.md.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _log: Final = logging.getLogger(__name__)
 
 
 def enqueue_incident_alerts(store: Store, pipeline: str | None = None) -> int:
-    """Store the alerts that tell the news about a pipeline's incidents, or all; return how many are new.
+    """Store the alerts about changed incidents of one pipeline or all; return how many are new.
 
-    The routes are those of the contract that the latest of these incidents was judged by. Doing it again stores nothing
+    The routes are those of the contract that the latest of these incidents was judged by. Repeating it stores nothing
     new.
 
     Raises:

@@ -1,6 +1,6 @@
-"""What OpenLineage is told of a judged window: the evidence it was judged by, and the verdict as an assertion about it.
+"""OpenLineage facets of a judged window: its evidence as inputs, and the verdict as an assertion about it.
 
-Airflow's OpenLineage provider asks the task `check` for it where that provider is installed and has a transport.
+Airflow's OpenLineage provider requests them from the task `check`, if it is installed and has a transport.
 Names of datasets: OpenLineage documentation, "Naming Conventions". Docs: docs/reference/metrics.md.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tieout.orchestration.concluding import Conclusion
 
 _NO_PROOF: Final = (Verdict.PENDING, Verdict.UNKNOWN)
-"""Verdicts that say neither that the guarantee was kept nor that it was broken."""
+"""Verdicts that prove neither that the guarantee was kept nor that it was broken."""
 
 _POSTGRES: Final = 5432
 
@@ -85,7 +85,7 @@ def _assertions(
 
 
 def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yield namespace and name of what a ledger is read from; nothing of a connection that cannot be found."""
+    """Yield namespace and name of the datasets of a ledger; none where the connection is unknown."""
     with suppress(TieoutError):
         if isinstance(source, JdbcSource):
             found = connections.connection(source.connection)

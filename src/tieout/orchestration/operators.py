@@ -1,6 +1,6 @@
-"""The tasks around the Spark job: fix the window, check, tell, decide.
+"""The tasks around the Spark job: fix the window, check, alert, decide.
 
-Operators assign in `__init__` and do their work in `execute`. What is heavy is imported by what uses it.
+Operators assign in `__init__` and do their work in `execute`. Heavy libraries are imported where they are used.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from tieout.orchestration.concluding import Conclusion
 
 STEPS: Final = ("window", "reconcile", "check")
-"""The tasks whose failure is told by an alert."""
+"""The tasks whose failure causes an alert."""
 
 LOOK_AGAIN: Final = timedelta(minutes=2)
-"""How long evidence that is late is left alone before it is looked at again."""
+"""The pause between two looks at late evidence."""
 
 
 class WindowOperator(WaitingOperator):
     """Fixes what the run judges: `{"start", "end", "contract", "base_dir"}`, the contract by value.
 
-    A scheduled run or a backfill that comes before the window's grace is over gives its worker back and
-    comes again when it is. A manual run is refused: its author chose a window that cannot be judged yet.
-    Every run then waits in the same way for evidence that is late, for the contract's `evidence_timeout` from the
+    A scheduled run or a backfill before the end of the window's grace frees its worker and resumes at that
+    time. A manual run is refused: its author chose a window that cannot be judged yet.
+    Every run then waits in the same way for late evidence, for the contract's `evidence_timeout` from the
     end of the grace on: docs/reference/readiness.md.
     """
 
@@ -77,13 +77,13 @@ class WindowOperator(WaitingOperator):
         }
 
     def _await_evidence(self, window: Window, now: datetime, until: datetime) -> str | None:
-        """Come again while a ledger is known not to reach far enough, until it is too late to wait for it.
+        """Resume later while a ledger is known not to reach far enough, until its timeout.
 
         Then the run goes on, and its verdict says which ledger does not cover the window. The hop before is waited for
-        in the same way, so that a loss is told at the hop where it happened; no verdict depends on it. Returned is that
-        it was waited for in vain, None where it was not.
+        in the same way, so that the hop where a loss happened reports it; no verdict depends on it. Returns a note if
+        that wait was in vain, else None.
 
-        While there is something to wait for, the task leaves and comes again; no worker is held meanwhile.
+        No worker is held while the task waits.
         """
         unjudged = _unjudged_before(self._contract, window)
         if now >= until:
@@ -114,7 +114,7 @@ def _unjudged_before(contract: Contract, window: Window) -> tuple[str, ...]:
 
 
 class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Holds the contract's limits against the stored run; stores the final verdict with its alerts.
+    """Checks the stored run against the contract's limits; stores the final verdict with its alerts.
 
     A stored verdict is an event of its pipeline's assets: docs/how-to/wait-for-a-kept-window.md.
     """
@@ -152,7 +152,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
         }
 
     def _document(self, run_id: str, contract: Contract, concluded: Conclusion) -> None:
-        """Add the run to the pipeline's Data Docs; a page that cannot be built is no reason to doubt a verdict."""
+        """Add the run to the pipeline's Data Docs; a failure to build them does not affect the verdict."""
         from tieout.checks import data_docs  # noqa: PLC0415 - where it is wanted only
 
         start, end = (datetime.fromisoformat(concluded.statement["window"][key]) for key in ("start", "end"))
@@ -163,7 +163,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             self.log.exception("no Data Docs of this run")
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:  # noqa: ARG002 - the provider's
-        """Return what OpenLineage is told, for Airflow's provider, which asks by this name."""
+        """Return the facets for Airflow's OpenLineage provider, which calls this method by name."""
         from tieout.orchestration.lineage import lineage_of  # noqa: PLC0415 - brings OpenLineage
 
         return lineage_of(*self._judged)
@@ -172,7 +172,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
 class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
     """Sends the pipeline's waiting alerts, after adding one where an earlier task failed.
 
-    A receiver that cannot be reached changes nothing here: the alert stays in the outbox.
+    An unreachable receiver does not fail the task: the alert stays in the outbox.
     """
 
     def __init__(self, *, contract: Contract, **arguments: Any) -> None:
@@ -194,7 +194,7 @@ class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
 
 
 class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Ends the run as its verdict says; it is the DAG's only leaf, so it alone decides the run's state."""
+    """Ends the run according to its verdict; it is the DAG's only leaf, so it alone decides the run's state."""
 
     operator_extra_links = (WindowLink(), IncidentLink())
 
@@ -231,7 +231,7 @@ class ContractErrorOperator(BaseOperator):  # type: ignore[misc]  # airflow is u
         self._message = message
 
     def execute(self, context: Mapping[str, Any]) -> None:  # noqa: ARG002 - Airflow's signature
-        """Fail, and not again: only an edit of the file helps."""
+        """Fail without retries: only an edit of the file helps."""
         raise AirflowFailException(self._message)
 
 

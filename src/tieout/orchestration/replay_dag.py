@@ -79,7 +79,7 @@ def replay_dag(folders: Sequence[Path]) -> DAG:
                 body="{{ ti.xcom_pull(task_ids='plan')['markdown'] }}",
                 defaults="Reject",
                 response_timeout=timedelta(days=1),
-                # Asked again, never answered by itself: an answer given at once may come before
+                # Retried, never answered by itself: an answer given at once may come before
                 # Airflow notes the question.
                 retries=2,
                 retry_delay=timedelta(seconds=10),

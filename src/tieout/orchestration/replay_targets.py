@@ -1,4 +1,4 @@
-"""Where replays go: into a table, or to a topic; each message once, however often this is done.
+"""The targets of replays: a table or a topic. Each message arrives once, however often a replay is repeated.
 
 Docs: docs/how-to/replay-lost-messages.md.
 """
@@ -23,7 +23,7 @@ _PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 
 
 def bring(plan: Mapping[str, Any], to: ReplayTarget, records: Sequence[Record]) -> int:
-    """Bring a plan's records to where the contract has them, and return how many were not there yet.
+    """Write a plan's records to the contract's target, and return how many were new there.
 
     Raises:
         StoreError: where the database is out of reach or refuses.
@@ -49,7 +49,7 @@ def _publish(plan: Mapping[str, Any], connection: str, topic: str, records: Sequ
 
 
 def _outgoing(record: Record, topic: str) -> Outgoing:
-    """Return the record as it is produced; in a topic that is not its own, its key finds its partition."""
+    """Return the record as it is produced; in a topic other than its own, its key decides the partition."""
     wanted, body = record.wanted, record.body
     is_own = topic == OWN_TOPIC
     return Outgoing(

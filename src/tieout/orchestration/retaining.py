@@ -1,4 +1,4 @@
-"""Statements' folders that are kept no longer; nothing that Tieout did not write is touched."""
+"""Deletes expired folders of statements, and nothing that Tieout did not write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME_FORMAT: Final = "%Y-%m-%dT%H%M%SZ"
 
 
 def delete_statements(folder: Path, before: datetime) -> int:
-    """Delete the statements of windows that began earlier than `before`, and return how many it were.
+    """Delete the statements of windows that began earlier than `before`, and return how many there were.
 
     Args:
         folder: Holds `<pipeline>/<start of the window>/`.

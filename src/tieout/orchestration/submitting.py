@@ -1,4 +1,4 @@
-"""The Spark job of a run: what it is given, and what comes back from it."""
+"""The Spark job of a run: its arguments and its result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
     in a file that the driver deletes. None may show in the process table. An error that the job explained fails the
     task for good, unless it says that trying again may help.
 
-    The provider takes a missing or unreadable connection for the master `yarn`; here that is an error.
+    The provider replaces a missing or unreadable connection by the master `yarn`; here that is an error.
     """
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
 
 
 def _for_spark_here(contract: Contract) -> dict[str, str]:
-    """Return the variables with which a Spark on this machine suits the evidence: its memory, and how Java compiles."""
+    """Return the variables that fit a local Spark to the evidence: its memory and Java's compiler."""
     from tieout.readiness.files import is_small  # noqa: PLC0415 - brings PostgreSQL's driver
 
     variables = {settings.DRIVER_MEMORY: settings.driver_memory()}
@@ -150,10 +150,10 @@ def output_folder(pipeline: str, start: datetime) -> Path:
 
 
 def outcome(result: Path) -> dict[str, Any]:
-    """Return what the job wrote.
+    """Return the job's result.
 
     Raises:
-        AirflowException: where it wrote nothing although it ended well.
+        AirflowException: where the job succeeded and wrote none.
     """
     try:
         found: dict[str, Any] = json.loads(result.read_text())

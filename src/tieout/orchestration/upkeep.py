@@ -1,4 +1,4 @@
-"""What needs doing between the runs: alerts nobody took, windows that were PENDING, what is kept no longer."""
+"""Maintenance between runs: waiting alerts, PENDING windows, expired data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tieout.orchestration.versions import is_paused
 from tieout.store import RunSummary, Store
 
 SOONEST: Final = timedelta(minutes=15)
-"""A PENDING window is not judged again earlier than this after it was judged."""
+"""The shortest time between two judgements of a PENDING window."""
 
 AT_ONCE: Final = 10
-"""How many windows one pass has judged again at most, the ones waiting longest first."""
+"""The most windows that one pass has judged again, those waiting longest first."""
 
 
 class DeliverOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
@@ -85,7 +85,7 @@ def due_again(runs: Iterable[RunSummary], now: datetime) -> list[tuple[str, str]
 
 
 class RetentionOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Deletes what is kept no longer, a little at each pass: docs/reference/retention.md."""
+    """Deletes expired data, in small batches: docs/reference/retention.md."""
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, int]:  # noqa: ARG002 - Airflow's signature
         """Return how many runs, breaks and statements' folders were deleted now."""

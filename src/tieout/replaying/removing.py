@@ -1,7 +1,7 @@
 """SQL that removes an output's surplus rows: all but the first of each message named.
 
-It names messages, not rows, and keeps the first whatever happens, so running it twice removes nothing more, and
-running it after somebody else has removed them removes nothing.
+It names messages, not rows, and always keeps the first row. So running it again, or after somebody else removed the
+rows, removes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Alerts about incidents: one incident, one thread of alerts; told when it opens, grows, comes back and ends.
+"""Alerts about incidents: one thread per incident, with alerts when it opens, grows, reopens and ends.
 
-Only what breaks the guarantee is told one by one: incidents of severity critical, and the end of those. The rest stands
-in the alert about its window. Docs: docs/reference/alerts.md.
+Only incidents that break the guarantee have alerts of their own: those of severity critical, and their end. The others
+are in the alert about their window. Docs: docs/reference/alerts.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tieout.model import Alert, Severity, Window
 from tieout.reporting.alerts import AlertKind, Finding, incident_line, plain, routed
 
 MOST_SINGLE: Final = 10
-"""How many incidents that opened are told one by one at once; the others are told together."""
+"""How many opened incidents get an alert each in one call; the others share one alert."""
 
 _RESOLVED: Final = {
     "late": "its messages came late",
@@ -29,9 +29,9 @@ _RESOLVED: Final = {
 
 @dataclass(frozen=True)
 class IncidentNews:
-    """What changed about an incident; `thread` is the first of its story, `resolution` is None while it is open.
+    """A changed incident; `thread` is the id of its first incident, `resolution` is None while it is open.
 
-    `chain` says at which hop of a chain it happened, None where its contract comes after no other.
+    `chain` says at which hop of a chain it happened, None where its contract has no `after`.
     """
 
     incident_id: str
@@ -56,9 +56,9 @@ class IncidentNews:
 def incident_alerts(
     contract: Contract, news: Sequence[IncidentNews], page: str | None = None
 ) -> tuple[Alert, ...]:
-    """Return the alerts that tell the news, the gravest and largest incidents first.
+    """Return the alerts about changed incidents, the gravest and largest first.
 
-    An incident whose breaks go on under another one is told as that one, in the same thread.
+    An incident whose breaks continue under another one is reported as that one, in the same thread.
 
     >>> from pathlib import Path
     >>> incident_alerts(Contract.model_construct(alerts=()), ())

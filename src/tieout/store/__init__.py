@@ -1,7 +1,6 @@
 """The result store: runs, breaks, checks and the outbox of alerts, in PostgreSQL.
 
-Everything that a run leaves behind is written in one transaction, so that a reader sees all of it or none of
-it.
+Each run is written in one transaction, so a reader sees all of it or none of it.
 """
 
 from __future__ import annotations

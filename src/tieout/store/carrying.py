@@ -1,9 +1,10 @@
-"""What of a broken message can be seen at the next hop of a chain: a digest that is the same where it is the same.
+"""Digests of broken messages, by which a break at one hop of a chain is matched with a break at the next hop.
 
-Of a lost message it is its id alone. What a hop doubled, corrupted or invented, a later hop has only *carried on* where
-its output is what the earlier hop's output was: as many effects of the same id, with the same broken contents, of as
-many records of the topic between. A digest is of all that, so equal digests prove it. Where the evidence of a break
-does not show all of it, there is none, and nothing is joined. Docs: docs/how-to/follow-a-chain.md.
+The digest of a lost message covers its id only. For a doubled, corrupted or invented message, a later hop has only
+*carried on* the break if its output equals the earlier hop's: as many effects of the same id, with the same broken
+contents, of as many records of the topic between. The digest covers all of that, so equal digests prove it. Where the
+evidence of a break does not show all of it, there is no digest, and nothing is joined.
+Docs: docs/how-to/follow-a-chain.md.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CORRUPTED: Final = {
     BreakClass.CORRUPTED_HEADER: "header_hash",
     BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
 }
-"""The column that differs, by class."""
+"""By class, the column that differs."""
 
 PHANTOMS: Final = (
     BreakClass.PHANTOM_UNKNOWN,
@@ -33,23 +34,23 @@ PHANTOMS: Final = (
     BreakClass.PHANTOM_UNCOMMITTED,
 )
 CARRIED: Final = (*CORRUPTED, *PHANTOMS, BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE)
-"""The classes that a hop may have from the hop before, beside LOST."""
+"""The classes, other than LOST, that a hop may carry on from the hop before."""
 
 JOINED: Final = (BreakClass.LOST, *CARRIED)
 
 _INHERITED: Final = "inherited"
 _HARMLESS: Final = {*CARRIED, BreakClass.LATE, _INHERITED, "FAILED_BUT_WRITTEN"}
-"""Flags that leave a break one that may have been carried on; any other is of something that this hop did as well."""
+"""Flags of a break that may have been carried on. Any other flag shows a fault of this hop as well."""
 
 _EVIDENCE_KEPT: Final = 20
-"""So many rows of a ledger prove a break at most: of that many, nobody knows whether there are more."""
+"""The most rows per ledger in a break's evidence. With that many, there may be more rows than are shown."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a hop's output shows of a broken message, and what the output of the hop before must show for it.
+    """The digest of a message in a hop's output, and the digest that the hop before must have for it.
 
-    None where the evidence does not tell.
+    None where the evidence does not show it.
     """
 
     output: str | None
@@ -60,7 +61,7 @@ class Mark:
 class Carrying:
     """What a contract says about comparing its broken messages with those of the hop before.
 
-    `is_compared` is False where an id is not one message's alone; then nothing is kept.
+    `is_compared` is False where an id does not identify one message; then no marks are stored.
     """
 
     after: After | None
@@ -68,7 +69,7 @@ class Carrying:
 
     @classmethod
     def of(cls, contract: Mapping[str, Any]) -> Carrying:
-        """Return what a contract, as the store keeps it, says."""
+        """Return what a stored contract says."""
         predecessor = contract.get("after")
         after = (
             None if predecessor is None else After(pipeline=predecessor["pipeline"], id=predecessor.get("id"))
@@ -76,7 +77,7 @@ class Carrying:
         return cls(after, why_not(contract) is None)
 
     def mark_of(self, found: Mapping[str, Any]) -> Mark | None:
-        """Return the mark of a break, None where it is of no class that is joined, or its message has no id."""
+        """Return the mark of a break, or None where its class is not joined or its message has no id."""
         if not self.is_compared or found.get("class") not in JOINED or found.get("message_id") is None:
             return None
         message_id = str(found["message_id"])
@@ -86,10 +87,10 @@ class Carrying:
         return _mark_of_effects(found, message_id, before)
 
     def kept(self, class_name: str, marks: Collection[Mark]) -> tuple[str | None, str | None]:
-        """Return what the store keeps of an incident's marks: what was left, and what must have come.
+        """Return the two columns that the store has of an incident's marks: own digests, and those of the hop before.
 
-        Null is what is not known of each message, and, of lost ones, what came where it is the same as what was left;
-        empty is what nothing proves. Of records alone nothing is left: the output has each message once.
+        Null where a digest of some message is not known, and for lost messages where both columns are the same. Empty
+        where nothing is proved. LOG_DUPLICATE has no own digests: the output has each message once.
         """
         output, earlier_output = {mark.output for mark in marks}, {mark.earlier_output for mark in marks}
         if class_name == BreakClass.LOG_DUPLICATE:
@@ -117,7 +118,7 @@ def _array(digests: Collection[str | None]) -> str:
 
 
 def _mark_of_effects(found: Mapping[str, Any], message_id: str, before: str | None) -> Mark:
-    """Return the mark of a message of which the output has effects; `before` is its id at the hop before."""
+    """Return the mark of a message that has effects in the output; `before` is its id at the hop before."""
     effects = _effects(found)
     if effects is None:
         return Mark(None, None)
@@ -129,13 +130,13 @@ def _mark_of_effects(found: Mapping[str, Any], message_id: str, before: str | No
 
 
 def _columns(kinds: Sequence[str]) -> list[str]:
-    """Return the columns whose values must be the same: what is corrupted, and the payload of what is invented."""
+    """Return the columns whose values must be equal: corrupted ones, and the payload of an invented message."""
     named = {column for name, column in CORRUPTED.items() if name in kinds}
     return sorted(named | ({"payload_hash"} if {*kinds} & {*PHANTOMS} else set()))
 
 
 def _effects(found: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """Return the rows of the output that are effects, None where not all of them are shown, or one is in doubt."""
+    """Return the effects in the output, or None where not all of them are shown, or one is in doubt."""
     rows = (found.get("evidence") or {}).get("delivered") or []
     if not 0 < len(rows) < _EVIDENCE_KEPT:
         return None
@@ -147,9 +148,9 @@ def _effects(found: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
 
 
 def _copies_before(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return how often the hop before must have put the message out for this hop to have only carried it on.
+    """Return how often the hop before must have output the message, if this hop only carried it on.
 
-    None where this hop did more than that, or the evidence does not show that it did not.
+    None where this hop did more, or the evidence does not exclude that.
     """
     flags = _flags(found)
     if not flags <= _HARMLESS or not _are_changed(found, effects):
@@ -162,7 +163,7 @@ def _copies_before(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]
 
 
 def _are_changed(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether each effect shows each content that is broken, and none of them as it was sent."""
+    """Return whether each effect has every broken content, and none of them equals what was sent."""
     sent = (found.get("evidence") or {}).get("produced") or []
     for name, column in CORRUPTED.items():
         if name in {found["class"], *_flags(found)}:
@@ -173,13 +174,13 @@ def _are_changed(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]])
 
 
 def _come_from_several(effects: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether each effect says from which record it comes, and no two from the same."""
+    """Return whether each effect names its record, and no two name the same one."""
     places = [(row.get("topic"), row.get("partition"), row.get("offset")) for row in effects]
     return all(None not in place for place in places) and len(set(places)) == len(places)
 
 
 def _records(found: Mapping[str, Any]) -> int | None:
-    """Return how many records of the log hold a message, None where there is no log, or it shows too many."""
+    """Return how many records of the log hold a message, or None where there is no log or it shows too many."""
     rows = (found.get("evidence") or {}).get("log") or []
     states = {row.get("transaction_state", "none") for row in rows}
     places = {(row.get("topic"), row.get("partition"), row.get("offset")) for row in rows}
@@ -193,6 +194,6 @@ def _flags(found: Mapping[str, Any]) -> set[str]:
 
 
 def _digest(message_id: str, *more: Any) -> str:
-    """Return the digest of an id, or of an id and what is seen of its message."""
+    """Return the digest of an id, or of an id with what the output shows of its message."""
     text = storable_text(json.dumps([message_id, *more]) if more else message_id)
     return str(UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()))

@@ -1,9 +1,9 @@
-"""Where in a chain of contracts a break happened: told at that hop, once.
+"""Where in a chain of contracts a break happened, so that only that hop alerts about it.
 
-A contract names the hop before it (`after`). An incident of lost messages is a *consequence* where each of its messages
-was lost at an earlier hop already; one of doubled, corrupted or invented ones where this hop only carried on what the
-hop before put out (`carrying.py` says what proves it). That is read from the runs that count whenever somebody asks,
-and stored nowhere: a statement and its verdict never change for it. Docs: docs/how-to/follow-a-chain.md.
+A contract names the hop before it (`after`). An incident of lost messages is a *consequence* if an earlier hop lost
+each of them already. An incident of doubled, corrupted or invented messages is one if this hop only carried on the
+output of the hop before (`carrying.py` defines the proof). Origins are computed from the current runs on each read and
+never stored; they never change a statement or its verdict. Docs: docs/how-to/follow-a-chain.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IncidentKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class EarlierIncident:
-    """An incident of an earlier hop, and how many messages of a later one it has.
+    """An incident of an earlier hop, and how many messages of a later incident it contains.
 
     `is_told` says whether it, or one of a hop in between, has alerts of its own.
     """
@@ -44,11 +44,11 @@ class EarlierIncident:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where what an incident tells of its messages happened, as far as the runs of earlier hops tell.
+    """At which hop the break of an incident's messages happened, as far as the runs of earlier hops show.
 
     `what` is `lost`, `duplicated`, `corrupted` or `invented`. `earlier` has each message once, at the earliest hop that
-    has it; `doubt` says why nothing can be told of the others. `messages` is None where they are not known; `hops` are
-    the earlier hops that were asked, the nearest first.
+    has it; `doubt` says why the origin of the others is unknown. `messages` is None where they are not known; `hops`
+    are the earlier hops that were searched, the nearest first.
     """
 
     what: str
@@ -64,22 +64,22 @@ class Origin:
 
     @property
     def messages_before(self) -> int:
-        """How many of the messages earlier hops have in incidents."""
+        """How many of the messages are in incidents of earlier hops."""
         return sum(one.messages for one in self.earlier)
 
     @property
     def is_consequence(self) -> bool:
-        """Whether it happened to each of the messages before."""
+        """Whether all of the messages were broken at an earlier hop."""
         return bool(self.earlier) and self.messages_before == self.messages
 
     @property
     def is_alerted_before(self) -> bool:
-        """Whether alerts about earlier hops tell all of it."""
+        """Whether alerts of earlier hops cover all of its messages."""
         return self.is_consequence and all(one.is_told for one in self.earlier)
 
     @property
     def words(self) -> str:
-        """The same in words."""
+        """The origin in words."""
         places = " and ".join(dict.fromkeys(one.pipeline for one in self.earlier))
         if self.is_consequence:
             return f"{self.what} before, at {places}"
@@ -118,7 +118,7 @@ def what_of(class_name: str) -> str:
 
 @dataclass(frozen=True)
 class _Hop:
-    """A contract before another; `why_not` says why its ids are not to be compared, None where they are."""
+    """A pipeline of the chain; `why_not` says why its ids cannot be compared, None where they can."""
 
     pipeline: str
     changes_ids: bool
@@ -126,9 +126,9 @@ class _Hop:
 
 
 def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[IncidentKey, Origin]:
-    """Return where the incidents of some runs of a pipeline happened, by run and incident.
+    """Return the origins of the incidents of some runs of a pipeline, by run and incident.
 
-    Nothing of classes that are not joined, and nothing where its contract comes after no other.
+    Incidents of classes that are not joined have none. Nor do pipelines whose contract has no `after`.
     """
     if not run_ids:
         return {}
@@ -160,7 +160,7 @@ def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[
 
 
 def _runs_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the runs of earlier hops that count for each run that is asked about, column by column."""
+    """Return for each of the runs the runs of earlier hops that count, column by column."""
     cursor.execute(queries(_FILE)["runs_before"], parameters)
     found = cursor.fetchall()
     columns = {"here": "here_run_id", "depths": "depth", "before": "run_id"}
@@ -168,7 +168,7 @@ def _runs_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, lis
 
 
 def _judged_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return by run what each hop has judged of its time, the nearest hop first."""
+    """Return for each run what each hop has judged of its time, the nearest hop first."""
     cursor.execute(queries(_FILE)["judged_before"], parameters)
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in cursor.fetchall():
@@ -179,7 +179,7 @@ def _judged_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, l
 def _earlier_incidents(
     cursor: Cursor, parameters: Mapping[str, Any]
 ) -> dict[IncidentKey, list[EarlierIncident]]:
-    """Return by run and incident the earliest incidents that have its messages."""
+    """Return the earliest incidents that have the messages, by run and incident."""
     cursor.execute(queries(_FILE)["found_before"], parameters)
     found: dict[IncidentKey, list[EarlierIncident]] = {}
     for row in cursor.fetchall():
@@ -188,7 +188,7 @@ def _earlier_incidents(
 
 
 def _chain(cursor: Cursor, pipeline: str) -> list[_Hop]:
-    """Return a pipeline's own hop and those before it, the nearest first, up to where nothing more can be compared."""
+    """Return a pipeline's own hop and the comparable hops before it, the nearest first."""
     passed: list[_Hop] = []
     name: str | None = pipeline
     while name is not None and name not in [hop.pipeline for hop in passed]:
@@ -205,7 +205,7 @@ def _chain(cursor: Cursor, pipeline: str) -> list[_Hop]:
 def _doubt_of_loss(
     origin: Origin, row: Mapping[str, Any], chain: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return why it cannot be told of each message whether it was lost before, or None where it can."""
+    """Return why it is unknown whether each message was lost before, or None where it is known."""
     own, *hops = chain
     if row["known"] is None:
         return f"{own.pipeline} {own.why_not}" if own.why_not else "not every id of them is known"
@@ -233,9 +233,9 @@ def _doubt_of_loss(
 def _doubt_of_carrying(
     origin: Origin, row: Mapping[str, Any], chain: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return why it cannot be told of each message whether the hop before put it out like that, or None where it can.
+    """Return why it is unknown whether the hop before output each message like that, or None where it is known.
 
-    Only that hop is asked: what came from farther away went through it.
+    Only that hop is examined: breaks from farther away went through it.
     """
     own, before, before_judged = chain[0], chain[1], judged[0]
     judges = "OUTPUT_DUPLICATE" if row["class"] == BreakClass.LOG_DUPLICATE else row["class"]
@@ -245,7 +245,7 @@ def _doubt_of_carrying(
         (not before_judged["is_judged"], f"{before.pipeline} has not judged all of {_window_of(row)}"),
         (judges in before_judged["not_judged"], f"{before.pipeline} does not judge {judges}"),
     )
-    # A hop that put out nothing that was not sent so has nothing to compare.
+    # A hop without carried breaks in its output has nothing to compare.
     compared = (
         (before.why_not is not None, f"{before.pipeline} {before.why_not}"),
         (not row["compared"], f"the evidence of {own.pipeline} does not show that it only carried them on"),
@@ -260,7 +260,7 @@ def _window_of(row: Mapping[str, Any]) -> str:
 
 
 def _doubt_of(hop: _Hop, judged: Mapping[str, Any], window: str) -> str | None:
-    """Return why a hop's runs do not tell what it lost of a time."""
+    """Return why a hop's runs do not show what it lost in a window, or None where they do."""
     if not judged["is_judged"]:
         return f"{hop.pipeline} has not judged all of {window}"
     if judged["lost"] and hop.why_not:

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and its errors in our words; a password never leaves this module."""
+"""Connections to PostgreSQL, and its errors as ours; a password never leaves this module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONNECT_TIMEOUT: Final = timedelta(seconds=10)
 STATEMENT_TIMEOUT: Final = timedelta(minutes=2)
 LOCK_TIMEOUT: Final = timedelta(seconds=30)
 IDLE_TIMEOUT: Final = timedelta(minutes=10)
-"""How long a transaction may wait for its client, which may be waiting for Spark."""
+"""How long a transaction may be idle; its client may be waiting for Spark."""
 
 _DEFAULTS: Final = {
     "connect_timeout": int(CONNECT_TIMEOUT.total_seconds()),
@@ -44,12 +44,12 @@ _NOT_MIGRATED: Final = (
 
 @dataclass(frozen=True, repr=False)
 class Database:
-    """Where the store lies; shows itself without the password."""
+    """The address of the store; its `repr` hides the password."""
 
     url: str
     application_name: str = "tieout"
     named_by: str = DATABASE_URL
-    """Where its address comes from, for messages."""
+    """The setting that holds the address, for messages."""
 
     def __repr__(self) -> str:
         return f"Database({self.place()})"
@@ -157,7 +157,7 @@ def milliseconds(duration: timedelta) -> str:
 
 @contextmanager
 def _in_our_words(place: str, named_by: str) -> Iterator[None]:
-    """Turn psycopg2's errors into a `StoreError` that says where, what, and what to do."""
+    """Raise psycopg2's errors as a `StoreError` that says where, what, and what to do."""
     try:
         yield
     except psycopg2.Error as error:
@@ -165,7 +165,7 @@ def _in_our_words(place: str, named_by: str) -> Iterator[None]:
 
 
 def _error_text(error: psycopg2.Error, named_by: str) -> str:
-    """Return what PostgreSQL refused; not its details, which quote the rows."""
+    """Return the message of the error, without its details, which quote the rows."""
     code = error.pgcode
     if code is None or code.startswith(_LOST):
         return f"the connection was lost: {_first_line(error)}; run it again, which changes nothing twice"

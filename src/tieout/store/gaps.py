@@ -1,7 +1,7 @@
-"""Which windows were judged, and which gaps between them were told to whom.
+"""Which windows were judged, and the alerts about gaps between them.
 
-A gap needs no table of its own. It is open while the alert about it has no other that says it is closed; an audit that
-finds it again updates that alert in its place, so that it is told once, however long it stays and however it grows.
+Gaps need no table of their own. A gap is open while its alert has no closing alert. An audit that finds it again
+updates that alert in place, so that it is sent once, however long the gap stays and however it grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tieout.store.storable import storable_json
 
 @dataclass(frozen=True)
 class JudgedWindow:
-    """The current statement of one window; one with a later run counts because that run's evidence reaches less far."""
+    """The current statement of one window; a later run, if any, does not count: its evidence covers less."""
 
     run_id: str
     group: str
@@ -36,7 +36,7 @@ class JudgedWindow:
 
 @dataclass(frozen=True)
 class OpenGap:
-    """Neighbouring windows that an audit found without a valid verdict, and the alerts that tell of it."""
+    """Neighbouring windows that an audit found without a valid verdict, and the alerts about them."""
 
     kind: str
     window: Window
@@ -68,11 +68,11 @@ def store_alerts(
     """Store alerts about new gaps, update those about known ones, and store those about closed ones.
 
     Args:
-        cursor: In the transaction that all of it belongs to; two audits of one pipeline wait for each other.
+        cursor: Of one transaction for all of it; two audits of one pipeline wait for each other.
         pipeline: Whose gaps they are.
         found: All of its gaps now.
-        since: The audit looked at no window that ended earlier; what was told of those stays as it is.
-        closing: Makes the alert that says a told gap is closed.
+        since: The audit looked at no window that ended earlier; alerts about those stay as they are.
+        closing: Makes the alert that says a gap is closed.
     """
     cursor.execute(queries()["lock"], {"key": _lock_key(pipeline)})
     cursor.execute(queries()["open_gap_alerts"], {"pipeline": pipeline})
@@ -96,7 +96,7 @@ def store_alerts(
 
 
 def _is_same(alert: Alert, gap: OpenGap) -> bool:
-    """Return whether a told gap is the one found: of one kind, and over a window in common."""
+    """Return whether an alert is about the gap: of the same kind, over an overlapping window."""
     window = alert.window
     return (
         window is not None
@@ -111,7 +111,7 @@ def _route(alert: Alert) -> tuple[str, str]:
 
 
 def _unused(cursor: Cursor, alert: Alert) -> str:
-    """Return the alert's key with a number that tells it from a gap at the same place that was closed."""
+    """Return the alert's key with a number that distinguishes it from closed gaps at the same place."""
     cursor.execute(queries()["count_alerts_like"], {"prefix": f"{alert.dedup_key}|"})
     row = cursor.fetchone()
     return f"{alert.dedup_key}|{row['alerts'] if row else 0}"
