@@ -1,8 +1,8 @@
 r"""Records as lines for `kafka-console-producer`, to publish by hand where the contract names no target.
 
 Source: Apache Kafka, `kafka-console-producer --help` and the documentation of its line reader: properties `parse.key`,
-`parse.headers` and `null.marker`; tabs separate headers, key and value. A line cannot hold a line break, a tab in a key,
-or bytes that are no text: such records are left out and named.
+`parse.headers` and `null.marker`; tabs separate headers, key and value. A line cannot hold a line break, a tab in a
+key, or bytes that are no text: such records are left out and named.
 """
 
 from __future__ import annotations

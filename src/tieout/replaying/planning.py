@@ -22,8 +22,8 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 class Body:
     """The body found for a wanted message; `versions` counts the different bodies that match it.
 
-    A `value` of None is a tombstone. `is_verified` means that a payload hash in the evidence is computed from the value,
-    by the contract or by a usual digest. Its `repr` hides the content: it is other people's data.
+    A `value` of None is a tombstone. `is_verified` means that a payload hash in the evidence is computed from the
+    value, by the contract or by a usual digest. Its `repr` hides the content: it is other people's data.
     """
 
     versions: int

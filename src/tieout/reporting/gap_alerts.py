@@ -53,7 +53,7 @@ class Gap:
 
     @property
     def severity(self) -> Severity:
-        """Depends on the kind: an unjudged window is unknown, a stale one was judged by an old contract."""
+        """Critical where nothing is known of a window; a warning where an outdated contract judged it."""
         return Severity.WARNING if self.is_stale else Severity.CRITICAL
 
 

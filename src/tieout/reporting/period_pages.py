@@ -1,6 +1,6 @@
-"""A period's report for people: text, Markdown, and a page that needs nothing else.
+"""A period's report for people: text, Markdown, and a page without other files.
 
-What is shown is the document of `period.py`; long lists are cut, and say so. Everything is escaped.
+They show the document of `period.py`; long lists are cut with a note. Everything is escaped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def period_text(document: Mapping[str, Any]) -> str:
 
 
 def nothing_judged(document: Mapping[str, Any]) -> str:
-    """Return the sentence for a period of which nothing is known."""
+    """Return the sentence for a period without judged windows."""
     of = "" if document["pipeline"] is None else f" of {document['pipeline']}"
     return plain(f"No window{of} was judged in this period.")
 
@@ -53,7 +53,7 @@ def windows_line(entry: Mapping[str, Any]) -> str:
 
 
 def warnings(entry: Mapping[str, Any]) -> list[str]:
-    """Return what keeps the report from being taken at its word."""
+    """Return the reasons not to rely on the report's numbers."""
     lines = []
     if entry["windows_unchecked"]:
         lines.append(
@@ -140,7 +140,7 @@ def _cut(lines: Sequence[str], shown: int, total: int) -> list[str]:
 
 
 def period_markdown(document: Mapping[str, Any]) -> str:
-    """Return the report as Markdown, ending in a newline; what is not ours stands in code spans."""
+    """Return the report as Markdown, ending in a newline; values from elsewhere are code spans."""
     period = document["period"]
     parts = [
         f"# {document['verdict']}: {code(period['start'])} to {code(period['end'])}",
@@ -194,7 +194,7 @@ def _markdown_of(entry: Mapping[str, Any]) -> str:
 
 
 def period_html(document: Mapping[str, Any]) -> str:
-    """Return the report as one page that needs no other file and runs nothing."""
+    """Return the report as one page without other files and without scripts."""
     return (
         environment()
         .get_template("period.html.j2")

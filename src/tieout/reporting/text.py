@@ -1,4 +1,4 @@
-"""A statement for the terminal: the verdict and why, then everything that stands behind it.
+"""A statement for the terminal: the verdict and why, then its counts, incidents, checks and evidence.
 
 Ids in a statement come from other people's systems; they are printed as one visible, bounded line.
 """
@@ -66,7 +66,7 @@ def _reasons(statement: Mapping[str, Any]) -> list[str]:
 
 
 def _balance(statement: Mapping[str, Any]) -> list[str]:
-    """Return the sheet as a table: a line a count, a column a partition; zero terms are left out."""
+    """Return the sheet as a table: a line per count, a column per partition; zero terms are left out."""
     found = accounts(statement)
     if not found:
         return ["no attempts, effects or log positions in this window"]
@@ -95,7 +95,7 @@ def _row(line: Line, indent: str, shown: int) -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines, the first column to the left and the others to the right."""
+    """Return rows as lines, the first column aligned left and the others right."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

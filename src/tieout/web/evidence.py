@@ -1,4 +1,4 @@
-"""A break's evidence side by side: one column a row of a ledger, one line a field, so that what differs is seen."""
+"""A break's evidence side by side: one column per ledger row, one line per field, so that differences are visible."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sides:
 
 
 def sides_of(evidence: Mapping[str, Any]) -> Sides:
-    """Return the evidence with the ledgers in the order of a message's way, and the identity's fields first.
+    """Return the evidence with the ledgers in the order of a message's path, and the identity's fields first.
 
     >>> sides_of({"log": [{"offset": 7}], "produced": [{"offset": 7, "outcome": "acked"}]}).ledgers
     ('produced', 'log')

@@ -1,4 +1,4 @@
-"""The stored breaks of a run, to be filtered, sorted, and taken away."""
+"""The stored breaks of a run, filtered, sorted, and as CSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ router = APIRouter()
 
 @router.get("/runs/{run_id}/breaks")
 def breaks(visit: VisitDep, run_id: RunId, query: Annotated[BreaksQuery, Query()]) -> HTMLResponse:
-    """Return a piece of the list of a run's stored breaks."""
+    """Return a page of a run's stored breaks."""
     run = _readable_run(visit, str(run_id))
     with visit.reading() as reader:
         page = reader.breaks(str(run_id), query.wanted, sort=query.sort, after=query.key, limit=SHOWN)

@@ -20,7 +20,7 @@ router = APIRouter()
 
 @router.get("/")
 def health(visit: VisitDep, query: Annotated[PipelinesQuery, Query()]) -> HTMLResponse:
-    """Return the heat map of the pipelines that the user may read, cut by name."""
+    """Return the heat map of the pipelines that the user may read, filtered by name."""
     buckets = buckets_until(query.period, query.until or visit.now)
     scheduled = visit.access.scheduled(visit.user)
     with visit.reading() as reader:

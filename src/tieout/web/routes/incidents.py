@@ -41,7 +41,7 @@ router = APIRouter()
 def incidents(
     visit: VisitDep, pipeline: PipelineName, query: Annotated[IncidentsQuery, Query()]
 ) -> HTMLResponse:
-    """Return a piece of the list of incidents in a pipeline's current runs."""
+    """Return a page of the incidents in a pipeline's current runs."""
     visit.require_read(pipeline)
     with visit.reading() as reader:
         page = reader.incidents(pipeline, query.wanted, sort=query.sort, after=query.key, limit=SHOWN)

@@ -27,7 +27,7 @@ router = APIRouter()
 def pipeline(visit: VisitDep, pipeline: DagId, query: Annotated[PeriodQuery, Query()]) -> HTMLResponse:
     """Return verdicts, plots, latest windows, oldest incidents and the contract of one pipeline.
 
-    This is also the tab that Airflow shows on every DAG, so one that is no pipeline is told kindly.
+    This is also the tab that Airflow shows on every DAG, so a DAG that is no pipeline gets a friendly page.
     """
     visit.require_read(pipeline)
     buckets, ticks = buckets_until(query.period, query.until or visit.now), TICKS[query.period]

@@ -1,4 +1,4 @@
-"""The windows of a pipeline, and one of them: what its statement says and rests on."""
+"""The windows of a pipeline, and one of them with its statement and evidence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ router = APIRouter()
 
 @router.get("/pipelines/{pipeline}/windows")
 def windows(visit: VisitDep, pipeline: PipelineName, query: Annotated[WindowsQuery, Query()]) -> HTMLResponse:
-    """Return a piece of the list of a pipeline's windows, each with its current run."""
+    """Return a page of a pipeline's windows, each with its current run."""
     visit.require_read(pipeline)
     with visit.reading() as reader:
         page = reader.windows(pipeline, query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
