@@ -1,6 +1,6 @@
-"""Rules about the stored statement itself: is it all there, does it add up, does its verdict fit it.
+"""Rules about the stored statement itself: is it complete, does it add up, does its verdict fit.
 
-They say nothing about the pipeline: where one does not hold, the evidence or this software is defective, and
+They say nothing about the pipeline: where one fails, the evidence or this software is defective, and
 the suites let it force UNKNOWN.
 """
 
@@ -154,7 +154,7 @@ class ExpectPartitionIdentityToHold(PartitionRule):
     parts: list[str]
 
     def refuse_unusable(self) -> None:
-        """Refuse columns that there are not, and a sum of nothing."""
+        """Refuse unknown columns, and an empty sum."""
         refuse_unknown([self.total, *self.parts], COUNT_COLUMNS, "total and parts")
         if not self.parts:
             raise ValueError("parts: expected the columns that are summed, found none")
@@ -220,7 +220,7 @@ class ExpectVerdictNotToOverlook(MeasureRule):
     offset_states: tuple[str, ...] = ()
 
     def refuse_unusable(self) -> None:
-        """Refuse names that there are not, and a rule that looks at nothing."""
+        """Refuse unknown names, and a rule without counts."""
         refuse_unknown(self.verdicts, list(Verdict), "verdicts")
         refuse_unknown(self.columns, COUNT_COLUMNS, "columns")
         refuse_unknown(self.names, COUNTED_NAMES, "names")
@@ -251,7 +251,7 @@ class ExpectVerdictToRestOnCoverage(MeasureRule):
     ledgers: list[str] | Parameter
 
     def refuse_unusable(self) -> None:
-        """Refuse verdicts that there are not, and a contract without ledgers."""
+        """Refuse unknown verdicts, and a contract without ledgers."""
         refuse_unknown(self.verdicts, list(Verdict), "verdicts")
         if not self.verdicts or not self.ledgers:
             raise ValueError("expected verdicts and ledgers, found none")

@@ -28,6 +28,6 @@ def connection_variables(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def make_known(names: Iterable[str]) -> None:
+def export_connections(names: Iterable[str]) -> None:
     """Set Airflow's connections of these names as environment variables of this task's process."""
     connections.define_connections(connection_variables(names))

@@ -26,7 +26,7 @@ from tieout.orchestration.timetable import timetable_of
 from tieout.orchestration.versions import DOUBLING
 from tieout.shipped import SPARK_APPS, shipped
 
-LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+START_DATE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The start of every DAG: Airflow ends a manual run before it as a success without tasks."""
 
 POOL: Final = "spark"
@@ -82,7 +82,7 @@ def pipeline_dag(contract: Contract) -> DAG:
         description=contract.description or None,
         doc_md=docs.pipeline_doc(contract),
         schedule=timetable_of(contract),
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         max_active_runs=2,
         tags={"tieout", contract.guarantee.value},
@@ -128,7 +128,7 @@ def contract_error_dag(error: ContractError) -> DAG:
         description="This contract cannot be used.",
         doc_md=docs.error_doc(error),
         schedule=None,
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         tags={"tieout", CONTRACT_ERROR_TAG},
     ) as dag:

@@ -9,7 +9,7 @@ from pathlib import Path
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, TriggerRule, chain
 
-from tieout.orchestration.dag_factory import GAP_AUDIT, LONG_AGO, UPKEEP
+from tieout.orchestration.dag_factory import GAP_AUDIT, START_DATE, UPKEEP
 from tieout.orchestration.gap_audit import GapAuditOperator, GapReportOperator
 from tieout.orchestration.upkeep import DeliverOperator, PendingOperator, RetentionOperator
 
@@ -73,7 +73,7 @@ def _dag(name: str, description: str, doc: str, *, every: timedelta, at_most: ti
         description=description,
         doc_md=doc,
         schedule=every,
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         max_active_runs=1,
         tags={"tieout"},

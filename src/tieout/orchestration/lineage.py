@@ -21,7 +21,7 @@ from tieout.brokers.given import given_settings
 from tieout.contracts import Contract, JdbcSource, PulsarCursorSource, PulsarSource, Source, cluster_topic
 from tieout.errors import TieoutError
 from tieout.model import CheckStatus, Severity, Verdict
-from tieout.orchestration.connections import make_known
+from tieout.orchestration.connections import export_connections
 from tieout.pulsar import Administration
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def lineage_of(contract: Contract, concluded: Conclusion) -> OperatorLineage:
     The ledger of effects carries the assertions: one for each check, and one for the guarantee, which is left out where
     the verdict proves neither.
     """
-    make_known(contract.connections)
+    export_connections(contract.connections)
     coverage = concluded.statement["coverage"]
     inputs = []
     for ledger, spec in contract.ledgers.items():

@@ -34,7 +34,7 @@ def emit(measures: Iterable[Measure]) -> None:
             Stats.gauge(f"tieout.{one.name}", one.value, tags=dict(one.tags))
 
 
-def of_verdict(statement: Mapping[str, Any], verdict: Verdict, now: datetime) -> Iterator[Measure]:
+def verdict_measures(statement: Mapping[str, Any], verdict: Verdict, now: datetime) -> Iterator[Measure]:
     """Yield the measures of a final verdict: the verdict, its window's counts, and durations.
 
     Counts are gauges of the window judged last, so that judging one again adds nothing.

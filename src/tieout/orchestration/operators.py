@@ -20,7 +20,7 @@ from tieout.errors import StoreError, TieoutError
 from tieout.model import Verdict, Window
 from tieout.orchestration import metrics
 from tieout.orchestration.assets import announce
-from tieout.orchestration.connections import make_known
+from tieout.orchestration.connections import export_connections
 from tieout.orchestration.page_links import IncidentLink, WindowLink
 from tieout.orchestration.versions import AirflowFailException, conf
 from tieout.orchestration.waiting import WaitingOperator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 STEPS: Final = ("window", "reconcile", "check")
 """The tasks whose failure causes an alert."""
 
-LOOK_AGAIN: Final = timedelta(minutes=2)
+POLL_INTERVAL: Final = timedelta(minutes=2)
 """The pause between two looks at late evidence."""
 
 
@@ -66,7 +66,7 @@ class WindowOperator(WaitingOperator):
             if run.run_type not in ("scheduled", "backfill"):
                 raise AirflowFailException(refusal(window, self._contract.grace, now))
             self.log.info("the window's grace lasts until %s, coming again then", due.isoformat())
-            self.come_again(due)
+            self.pause_until(due)
         note = self._await_evidence(window, now, due + self._contract.evidence_timeout)
         return {
             "start": window.start.astimezone(UTC).isoformat(),
@@ -92,12 +92,12 @@ class WindowOperator(WaitingOperator):
             return next(iter(unjudged), None)
         from tieout.readiness import lacking  # noqa: PLC0415 - brings PostgreSQL's driver
 
-        make_known(self._contract.connections)
+        export_connections(self._contract.connections)
         reasons = (*lacking(self._contract, window), *unjudged)
         if reasons:
-            again = min(now + LOOK_AGAIN, until)
+            resume_at = min(now + POLL_INTERVAL, until)
             self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))
-            self.come_again(again)
+            self.pause_until(resume_at)
         return None
 
 
@@ -141,7 +141,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             self._document(judged["run_id"], contract, concluded)
         self._judged = contract, concluded
         announce(context, given, judged["run_id"], concluded)
-        metrics.emit(metrics.of_verdict(concluded.statement, concluded.verdict, datetime.now(UTC)))
+        metrics.emit(metrics.verdict_measures(concluded.statement, concluded.verdict, datetime.now(UTC)))
         self.log.info("%s: %s", concluded.verdict, "; ".join(concluded.reasons) or "nothing to add")
         return {
             "run_id": judged["run_id"],

@@ -120,7 +120,7 @@ class SettleOperator(WaitingOperator):
         due = datetime.fromisoformat(done["settled_at"])
         if datetime.now(UTC) < due:
             self.log.info("the replayed messages have until %s to take effect", due.isoformat())
-            self.come_again(due)
+            self.pause_until(due)
 
 
 def carry_out(
@@ -143,7 +143,7 @@ def carry_out(
         SourceError: where the topic's cluster is out of reach or refuses.
         ConnectionNotFoundError: where the connection is not defined, or for the table is none to PostgreSQL.
     """
-    from tieout.orchestration.replay_targets import bring  # noqa: PLC0415 - brings librdkafka
+    from tieout.orchestration.replay_targets import write_records  # noqa: PLC0415 - brings librdkafka
     from tieout.store import Replay, ReplayItem, Store  # noqa: PLC0415 - brings PostgreSQL's driver
 
     store = Store(settings.required_database_url())
@@ -162,7 +162,7 @@ def carry_out(
     to = contract.replay.to if contract.replay else None
     files = write_console_lines(records, folder) if to is None else {}
     if to is not None:
-        bring(plan, to, records)
+        write_records(plan, to, records)
     if removals:
         require_removal_sql(folder, removals, contract)
         files["remove.sql"] = f"removing rows is left to their owner: {folder / 'remove.sql'}"

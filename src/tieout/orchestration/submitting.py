@@ -75,7 +75,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             variables = {
                 settings.RESULT_PATH: str(result),
                 settings.HANDOVER_PATH: str(handover),
-                **(_for_spark_here(contract) if works_here else {}),
+                **(_local_spark_variables(contract) if works_here else {}),
             }
             if contract.connectors:
                 self.jars = ",".join(map(str, settings.jars(contract.connectors))) or None
@@ -117,7 +117,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
         return master
 
 
-def _for_spark_here(contract: Contract) -> dict[str, str]:
+def _local_spark_variables(contract: Contract) -> dict[str, str]:
     """Return the variables that fit a local Spark to the evidence: its memory and Java's compiler."""
     from tieout.readiness.files import is_small  # noqa: PLC0415 - brings PostgreSQL's driver
 

@@ -24,7 +24,7 @@ class WaitingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
         super().__init__(**arguments)
         self._deferrable = deferrable
 
-    def come_again(self, moment: datetime) -> NoReturn:
+    def pause_until(self, moment: datetime) -> NoReturn:
         """Pause, and have `execute` called again at that time; no worker is held until then.
 
         Raises:

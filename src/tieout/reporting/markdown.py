@@ -180,9 +180,9 @@ def _checks(checks: Iterable[Mapping[str, Any]]) -> str:
 
 def _until(ledger_coverage: Mapping[str, Any]) -> str:
     """Return until when a ledger is complete, and who stated it."""
-    voice = ledger_coverage.get("stated_by")
+    stated_by = ledger_coverage.get("stated_by")
     until = code(ledger_coverage["complete_until"], in_table=True)
-    return f"{until}<br>{code(voice, in_table=True)}" if voice else until
+    return f"{until}<br>{code(stated_by, in_table=True)}" if stated_by else until
 
 
 def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> str:

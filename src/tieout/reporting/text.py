@@ -184,8 +184,8 @@ def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = []
     for ledger, ledger_coverage in coverage.items():
         covers = "covers" if ledger_coverage["covers"] else f"DOES NOT COVER: {ledger_coverage['gap']}"
-        voice = f" ({ledger_coverage['stated_by']})" if ledger_coverage.get("stated_by") else ""
-        until = f"{ledger_coverage['complete_until'] or 'unknown'}{voice}"
+        stated_by = f" ({ledger_coverage['stated_by']})" if ledger_coverage.get("stated_by") else ""
+        until = f"{ledger_coverage['complete_until'] or 'unknown'}{stated_by}"
         rows = f"{ledger_coverage['rows']} rows, {ledger_coverage['unparsed']} unreadable"
         lines.append(plain(f"{ledger}: {covers}; complete until {until}; {rows}"))
         notes = ledger_coverage["notes"]

@@ -105,7 +105,7 @@ class Database:
             "idle_timeout": milliseconds(IDLE_TIMEOUT),
         }
         with (
-            _in_our_words(place, self.named_by),
+            _store_errors(place, self.named_by),
             closing(self._connect(is_snapshot=is_snapshot)) as opened,
             opened,
             opened.cursor(cursor_factory=RealDictCursor) as cursor,
@@ -156,7 +156,7 @@ def milliseconds(duration: timedelta) -> str:
 
 
 @contextmanager
-def _in_our_words(place: str, named_by: str) -> Iterator[None]:
+def _store_errors(place: str, named_by: str) -> Iterator[None]:
     """Raise psycopg2's errors as a `StoreError` that says where, what, and what to do."""
     try:
         yield

@@ -8,7 +8,7 @@ from typing import Final
 from tieout.store.connecting import Cursor
 from tieout.store.sql import queries
 
-RUNS_AT_ONCE: Final = 100
+RUNS_PER_BATCH: Final = 100
 """Deleting a run deletes its breaks, at most some thousands."""
 
 BREAKS_AT_ONCE: Final = 5_000
@@ -24,7 +24,7 @@ def delete_expired(
     """
     deleted = []
     for query, before, limit in (
-        ("delete_superseded_runs", superseded_before, RUNS_AT_ONCE),
+        ("delete_superseded_runs", superseded_before, RUNS_PER_BATCH),
         ("delete_expired_breaks", breaks_before, BREAKS_AT_ONCE),
     ):
         if before is not None:

@@ -63,7 +63,7 @@ def hop_lines(visit: Visit, reader: Reader, pipelines: Sequence[str]) -> dict[st
     return lines
 
 
-def way_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
+def hops_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
     """Return the hops of a pipeline's chain in order; only the pipeline if it has no chain."""
     readable = visit.access.readable(visit.user, reader.pipelines())
     return whole_way(pipeline, reader.predecessors(sorted(readable)))
@@ -71,13 +71,13 @@ def way_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
 
 def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tuple[Hop, ...]:
     """Return the chain with each hop's windows in a time; empty where the pipeline is not in a chain."""
-    way = way_of(visit, reader, pipeline)
-    if len(way) == 1:
+    pipelines = hops_of(visit, reader, pipeline)
+    if len(pipelines) == 1:
         return ()
-    readable = visit.access.readable(visit.user, way)
+    readable = visit.access.readable(visit.user, pipelines)
     found = reader.hop_windows(sorted(readable), window)
     hops = []
-    for name in way:
+    for name in pipelines:
         windows = tuple(one for one in found if one.pipeline == name)
         origins = origins_shown(visit, reader, name, [one.run_id for one in windows if one.broken])
         before = sum(one.messages for origin in origins.values() for one in origin.earlier)

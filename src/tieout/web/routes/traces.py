@@ -12,7 +12,7 @@ from tieout.model import Window
 from tieout.reporting.trace import Asked, AskedBy
 from tieout.store.handles import key_handles, message_id_handles, position_handles
 from tieout.store.reader import TRACED_AT_MOST, Reader
-from tieout.web.chains import origins_shown, way_of
+from tieout.web.chains import hops_of, origins_shown
 from tieout.web.journeys import WIDTH, journey_of
 from tieout.web.positions import form_of
 from tieout.web.queries import PipelineName, TraceQuery
@@ -40,11 +40,11 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, 
         around = reader.incidents_at([run.run_id for run in judged], *place) if place else ()
         known = [one.window for one in found.breaks] + [run.window for run in judged]
         window = _window_of(reader, pipeline, known)
-        way = way_of(visit, reader, pipeline) if place is None else (pipeline,)
-        readable = visit.access.readable(visit.user, way)
+        chain = hops_of(visit, reader, pipeline) if place is None else (pipeline,)
+        readable = visit.access.readable(visit.user, chain)
         hops = [
             (name, reader.traced(name, _handles(asked), HOP_BREAKS) if name in readable else None)
-            for name in (way if len(way) > 1 else ())
+            for name in (chain if len(chain) > 1 else ())
         ]
         origins = {
             key: origin
