@@ -71,7 +71,7 @@ _REORDERS: Final = (BreakClass.REORDER_PRODUCER, BreakClass.REORDER_CONSUMER, Br
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, why, and the rules that were held against the statement."""
+    """A verdict, its reasons, and the rules that the statement was checked by."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
@@ -94,7 +94,7 @@ def effect_of(contract: Contract, name: str) -> Effect:
 
 
 def severity_of(contract: Contract, name: str) -> Severity:
-    """Return how loudly a break of the class is told under the contract."""
+    """Return the severity of a break of the class under the contract."""
     effect = effect_of(contract, name)
     if effect == Effect.BROKEN:
         return Severity.CRITICAL
@@ -113,9 +113,9 @@ def severity_of_break(contract: Contract, name: str, flags: Collection[str]) -> 
 
 
 _OF_READERS_IN_ORDER: Final = (BreakClass.LOST, BreakClass.COMMIT_AHEAD, BreakClass.SKIPPED)
-"""Classes that what a group went past may have; a member of a share group may still be given it."""
+"""Classes of messages that a group has passed; a share group may still deliver such a message to a member."""
 _DISPOSED: Final = {BreakClass.LOST.value: "lost", BreakClass.IN_FLIGHT.value: "in_flight"}
-"""The sums of messages that decide a verdict as their class does."""
+"""The sums of messages that decide a verdict like their class."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +130,19 @@ class _Found:
 
         A message that is lost or in flight counts here even where its class is that of a phantom in another window.
         """
-        told = max(int(self.statement["classes"].get(name, 0)), int(self.statement["flags"].get(name, 0)))
+        count = max(int(self.statement["classes"].get(name, 0)), int(self.statement["flags"].get(name, 0)))
         disposition = _DISPOSED.get(name)
-        return told if disposition is None else max(told, self.total(disposition))
+        return count if disposition is None else max(count, self.total(disposition))
 
     def unconfirmed(self, name: str) -> int:
-        """Return how many of these lie where a ledger that shows them does not cover."""
+        """Return how many of these lie outside the coverage of a ledger that shows them."""
         return int(self.statement["unconfirmed"].get(name, 0))
 
     def why_unconfirmed(self, name: str) -> str:
-        """Return in words why these are not confirmed: mostly for want of coverage."""
-        is_share_group = any(told.get("is_share_group") for told in self.statement["coverage"].values())
+        """Return in words why these are not confirmed: mostly because coverage is missing."""
+        is_share_group = any(
+            coverage.get("is_share_group") for coverage in self.statement["coverage"].values()
+        )
         if is_share_group and not self.contract.is_queue and name in _OF_READERS_IN_ORDER:
             return (
                 "of a share group or a queue, where messages are acknowledged one by one (consumption: queue)"
@@ -148,7 +150,7 @@ class _Found:
         return "where the evidence does not cover"
 
     def undecided(self, name: str) -> int:
-        """Return of how many messages the evidence, complete as it is, does not tell whether the class holds."""
+        """Return for how many messages complete evidence does not decide whether the class holds."""
         return int(self.statement.get("undecided", {}).get(name, 0))
 
     def total(self, name: str) -> int:
@@ -157,19 +159,19 @@ class _Found:
 
     @property
     def possible_effects(self) -> int:
-        """How many uncertain rows may each be an effect too many; a partition without any does not say so."""
+        """How many uncertain rows may each be an extra effect; partitions without any omit the count."""
         return sum(int(row.get("possible_effects", 0)) for row in self.statement["partitions"])
 
     @property
     def unverifiable(self) -> int:
-        """How many messages, effects or positions of the log nobody can vouch for: the largest of the counts."""
+        """How many messages, effects or positions of the log are unverifiable: the largest of the counts."""
         rows = self.statement["partitions"]
         positions = sum(int(row["offsets"]["unverifiable"]) for row in rows if row["offsets"] is not None)
         messages = max(self.count(BreakClass.UNVERIFIABLE), self.total("unverifiable"))
         return max(messages, self.total("unverifiable_effects"), positions)
 
     def failing(self, name: str) -> int:
-        """Return how often the class is confirmed, less what the contract's annotations explain."""
+        """Return how often the class is confirmed, less the breaks that the contract's annotations explain."""
         confirmed = self.count(name) - self.unconfirmed(name)
         if name == BreakClass.COMMIT_REGRESSION:
             return confirmed - int(self.statement["flags"].get("annotated", 0))
@@ -179,8 +181,8 @@ class _Found:
 def judge(contract: Contract, statement: Mapping[str, Any]) -> Judgement:
     """Return the verdict on a statement that has everything but its verdict, reasons and checks.
 
-    BROKEN for a confirmed failing break or an exceeded budget; else UNKNOWN for what could not be told; else PENDING
-    while something is in flight; else KEPT.
+    BROKEN for a confirmed failing break or an exceeded budget; else UNKNOWN where something could not be decided; else
+    PENDING while something is in flight; else KEPT.
     """
     found = _Found(contract, statement)
     checks = (*_class_checks(found), *_budget_checks(found), *_evidence_checks(found))
@@ -205,7 +207,7 @@ def _is(check: CheckResult, status: CheckStatus, severity: Severity) -> bool:
 
 
 def _class_checks(found: _Found) -> Iterable[CheckResult]:
-    """Return one check a class that the guarantee does not allow, or allows with a warning."""
+    """Return one check per class that the guarantee forbids, or allows with a warning."""
     names = [*_MATRIX, *_REORDERS, BreakClass.MISROUTED]
     for name in names:
         effect = effect_of(found.contract, name)
@@ -229,10 +231,10 @@ def _class_checks(found: _Found) -> Iterable[CheckResult]:
 
 
 def budgets_of(contract: Contract, statement: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
-    """Return per budget that the guarantee knows the observed ratio and its limit, None for no limit.
+    """Return for each budget of the guarantee the observed ratio and its limit, None for no limit.
 
-    A ratio of nothing to nothing is 0; of something to nothing it is infinite, written as None beside `exceeded`. What
-    is lost or overdue and not confirmed is in no budget.
+    The ratio 0/0 is 0; x/0 is infinite, written as None. Lost or overdue messages that are not confirmed count in no
+    budget.
     """
     found, limits = _Found(contract, statement), contract.budgets
     budgets = {}
@@ -248,7 +250,7 @@ def budgets_of(contract: Contract, statement: Mapping[str, Any]) -> dict[str, di
 
 
 def _parts_of(found: _Found) -> dict[str, tuple[int, int, int]]:
-    """Return part and whole of each budget, and how much of the part is not confirmed."""
+    """Return the part and the whole of each budget, and how much of the part is not confirmed."""
     first, further = found.total("first_effects"), found.total("further_effects")
     accepted, lost = found.total("accepted"), found.total("lost")
     overdue = found.unconfirmed("OVERDUE")
@@ -283,7 +285,7 @@ def _ratio(part: int, whole: int) -> float | None:
 
 
 def _budget_checks(found: _Found) -> Iterable[CheckResult]:
-    """Return one check a budget: critical above its limit, a warning where it has none and is above 0."""
+    """Return one check per budget: critical above its limit, a warning above 0 where it has none."""
     for name, budget in budgets_of(found.contract, found.statement).items():
         observed, limit = budget["observed"], budget["limit"]
         text = "infinite" if observed is None else f"{observed:.6g}"
@@ -302,53 +304,60 @@ def _budget_checks(found: _Found) -> Iterable[CheckResult]:
         part, whole, doubtful = _parts_of(found)[name]
         worst = _ratio(part, whole)
         if doubtful and not exceeded and (worst is None or worst > limit):
-            told = f"{doubtful} where the evidence does not cover"
+            observed_text = f"{doubtful} where the evidence does not cover"
             yield CheckResult(
-                f"{name}_unconfirmed", Severity.CRITICAL, CheckStatus.ERROR, told, f"at most {limit:g}"
+                f"{name}_unconfirmed",
+                Severity.CRITICAL,
+                CheckStatus.ERROR,
+                observed_text,
+                f"at most {limit:g}",
             )
 
 
 def _evidence_checks(found: _Found) -> Iterable[CheckResult]:
-    """Return the checks whose failure means that the statement cannot tell: they end in `error`, never in `fail`."""
+    """Return the checks that the evidence suffices: where it does not, they end in `error`, never in `fail`."""
     statement, contract = found.statement, found.contract
     for ledger, coverage in statement["coverage"].items():
-        yield _told(
+        yield _evidence_check(
             f"coverage_{ledger}", coverage["covers"], coverage["gap"] or "covers", "must cover the window"
         )
     unexplained = found.total("unexplained")
-    yield _told("unexplained", unexplained == 0, f"{unexplained} offsets", "none allowed")
+    yield _evidence_check("unexplained", unexplained == 0, f"{unexplained} offsets", "none allowed")
     unverifiable = found.unverifiable
-    yield _told(
+    yield _evidence_check(
         "unverifiable",
         unverifiable == 0,
         f"{unverifiable} messages, effects or offsets",
         "none allowed",
     )
     errors = statement["identity_errors"]
-    yield _told("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum must add up")
+    yield _evidence_check("identities", not errors, "; ".join(errors[:3]) or "hold", "every sum must add up")
     possible = found.count("POSSIBLE_DUPLICATE")
     if effect_of(contract, BreakClass.OUTPUT_DUPLICATE) == Effect.BROKEN:
-        yield _told("possible_duplicate", possible == 0, f"{possible} messages", "none allowed")
+        yield _evidence_check("possible_duplicate", possible == 0, f"{possible} messages", "none allowed")
     limit = contract.budgets.duplicate_ratio
     if contract.guarantee == Guarantee.AT_LEAST_ONCE and limit is not None:
         further = found.total("further_effects") + max(possible, found.possible_effects)
         worst = _ratio(further, found.total("first_effects"))
         fits = possible == 0 or (worst is not None and worst <= limit)
-        yield _told(
+        yield _evidence_check(
             "possible_duplicate",
             fits,
             f"{possible} messages",
             "must be within the budget even if all are doubled",
         )
     if contract.guarantee == Guarantee.EXACTLY_ONCE and Ledger.DELIVERED not in contract.ledgers:
-        told = contract.effects == "read"
-        yield _told(
-            "effects", told, "only reads are known", "needs output rows, or `effects: read` in the contract"
+        is_known = contract.effects == "read"
+        yield _evidence_check(
+            "effects",
+            is_known,
+            "only reads are known",
+            "needs output rows, or `effects: read` in the contract",
         )
 
 
-def _told(rule: str, is_told: bool, observed: str, limit: str) -> CheckResult:
-    status = CheckStatus.PASS if is_told else CheckStatus.ERROR
+def _evidence_check(rule: str, holds: bool, observed: str, limit: str) -> CheckResult:
+    status = CheckStatus.PASS if holds else CheckStatus.ERROR
     return CheckResult(rule, Severity.CRITICAL, status, observed, limit)
 
 

@@ -77,7 +77,7 @@ def around(monkeypatch: pytest.MonkeyPatch) -> Surroundings:
         lambda operator, context: found.reconcile(operator, context),  # noqa: PLW0108 - binds the operator
     )
     monkeypatch.setattr(concluding, "conclude", found.conclude)
-    monkeypatch.setattr(concluding, "tell_failure", found.tell)
+    monkeypatch.setattr(concluding, "enqueue_failure_alerts", found.tell)
     monkeypatch.setattr(alerting, "deliver", found.deliver)
     return found
 

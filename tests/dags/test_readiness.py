@@ -17,7 +17,7 @@ from tests.store.examples import ORIGIN, run_id, statement, store_named
 from tieout.contracts import load_contract
 from tieout.model import Verdict, Window
 from tieout.orchestration import operators
-from tieout.orchestration.operators import LOOK_AGAIN, WindowOperator
+from tieout.orchestration.operators import POLL_INTERVAL, WindowOperator
 from tieout.readiness import incomplete_ledgers
 from tieout.store import Store
 
@@ -190,7 +190,7 @@ def test_a_run_waits_for_its_evidence_and_not_for_ever(
         except AirflowRescheduleException as waiting:
             return waiting.reschedule_date
 
-    assert at(WINDOW.end + timedelta(minutes=15)) == WINDOW.end + timedelta(minutes=15) + LOOK_AGAIN
+    assert at(WINDOW.end + timedelta(minutes=15)) == WINDOW.end + timedelta(minutes=15) + POLL_INTERVAL
     assert at(last - timedelta(seconds=1)) == last
     assert at(last)["end"] == "2026-11-20T11:00:00+00:00"
 
@@ -228,9 +228,9 @@ def test_a_run_waits_for_the_hop_before(
         monkeypatch.setenv("TIEOUT_DATABASE_URL", url)
         store = Store(url)
         publish(store, 1, 0, "10:30")
-        assert at(due) == due + LOOK_AGAIN
+        assert at(due) == due + POLL_INTERVAL
         publish(store, 2, 30, "11:00")
-        assert at(due) == due + LOOK_AGAIN
+        assert at(due) == due + POLL_INTERVAL
 
         for number in (1, 2):
             store.record_checks(
@@ -240,7 +240,7 @@ def test_a_run_waits_for_the_hop_before(
         assert "note" not in at(due + timedelta(minutes=30))
 
         publish(store, 3, 30, "11:00")
-        assert at(due) == due + LOOK_AGAIN
+        assert at(due) == due + POLL_INTERVAL
         gone_on = at(due + timedelta(minutes=30))
         assert gone_on["end"] == "2026-11-20T11:00:00+00:00"
         assert gone_on["note"] == "after: enrich has not judged all of the window"
@@ -268,7 +268,7 @@ def test_where_a_triggerer_runs_a_wait_is_deferred(
     with pytest.raises(TaskDeferred):
         WindowOperator(task_id="window", contract=contract).execute(context)
 
-    assert now < deferred.value.trigger.moment <= datetime.now(UTC) + LOOK_AGAIN
+    assert now < deferred.value.trigger.moment <= datetime.now(UTC) + POLL_INTERVAL
     (contracts / "late.jsonl").write_text("{}")
     task = WindowOperator(task_id="window", contract=contract)
     assert getattr(task, deferred.value.method_name)(context)["contract"] == contract.to_json()

@@ -40,7 +40,7 @@ def test_old_statements_are_deleted_and_nothing_else(tmp_path: Path) -> None:
 
 def test_one_pass_deletes_a_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest first; the next pass goes on."""
-    monkeypatch.setattr(retaining, "AT_ONCE", 1)
+    monkeypatch.setattr(retaining, "FOLDERS_PER_PASS", 1)
     first, second = (folder(tmp_path / "orders" / f"2026-11-0{day}T000000Z") for day in (1, 2))
 
     assert delete_statements(tmp_path, BEFORE) == 1

@@ -10,7 +10,7 @@ from airflow.sdk import DAG, TriggerRule
 from tests.dags.home import write_contract
 
 from tieout.contracts import load_contract
-from tieout.orchestration.dag_factory import LONG_AGO, POOL, pipeline_dag
+from tieout.orchestration.dag_factory import POOL, START_DATE, pipeline_dag
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_every_task_is_tried_again(dag: DAG) -> None:
 
 def test_runs_may_begin_long_ago(dag: DAG) -> None:
     """Airflow ends a manual run before a DAG's start as a success without tasks."""
-    assert dag.start_date == LONG_AGO
+    assert dag.start_date == START_DATE
     assert dag.end_date is None
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from tests.engine.chains import Hop, judged, origins
 from tests.store.examples import query, store_named
 
-from tieout.orchestration.telling import tell_incidents
+from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.store import Store
 
 A, M, Z = ("a", "A"), ("m", "M"), ("z", "Z")
@@ -113,14 +113,14 @@ def test_what_is_carried_on_is_one_incident(
     with store_named(postgres_url, "carried") as url:
         store = Store(url)
         told = judged(spark, store, tmp_path, hops)
-        tell_incidents(store)
+        enqueue_incident_alerts(store)
 
         for statement in told[1:]:
             origin = origins(store, statement)[name]
             assert (origin.words, origin.is_consequence) == (words, True)
             assert [one.pipeline for one in origin.earlier] == ["hop1"]
         assert {row["pipeline"] for row in query(url, "SELECT pipeline FROM tieout.alert")} == {"hop1"}
-        happened = {one.pipeline: one.happened_before for one in store.standings()}
+        happened = {one.pipeline: one.happened_before for one in store.pipeline_summaries()}
         assert happened == {statement["pipeline"]: int(place > 0) for place, statement in enumerate(told)}
 
 
@@ -134,7 +134,7 @@ def test_what_is_not_shown_to_be_carried_on_stays_apart(
     with store_named(postgres_url, "apart") as url:
         store = Store(url)
         statement = judged(spark, store, tmp_path, hops)[-1]
-        tell_incidents(store)
+        enqueue_incident_alerts(store)
 
         origin = origins(store, statement)[name]
         assert (origin.words, origin.is_consequence) == (words, False)

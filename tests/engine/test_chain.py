@@ -22,7 +22,7 @@ from tieout.engine.reconciling import reconcile
 from tieout.engine.staging import break_lines
 from tieout.engine.tracing import trace
 from tieout.model import Window
-from tieout.orchestration.telling import tell_incidents
+from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.reporting.chain_trace import chain_document
 from tieout.reporting.trace import Asked, AskedBy, position_of
 from tieout.store import RunOrigin, Store
@@ -81,10 +81,10 @@ def test_the_loss_is_one_incident(judged: tuple[str, dict[str, dict[str, Any]]])
     """Counted, shown and told at the first hop, whose consequence the others are."""
     url, told = judged
     store = Store(url)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
 
     alerts = query(url, "SELECT pipeline FROM tieout.alert")
-    own = {one.pipeline: one.open_incidents - one.happened_before for one in store.standings()}
+    own = {one.pipeline: one.open_incidents - one.happened_before for one in store.pipeline_summaries()}
     assert [row["pipeline"] for row in alerts] == TRUTH["told"]
     assert own == {hop["pipeline"]: len(hop["lost_here"]) for hop in TRUTH["hops"]}
     for pipeline in ("orders_route", "orders_to_table"):

@@ -399,7 +399,7 @@ def test_a_delivery_ends_when_its_time_is_up(store: Store, receiver: Receiver) -
     store.enqueue([_alert(str(number)) for number in range(20)])
     receiver.answers = ["hang"]
 
-    report = deliver(store, patience=timedelta(seconds=0.5))
+    report = deliver(store, time_limit=timedelta(seconds=0.5))
 
     assert (report.failed, report.waiting) == (1, 21)
 

@@ -11,7 +11,7 @@ from tests.store.checked import contract_of
 from tests.store.examples import ORIGIN, alert, incident, one_break, query, rows, statement
 
 from tieout.model import Alert
-from tieout.orchestration.telling import tell_incidents
+from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.store import Store
 
 _MINUTE = timedelta(minutes=1)
@@ -77,26 +77,26 @@ def contract() -> Any:
 def test_an_incident_is_told_once_updated_and_ended(store: Store, contract: Any) -> None:
     """The same again is no news; growing twofold, ending and coming back are."""
     _publish(store, 1, [one_break(1)], contract)
-    assert tell_incidents(store) == 1
+    assert enqueue_incident_alerts(store) == 1
     assert _send(store) == [
         "orders: BROKEN: LOST, 1 broken in orders-0, 2026-11-20 10:00 to 2026-11-20 11:00 UTC"
     ]
 
     _publish(store, 2, [one_break(1)], contract)
-    assert (tell_incidents(store), _send(store)) == (0, [])
+    assert (enqueue_incident_alerts(store), _send(store)) == (0, [])
 
     _publish(store, 3, [one_break(1), one_break(2)], contract)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     assert [subject.split(",")[1] for subject in _send(store)] == [" 2 broken in orders-0"]
 
     _publish(store, 4, [], contract)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     assert [subject.split(",")[0] for subject in _send(store)] == ["orders: resolved: LOST"]
 
     _publish(store, 5, [one_break(1), one_break(2)], contract)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     assert [subject.split(",")[0] for subject in _send(store)] == ["orders: BROKEN again: LOST"]
-    assert (tell_incidents(store), _send(store)) == (0, [])
+    assert (enqueue_incident_alerts(store), _send(store)) == (0, [])
 
 
 def test_accepting_ends_the_alert_and_the_end_of_it_tells_it_again(
@@ -104,15 +104,15 @@ def test_accepting_ends_the_alert_and_the_end_of_it_tells_it_again(
 ) -> None:
     """A person's act is told like the evidence's: until when it holds, and that it no longer does."""
     _publish(store, 1, [one_break(1)], contract)
-    tell_incidents(store, "orders")
+    enqueue_incident_alerts(store, "orders")
     _send(store)
 
     soon = datetime.now(UTC) + timedelta(days=1)
     store.accept("orders", "loader", incident_id="incident-1", who="ann", reason="INC-7", expires_at=soon)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     (accepted,) = store.claim_alerts(9, _MINUTE)
     query(store_url, "UPDATE tieout.life SET accepted_until = now() - interval '1 s'")
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
 
     assert "it was accepted until" in str(accepted.alert.payload["text"])
     assert accepted.alert.is_closing
@@ -122,7 +122,7 @@ def test_accepting_ends_the_alert_and_the_end_of_it_tells_it_again(
 def test_an_incident_that_shrinks_stays_in_its_thread(store: Store, contract: Any) -> None:
     """Its first message came: its id changes, and the receiver still sees one thing."""
     _publish(store, 1, [one_break(number) for number in range(8)], contract)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     (first,) = store.claim_alerts(9, _MINUTE)
     store.mark_sent(first)
 
@@ -134,7 +134,7 @@ def test_an_incident_that_shrinks_stays_in_its_thread(store: Store, contract: An
     ]
     told = statement(2, incidents=sizes, breaks_total=8)
     store.publish(told, [late, *rest], json.loads(contract.to_json()), ORIGIN)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     (second,) = store.claim_alerts(9, _MINUTE)
 
     assert (first.alert.thread, second.alert.thread, second.alert.is_closing) == (
@@ -150,7 +150,7 @@ def test_silenced_alerts_wait(store: Store, store_url: str, contract: Any) -> No
     _publish(store, 1, [one_break(1)], contract)
     soon = datetime.now(UTC) + timedelta(days=1)
     store.silence("orders", who="ann", reason="known", until=soon, incident_id="incident-1")
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
     store.enqueue([alert("another")])
 
     while_silent = _send(store)
@@ -171,5 +171,5 @@ def test_a_run_whose_contract_cannot_be_read_stays_news(store: Store) -> None:
     """Nobody is told, nothing fails, and nothing is forgotten."""
     store.publish(statement(1), [one_break(1), one_break(2)], {"pipeline": "orders"}, ORIGIN)
 
-    assert tell_incidents(store) == 0
+    assert enqueue_incident_alerts(store) == 0
     assert len(store.incident_news("orders")) == 1

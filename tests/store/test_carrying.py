@@ -35,9 +35,11 @@ TWICE = mark("OUTPUT_DUPLICATE", effect("M"), effect("M"), flags=("inherited",))
 
 def test_what_is_carried_on_has_one_mark() -> None:
     """What was left by a hop is what came to the next one."""
-    assert SPOILT.left == SPOILT.came
-    assert TWICE.left == TWICE.came
-    assert len({SPOILT.left, TWICE.left, mark("PHANTOM_UNKNOWN", effect()).left, mark("LOST").left}) == 4
+    assert SPOILT.output == SPOILT.earlier_output
+    assert TWICE.output == TWICE.earlier_output
+    assert (
+        len({SPOILT.output, TWICE.output, mark("PHANTOM_UNKNOWN", effect()).output, mark("LOST").output}) == 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,8 +54,8 @@ def test_what_is_carried_on_has_one_mark() -> None:
 )
 def test_another_content_number_or_kind_is_another_mark(found: Mark) -> None:
     """It is not the same as a value that was corrupted into X, once."""
-    assert found.came is not None
-    assert found.came != SPOILT.left
+    assert found.earlier_output is not None
+    assert found.earlier_output != SPOILT.output
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_another_content_number_or_kind_is_another_mark(found: Mark) -> None:
 )
 def test_what_a_hop_may_have_done_itself_did_not_come(found: Mark) -> None:
     """Another flag, an effect that is as it was sent or shows nothing, copies that may be of one record."""
-    assert found.came is None
+    assert found.earlier_output is None
 
 
 @pytest.mark.parametrize(
@@ -95,8 +97,11 @@ def test_an_output_that_is_not_wholly_shown_has_no_mark(effects: list[dict[str, 
 
 def test_late_effects_and_what_the_log_has_twice_are_no_doubt() -> None:
     """Neither is a thing that this hop did to the message."""
-    assert mark("CORRUPTED_VALUE", effect(), flags=("LATE", "LOG_DUPLICATE")).came == SPOILT.left
-    assert mark("LOG_DUPLICATE", effect("M"), log=[effect(offset=1), effect(offset=2)]).came == TWICE.left
+    assert mark("CORRUPTED_VALUE", effect(), flags=("LATE", "LOG_DUPLICATE")).earlier_output == SPOILT.output
+    assert (
+        mark("LOG_DUPLICATE", effect("M"), log=[effect(offset=1), effect(offset=2)]).earlier_output
+        == TWICE.output
+    )
 
 
 def test_only_ids_of_one_message_each_are_compared() -> None:

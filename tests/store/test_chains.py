@@ -10,7 +10,7 @@ import pytest
 from tests.store.checked import contract_of
 from tests.store.examples import ORIGIN, incident, one_break, query, run_id, statement
 
-from tieout.orchestration.telling import tell_incidents
+from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.store import Origin, Store
 
 TEN, ELEVEN, TWELVE, ONE = (f"2026-11-20T{hour:02d}:00:00+00:00" for hour in (10, 11, 12, 13))
@@ -72,8 +72,8 @@ def test_one_loss_at_the_first_of_three_hops_is_one_incident(
     for number in order:
         pipeline, after = hops[number]
         names[pipeline] = _publish(store, number, pipeline, ["m-1", "m-2"], after=after)
-    tell_incidents(store)
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
+    enqueue_incident_alerts(store)
 
     assert _told(store_url) == [("enrich", "BROKEN: LOST")]
     for number, pipeline in ((2, "route"), (3, "table")):
@@ -92,14 +92,14 @@ def test_a_hop_in_between_that_never_knew_of_it_hides_nothing(store: Store) -> N
     origin = _origin(store, 3, "table", name)
 
     assert origin.words == "lost before, at enrich"
-    assert origin.is_told_before
+    assert origin.is_alerted_before
 
 
 def test_what_was_lost_here_is_told_beside_what_was_lost_before(store: Store, store_url: str) -> None:
     """An incident of both is told: one of its messages was lost nowhere else."""
     _publish(store, 1, "enrich", ["m-1", "m-2"])
     name = _publish(store, 2, "route", ["m-1", "m-2", "m-3"], after="enrich")
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
 
     origin = _origin(store, 2, "route", name)
 
@@ -112,7 +112,7 @@ def test_a_loss_after_a_hop_that_lost_nothing_is_one_of_its_own(store: Store, st
     """Known from the windows of the hop before, which cover the time."""
     _publish(store, 1, "enrich")
     name = _publish(store, 2, "route", ["m-1"], after="enrich")
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
 
     assert _origin(store, 2, "route", name).words == "lost here: enrich did not lose them"
     assert _told(store_url) == [("route", "BROKEN: LOST")]
@@ -154,7 +154,7 @@ def test_what_cannot_be_told_is_said_and_told(
     _publish(store, 1, "enrich", given.pop("lost"), **given)
     later = {"after": "enrich", **here, "terms": {"alerts": ROUTES, **here.get("terms", {})}}
     name = _publish(store, 2, "route", ["m-1"], **later)
-    tell_incidents(store, "route")
+    enqueue_incident_alerts(store, "route")
 
     origin = _origin(store, 2, "route", name)
 
@@ -206,7 +206,7 @@ def test_a_loss_of_which_no_alert_tells_at_the_hop_before_is_told_here(
     """Where it has no routes, or its guarantee does not mind the loss."""
     _publish(store, 1, "enrich", ["m-1"], **quiet)
     name = _publish(store, 2, "route", ["m-1"], after="enrich")
-    tell_incidents(store)
+    enqueue_incident_alerts(store)
 
     assert _origin(store, 2, "route", name).is_consequence
     assert _told(store_url) == [("route", "BROKEN: LOST")]
@@ -219,12 +219,12 @@ def test_what_the_hop_before_repaired_is_told_here_only_if_it_is_still_lost(
     _publish(store, 1, "enrich", ["m-1"])
     name = _publish(store, 2, "route", ["m-1"], after="enrich")
     _publish(store, 3, "enrich")
-    tell_incidents(store, "route")
+    enqueue_incident_alerts(store, "route")
     assert _origin(store, 2, "route", name).is_consequence
     assert _told(store_url) == []
 
     _publish(store, 4, "route", ["m-1"], after="enrich")
-    tell_incidents(store, "route")
+    enqueue_incident_alerts(store, "route")
 
     assert _origin(store, 4, "route", name).words == "lost here: enrich did not lose them"
     assert _told(store_url) == [("route", "BROKEN: LOST")]
@@ -234,9 +234,9 @@ def test_what_is_held_back_and_comes_after_all_is_never_told(store: Store, store
     """Its end is told only where its beginning was."""
     _publish(store, 1, "enrich", ["m-1"])
     _publish(store, 2, "route", ["m-1"], after="enrich")
-    tell_incidents(store, "route")
+    enqueue_incident_alerts(store, "route")
     _publish(store, 3, "route", after="enrich")
-    tell_incidents(store, "route")
+    enqueue_incident_alerts(store, "route")
 
     assert _told(store_url) == []
     assert store.incident_news("route") == ()

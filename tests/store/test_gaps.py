@@ -44,7 +44,7 @@ def gap(contract: Contract, first: int, until: int, *, is_stale: bool = False) -
 
 def told(store: Store, *found: OpenGap, since: datetime = TEN) -> GapsTold:
     """Tell what an audit found."""
-    return store.tell_gaps("orders", found, since, closed_alert)
+    return store.store_gap_alerts("orders", found, since, closed_alert)
 
 
 def sent(store: Store) -> list[tuple[str, str, str]]:

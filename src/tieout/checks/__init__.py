@@ -1,10 +1,10 @@
 """The independent checks: Great Expectations on the rows that a run left in PostgreSQL.
 
-The judge (`tieout.verdicts`) decides from the statement; the checks hold the same limits against the stored
-rows, in SQL of their own, and can only worsen what the judge said (docs/decisions/checks-can-only-worsen.md).
+The judge (`tieout.verdicts`) decides from the statement; the checks apply the same limits to the stored
+rows, in SQL of their own, and can only worsen its verdict (docs/decisions/checks-can-only-worsen.md).
 
-Importing this package is cheap. Calling `check_statement` imports Great Expectations, which takes some
-seconds and some 300 MB: only a task that checks calls it.
+Importing this package is cheap. `check_statement` imports Great Expectations, which takes some seconds and some
+300 MB, so only the task that checks calls it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tieout.model import Window
 __all__ = ["CheckReport", "check_statement", "data_docs", "data_docs_page"]
 
 DATA_DOCS_SITE: Final = Path("uncommitted") / "data_docs" / "local_site"
-"""Where Great Expectations puts a site below a folder."""
+"""The path of the site that Great Expectations builds below a folder."""
 
 
 def check_statement(database_url: str, run_id: str, contract: Contract) -> CheckReport:
-    """Return what the checks of one published run found; they read the store and write nothing.
+    """Return the results of the checks of one published run; they read the store and write nothing.
 
-    Calls from several threads wait for each other: Great Expectations is not safe to use from two.
+    Calls from several threads run one by one: Great Expectations is not thread-safe.
 
     Args:
         database_url: The store's libpq URL.
@@ -36,9 +36,9 @@ def check_statement(database_url: str, run_id: str, contract: Contract) -> Check
     Raises:
         UsageError: where `run_id` is not a UUID.
         SuiteError: where a suite cannot be used; nothing is checked then.
-        StoreError: where the store cannot be reached. Doing it again later may help; a finding never raises.
+        StoreError: where the store cannot be reached. A later retry may help; a finding never raises.
     """
-    # The library logs some 200 lines while it is being imported under a scheduler that listens at INFO.
+    # The library logs some 200 lines on import under a scheduler with log level INFO.
     logging.getLogger("great_expectations").setLevel(logging.WARNING)
     from tieout.checks.running import run_checks  # noqa: PLC0415 - see the module's docstring
 

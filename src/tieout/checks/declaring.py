@@ -1,4 +1,4 @@
-"""Suite files as they are written: GX-native JSON, read strictly and without Great Expectations.
+"""Suite files: GX-native JSON, read strictly and without Great Expectations.
 
 Great Expectations loads a suite leniently: it drops a rule of an unknown type, or a second one with equal
 arguments, and passes an empty suite and a limit of None. Here each is a `SuiteError` that names file and
@@ -48,7 +48,7 @@ class DeclaredRule:
     why: str
 
     def bound(self, parameters: Mapping[str, object]) -> dict[str, Any]:
-        """Return the arguments with the parameters' values in the parameters' places.
+        """Return the arguments with parameters replaced by their values.
 
         Raises:
             SuiteError: where a parameter has no value, or None for one.
@@ -75,7 +75,7 @@ class DeclaredSuite:
 
 
 def declared_for(guarantee: Guarantee, folder: Path) -> DeclaredSuite:
-    """Return what is checked under a guarantee: the rules for every statement, then the guarantee's own.
+    """Return the rules under a guarantee: those for every statement, then the guarantee's own.
 
     Raises:
         SuiteError: where a file cannot be read or used, or two rules have one name.
@@ -91,7 +91,7 @@ def read_suite(file: Path) -> DeclaredSuite:
     """Return the suite in a file.
 
     Raises:
-        SuiteError: where the file cannot be read, is not a suite, has no rules, or one that is not complete.
+        SuiteError: where the file cannot be read, is not a suite, has no rules, or an incomplete one.
     """
     try:
         content = read_bytes(file)
@@ -140,7 +140,7 @@ def _rule_in(place: str, entry: Any) -> DeclaredRule:
 
 
 def _refuse_unusable(place: str, value: object) -> None:
-    """Refuse null, which passes everything, and a `$PARAMETER` where its value would not be put in."""
+    """Refuse null, which passes everything, and a `$PARAMETER` where it would not be replaced."""
     if value is None:
         raise SuiteError(f'{place}: expected a value, found null; "no limit" is written "unlimited"')
     if isinstance(value, dict) and (parameter_in(value) is None or not isinstance(value["$PARAMETER"], str)):

@@ -1,6 +1,6 @@
 """Great Expectations' own pages, Data Docs: one site per pipeline, with a page for each run that was checked.
 
-The library builds and lays them out; here is only said where. Docs: docs/how-to/use-the-checks-elsewhere.md.
+The library builds them; this module only chooses the place. Docs: docs/how-to/use-the-checks-elsewhere.md.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tieout.checks import DATA_DOCS_SITE
 from tieout.checks.declaring import declared_for
 from tieout.checks.loading import loaded
 from tieout.checks.parameters import parameters_of
-from tieout.checks.running import ONE_AT_A_TIME, batch_definition, run_uuid
+from tieout.checks.running import GX_LOCK, batch_definition, run_uuid
 from tieout.contracts import Contract
 from tieout.model import Window
 from tieout.shipped import EXPECTATIONS, shipped
 
 MOST_LISTED: Final = 200
-"""How many results a site's index lists; it is built anew from all of them after each run."""
+"""How many results a site's index lists; it is rebuilt from all of them after each run."""
 
 
 def build_data_docs(database_url: str, run_id: str, contract: Contract, window: Window, folder: Path) -> Path:
     """Add the page of one run's checks to the site below `folder`, and return the site's index.
 
-    The rules are evaluated for it once more, on the same rows. Runs that do so at once wait for each other.
+    This evaluates the rules once more, on the same rows. Concurrent runs wait for each other.
     """
     run, parameters = run_uuid(run_id), parameters_of(contract)
     suite = loaded(declared_for(contract.guarantee, shipped(EXPECTATIONS)), parameters)
@@ -40,7 +40,7 @@ def build_data_docs(database_url: str, run_id: str, contract: Contract, window: 
     name = f"{contract.pipeline} {window.start:%Y-%m-%d %H%M} to {window.end:%Y-%m-%d %H%M}"
     with (
         (folder / ".lock").open("w") as lock,
-        ONE_AT_A_TIME,
+        GX_LOCK,
         batch_definition(database_url, run, _configuration(folder), name) as (context, definition),
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)

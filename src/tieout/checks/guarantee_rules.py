@@ -29,15 +29,15 @@ _RATIOS: Final = {
 """Part and whole of each budget, over all partitions of the statement."""
 
 _NOTHING: Final = "{{}}"
-"""An empty JSON object, in a query in which the library replaces what stands in single braces."""
+"""An empty JSON object in a query, in which the library replaces texts in single braces."""
 
 
 _DOUBTED: Final = {"loss_ratio": ["LOST"], "late_ratio": ["OVERDUE"]}
-"""What of a budget's part the run may not have confirmed; that is in no budget."""
+"""The possibly unconfirmed share of a budget's part, which counts in no budget."""
 
 
 def _unconfirmed(classes: list[str]) -> str:
-    """Return the query of how many of the classes the run could not confirm."""
+    """Return the query for the number of breaks of the classes that the run could not confirm."""
     return f"""(select coalesce(sum(value::bigint), 0)::bigint
         from jsonb_each_text(coalesce(stored.statement -> 'unconfirmed', '{_NOTHING}'))
         where key in ({quoted(classes)}))"""
@@ -55,7 +55,7 @@ class ExpectBreaksWithinLimit(MeasureRule):
     max_count: int | float | str | Parameter = 0
 
     def refuse_unusable(self) -> None:
-        """Refuse names that there are not, a rule that counts nothing, and a limit that is none."""
+        """Refuse unknown names, a rule that counts nothing, and an invalid limit."""
         refuse_unknown(self.classes, COUNTED_NAMES, "classes")
         refuse_unknown(self.columns, COUNT_COLUMNS, "columns")
         if not self.classes:
@@ -63,7 +63,7 @@ class ExpectBreaksWithinLimit(MeasureRule):
         limit_of(self.max_count)
 
     def measures(self) -> dict[str, str]:
-        """Return the number of breaks as each table has it, and what speaks against counting them."""
+        """Return the number of breaks in each table, and the unconfirmed ones."""
         of_class = f"in ({quoted(self.classes)})"
         return {
             "counted": count_of(self.classes),
@@ -80,10 +80,10 @@ class ExpectBreaksWithinLimit(MeasureRule):
         limit = limit_of(self.max_count)
         places = ("counted", "in_incidents", "in_breaks", *(f"in_{column}" for column in self.columns))
         found = max(row[place] for place in places)
-        told = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
+        unconfirmed = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
         return Finding(
             limit is None or found <= limit,
-            f"{found}{told}",
+            f"{found}{unconfirmed}",
             str(self.max_count),
             is_confirmed=limit is None or found - row["unconfirmed"] > limit,
         )
@@ -93,7 +93,7 @@ class ExpectNoRegressionUnannotated(MeasureRule):
     """No commit went back, except where the contract tells that an operator reset the group's offsets."""
 
     def measures(self) -> dict[str, str]:
-        """Return the regressions, those that the run calls annotated, and the contract's annotations."""
+        """Return the regressions, those that the run counts as annotated, and the contract's annotations."""
         return {
             "found": count_of(["COMMIT_REGRESSION"]),
             "flagged": count_of(["annotated"]),
@@ -119,7 +119,7 @@ class ExpectRatioWithinBudget(MeasureRule):
     max_ratio: int | float | str | Parameter
 
     def refuse_unusable(self) -> None:
-        """Refuse a ratio that there is not and a limit that is none."""
+        """Refuse an unknown ratio and an invalid limit."""
         refuse_unknown([self.ratio], _RATIOS, "ratio")
         limit_of(self.max_ratio)
 
@@ -132,7 +132,7 @@ class ExpectRatioWithinBudget(MeasureRule):
     def judged(self, row: Row) -> Finding:
         """Return whether the budget is kept, and whether what is confirmed exceeds it.
 
-        Compared as fractions, for 7 of 100 to be within 0.07.
+        They are compared as fractions, so that 7 of 100 is within 0.07.
         """
         limit, part, whole = limit_of(self.max_ratio), row["part"], row["whole"]
 
@@ -140,10 +140,10 @@ class ExpectRatioWithinBudget(MeasureRule):
             return limit is None or some <= 0 or (whole > 0 and Fraction(some, whole) <= limit)
 
         share = f" = {part / whole:.6g}" if whole else ""
-        told = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
+        unconfirmed = f", {row['unconfirmed']} of them unconfirmed" if row["unconfirmed"] else ""
         return Finding(
             fits(part),
-            f"{part} of {whole}{share}{told}",
+            f"{part} of {whole}{share}{unconfirmed}",
             str(self.max_ratio),
             is_confirmed=not fits(part - row["unconfirmed"]),
         )

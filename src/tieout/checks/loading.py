@@ -13,10 +13,10 @@ from tieout.errors import SuiteError
 
 
 def loaded(declared: DeclaredSuite, parameters: Mapping[str, object]) -> ExpectationSuite:
-    """Return the library's suite; the parameters' values are put in when it is validated.
+    """Return the library's suite; validation replaces the parameters by their values.
 
-    Every rule is built twice: with the values, which finds a wrong one now and by name, and as it was
-    declared, for the library to put them in.
+    Every rule is built twice: with the values, to find wrong ones now and by name, and as declared, for the
+    library to insert them.
 
     Raises:
         SuiteError: where a type is unknown, an argument is unknown, missing or wrong, a parameter has no
@@ -42,7 +42,7 @@ def _with_values(rule: DeclaredRule, parameters: Mapping[str, object]) -> Measur
     """Return a rule with its parameters' values.
 
     Raises:
-        SuiteError: where a value is missing or not one that the rule can use.
+        SuiteError: where a value is missing or unusable for the rule.
     """
     built = _built(rule, rule.bound(parameters))
     try:
@@ -56,7 +56,7 @@ def _built(rule: DeclaredRule, kwargs: dict[str, object]) -> MeasureRule:
     """Return the library's object for a rule.
 
     Raises:
-        SuiteError: where there is no such type, or it does not take these arguments.
+        SuiteError: where the type is unknown, or does not take these arguments.
     """
     kind = RULES.get(rule.type)
     if kind is None:

@@ -1,8 +1,8 @@
-"""What every rule shares: one SQL query that gives one row of numbers, and a decision on it in Python.
+"""The base of all rules: one SQL query that gives one row of numbers, and a decision on it in Python.
 
-Great Expectations passes many checks that see nothing: empty batches, NULLs, limits that are None. A rule
-here is never content with less than it needs. No run row, partition rows that are not all there, or a NULL
-among the numbers raises, which the library records as an exception and `running` reports as status `error`.
+Great Expectations passes many checks without data: empty batches, NULLs, limits that are None. Rules here need all
+their data. A missing run row, missing partition rows, or a NULL among the numbers raises: the library
+records an exception, and `running` reports status `error`.
 """
 
 # ruff: noqa: S608 - what gets into the SQL are names from fixed sets, see `refuse_unknown`
@@ -23,7 +23,7 @@ from tieout.model import SET_ASIDE_AND_DELIVERED, BreakClass
 Row: TypeAlias = Mapping[str, Any]
 
 Parameter: TypeAlias = dict[str, str]
-"""`{"$PARAMETER": name}`, in whose place the library puts the value before a rule is evaluated."""
+"""`{"$PARAMETER": name}`, which the library replaces by the value before a rule is evaluated."""
 
 COUNT_COLUMNS: Final = (
     *("attempts", "acked_attempts", "failed_attempts", "unknown_attempts", "messages", "resends"),
@@ -35,7 +35,7 @@ COUNT_COLUMNS: Final = (
 """The counts of one row of tieout.statement_partition."""
 
 COUNTED_NAMES: Final = frozenset({*BreakClass, "OVERDUE", "POSSIBLE_DUPLICATE", SET_ASIDE_AND_DELIVERED})
-"""What a rule can ask for of tieout.statement_count: the classes, and flags that are no class."""
+"""The names that a rule can use in tieout.statement_count: the classes, and flags that are no class."""
 
 _IS_COMPLETE: Final = """(
     (select count(*) from tieout.statement_partition p where p.run_id = run.run_id)
@@ -48,7 +48,7 @@ _IS_COMPLETE: Final = """(
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether a rule holds, what it saw, what it allows, and whether what it saw is covered by evidence."""
+    """Whether a rule holds, the observed and the allowed value, and whether evidence confirms the observation."""
 
     holds: bool
     observed: str
@@ -64,10 +64,10 @@ class MeasureRule(UnexpectedRowsExpectation):  # type: ignore[misc]  # the libra
     """A rule over numbers: `measures` names them with their SQL, `judged` decides on them.
 
     SQL expressions may use `run` (the batch: run_id, verdict) and `stored` (the whole row of tieout.run).
-    They write no colon before a word, which SQLAlchemy would take for a parameter, and no braces.
+    They have no colon before a word, which SQLAlchemy would read as a parameter, and no braces.
     """
 
-    # Replaced by `query` at validation, when $PARAMETERs have got their values.
+    # Replaced by `query` at validation, when $PARAMETERs have their values.
     unexpected_rows_query: str = "select 1 from {batch}"
 
     metric_dependencies: ClassVar[tuple[str, ...]] = ("unexpected_rows_query.table",)
@@ -175,7 +175,7 @@ def total_of(column: str) -> str:
 
 
 def offsets_in(state: str) -> str:
-    """Return SQL for how many positions of the log the offset balance has in a state: 0 without a balance."""
+    """Return SQL for the number of log positions in a state of the offset balance: 0 without a balance."""
     return (
         f"(select coalesce(sum((p.offsets ->> '{state}')::bigint), 0)::bigint"
         " from tieout.statement_partition p where p.run_id = run.run_id)"
@@ -183,7 +183,7 @@ def offsets_in(state: str) -> str:
 
 
 def count_of(names: Iterable[str]) -> str:
-    """Return SQL for how often names occur; `flags` counts a class wherever it holds: the larger count."""
+    """Return SQL for the count of names: the larger of class and flag, as `flags` counts a class wherever it holds."""
     return (
         "(select coalesce(sum(most), 0)::bigint from"
         " (select max(c.count) as most from tieout.statement_count c"
@@ -197,7 +197,7 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def limit_of(value: object) -> Fraction | None:
-    """Return a limit as the exact number that was written, or None for the word `unlimited`.
+    """Return a limit as the exact number in the suite, or None for `unlimited`.
 
     A missing limit is an error, never "no limit": Great Expectations would pass everything.
 
@@ -215,10 +215,10 @@ def limit_of(value: object) -> Fraction | None:
 
 
 def refuse_unknown(names: Iterable[str], of: Collection[str], what: str) -> None:
-    """Refuse names that are not in a fixed set, or stand twice: nothing else may get into a query.
+    """Refuse names that are not in a fixed set, or are repeated: nothing else may get into a query.
 
     Raises:
-        ValueError: where there is such a name.
+        ValueError: where a name is unknown or repeated.
     """
     found = list(names)
     wrong = [name for name in found if name not in of or found.count(name) > 1]

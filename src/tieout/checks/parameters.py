@@ -1,4 +1,4 @@
-"""What a contract says, as the values of the suites' $PARAMETERs."""
+"""The values of the suites' $PARAMETERs, from a contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What checking one run came to, as a value that needs no Great Expectations to be read."""
+"""The results of checking one run, independent of Great Expectations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tieout.model import CheckResult, CheckStatus, Severity, Verdict
 
 @dataclass(frozen=True)
 class CheckReport:
-    """One result for each rule of the suites, in their order, and what they were checked with.
+    """One result for each rule of the suites, in order, with the versions used.
 
     Attributes:
         results: Never empty; a rule that could not be evaluated is among them with status `error`.

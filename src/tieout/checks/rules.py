@@ -1,4 +1,4 @@
-"""The rules that a suite may use, by the type that stands in its file.
+"""The rules that a suite may use, by their type in its file.
 
 Only these: Great Expectations' own expectations pass on empty batches, NULLs and missing limits.
 """

@@ -1,7 +1,7 @@
 """Running the suites: an ephemeral context, a batch of one row, a result for each declared rule.
 
 This is the only module that talks to Great Expectations' machinery; `tieout.checks.check_statement` is its
-door.
+entry point.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tieout.errors import StoreError, UsageError
 from tieout.model import CheckResult, CheckStatus
 from tieout.shipped import EXPECTATIONS, shipped
 
-ONE_AT_A_TIME: Final = threading.Lock()
+GX_LOCK: Final = threading.Lock()
 """Great Expectations parses $PARAMETERs with one shared parser: two threads break each other's checks."""
 
 _URL: Final = "postgresql+psycopg2://?application_name=tieout-checks"
-"""Names the driver; where the server is stands in libpq's own URL, which is passed on to it as it is."""
+"""Names the driver; the server's address is in libpq's URL, which is passed on unchanged."""
 
 _OPERATIONAL: Final = "sqlalchemy.exc.OperationalError"
-"""What SQLAlchemy makes of all that can go wrong beside the query: the way there, time, a shutdown."""
+"""SQLAlchemy's error for failures outside the query: connection, timeout, shutdown."""
 
 _CONNECT_TIMEOUT_SECONDS: Final = 10
 
@@ -49,9 +49,9 @@ def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckRepor
     parameters = parameters_of(contract)
     suite = loaded(declared, parameters)
     try:
-        # Without the default page of results, for which the library makes a folder in /tmp each time.
+        # Without the default page of results, which creates a folder in /tmp each time.
         configuration = DataContextConfig(store_backend_defaults=InMemoryStoreBackendDefaults())
-        with ONE_AT_A_TIME, batch_definition(database_url, run, configuration, "run") as (_, definition):
+        with GX_LOCK, batch_definition(database_url, run, configuration, "run") as (_, definition):
             validation = definition.get_batch().validate(suite, expectation_parameters=dict(parameters))
     except OperationalError as error:
         raise _given_up(str(error)) from None
@@ -62,7 +62,7 @@ def run_checks(database_url: str, run_id: str, contract: Contract) -> CheckRepor
 
 
 def run_uuid(run_id: str) -> UUID:
-    """Return a run's id; it gets into a query, so nothing but a UUID does.
+    """Return a run's id, which becomes part of a query, so only a UUID is accepted.
 
     Raises:
         UsageError: where it is not one.
@@ -79,7 +79,7 @@ def batch_definition(
 ) -> Iterator[tuple[Any, Any]]:
     """Give a context and the definition of a batch of the run's row; closes every connection afterwards.
 
-    The library fetches a batch's whole query, so that is one short row; rules fetch the rest by its run_id.
+    The library fetches a batch's whole query, so the batch is one short row; rules fetch the rest by its run_id.
 
     Raises:
         StoreError: where the store cannot be reached or has no such table.
@@ -91,7 +91,7 @@ def batch_definition(
         arguments["connect_timeout"] = _CONNECT_TIMEOUT_SECONDS
     try:
         with warnings.catch_warnings():
-            # The PostgreSQL source it recommends insists on a host, which stands in libpq's URL here.
+            # The PostgreSQL source that it recommends requires a host; here libpq's URL has it.
             warnings.simplefilter("ignore", GxDatasourceWarning)
             source = context.data_sources.add_sql(
                 "store", connection_string=_URL, kwargs={"connect_args": arguments}
@@ -107,7 +107,7 @@ def batch_definition(
 
 
 def _unreachable(error: Exception) -> StoreError:
-    """Return what libpq said, unless it said it about the URL, which may hold a password."""
+    """Return libpq's error, except those about the URL, which may hold a password."""
     found = _reason(str(error)) or "a URL that libpq does not understand (not shown)"
     return StoreError(
         f"the checks' connection: expected a PostgreSQL that accepts connections, found: {found}; "
@@ -120,17 +120,17 @@ def _given_up(message: str) -> StoreError:
 
 
 def _reason(message: str) -> str:
-    r"""Return the first line of what libpq said inside a library's message, or '' where it is another's.
+    r"""Return the first line of libpq's error in a library's message, or '' where there is none.
 
     >>> _reason("due to OperationalError('(psycopg2.OperationalError) no route\\n')")
     'no route'
     """
-    said = message.partition("(psycopg2.")[2].partition(") ")[2]
-    return next(iter(said.replace("\\n", "\n").splitlines()), "").removesuffix("')").strip()
+    reason = message.partition("(psycopg2.")[2].partition(") ")[2]
+    return next(iter(reason.replace("\\n", "\n").splitlines()), "").removesuffix("')").strip()
 
 
 def _refuse_lost_connection(results: Iterable[ExpectationValidationResult]) -> None:
-    """Refuse results of a server that went away or gave up: that is no finding, and may go better next time.
+    """Refuse results of a lost connection or a timeout: that is no finding, and a retry may help.
 
     Raises:
         StoreError: where a query ended in the server's or the connection's failure, not in the query's own.
@@ -142,13 +142,13 @@ def _refuse_lost_connection(results: Iterable[ExpectationValidationResult]) -> N
 
 
 def _result(rule: DeclaredRule, found: ExpectationValidationResult | None) -> CheckResult:
-    """Return one rule's result; what was not evaluated, however the library says so, is an error."""
+    """Return one rule's result; a rule that was not evaluated, however the library reports it, is an error."""
     if found is None:
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, "not evaluated", "")
     details = found.result.get("details")
-    told = [raised.message.partition("\n")[0] for raised in exceptions_in(found.exception_info)]
-    if told or details is None:
-        observed = "; ".join(told) or "the library gave neither a result nor a reason"
+    messages = [raised.message.partition("\n")[0] for raised in exceptions_in(found.exception_info)]
+    if messages or details is None:
+        observed = "; ".join(messages) or "the library gave neither a result nor a reason"
         return CheckResult(rule.rule, rule.severity, CheckStatus.ERROR, observed, "")
     status = (
         CheckStatus.PASS if found.success is True else _failed(rule, is_confirmed=details["is_confirmed"])
@@ -159,7 +159,7 @@ def _result(rule: DeclaredRule, found: ExpectationValidationResult | None) -> Ch
 
 
 def _failed(rule: DeclaredRule, *, is_confirmed: bool) -> CheckStatus:
-    """Return `fail` for what is shown, and `error` for what leaves open whether the guarantee was kept.
+    """Return `fail` for a proved failure, and `error` where it is open whether the guarantee was kept.
 
     A critical `fail` makes the verdict BROKEN, an `error` UNKNOWN: neither a defective statement nor breaks
     that the evidence does not cover are proof.
@@ -170,7 +170,7 @@ def _failed(rule: DeclaredRule, *, is_confirmed: bool) -> CheckStatus:
 
 @dataclass(frozen=True)
 class Raised:
-    """One exception that the library caught and told of."""
+    """One exception that the library caught and reported."""
 
     message: str
     traceback: str
@@ -179,8 +179,8 @@ class Raised:
 def exceptions_in(information: object) -> tuple[Raised, ...]:
     """Return the exceptions in a result's `exception_info`.
 
-    It has two shapes: one exception's fields, where the rule raised, or a dictionary of those by metric,
-    where its query did.
+    It has two forms: the fields of one exception, where the rule raised, or a dictionary of those by metric,
+    where its query raised.
 
     >>> exceptions_in({"raised_exception": False, "exception_message": None})
     ()

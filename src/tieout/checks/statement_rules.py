@@ -1,6 +1,6 @@
-"""Rules about the stored statement itself: is it all there, does it add up, does its verdict fit it.
+"""Rules about the stored statement itself: is it complete, does it add up, does its verdict fit.
 
-They say nothing about the pipeline: where one does not hold, the evidence or this software is defective, and
+They say nothing about the pipeline: where one fails, the evidence or this software is defective, and
 the suites let it force UNKNOWN.
 """
 
@@ -35,7 +35,7 @@ class ExpectRunToMatchContract(MeasureRule):
 
     def measures(self) -> dict[str, str]:
         """Return the run's contract and guarantee, and how many of its columns differ from its statement."""
-        told = {
+        statement_keys = {
             "run_id::text": "run_id",
             "pipeline": "pipeline",
             "consumer_group": "group",
@@ -46,7 +46,7 @@ class ExpectRunToMatchContract(MeasureRule):
         }
         differing = [
             f"(stored.{column} is distinct from stored.statement ->> '{key}')::int"
-            for column, key in told.items()
+            for column, key in statement_keys.items()
         ]
         return {
             "contract_digest": "stored.contract_digest",
@@ -154,7 +154,7 @@ class ExpectPartitionIdentityToHold(PartitionRule):
     parts: list[str]
 
     def refuse_unusable(self) -> None:
-        """Refuse columns that there are not, and a sum of nothing."""
+        """Refuse unknown columns, and an empty sum."""
         refuse_unknown([self.total, *self.parts], COUNT_COLUMNS, "total and parts")
         if not self.parts:
             raise ValueError("parts: expected the columns that are summed, found none")
@@ -220,7 +220,7 @@ class ExpectVerdictNotToOverlook(MeasureRule):
     offset_states: tuple[str, ...] = ()
 
     def refuse_unusable(self) -> None:
-        """Refuse names that there are not, and a rule that looks at nothing."""
+        """Refuse unknown names, and a rule without counts."""
         refuse_unknown(self.verdicts, list(Verdict), "verdicts")
         refuse_unknown(self.columns, COUNT_COLUMNS, "columns")
         refuse_unknown(self.names, COUNTED_NAMES, "names")
@@ -238,10 +238,10 @@ class ExpectVerdictNotToOverlook(MeasureRule):
         """Return whether the verdict is another one, or there is nothing to overlook."""
         positions = [f"offsets_{state}" for state in self.offset_states]
         counts = {name: row[name] for name in (*self.columns, *self.names, *positions)}
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        counted = ", ".join(f"{name} {count}" for name, count in counts.items())
         holds = not any(counts.values()) or row["verdict"] not in self.verdicts
         limit = f"not {' or '.join(self.verdicts)} unless all are 0"
-        return Finding(holds, f"{row['verdict']} with {told}", limit)
+        return Finding(holds, f"{row['verdict']} with {counted}", limit)
 
 
 class ExpectVerdictToRestOnCoverage(MeasureRule):
@@ -251,7 +251,7 @@ class ExpectVerdictToRestOnCoverage(MeasureRule):
     ledgers: list[str] | Parameter
 
     def refuse_unusable(self) -> None:
-        """Refuse verdicts that there are not, and a contract without ledgers."""
+        """Refuse unknown verdicts, and a contract without ledgers."""
         refuse_unknown(self.verdicts, list(Verdict), "verdicts")
         if not self.verdicts or not self.ledgers:
             raise ValueError("expected verdicts and ledgers, found none")

@@ -25,7 +25,7 @@ from tieout.verdicts import final_verdict
 
 if TYPE_CHECKING:
     from tieout.cli.commands import Surroundings
-    from tieout.store import Life, Origin, PipelineStanding, Store
+    from tieout.store import Life, Origin, PipelineSummary, Store
 
 StoreCommand = Callable[[argparse.Namespace, "Surroundings"], ExitCode]
 
@@ -33,7 +33,7 @@ StoreCommand = Callable[[argparse.Namespace, "Surroundings"], ExitCode]
 def status(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     """Print how each pipeline stands; an unknown name is an error, an empty store is not."""
     store = _store()
-    found = store.standings(arguments.pipeline)
+    found = store.pipeline_summaries(arguments.pipeline)
     if arguments.pipeline is not None and not found:
         raise UsageError(
             f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
@@ -60,7 +60,7 @@ def breaks(arguments: argparse.Namespace, around: Surroundings) -> ExitCode:
     store = _store()
     if arguments.history is not None:
         return _history(store, arguments, around)
-    if not store.standings(arguments.pipeline):
+    if not store.pipeline_summaries(arguments.pipeline):
         raise UsageError(
             f"pipeline {plain(arguments.pipeline)}: no run of it is in the store; is the name right?"
         )
@@ -246,7 +246,7 @@ def _history(store: Store, arguments: argparse.Namespace, around: Surroundings) 
     return ExitCode.KEPT
 
 
-def _standing_line(found: PipelineStanding) -> str:
+def _standing_line(found: PipelineSummary) -> str:
     counts = [f"{found.open_breaks} open breaks in {found.open_incidents} incidents"]
     if found.happened_before:
         counts.append(f"{found.happened_before} of them happened before, at an earlier hop")

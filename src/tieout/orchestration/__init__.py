@@ -1,1 +1,1 @@
-"""Airflow: one DAG a contract, its tasks, its timetable, and the upkeep that runs beside them."""
+"""Airflow: one DAG per contract, its tasks and timetable, and the maintenance DAGs."""

@@ -1,7 +1,7 @@
-"""Airflow's users and permissions, as the pages ask for them: a pipeline is its DAG.
+"""Airflow's users and permissions, for the pages: a pipeline's permissions are its DAG's.
 
-Reading a pipeline's pages takes the right to read the DAG's runs; accepting, silencing and judging again takes the
-right to change them. Airflow itself does not guard what a plugin serves.
+Reading a pipeline's pages needs the right to read the DAG's runs; accepting, silencing and judging again need the
+right to change them. Airflow itself does not protect the pages of a plugin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AirflowAccess:
         return get_user  # type: ignore[no-any-return]  # airflow is untyped to us
 
     def readable(self, user: Any, pipelines: Collection[str]) -> frozenset[str]:
-        """Return the pipelines whose DAG's runs the user may read, also of DAGs that are gone."""
+        """Return the pipelines whose DAG's runs the user may read, including deleted DAGs."""
         return self._permitted("GET", user, pipelines)
 
     def may_write(self, user: Any, pipeline: str) -> bool:
@@ -42,7 +42,7 @@ class AirflowAccess:
         return str(user.get_name())
 
     def scheduled(self, user: Any) -> frozenset[str]:
-        """Return the pipelines that Airflow has an active DAG of, and whose runs the user may read."""
+        """Return the pipelines with an active DAG in Airflow, and whose runs the user may read."""
         ours = select(DagTag.dag_id).where(DagTag.name == TAG)
         promising = select(DagTag.dag_id).where(DagTag.name.in_([guarantee.value for guarantee in Guarantee]))
         wanted = select(DagModel.dag_id).where(

@@ -1,7 +1,7 @@
-"""Sending what waits in the outbox, through Airflow's connections.
+"""Sending the alerts in the outbox, through Airflow's connections.
 
-At least once: an alert is marked as sent after its receiver took it, and one whose sender died in between is
-sent again, with the same idempotency key.
+At least once: an alert is marked as sent after its receiver accepted it. If the sender dies in between, the alert is
+sent again with the same idempotency key.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Final
 
 from tieout.errors import ConnectionNotFoundError
 from tieout.orchestration.emailing import send_email
+from tieout.orchestration.incident_alerting import enqueue_incident_alerts
 from tieout.orchestration.receivers import ConnectionLike, Refusal, receiver_of, send
-from tieout.orchestration.telling import tell_incidents
 from tieout.store import ClaimedAlert, Store
 
 LEASE: Final = timedelta(minutes=5)
 """Longer than all tries of one alert can take."""
 
-PATIENCE: Final = timedelta(minutes=3)
-"""How long one delivery goes on; what is left waits for the next."""
+TIME_LIMIT: Final = timedelta(minutes=3)
+"""How long one delivery runs; remaining alerts wait for the next."""
 
 PAUSES: Final = (1.0, 3.0)
-"""Seconds before each further try where the receiver refused at once; then the outbox waits longer."""
+"""Seconds before each retry where the receiver refused at once; after them the alert waits in the outbox."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ FindConnection = Callable[[str], ConnectionLike]
 
 @dataclass(frozen=True)
 class DeliveryReport:
-    """What one delivery did; `waiting` counts what is still to be sent, now or later."""
+    """Counts of one delivery; `waiting` are the alerts still to be sent, now or later."""
 
     sent: int
     failed: int
@@ -47,8 +47,7 @@ def airflow_connection(name: str) -> ConnectionLike:
     """Return a connection of Airflow's; where the tasks run, it knows secrets backends too.
 
     Raises:
-        ConnectionNotFoundError: where there is none, or it cannot be read. What Airflow says about it may
-            quote the
+        ConnectionNotFoundError: where there is none, or it cannot be read. Airflow's message may quote the
             connection, and is not passed on.
     """
     from airflow.sdk import BaseHook  # noqa: PLC0415 - the sender works without Airflow too
@@ -68,17 +67,17 @@ def deliver(
     pipeline: str | None = None,
     *,
     find: FindConnection = airflow_connection,
-    patience: timedelta = PATIENCE,
+    time_limit: timedelta = TIME_LIMIT,
 ) -> DeliveryReport:
-    """Tell what became of incidents, send the due alerts of one pipeline or all, and return what became of them.
+    """Store alerts about changed incidents, send the due alerts of one pipeline or all, and return the counts.
 
-    What a receiver refuses is no error here: the alert waits in the outbox, longer each time, or is given up.
+    A refusal by a receiver is no error here: the alert waits in the outbox, longer each time, or is given up.
 
     Raises:
         StoreError: where the outbox cannot be read or written.
     """
-    tell_incidents(store, pipeline)
-    ends_at = time.monotonic() + patience.total_seconds()
+    enqueue_incident_alerts(store, pipeline)
+    ends_at = time.monotonic() + time_limit.total_seconds()
     sent = failed = given_up = 0
     while time.monotonic() < ends_at and (claimed := store.claim_alerts(1, LEASE, pipeline)):
         refusal = _sent(claimed[0], find)
@@ -89,14 +88,14 @@ def deliver(
             is_over = store.mark_failed(claimed[0], refusal.reason, is_permanent=refusal.is_permanent)
             failed += not is_over
             given_up += is_over
-        _tell(claimed[0], refusal)
+        _log_outcome(claimed[0], refusal)
     return DeliveryReport(sent, failed, given_up, store.pending_alerts(pipeline))
 
 
 def _sent(claimed: ClaimedAlert, find: FindConnection) -> Refusal | None:
-    """Send one alert, trying again at once where that costs nothing, and return the last refusal, if any.
+    """Send one alert, with quick retries where they cost nothing, and return the last refusal, if any.
 
-    A connection that is missing or says too little can be put right, so the alert waits for that.
+    A missing or incomplete connection can be repaired, so the alert waits for that.
     """
     try:
         connection = find(claimed.alert.connection)
@@ -114,7 +113,7 @@ def _sent(claimed: ClaimedAlert, find: FindConnection) -> Refusal | None:
     return refusal
 
 
-def _tell(claimed: ClaimedAlert, refusal: Refusal | None) -> None:
+def _log_outcome(claimed: ClaimedAlert, refusal: Refusal | None) -> None:
     alert = claimed.alert
     if refusal is None:
         _log.info("alert %s (%s) sent over connection %s", claimed.alert_id, alert.kind, alert.connection)

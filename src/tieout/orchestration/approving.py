@@ -1,7 +1,7 @@
-"""Approving a replay: by whom the contract names, and never by whoever asked for it.
+"""Approving a replay: only users named in the contract may, and never the user who requested it.
 
-Airflow lets everybody answer who may use the DAG, and the DAG is one for all pipelines. So the answer is held against
-the contract where it arrives, and once more in the task that sends. Docs: docs/how-to/replay-lost-messages.md.
+Airflow lets every user of the DAG answer, and all pipelines share one DAG. So the answer is checked against the
+contract when it arrives, and once more in the task that sends. Docs: docs/how-to/replay-lost-messages.md.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tieout.orchestration.versions import AirflowException
 from tieout.replaying.describing import approvers_of
 
 PLAN_DIGEST: Final = "plan_digest"
-"""What an answer has beside what Airflow keeps of it: the digest of the plan that was shown."""
+"""The key that Tieout adds to Airflow's answer: the digest of the plan that was shown."""
 
 
 class ReplayApproval(ApprovalOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Asks for approval of the plan; an approval by somebody who may not give it fails the try, and is asked again.
+    """Requests approval of the plan; an approval without permission fails the try, and is requested again.
 
-    Anybody who can answer may reject: that does nothing. An answer holds for the plan that was shown: whoever has the
-    task `plan` run again has to have the new one approved.
+    Anybody who can answer may reject: then nothing is sent. An answer is valid only for the plan that was shown: if the
+    task `plan` runs again, its new plan needs approval.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
@@ -34,7 +34,7 @@ class ReplayApproval(ApprovalOperator):  # type: ignore[misc]  # airflow is unty
         self._folders = tuple(folders)
 
     def execute(self, context: Mapping[str, Any]) -> Any:
-        """Note which plan is shown, and wait for the answer."""
+        """Record which plan is shown, and wait for the answer."""
         task = context["ti"]
         task.xcom_push(key=PLAN_DIGEST, value=task.xcom_pull(task_ids="plan")["digest"])
         return super().execute(context)
@@ -55,10 +55,10 @@ class ReplayApproval(ApprovalOperator):  # type: ignore[misc]  # airflow is unty
 
 
 def require_shown(plan: Mapping[str, Any], answer: Mapping[str, Any] | None) -> None:
-    """Refuse a plan that was made after the one which the answer is about.
+    """Refuse a plan other than the one that the answer is about.
 
     Raises:
-        UsageError: where it has another digest than the plan that was shown.
+        UsageError: where its digest differs from that of the plan that was shown.
     """
     shown = (answer or {}).get(PLAN_DIGEST)
     if shown != plan["digest"]:
@@ -89,12 +89,12 @@ def require_approval(contract: Contract, answer: Mapping[str, Any] | None, trigg
 
     Args:
         contract: The pipeline's contract, as it is now.
-        answer: What Airflow keeps of the answer.
+        answer: The answer as Airflow stores it.
         triggered_by: The name of the user who started the run of the DAG.
 
     Raises:
-        UsageError: where the answer is no approval, or of somebody whom the contract does not name, or of whoever
-            started the run, or nobody knows who did.
+        UsageError: where the answer is no approval, or comes from a user whom the contract does not name or who
+            started the run, or where that user is unknown.
     """
     approvers = require_approvers(contract)
     given = answer or {}

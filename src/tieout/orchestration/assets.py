@@ -1,4 +1,4 @@
-"""What other DAGs can wait for: an asset event for each verdict, and another for each window that was kept."""
+"""Assets that other DAGs can wait for: an event for each verdict, and another for each KEPT window."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ def outlets_of(pipeline: str) -> list[Asset | AssetAlias]:
 def announce(
     context: Mapping[str, Any], given: Mapping[str, str], run_id: str, concluded: Conclusion
 ) -> None:
-    """Say in the task's events which window came to which verdict.
+    """Add the window and its verdict to the task's asset events.
 
-    A run whose evidence reaches less far than that of the window's current one does not count, so that it is no
-    event of `kept_asset`.
+    A run with less coverage than the window's current run does not count, and gives no event of `kept_asset`.
 
     Args:
         context: The task's.

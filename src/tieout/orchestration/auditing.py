@@ -1,8 +1,7 @@
 """Comparing the windows that a timetable expects with those that were judged: decided from values alone.
 
-Airflow can skip a window in silence: docs/reference/gap-audit.md lists the ways that were seen. Whatever the way, the
-window then has no verdict in the store, and that is what is looked for here. What Airflow says about the window's run
-only explains it.
+Airflow can skip a window silently: docs/reference/gap-audit.md lists the known ways. In every case the window has no
+verdict in the store, which is what this module looks for. The state of the window's run in Airflow only explains it.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from tieout.reporting.gap_alerts import UNJUDGED, Gap, WindowState
 from tieout.store import JudgedWindow
 
 RUN_LIMIT: Final = timedelta(hours=3)
-"""A run that began when its window was due, and whose evidence was there in time, has ended after this."""
+"""A run that began when its window was due, with its evidence in time, has ended by then."""
 
 ACTIVE: Final = ("queued", "running")
 """The states of an Airflow run that may still give a verdict."""
 
 NOT_ASKED: Final = "not asked"
-"""In the place of a run's state: Airflow was not asked for it."""
+"""Stands for a run's state where Airflow was not asked for it."""
 
 NOT_JUDGING: Final = frozenset(
     {"description", "owner", "alerts", "schedule", "timezone", "active", "evidence_timeout", "match", "after"}
@@ -39,7 +38,7 @@ NOT_JUDGING: Final = frozenset(
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said about one window; `detail` says why, in words."""
+    """The state of one window without a valid verdict; `detail` says why, in words."""
 
     pipeline: str
     window: Window
@@ -62,7 +61,7 @@ class AirflowRuns(Protocol):
 
 @dataclass(frozen=True)
 class Audited:
-    """One pipeline as an audit sees it.
+    """The windows of one pipeline that an audit compares.
 
     `expected` are the windows of its timetable that are due, `judged` the current statement of each window that has
     one, both in their order; `versions` the contracts that those were judged by, by digest.
@@ -94,7 +93,7 @@ class Audited:
 
 
 def findings_of(audited: Audited, runs: AirflowRuns, now: datetime) -> tuple[Finding, ...]:
-    """Return one finding for each window that is not judged by the contract as it is now, in their order.
+    """Return one finding for each window that is not judged by the current contract, in their order.
 
     A window is `missing` or `failed` without a verdict, `running` while a run of it may still give one in time, `stale`
     where its verdict is by terms that no longer hold, and `superseded` where other windows, such as those of a former
@@ -106,22 +105,22 @@ def findings_of(audited: Audited, runs: AirflowRuns, now: datetime) -> tuple[Fin
     found = []
     for window in audited.expected:
         if window in checked:
-            said = _stale(checked[window], valid, audited.contract.digest)
+            state_and_reason = _stale(checked[window], valid, audited.contract.digest)
         elif is_within(window, stretches):
-            said = WindowState.SUPERSEDED, "judged in windows of other bounds"
+            state_and_reason = WindowState.SUPERSEDED, "judged in windows of other bounds"
         else:
-            said = _unjudged(audited, window, runs, now)
-        found += [Finding(audited.contract.pipeline, window, *said)] if said else []
+            state_and_reason = _unjudged(audited, window, runs, now)
+        found += [Finding(audited.contract.pipeline, window, *state_and_reason)] if state_and_reason else []
     return tuple(found)
 
 
 def gaps_of(audited: Audited, findings: Iterable[Finding]) -> tuple[Gap, ...]:
-    """Return what is to be told: neighbouring windows without a verdict, or with a stale one, are one gap."""
+    """Return the gaps: neighbouring windows without a verdict, or with a stale one, are one gap."""
     place = {window: number for number, window in enumerate(audited.expected)}
     gaps = []
     for states in (UNJUDGED, frozenset({WindowState.STALE})):
-        told = [finding for finding in findings if finding.state in states]
-        stretches = groupby(enumerate(told), key=lambda pair: place[pair[1].window] - pair[0])
+        selected = [finding for finding in findings if finding.state in states]
+        stretches = groupby(enumerate(selected), key=lambda pair: place[pair[1].window] - pair[0])
         gaps += [_gap([finding for _, finding in stretch]) for _, stretch in stretches]
     return tuple(gaps)
 
@@ -137,10 +136,7 @@ def judges_alike(contract: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def joined(windows: Iterable[Window]) -> tuple[Window, ...]:
-    """Return windows that are ordered by their start as stretches with time between them.
-
-    Windows that meet or overlap are one stretch.
-    """
+    """Return windows, ordered by start, as separate stretches; windows that meet or overlap are joined."""
     found: list[Window] = []
     for window in windows:
         if found and window.start <= found[-1].end:
@@ -159,14 +155,14 @@ def is_within(window: Window, stretches: Sequence[Window]) -> bool:
 def _stale(one: JudgedWindow, valid: frozenset[str], digest: str) -> tuple[WindowState, str] | None:
     if one.contract_digest in valid:
         return None
-    told = f"judged by contract {one.contract_digest[:12]}, which is {digest[:12]} now"
+    reason = f"judged by contract {one.contract_digest[:12]}, which is {digest[:12]} now"
     if one.has_later_run:
-        told += "; a later run does not count, because its evidence reaches less far"
-    return WindowState.STALE, told
+        reason += "; a later run does not count, because its evidence reaches less far"
+    return WindowState.STALE, reason
 
 
 def _unjudged(audited: Audited, window: Window, runs: AirflowRuns, now: datetime) -> tuple[WindowState, str]:
-    """Return why a window has no verdict, as far as the store and Airflow tell."""
+    """Return why a window has no verdict, as far as the store and Airflow show."""
     contract = audited.contract
     state, is_paused = runs.state_of(contract.pipeline, window), runs.is_paused(contract.pipeline)
     stored = audited.by_window.get(window, [])
@@ -175,16 +171,16 @@ def _unjudged(audited: Audited, window: Window, runs: AirflowRuns, now: datetime
     began = max([due, *(one.published_at for one in unchecked)])
     if state in ACTIVE and now < began + RUN_LIMIT and not is_paused:
         return WindowState.RUNNING, f"Airflow's run of it is {state}"
-    told = [
+    reasons = [
         *(f"run {one.run_id} was stored and never checked" for one in unchecked),
         *(f"judged for the group {one.group} only" for one in stored if one not in unchecked),
-        _told(state, is_paused),
+        _airflow_reason(state, is_paused),
     ]
     has_failed = bool(unchecked) or state == "failed"
-    return WindowState.FAILED if has_failed else WindowState.MISSING, "; ".join(told)
+    return WindowState.FAILED if has_failed else WindowState.MISSING, "; ".join(reasons)
 
 
-def _told(state: str | None, is_paused: bool | None) -> str:
+def _airflow_reason(state: str | None, is_paused: bool | None) -> str:
     if is_paused is None:
         return "Airflow has no DAG of the pipeline: is its contract file still there and valid?"
     paused = "; the DAG is paused" if is_paused else ""

@@ -1,4 +1,4 @@
-"""Which DAGs there are: one for each contract found, and one for each contract file that cannot be used.
+"""The DAGs to create: one for each contract, and one for each contract file that cannot be used.
 
 An exception while a DAG file is read makes all of its DAGs disappear, so nothing raised by one contract gets
 out.
@@ -38,7 +38,7 @@ def entries(folders: Iterable[Path], only: str | None = None) -> Iterator[Contra
 
 
 def error_dag_id(error: ContractError) -> str:
-    """Return the name of the DAG that shows an error: readable, and one file's alone.
+    """Return the name of the DAG that shows an error: readable, and unique to the file.
 
     >>> error_dag_id(ContractError("/etc/tieout/orders.yml", 3, "…"))[:30]
     'contract_error__tieout__orders'
@@ -49,7 +49,7 @@ def error_dag_id(error: ContractError) -> str:
 
 
 def _contracts_named(folders: tuple[Path, ...], pipeline: str) -> Iterator[Contract]:
-    """Yield the contract of `pipeline`, loading only files in which the name stands."""
+    """Yield the contract of `pipeline`, loading only files that contain the name."""
     for folder in folders:
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
             if path.suffix not in SUFFIXES or pipeline not in _text(path):

@@ -1,4 +1,4 @@
-"""What follows from a stored run: checks, final verdict, alerts; and what is told of one that failed."""
+"""After a run is stored: checks, final verdict, alerts; and the alerts about a failed run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tieout.verdicts import final_verdict
 
 @dataclass(frozen=True)
 class Conclusion:
-    """The run's final verdict, why, whether the run counts for its window, its statement, and what the checks held."""
+    """The run's final verdict, why, whether it is its window's current run, its statement, and the check results."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
@@ -29,7 +29,7 @@ class Conclusion:
 def conclude(database_url: str, run_id: str, contract: Contract, page: str | None = None) -> Conclusion:
     """Check a stored run, store the final verdict together with its alerts, and return it.
 
-    Doing it again stores the same.
+    Repeating it stores the same.
 
     Args:
         database_url: The store's.
@@ -62,7 +62,7 @@ def conclude(database_url: str, run_id: str, contract: Contract, page: str | Non
     return Conclusion(final, reasons, run.is_current, run.statement, report.results)
 
 
-def tell_failure(
+def enqueue_failure_alerts(
     database_url: str,
     contract: Contract,
     window: Window | None,
@@ -76,7 +76,7 @@ def tell_failure(
 
 
 def _worsened(judged: Verdict, final: Verdict, results: tuple[CheckResult, ...]) -> tuple[str, ...]:
-    """Return what the checks held against the judge's verdict, where they changed it."""
+    """Return the failed checks, where they changed the judge's verdict."""
     if judged == final:
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""Airflow's connections in the form in which the rest of Tieout finds them: environment variables."""
+"""Airflow's connections as environment variables, where the rest of Tieout reads them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tieout.orchestration.versions import AirflowNotFoundException
 
 
 def connection_variables(names: Iterable[str]) -> dict[str, str]:
-    """Return Airflow's connections of these names as the variables that the job finds them by.
+    """Return Airflow's connections of these names as the job's environment variables.
 
-    What the environment has goes before Airflow's other places. What is not defined is left out: who needs it says so.
+    The environment takes precedence over Airflow's other backends. Undefined names are omitted.
     """
     variables = {name: connections.connection_variable(name) for name in names}
     found = {}
@@ -28,6 +28,6 @@ def connection_variables(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def make_known(names: Iterable[str]) -> None:
-    """Let the rest of Tieout find Airflow's connections of these names for as long as this task's process lives."""
+def export_connections(names: Iterable[str]) -> None:
+    """Set Airflow's connections of these names as environment variables of this task's process."""
     connections.define_connections(connection_variables(names))

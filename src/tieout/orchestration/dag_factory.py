@@ -1,4 +1,4 @@
-"""Building DAGs from contracts; a pipeline's DAG is the same five tasks, whatever its contract says."""
+"""Building DAGs from contracts; a pipeline's DAG always has the same five tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tieout.orchestration.timetable import timetable_of
 from tieout.orchestration.versions import DOUBLING
 from tieout.shipped import SPARK_APPS, shipped
 
-LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+START_DATE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """The start of every DAG: Airflow ends a manual run before it as a success without tasks."""
 
 POOL: Final = "spark"
@@ -43,11 +43,11 @@ _RETRIED: Final = {
     "retry_exponential_backoff": DOUBLING,
     "max_retry_delay": timedelta(minutes=5),
 }
-"""Four minutes in all: what an API server or a database takes to come back, after a kill or an upgrade."""
+"""Four minutes in all: an API server or a database needs that long to restart after a kill or an upgrade."""
 
 
 def pipeline_dags(folders: Iterable[Path]) -> dict[str, DAG]:
-    """Return a DAG for each contract in the folders, good or bad, by its name; within a task, only that task's DAG."""
+    """Return a DAG for each contract file, valid or not, by its name; within a task, only that task's DAG."""
     only = get_parsing_context().dag_id
     return {dag.dag_id: dag for dag in (dag_for(entry) for entry in entries(folders, only=only))}
 
@@ -73,16 +73,16 @@ def pipeline_dag(contract: Contract) -> DAG:
     """Return `window → reconcile → check → alert → verdict` for one contract.
 
     `alert` and `verdict` run whatever happened before them, and `verdict`, the only leaf, alone decides the
-    run's state: an alert at the end would turn a failed run into a successful one. Every task is tried again: what is
-    wrong with the run itself fails it for good (`AirflowFailException`), so what is left is a worker that was killed,
-    or that Airflow's API server, being busy, did not let begin (docs/how-to/deploy.md).
+    run's state: an alert at the end would turn a failed run into a successful one. Every task is retried: errors of the
+    run itself fail it for good (`AirflowFailException`), so the other causes are a killed worker, or one that a busy
+    Airflow API server did not let start (docs/how-to/deploy.md).
     """
     with DAG(
         contract.pipeline,
         description=contract.description or None,
         doc_md=docs.pipeline_doc(contract),
         schedule=timetable_of(contract),
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         max_active_runs=2,
         tags={"tieout", contract.guarantee.value},
@@ -128,7 +128,7 @@ def contract_error_dag(error: ContractError) -> DAG:
         description="This contract cannot be used.",
         doc_md=docs.error_doc(error),
         schedule=None,
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         tags={"tieout", CONTRACT_ERROR_TAG},
     ) as dag:

@@ -1,4 +1,4 @@
-"""What Airflow's pages say about a pipeline, written from its contract."""
+"""The documentation of a pipeline's DAG on Airflow's pages, written from its contract."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def error_doc(error: ContractError) -> str:
-    """Return the documentation of the DAG that stands for an unusable contract file."""
+    """Return the documentation of the DAG for an unusable contract file."""
     return (
         f"### This contract cannot be used\n\n```\n{error}\n```\n\n"
         "Correct the file: the pipeline's DAG takes this one's place within a minute. The other pipelines "

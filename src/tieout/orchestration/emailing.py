@@ -15,25 +15,25 @@ from tieout.orchestration.receivers import ConnectionLike, Refusal, bounded_try,
 
 
 def recipients_of(alert: Alert, connection: ConnectionLike) -> str:
-    """Return to whom the alert's connection sends.
+    """Return the recipients of the alert's connection.
 
     Raises:
-        ConnectionNotFoundError: where it does not say it, or not from whom, or is no connection to a mail server.
+        ConnectionNotFoundError: where it has no recipients or no sender, or is no connection to a mail server.
     """
     require_type(alert, connection)
     extra = connection.extra_dejson
     found = extra.get("to")
-    told = ", ".join(found) if isinstance(found, list) else str(found or "")
-    if "@" not in told or not extra.get("from_email"):
+    recipients = ", ".join(found) if isinstance(found, list) else str(found or "")
+    if "@" not in recipients or not extra.get("from_email"):
         raise ConnectionNotFoundError(
             f"connection {alert.connection}: expected the extra fields `to` and `from_email` with e-mail addresses, "
             "found no such pair; docs/reference/alerts.md says what a connection for email holds"
         )
-    return told
+    return recipients
 
 
 def body_of(alert: Alert) -> str:
-    """Return the message as HTML in which nothing of the alert is markup."""
+    """Return the message as HTML, with the alert's text escaped."""
     lines = [alert.payload.get("text"), alert.payload.get("page")]
     text = "\n".join(str(line) for line in lines if line)
     return f"<pre>{html.escape(text)}</pre>"
@@ -43,7 +43,7 @@ def send_email(alert: Alert, connection: ConnectionLike) -> Refusal | None:
     """Send the alert once and return why it was not taken, or None where it was; takes 20 s at most.
 
     Raises:
-        ConnectionNotFoundError: where the connection does not say to whom, and from whom.
+        ConnectionNotFoundError: where the connection lacks recipients or a sender.
     """
     to = recipients_of(alert, connection)
     return bounded_try(lambda: _sent(alert, to))
@@ -64,9 +64,9 @@ def _sent(alert: Alert, to: str) -> Refusal | None:
                 },
             )
     except smtplib.SMTPResponseException as error:
-        # The server's words may quote addresses or credentials: its code has to do.
+        # The server's text may quote addresses or credentials, so only its code is shown.
         return Refusal(f"SMTP {error.smtp_code}", is_permanent=error.smtp_code >= 500)
     except Exception as error:
-        # Whatever the hook meets is a refusal, and its text may hold secrets.
+        # Every error of the hook is a refusal, and its text may hold secrets.
         return Refusal(f"cannot be sent: {type(error).__name__}", is_permanent=False)
     return None

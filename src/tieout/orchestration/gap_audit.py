@@ -1,4 +1,4 @@
-"""The tasks of the gap audit: compare, tell, and fail where a window has no verdict."""
+"""The tasks of the gap audit: compare, alert, and fail where a window has no verdict."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_WINDOWS: Final = 10_000
 MOST_ASKED: Final = 500
 """For how many windows of a pipeline Airflow is asked why they have no verdict, the latest ones."""
 
-MOST_TOLD: Final = 1_000
+MOST_RETURNED: Final = 1_000
 """How many findings the task returns; its log and the alerts count all of them."""
 
 GONE_FOR: Final = timedelta(days=35)
@@ -36,10 +36,10 @@ GONE_FOR: Final = timedelta(days=35)
 
 
 class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Compares the windows that each contract's timetable expects with those in the store, and tells of the gaps.
+    """Compares the windows that each contract's timetable expects with the store, and stores alerts about the gaps.
 
     A pipeline whose contract file is gone, or cannot be used any more, is audited by the contract that its last window
-    was judged by: a file that breaks must not end its audit.
+    was judged by: a broken file must not end its audit.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
@@ -59,7 +59,7 @@ class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untype
             if audited is None:
                 continue
             findings = findings_of(audited, _AskedOfAirflow(context["ti"], audited.expected), now)
-            told = _told(store, audited, findings, run_page(context))
+            stored = _store_alerts(store, audited, findings, run_page(context))
             unjudged = sum(one.state in UNJUDGED for one in findings)
             emit([Measure("gauge", "windows_unjudged", unjudged, {"pipeline": contract.pipeline})])
             found += findings
@@ -69,13 +69,13 @@ class GapAuditOperator(BaseOperator):  # type: ignore[misc]  # airflow is untype
                 contract.pipeline,
                 len(audited.expected),
                 len(findings),
-                told,
+                stored,
             )
         self.log.info("%s windows compared\n%s", count, table_of(found))
         return {
             "windows": count,
             "unjudged": sum(one.state in UNJUDGED for one in found),
-            "findings": [_plain(one) for one in found[:MOST_TOLD]],
+            "findings": [_plain(one) for one in found[:MOST_RETURNED]],
         }
 
 
@@ -83,7 +83,7 @@ class GapReportOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyp
     """Fails where the audit found windows without a verdict, so that they show in the grid without any alert."""
 
     def execute(self, context: Mapping[str, Any]) -> str:
-        """Return what the audit came to."""
+        """Return the result of the audit in words."""
         found = context["ti"].xcom_pull(task_ids="audit")
         if found is None:
             raise AirflowFailException("the task audit left no result: its log says why")
@@ -95,10 +95,10 @@ class GapReportOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyp
 
 
 def audited_of(store: Store, contract: Contract, now: datetime) -> Audited | None:
-    """Return what is to be compared, or None where the contract has no schedule or nothing is due.
+    """Return the windows to compare, or None where the contract has no schedule or nothing is due.
 
-    The windows begin with `active.from`, else with the first that was judged or told to be missing, else with the
-    latest one that is due: a pipeline that was never judged is a gap as well.
+    The windows begin with `active.from`, else with the first that was judged or reported missing, else with the latest
+    one that is due: a pipeline that was never judged is a gap as well.
     """
     timetable = timetable_of(contract)
     if timetable is None:
@@ -142,7 +142,7 @@ class _AskedOfAirflow:
 def _audited_contracts(
     store: Store, contracts: Iterable[Contract], now: datetime
 ) -> Iterator[tuple[Contract, datetime]]:
-    """Yield each contract with the time up to which it is audited, those that are there no more included."""
+    """Yield each contract with the time up to which it is audited, including deleted contracts."""
     valid = {contract.pipeline: contract for contract in contracts}
     yield from ((contract, now) for contract in valid.values())
     for pipeline, (stored, judged_until) in store.last_contracts().items():
@@ -158,13 +158,13 @@ def _readable(stored: Mapping[str, Any]) -> Contract | None:
         return None
 
 
-def _told(store: Store, audited: Audited, findings: Iterable[Finding], page: str) -> GapsTold:
-    """Store what is to be told of a pipeline's gaps."""
+def _store_alerts(store: Store, audited: Audited, findings: Iterable[Finding], page: str) -> GapsTold:
+    """Store the alerts about a pipeline's gaps."""
     contract = audited.contract
     found = [
         OpenGap(gap.kind, gap.window, gap_alerts(contract, gap, page)) for gap in gaps_of(audited, findings)
     ]
-    return store.tell_gaps(contract.pipeline, found, audited.expected[0].start, closed_alert)
+    return store.store_gap_alerts(contract.pipeline, found, audited.expected[0].start, closed_alert)
 
 
 def _plain(finding: Finding) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The DAGs with which Tieout looks after itself: the upkeep, and the audit for windows that nobody judged."""
+"""The maintenance DAGs of Tieout: the upkeep, and the audit for windows that were not judged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, TriggerRule, chain
 
-from tieout.orchestration.dag_factory import GAP_AUDIT, LONG_AGO, UPKEEP
+from tieout.orchestration.dag_factory import GAP_AUDIT, START_DATE, UPKEEP
 from tieout.orchestration.gap_audit import GapAuditOperator, GapReportOperator
 from tieout.orchestration.upkeep import DeliverOperator, PendingOperator, RetentionOperator
 
@@ -40,7 +40,7 @@ What to do about one: `docs/reference/gap-audit.md`.
 
 
 def upkeep_dag(folders: Sequence[Path]) -> DAG:
-    """Return the DAG that every five minutes sends waiting alerts and has PENDING windows judged again."""
+    """Return the DAG that sends waiting alerts and has PENDING windows judged again, every five minutes."""
     description = "Alerts that wait, windows that were PENDING."
     with _dag(
         UPKEEP, description, _UPKEEP_DOC, every=timedelta(minutes=5), at_most=timedelta(minutes=10)
@@ -53,7 +53,7 @@ def upkeep_dag(folders: Sequence[Path]) -> DAG:
 
 
 def gap_audit_dag(folders: Sequence[Path]) -> DAG:
-    """Return the DAG that every hour looks for windows that should have been judged and were not."""
+    """Return the DAG that looks for windows that were due and not judged, every hour."""
     description = "Windows that should have been judged and were not."
     with _dag(
         GAP_AUDIT, description, _GAP_AUDIT_DOC, every=timedelta(hours=1), at_most=timedelta(minutes=30)
@@ -67,13 +67,13 @@ def gap_audit_dag(folders: Sequence[Path]) -> DAG:
 
 
 def _dag(name: str, description: str, doc: str, *, every: timedelta, at_most: timedelta) -> DAG:
-    """Return a DAG without tasks that runs by itself, once at a time, each of its tasks for so long at most."""
+    """Return a scheduled DAG without tasks, with one run at a time and a time limit for each task."""
     return DAG(
         name,
         description=description,
         doc_md=doc,
         schedule=every,
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         max_active_runs=1,
         tags={"tieout"},

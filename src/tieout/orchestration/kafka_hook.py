@@ -1,7 +1,7 @@
 """The connection type of a Kafka cluster, so that Airflow has a form for one without its Kafka provider.
 
-Airflow 3.2 and newer take the form from the provider's metadata. Airflow 3.1 asks the hook, and has no fields of
-its own: the settings are typed into the extra.
+Airflow 3.2 and newer take the form from the provider's metadata. Airflow 3.1 uses the hook, and has no custom
+fields: the settings go into the extra.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tieout.brokers.form import KAFKA_FORM
 
 
 class KafkaClusterHook(BaseHook):  # type: ignore[misc]  # airflow is untyped to us
-    """Names the connection type `tieout_kafka`; Tieout's readers take the connection themselves."""
+    """Names the connection type `tieout_kafka`; Tieout's readers use the connection directly."""
 
     conn_name_attr = "kafka_conn_id"
     default_conn_name = "kafka_default"

@@ -1,6 +1,6 @@
-"""What OpenLineage is told of a judged window: the evidence it was judged by, and the verdict as an assertion about it.
+"""OpenLineage facets of a judged window: its evidence as inputs, and the verdict as an assertion about it.
 
-Airflow's OpenLineage provider asks the task `check` for it where that provider is installed and has a transport.
+Airflow's OpenLineage provider requests them from the task `check`, if it is installed and has a transport.
 Names of datasets: OpenLineage documentation, "Naming Conventions". Docs: docs/reference/metrics.md.
 """
 
@@ -21,14 +21,14 @@ from tieout.brokers.connection_fields import fields_of
 from tieout.contracts import Contract, JdbcSource, PulsarCursorSource, PulsarSource, Source, cluster_topic
 from tieout.errors import TieoutError
 from tieout.model import CheckStatus, Severity, Verdict
-from tieout.orchestration.connections import make_known
+from tieout.orchestration.connections import export_connections
 from tieout.pulsar import Administration
 
 if TYPE_CHECKING:
     from tieout.orchestration.concluding import Conclusion
 
 _NO_PROOF: Final = (Verdict.PENDING, Verdict.UNKNOWN)
-"""Verdicts that say neither that the guarantee was kept nor that it was broken."""
+"""Verdicts that prove neither that the guarantee was kept nor that it was broken."""
 
 _POSTGRES: Final = 5432
 
@@ -39,7 +39,7 @@ def lineage_of(contract: Contract, concluded: Conclusion) -> OperatorLineage:
     The ledger of effects carries the assertions: one for each check, and one for the guarantee, which is left out where
     the verdict proves neither.
     """
-    make_known(contract.connections)
+    export_connections(contract.connections)
     coverage = concluded.statement["coverage"]
     inputs = []
     for ledger, spec in contract.ledgers.items():
@@ -85,7 +85,7 @@ def _assertions(
 
 
 def _datasets(source: Source, base_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yield namespace and name of what a ledger is read from; nothing of a connection that cannot be found."""
+    """Yield namespace and name of the datasets of a ledger; none where the connection is unknown."""
     with suppress(TieoutError):
         if isinstance(source, JdbcSource):
             found = connections.connection(source.connection)

@@ -1,6 +1,6 @@
-"""What Airflow's metrics are told: verdicts, counts by class, seconds. docs/reference/metrics.md lists them.
+"""Values for Airflow's metrics: verdicts, counts by class, seconds. docs/reference/metrics.md lists them.
 
-They go wherever Airflow's own go (`[metrics]` of its configuration: OpenTelemetry, StatsD, Datadog), and nowhere where
+They are sent with Airflow's own (`[metrics]` of its configuration: OpenTelemetry, StatsD, Datadog), and not at all if
 that is off.
 """
 
@@ -34,8 +34,8 @@ def emit(measures: Iterable[Measure]) -> None:
             Stats.gauge(f"tieout.{one.name}", one.value, tags=dict(one.tags))
 
 
-def of_verdict(statement: Mapping[str, Any], verdict: Verdict, now: datetime) -> Iterator[Measure]:
-    """Yield what a final verdict tells: itself, its window's counts, and how long things took.
+def verdict_measures(statement: Mapping[str, Any], verdict: Verdict, now: datetime) -> Iterator[Measure]:
+    """Yield the measures of a final verdict: the verdict, its window's counts, and durations.
 
     Counts are gauges of the window judged last, so that judging one again adds nothing.
     """

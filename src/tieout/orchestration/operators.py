@@ -1,6 +1,6 @@
-"""The tasks around the Spark job: fix the window, check, tell, decide.
+"""The tasks around the Spark job: fix the window, check, alert, decide.
 
-Operators assign in `__init__` and do their work in `execute`. What is heavy is imported by what uses it.
+Operators assign in `__init__` and do their work in `execute`. Heavy libraries are imported where they are used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tieout.errors import StoreError, TieoutError
 from tieout.model import Verdict, Window
 from tieout.orchestration import metrics
 from tieout.orchestration.assets import announce
-from tieout.orchestration.connections import make_known
+from tieout.orchestration.connections import export_connections
 from tieout.orchestration.page_links import IncidentLink, WindowLink
 from tieout.orchestration.versions import AirflowFailException, conf
 from tieout.orchestration.waiting import WaitingOperator
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from tieout.orchestration.concluding import Conclusion
 
 STEPS: Final = ("window", "reconcile", "check")
-"""The tasks whose failure is told by an alert."""
+"""The tasks whose failure causes an alert."""
 
-LOOK_AGAIN: Final = timedelta(minutes=2)
-"""How long evidence that is late is left alone before it is looked at again."""
+POLL_INTERVAL: Final = timedelta(minutes=2)
+"""The pause between two looks at late evidence."""
 
 
 class WindowOperator(WaitingOperator):
     """Fixes what the run judges: `{"start", "end", "contract", "base_dir"}`, the contract by value.
 
-    A scheduled run or a backfill that comes before the window's grace is over gives its worker back and
-    comes again when it is. A manual run is refused: its author chose a window that cannot be judged yet.
-    Every run then waits in the same way for evidence that is late, for the contract's `evidence_timeout` from the
+    A scheduled run or a backfill before the end of the window's grace frees its worker and resumes at that
+    time. A manual run is refused: its author chose a window that cannot be judged yet.
+    Every run then waits in the same way for late evidence, for the contract's `evidence_timeout` from the
     end of the grace on: docs/reference/readiness.md.
     """
 
@@ -66,7 +66,7 @@ class WindowOperator(WaitingOperator):
             if run.run_type not in ("scheduled", "backfill"):
                 raise AirflowFailException(refusal(window, self._contract.grace, now))
             self.log.info("the window's grace lasts until %s, coming again then", due.isoformat())
-            self.come_again(due)
+            self.pause_until(due)
         note = self._await_evidence(window, now, due + self._contract.evidence_timeout)
         return {
             "start": window.start.astimezone(UTC).isoformat(),
@@ -77,13 +77,13 @@ class WindowOperator(WaitingOperator):
         }
 
     def _await_evidence(self, window: Window, now: datetime, until: datetime) -> str | None:
-        """Come again while a ledger is known not to reach far enough, until it is too late to wait for it.
+        """Resume later while a ledger is known not to reach far enough, until its timeout.
 
         Then the run goes on, and its verdict says which ledger does not cover the window. The hop before is waited for
-        in the same way, so that a loss is told at the hop where it happened; no verdict depends on it. Returned is that
-        it was waited for in vain, None where it was not.
+        in the same way, so that the hop where a loss happened reports it; no verdict depends on it. Returns a note if
+        that wait was in vain, else None.
 
-        While there is something to wait for, the task leaves and comes again; no worker is held meanwhile.
+        No worker is held while the task waits.
         """
         unjudged = _unjudged_before(self._contract, window)
         if now >= until:
@@ -92,12 +92,12 @@ class WindowOperator(WaitingOperator):
             return next(iter(unjudged), None)
         from tieout.readiness import incomplete_ledgers  # noqa: PLC0415 - brings PostgreSQL's driver
 
-        make_known(self._contract.connections)
+        export_connections(self._contract.connections)
         reasons = (*incomplete_ledgers(self._contract, window), *unjudged)
         if reasons:
-            again = min(now + LOOK_AGAIN, until)
+            resume_at = min(now + POLL_INTERVAL, until)
             self.log.info("evidence is awaited until %s: %s", until.isoformat(), "; ".join(reasons))
-            self.come_again(again)
+            self.pause_until(resume_at)
         return None
 
 
@@ -114,7 +114,7 @@ def _unjudged_before(contract: Contract, window: Window) -> tuple[str, ...]:
 
 
 class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Holds the contract's limits against the stored run; stores the final verdict with its alerts.
+    """Checks the stored run against the contract's limits; stores the final verdict with its alerts.
 
     A stored verdict is an event of its pipeline's assets: docs/how-to/wait-for-a-kept-window.md.
     """
@@ -141,7 +141,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             self._document(judged["run_id"], contract, concluded)
         self._judged = contract, concluded
         announce(context, given, judged["run_id"], concluded)
-        metrics.emit(metrics.of_verdict(concluded.statement, concluded.verdict, datetime.now(UTC)))
+        metrics.emit(metrics.verdict_measures(concluded.statement, concluded.verdict, datetime.now(UTC)))
         self.log.info("%s: %s", concluded.verdict, "; ".join(concluded.reasons) or "nothing to add")
         return {
             "run_id": judged["run_id"],
@@ -152,7 +152,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
         }
 
     def _document(self, run_id: str, contract: Contract, concluded: Conclusion) -> None:
-        """Add the run to the pipeline's Data Docs; a page that cannot be built is no reason to doubt a verdict."""
+        """Add the run to the pipeline's Data Docs; a failure to build them does not affect the verdict."""
         from tieout.checks import data_docs  # noqa: PLC0415 - where it is wanted only
 
         start, end = (datetime.fromisoformat(concluded.statement["window"][key]) for key in ("start", "end"))
@@ -163,7 +163,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
             self.log.exception("no Data Docs of this run")
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:  # noqa: ARG002 - the provider's
-        """Return what OpenLineage is told, for Airflow's provider, which asks by this name."""
+        """Return the facets for Airflow's OpenLineage provider, which calls this method by name."""
         from tieout.orchestration.lineage import lineage_of  # noqa: PLC0415 - brings OpenLineage
 
         return lineage_of(*self._judged)
@@ -172,7 +172,7 @@ class CheckOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
 class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
     """Sends the pipeline's waiting alerts, after adding one where an earlier task failed.
 
-    A receiver that cannot be reached changes nothing here: the alert stays in the outbox.
+    An unreachable receiver does not fail the task: the alert stays in the outbox.
     """
 
     def __init__(self, *, contract: Contract, **arguments: Any) -> None:
@@ -182,19 +182,19 @@ class AlertOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped t
     def execute(self, context: Mapping[str, Any]) -> dict[str, int]:
         """Return how many alerts were sent, failed, were given up and still wait."""
         from tieout.orchestration.alerting import deliver  # noqa: PLC0415 - brings PostgreSQL's driver
-        from tieout.orchestration.concluding import tell_failure  # noqa: PLC0415 - as above
+        from tieout.orchestration.concluding import enqueue_failure_alerts  # noqa: PLC0415 - as above
         from tieout.store import Store  # noqa: PLC0415 - as above
 
         url = settings.required_database_url()
         failed = failed_steps(context)
         if failed:
             window, run_id = _window(context), context["run_id"]
-            tell_failure(url, self._contract, window, run_id, failed, page=run_page(context))
+            enqueue_failure_alerts(url, self._contract, window, run_id, failed, page=run_page(context))
         return asdict(deliver(Store(url), self._contract.pipeline))
 
 
 class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Ends the run as its verdict says; it is the DAG's only leaf, so it alone decides the run's state."""
+    """Ends the run according to its verdict; it is the DAG's only leaf, so it alone decides the run's state."""
 
     operator_extra_links = (WindowLink(), IncidentLink())
 
@@ -214,10 +214,12 @@ class VerdictOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
         verdict = Verdict(found["verdict"])
         given = context["ti"].xcom_pull(task_ids="window")
         notes = (note,) if (note := given.get("note")) else ()
-        told = f"{verdict}: {'; '.join((*found['reasons'], *notes)) or 'no reason given'} ({found['output']})"
+        summary = (
+            f"{verdict}: {'; '.join((*found['reasons'], *notes)) or 'no reason given'} ({found['output']})"
+        )
         if verdict.fails_the_run:
-            raise AirflowFailException(told)
-        self.log.info(told)
+            raise AirflowFailException(summary)
+        self.log.info(summary)
         return verdict.value
 
 
@@ -229,7 +231,7 @@ class ContractErrorOperator(BaseOperator):  # type: ignore[misc]  # airflow is u
         self._message = message
 
     def execute(self, context: Mapping[str, Any]) -> None:  # noqa: ARG002 - Airflow's signature
-        """Fail, and not again: only an edit of the file helps."""
+        """Fail without retries: only an edit of the file helps."""
         raise AirflowFailException(self._message)
 
 

@@ -1,4 +1,4 @@
-"""Links from Airflow's tasks to Tieout's pages of what they judged."""
+"""Links from Airflow's tasks to Tieout's pages of the judged window."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class IncidentLink(BaseOperatorLink):  # type: ignore[misc]  # airflow is untype
 
 
 def _judged(task: Any) -> dict[str, Any]:
-    """Return what the run's tasks found: the last of them that left something."""
+    """Return the result of the last of the run's tasks that has one."""
     for task_id in ("check", "reconcile"):
         found = task.xcom_pull(task_ids=task_id)
         if isinstance(found, dict):

@@ -22,10 +22,10 @@ from tieout.errors import ConnectionNotFoundError
 from tieout.model import Alert
 
 STEP_SECONDS: Final = 10.0
-"""How long connecting may take, and how long each wait for the answer."""
+"""The limit for connecting, and for each wait for the answer."""
 
 TOTAL_SECONDS: Final = 20.0
-"""How long one attempt may take in all: a receiver that sends a byte now and then is never silent."""
+"""The limit for one whole attempt: a receiver that sends single bytes never exceeds the limit of a step."""
 
 _RETRIED_STATUSES: Final = (408, 425, 429)
 _SLACK_HOST: Final = "hooks.slack.com/services"
@@ -53,7 +53,7 @@ class ConnectionLike(Protocol):
 
 @dataclass(frozen=True)
 class Receiver:
-    """Where and how alerts are posted; shows nothing of it."""
+    """Where and how alerts are posted; its `repr` hides both."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -63,12 +63,12 @@ class Receiver:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why an alert was not taken; a permanent one would come back every time."""
+    """Why an alert was not taken; a permanent one would repeat every time."""
 
     reason: str
     is_permanent: bool
     is_quick: bool = False
-    """Whether it came at once, so that trying again at once costs nothing."""
+    """Whether it came at once, so that a quick retry costs nothing."""
 
 
 _TYPES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -101,7 +101,7 @@ def require_type(alert: Alert, connection: ConnectionLike) -> None:
 
 
 def receiver_of(alert: Alert, connection: ConnectionLike) -> Receiver:
-    """Return where the alert's connection points to.
+    """Return the receiver that the alert's connection points to.
 
     Raises:
         ConnectionNotFoundError: where the connection does not say it, or is of a type made for something else.
@@ -171,7 +171,7 @@ _RECEIVERS: Final = {"slack": _slack, "pagerduty": _pagerduty}
 
 
 def idempotency_key(alert: Alert) -> str:
-    """Return what a receiver can tell a repeated alert by."""
+    """Return the key by which a receiver recognizes a repeated alert."""
     return hashlib.sha256(alert.dedup_key.encode()).hexdigest()[:32]
 
 
@@ -212,15 +212,15 @@ def _event(alert: Alert, routing_key: str | None) -> dict[str, object]:
 def send(alert: Alert, receiver: Receiver) -> Refusal | None:
     """Post the alert once and return why it was not taken, or None where it was; takes 20 s at most.
 
-    An answer's text is not read: the status says it all. Redirects are not followed, so that what is secret
-    is sent to the named host only.
+    The answer's text is not read: the status suffices. Redirects are not followed, so that secrets go to the named
+    host only.
     """
     _HTTP_LOGGER.addFilter(_is_no_alert)
     return bounded_try(lambda: _posted(alert, receiver))
 
 
 def bounded_try(attempt: Callable[[], Refusal | None]) -> Refusal | None:
-    """Return what one attempt came to, or a refusal where it takes longer than 20 s in all."""
+    """Return the outcome of one attempt; one of more than 20 s is a refusal."""
     finished: list[Refusal | None] = []
     sender = threading.Thread(target=lambda: finished.append(attempt()), name=_THREAD_NAME, daemon=True)
     sender.start()
@@ -257,12 +257,12 @@ def _posted(alert: Alert, receiver: Receiver) -> Refusal | None:
         what = "connection" if isinstance(error, requests.ConnectTimeout) else "answer"
         return Refusal(f"no {what} within {STEP_SECONDS:g} s", is_permanent=False)
     except (requests.RequestException, OSError, ValueError) as error:
-        # The error's text quotes the address: its type has to do.
+        # The error's text quotes the address, so only its type is shown.
         return Refusal(f"cannot be reached: {type(error).__name__}", is_permanent=False, is_quick=True)
 
 
 def _refusal(status: int) -> Refusal | None:
-    """Return what an HTTP status means: 2xx taken, 5xx and a few others later, the rest never.
+    """Return the meaning of an HTTP status: 2xx accepted, 5xx and a few others to be retried, others permanent.
 
     >>> _refusal(204), _refusal(503).is_permanent, _refusal(404).is_permanent, _refusal(429).is_permanent
     (None, False, True, False)

@@ -10,7 +10,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import DAG, Param, chain
 
 from tieout.orchestration.approving import ReplayApproval
-from tieout.orchestration.dag_factory import LONG_AGO, POOL, REPLAY
+from tieout.orchestration.dag_factory import POOL, REPLAY, START_DATE
 from tieout.orchestration.replaying import ReplayOperator, ReplayPlanSubmit, SettleOperator
 from tieout.orchestration.submitting import CONF
 from tieout.shipped import SPARK_APPS, shipped
@@ -35,7 +35,7 @@ def replay_dag(folders: Sequence[Path]) -> DAG:
         description="Replay lost messages, after approval.",
         doc_md=_DOC,
         schedule=None,
-        start_date=LONG_AGO,
+        start_date=START_DATE,
         catchup=False,
         max_active_runs=4,
         tags={"tieout"},
@@ -79,7 +79,7 @@ def replay_dag(folders: Sequence[Path]) -> DAG:
                 body="{{ ti.xcom_pull(task_ids='plan')['markdown'] }}",
                 defaults="Reject",
                 response_timeout=timedelta(days=1),
-                # Asked again, never answered by itself: an answer given at once may come before
+                # Retried, never answered by itself: an answer given at once may come before
                 # Airflow notes the question.
                 retries=2,
                 retry_delay=timedelta(seconds=10),

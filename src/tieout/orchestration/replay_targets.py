@@ -1,4 +1,4 @@
-"""Where replays go: into a table, or to a topic; each message once, however often this is done.
+"""The targets of replays: a table or a topic. Each message arrives once, however often a replay is repeated.
 
 Docs: docs/how-to/replay-lost-messages.md.
 """
@@ -14,7 +14,7 @@ from tieout.brokers.producing import Outgoing, produce_once
 from tieout.contracts import OWN_TOPIC, ReplayTarget
 from tieout.errors import ConnectionNotFoundError
 from tieout.orchestration.alerting import airflow_connection
-from tieout.orchestration.connections import make_known
+from tieout.orchestration.connections import export_connections
 from tieout.orchestration.receivers import ConnectionLike
 from tieout.replaying import Record
 from tieout.store.replay_target import insert_once, target_database
@@ -22,8 +22,8 @@ from tieout.store.replay_target import insert_once, target_database
 _PASSED_ON: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 
 
-def bring(plan: Mapping[str, Any], to: ReplayTarget, records: Sequence[Record]) -> int:
-    """Bring a plan's records to where the contract has them, and return how many were not there yet.
+def write_records(plan: Mapping[str, Any], to: ReplayTarget, records: Sequence[Record]) -> int:
+    """Write a plan's records to the contract's target, and return how many were new there.
 
     Raises:
         StoreError: where the database is out of reach or refuses.
@@ -39,7 +39,7 @@ def bring(plan: Mapping[str, Any], to: ReplayTarget, records: Sequence[Record]) 
 
 def _publish(plan: Mapping[str, Any], connection: str, topic: str, records: Sequence[Record]) -> int:
     """Produce the records. None can have been produced before the end of their window, which is judged after it."""
-    make_known([connection])
+    export_connections([connection])
     return produce_once(
         Cluster.of(connection, "replay.to"),
         f"tieout-replay-{plan['pipeline']}",
@@ -49,7 +49,7 @@ def _publish(plan: Mapping[str, Any], connection: str, topic: str, records: Sequ
 
 
 def _outgoing(record: Record, topic: str) -> Outgoing:
-    """Return the record as it is produced; in a topic that is not its own, its key finds its partition."""
+    """Return the record as it is produced; in a topic other than its own, its key decides the partition."""
     wanted, body = record.wanted, record.body
     is_own = topic == OWN_TOPIC
     return Outgoing(

@@ -1,4 +1,4 @@
-"""The tasks of a replay: plan it, have it approved, carry out what was approved, let it take effect.
+"""The tasks of a replay: plan, approve, carry out, wait for its effects.
 
 Docs: docs/how-to/replay-lost-messages.md.
 """
@@ -31,8 +31,8 @@ from tieout.replaying.folder import read_plan, require_removal_sql, target_of, w
 class ReplayPlanSubmit(TieoutSparkSubmit):
     """Runs `spark_apps/replay.py` on the run named by the parameter `run_id`, and returns what it planned.
 
-    The contract is today's, because it may have learned where bodies are since; all that judging depends on must
-    be what the run was judged by. Nothing to do is a skip where everything was replayed before, else a failure.
+    The contract is the current one, because `replay.value` may have been added since; all that verdicts depend on must
+    be as in the run's contract. An empty plan is a skip if everything was replayed before, else a failure.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
@@ -83,10 +83,10 @@ class ReplayPlanSubmit(TieoutSparkSubmit):
 
 
 class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Carries out the approved plan, into the contract's table or topic or to files; run twice, each message is once.
+    """Carries out the approved plan, into the contract's table or topic or to files. Repeating it writes nothing twice.
 
-    What is executed is what was approved, by its digest, by one of those whom today's contract names, and only while
-    the run is its window's current one.
+    The plan must have the approved digest and an approver named in the current contract, and the run must still be its
+    window's current one.
     """
 
     def __init__(self, *, folders: Iterable[Path], **arguments: Any) -> None:
@@ -94,7 +94,7 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
         self._folders = tuple(folders)
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `executed_at`, how many messages were `new`, and `files`: what is left to do by hand."""
+        """Return `executed_at`, how many messages were `new`, and `files`: the remaining manual steps."""
         task = context["ti"]
         plan, answer = task.xcom_pull(task_ids="plan"), task.xcom_pull(task_ids="approve")
         try:
@@ -106,8 +106,8 @@ class ReplayOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped 
             if error.is_temporary:
                 raise
             raise AirflowFailException(str(error)) from error
-        for told in done["files"].values():
-            self.log.info("%s", told)
+        for note in done["files"].values():
+            self.log.info("%s", note)
         return done
 
 
@@ -120,16 +120,16 @@ class SettleOperator(WaitingOperator):
         due = datetime.fromisoformat(done["settled_at"])
         if datetime.now(UTC) < due:
             self.log.info("the replayed messages have until %s to take effect", due.isoformat())
-            self.come_again(due)
+            self.pause_until(due)
 
 
 def carry_out(
     plan: Mapping[str, Any], contract: Contract, *, approved_by: str, dag_run_id: str
 ) -> dict[str, Any]:
-    """Carry out an approved plan and record it in the ledger of replays; doing it again changes nothing.
+    """Carry out an approved plan and record it in the ledger of replays; repeating it changes nothing.
 
-    Where the contract names a table or a topic, everything is one transaction there, which comes first: killed between
-    that and the ledger, the next try adds nothing and records what is there.
+    A table or a topic is written first, in one transaction. If the task is killed between that and the ledger, the next
+    try writes nothing new and records what is there.
 
     Args:
         plan: What `replaying.folder.write_plan` returned.
@@ -138,12 +138,12 @@ def carry_out(
         dag_run_id: The run of the DAG.
 
     Raises:
-        UsageError: where the plan is not the approved one, its target is another, or another run counts by now.
+        UsageError: where the plan is not the approved one, its target has changed, or another run is current by now.
         StoreError: where a database is out of reach or refuses.
         SourceError: where the topic's cluster is out of reach or refuses.
         ConnectionNotFoundError: where the connection is not defined, or for the table is none to PostgreSQL.
     """
-    from tieout.orchestration.replay_targets import bring  # noqa: PLC0415 - brings librdkafka
+    from tieout.orchestration.replay_targets import write_records  # noqa: PLC0415 - brings librdkafka
     from tieout.store import Replay, ReplayItem, Store  # noqa: PLC0415 - brings PostgreSQL's driver
 
     store = Store(settings.required_database_url())
@@ -162,7 +162,7 @@ def carry_out(
     to = contract.replay.to if contract.replay else None
     files = write_console_lines(records, folder) if to is None else {}
     if to is not None:
-        bring(plan, to, records)
+        write_records(plan, to, records)
     if removals:
         require_removal_sql(folder, removals, contract)
         files["remove.sql"] = f"removing rows is left to their owner: {folder / 'remove.sql'}"
@@ -172,8 +172,8 @@ def carry_out(
     replay = Replay(**{name: plan[name] for name in names}, approved_by=approved_by, dag_run_id=dag_run_id)
     new = store.record_replay(replay, items)
     now = datetime.now(UTC)
-    settled = now + contract.max_latency + contract.clock_skew
-    return {"executed_at": now.isoformat(), "settled_at": settled.isoformat(), "new": new, "files": files}
+    settled_at = now + contract.max_latency + contract.clock_skew
+    return {"executed_at": now.isoformat(), "settled_at": settled_at.isoformat(), "new": new, "files": files}
 
 
 def _run_id(given: object) -> str:
@@ -187,9 +187,9 @@ def _refuse_empty(planned: Mapping[str, Any]) -> None:
     """End the run where there is nothing to approve."""
     if planned["records"] or planned["removals"]:
         return
-    told = f"nothing can be replayed: {planned['refused']} breaks are refused; {planned['folder']}/plan.md says why"
+    message = f"nothing can be replayed: {planned['refused']} breaks are refused; {planned['folder']}/plan.md says why"
     if planned["refused"] and planned["done"] == planned["refused"]:
         raise AirflowSkipException(
             "everything was replayed before; raise the parameter attempt to do it once more"
         )
-    raise AirflowFailException(told)
+    raise AirflowFailException(message)

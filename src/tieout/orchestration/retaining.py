@@ -1,4 +1,4 @@
-"""Statements' folders that are kept no longer; nothing that Tieout did not write is touched."""
+"""Deletes expired folders of statements, and nothing that Tieout did not write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-AT_ONCE: Final = 100
+FOLDERS_PER_PASS: Final = 100
 """How many folders one pass deletes at most."""
 
 NAME_FORMAT: Final = "%Y-%m-%dT%H%M%SZ"
@@ -16,7 +16,7 @@ NAME_FORMAT: Final = "%Y-%m-%dT%H%M%SZ"
 
 
 def delete_statements(folder: Path, before: datetime) -> int:
-    """Delete the statements of windows that began earlier than `before`, and return how many it were.
+    """Delete the statements of windows that began earlier than `before`, and return how many there were.
 
     Args:
         folder: Holds `<pipeline>/<start of the window>/`.
@@ -26,7 +26,7 @@ def delete_statements(folder: Path, before: datetime) -> int:
     for statement in _expired(folder, before):
         shutil.rmtree(statement)
         deleted += 1
-        if deleted == AT_ONCE:
+        if deleted == FOLDERS_PER_PASS:
             break
     return deleted
 

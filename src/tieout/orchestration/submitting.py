@@ -1,4 +1,4 @@
-"""The Spark job of a run: what it is given, and what comes back from it."""
+"""The Spark job of a run: its arguments and its result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
     in a file that the driver deletes. None may show in the process table. An error that the job explained fails the
     task for good, unless it says that trying again may help.
 
-    The provider takes a missing or unreadable connection for the master `yarn`; here that is an error.
+    The provider replaces a missing or unreadable connection by the master `yarn`; here that is an error.
     """
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
             variables = {
                 settings.RESULT_PATH: str(result),
                 settings.HANDOVER_PATH: str(handover),
-                **(_for_spark_here(contract) if works_here else {}),
+                **(_local_spark_variables(contract) if works_here else {}),
             }
             if contract.connectors:
                 self.jars = ",".join(map(str, settings.jars(contract.connectors))) or None
@@ -117,8 +117,8 @@ class TieoutSparkSubmit(SparkSubmitOperator):  # type: ignore[misc]  # airflow i
         return master
 
 
-def _for_spark_here(contract: Contract) -> dict[str, str]:
-    """Return the variables with which a Spark on this machine suits the evidence: its memory, and how Java compiles."""
+def _local_spark_variables(contract: Contract) -> dict[str, str]:
+    """Return the variables that fit a local Spark to the evidence: its memory and Java's compiler."""
     from tieout.readiness.files import is_small  # noqa: PLC0415 - brings PostgreSQL's driver
 
     variables = {settings.DRIVER_MEMORY: settings.driver_memory()}
@@ -141,7 +141,7 @@ def arguments(given: Mapping[str, str], contract: Path, context: Mapping[str, An
         "--dag-run-id": task.run_id,
         "--try-number": task.try_number,
     }
-    return [str(word) for pair in named.items() for word in pair]
+    return [str(argument) for pair in named.items() for argument in pair]
 
 
 def output_folder(pipeline: str, start: datetime) -> Path:
@@ -150,10 +150,10 @@ def output_folder(pipeline: str, start: datetime) -> Path:
 
 
 def outcome(result: Path) -> dict[str, Any]:
-    """Return what the job wrote.
+    """Return the job's result.
 
     Raises:
-        AirflowException: where it wrote nothing although it ended well.
+        AirflowException: where the job succeeded and wrote none.
     """
     try:
         found: dict[str, Any] = json.loads(result.read_text())
@@ -167,10 +167,10 @@ def outcome(result: Path) -> dict[str, Any]:
 def failure(result: Path, error: Exception) -> Exception:
     """Return the job's own explanation of its failure as an exception, or `error` where it gave none."""
     try:
-        told = json.loads(result.read_text())
+        reported = json.loads(result.read_text())
     except (OSError, ValueError):
         return error
-    if "error" not in told:
+    if "error" not in reported:
         return error
-    kind: type[Exception] = AirflowException if told.get("is_temporary") else AirflowFailException
-    return kind(told["error"])
+    kind: type[Exception] = AirflowException if reported.get("is_temporary") else AirflowFailException
+    return kind(reported["error"])

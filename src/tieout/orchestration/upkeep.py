@@ -1,4 +1,4 @@
-"""What needs doing between the runs: alerts nobody took, windows that were PENDING, what is kept no longer."""
+"""Maintenance between runs: waiting alerts, PENDING windows, expired data."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tieout.orchestration.retaining import delete_statements
 from tieout.orchestration.versions import is_paused
 from tieout.store import RunSummary, Store
 
-SOONEST: Final = timedelta(minutes=15)
-"""A PENDING window is not judged again earlier than this after it was judged."""
+SHORTEST_PAUSE: Final = timedelta(minutes=15)
+"""The shortest time between two judgements of a PENDING window."""
 
-AT_ONCE: Final = 10
-"""How many windows one pass has judged again at most, the ones waiting longest first."""
+WINDOWS_PER_PASS: Final = 10
+"""The most windows that one pass has judged again, those waiting longest first."""
 
 
 class DeliverOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
@@ -59,13 +59,13 @@ class PendingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
         summaries = (run for contract in contracts for run in store.runs_of(contract.pipeline))
         return [
             {"trigger_dag_id": dag_id, "trigger_run_id": run_id}
-            for dag_id, run_id in due_again(summaries, datetime.now(UTC))
+            for dag_id, run_id in due_for_judging(summaries, datetime.now(UTC))
             if task.get_dr_count(dag_id=dag_id, run_ids=[run_id], states=["success", "failed"])
             and is_paused(task, dag_id) is False
         ]
 
 
-def due_again(runs: Iterable[RunSummary], now: datetime) -> list[tuple[str, str]]:
+def due_for_judging(runs: Iterable[RunSummary], now: datetime) -> list[tuple[str, str]]:
     """Return the DAG and the run of each current PENDING result that is due, the one waiting longest first.
 
     The pauses grow: a window is judged again when half the time has passed that lay between its end and its
@@ -78,14 +78,14 @@ def due_again(runs: Iterable[RunSummary], now: datetime) -> list[tuple[str, str]
         and run.final_verdict == Verdict.PENDING
         and run.origin.dag_id
         and run.origin.dag_run_id
-        and now - run.generated_at >= max(SOONEST, (run.generated_at - run.window.end) / 2)
+        and now - run.generated_at >= max(SHORTEST_PAUSE, (run.generated_at - run.window.end) / 2)
     ]
     pending.sort(key=lambda run: run.generated_at)
-    return [(str(run.origin.dag_id), str(run.origin.dag_run_id)) for run in pending[:AT_ONCE]]
+    return [(str(run.origin.dag_id), str(run.origin.dag_run_id)) for run in pending[:WINDOWS_PER_PASS]]
 
 
 class RetentionOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """Deletes what is kept no longer, a little at each pass: docs/reference/retention.md."""
+    """Deletes expired data, in small batches: docs/reference/retention.md."""
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, int]:  # noqa: ARG002 - Airflow's signature
         """Return how many runs, breaks and statements' folders were deleted now."""

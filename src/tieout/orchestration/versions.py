@@ -40,7 +40,7 @@ DOUBLING: Final[float | bool] = True if version("apache-airflow-core").startswit
 def is_paused(task: Any, dag_id: str) -> bool | None:
     """Return whether a DAG is paused, or None where there is none.
 
-    A task of Airflow 3.1 cannot ask, and takes every DAG for one that is not paused.
+    In Airflow 3.1 a task cannot find out: every DAG counts as not paused.
     """
     if not hasattr(task, "get_dag"):
         return False

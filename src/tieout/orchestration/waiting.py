@@ -12,11 +12,11 @@ from tieout.orchestration.versions import AirflowRescheduleException, conf
 
 
 class WaitingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped to us
-    """An operator that may come again later.
+    """An operator that can pause and resume later.
 
     Args:
-        deferrable: Whether it is deferred meanwhile, which needs a triggerer. By default what Airflow's own operators
-            go by says it: `[operators] default_deferrable` of the configuration.
+        deferrable: Whether it is deferred meanwhile, which needs a triggerer. The default is that of Airflow's own
+            operators: `[operators] default_deferrable` of the configuration.
         arguments: Airflow's.
     """
 
@@ -24,8 +24,8 @@ class WaitingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
         super().__init__(**arguments)
         self._deferrable = deferrable
 
-    def come_again(self, moment: datetime) -> NoReturn:
-        """Leave, and have `execute` called anew at that time; no worker is held until then.
+    def pause_until(self, moment: datetime) -> NoReturn:
+        """Pause, and have `execute` called again at that time; no worker is held until then.
 
         Raises:
             AirflowRescheduleException: where it is not deferred.
@@ -42,5 +42,5 @@ class WaitingOperator(BaseOperator):  # type: ignore[misc]  # airflow is untyped
         raise AirflowRescheduleException(moment)
 
     def resume(self, context: Mapping[str, Any], event: object = None) -> Any:  # noqa: ARG002 - Airflow's signature
-        """Go on after a deferral: everything is looked at anew."""
+        """Resume after a deferral: `execute` starts again."""
         return self.execute(context)

@@ -1,4 +1,4 @@
-"""Which window a run judges, and from when on it may: decided from values, without Airflow."""
+"""Which window a run judges, and from when on: pure functions, without Airflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def window_of(
     wanted: tuple[str | None, str | None],
     interval: tuple[datetime | None, datetime | None],
 ) -> Window:
-    """Return the window asked for in the run's parameters, else the run's data interval.
+    """Return the window in the run's parameters, else the run's data interval.
 
     >>> window_of(wanted=("2026-11-20T10:00:00Z", "2026-11-20T11:00:00Z"), interval=(None, None)).end.hour
     11

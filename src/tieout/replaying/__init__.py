@@ -1,4 +1,4 @@
-"""Repairing what a run found: which lost messages to produce again, which doubled rows to remove, with whose approval.
+"""Repairing what a run found: lost messages to produce again, doubled rows to remove, and who has to approve it.
 
 Pure: breaks and bodies in, a plan out. Docs: docs/how-to/replay-lost-messages.md.
 """

@@ -1,7 +1,7 @@
 """Choosing among a run's breaks: what may be produced again, what may be removed, and why the rest may not.
 
-Producing a message again is right only where it surely had no effect, and removing a row only where another of the
-same content stays. Everything else is refused with its reason: a person can still do it, and knows more.
+A message may be produced again only if it certainly had no effect; a row may be removed only if another row with the
+same content stays. Everything else is refused with its reason: a person who knows more can still do it.
 Docs: docs/how-to/replay-lost-messages.md.
 """
 
@@ -17,14 +17,14 @@ from tieout.contracts import Contract
 from tieout.model import BreakClass, Guarantee, Identity, Ledger
 
 MOST_MESSAGES: Final = 10_000
-"""What one plan holds at most: more is no list for a person to approve, but a group's offset to be set back."""
+"""The most messages of a plan. Nobody can approve a longer list: reset the group's offset instead."""
 
 EVIDENCE_ROWS: Final = 20
-"""How many rows of a ledger a break shows at most."""
+"""The most rows per ledger in a break's evidence."""
 
 Kind = Literal["produce", "remove"]
 FindDone = Callable[[list[str]], Mapping[str, str]]
-"""Given idempotence keys, those already replayed, each with when and by which plan, in words."""
+"""Returns those of the idempotence keys that were replayed, each with time and plan in words."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What was chosen of a run's breaks; `others` counts those of classes that no replay repairs."""
+    """The choice among a run's breaks; `others` counts the breaks of classes that no replay repairs."""
 
     wanted: tuple[Wanted, ...]
     removals: tuple[Removal, ...]
@@ -90,15 +90,15 @@ def choose(
     attempt: int = 1,
     find_done: FindDone = lambda _keys: {},
 ) -> Chosen:
-    """Return what of a run's breaks may be repaired, in the order of their positions.
+    """Return which of a run's breaks may be repaired, in the order of their positions.
 
     Args:
-        breaks: What `breaks.jsonl` of the run holds.
+        breaks: The rows of the run's `breaks.jsonl`.
         statement: The run's statement.
         contract: The pipeline's contract, with its `replay`.
         incident_id: Only the breaks of this incident, where one is named.
         attempt: 1, or higher to replay once more what was replayed before.
-        find_done: Tells which idempotence keys were replayed already.
+        find_done: Finds the idempotence keys that were replayed already.
     """
     wanted: list[Wanted] = []
     removals: list[Removal] = []
@@ -122,7 +122,7 @@ def choose(
 
 
 def idempotence_key(contract: Contract, break_id: str, kind: Kind, attempt: int) -> str:
-    """Return what makes repairing one break twice the same as once: 32 hex digits, lasting as the break's id is."""
+    """Return the key that makes repairing a break idempotent: 32 hex digits, as stable as the break's id."""
     named = json.dumps([contract.pipeline, contract.group, break_id, kind, attempt])
     return hashlib.sha256(named.encode()).hexdigest()[:32]
 
@@ -188,7 +188,7 @@ _CHOICES: Final[dict[str, Callable[..., Wanted | Removal | Refusal]]] = {
 def _reason_against(
     found: Mapping[str, Any], statement: Mapping[str, Any], contract: Contract, name: BreakClass
 ) -> str | None:
-    """Return what speaks against repairing any break of the class, or this one's message; None where nothing does."""
+    """Return a reason not to repair any break of the class, or this one's message, or None."""
     unconfirmed = (statement.get("unconfirmed") or {}).get(name.value, 0)
     if unconfirmed:
         return f"the run could not confirm {unconfirmed} of its {name} breaks, and this may be one of them"
@@ -202,7 +202,7 @@ def _reason_against(
 
 
 def _without_done(chosen: Chosen, find_done: FindDone) -> Chosen:
-    """Return the choice without what was replayed already, each with a refusal that says when."""
+    """Return the choice without messages that were replayed already; a refusal says when."""
     parts: tuple[Wanted | Removal, ...] = (*chosen.wanted, *chosen.removals)
     done = find_done([part.key for part in parts]) if parts else {}
     refusals = [

@@ -1,8 +1,8 @@
-r"""Records as lines for `kafka-console-producer`, by which somebody publishes them where the contract names no target.
+r"""Records as lines for `kafka-console-producer`, to publish by hand where the contract names no target.
 
 Source: Apache Kafka, `kafka-console-producer --help` and the documentation of its line reader: properties `parse.key`,
-`parse.headers` and `null.marker`; headers, key and value are parted by tabs. A line cannot hold a line break, nor a key
-a tab, nor bytes that are no text: such records are left out and named.
+`parse.headers` and `null.marker`; tabs separate headers, key and value. A line cannot hold a line break, a tab in a
+key, or bytes that are no text: such records are left out and named.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def line_of(record: Record) -> str | None:
     headers = [(IDEMPOTENCE_HEADER, record.wanted.key), *body.headers]
     if key is None or value is None or any(_is_unfit(name, text) for name, text in headers):
         return None
-    told = ",".join(f"{name}:{NULL if text is None else text}" for name, text in headers)
-    return f"{told}\t{key}\t{value}"
+    header_text = ",".join(f"{name}:{NULL if text is None else text}" for name, text in headers)
+    return f"{header_text}\t{key}\t{value}"
 
 
 def command(topic: str, file: str) -> str:
@@ -51,7 +51,7 @@ def command(topic: str, file: str) -> str:
 
 
 def _text(content: bytes | None, unfit: re.Pattern[str]) -> str | None:
-    """Return bytes as text that a line can hold, the marker for none, or None where it cannot."""
+    """Return bytes as text for a line, the marker for null, or None where a line cannot hold them."""
     if content is None:
         return NULL
     try:

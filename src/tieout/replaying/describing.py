@@ -23,7 +23,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$^=:@>&])")
 
 @dataclass(frozen=True)
 class Subject:
-    """What a plan is about: the run whose breaks are repaired, perhaps one incident of it, and where replays go."""
+    """The run whose breaks a plan repairs, optionally one incident of it, and the target of the replays."""
 
     contract: Contract
     window: Window
@@ -33,7 +33,7 @@ class Subject:
 
 
 def markdown(plan: Plan, subject: Subject, notes: Iterable[str] = ()) -> str:
-    """Return the plan in Markdown, at most some 15,000 characters, whatever the messages' ids hold."""
+    """Return the plan in Markdown, at most some 15,000 characters, whatever the ids contain."""
     window = subject.window
     facts = [
         ("pipeline", escaped(subject.contract.pipeline)),
@@ -104,7 +104,7 @@ def approvers_of(contract: Contract) -> tuple[str, ...]:
 
 
 def destinations(plan: Plan, contract: Contract) -> list[tuple[str, str, int]]:
-    """Return what is produced to or removed from each place, with the number of messages, the most first.
+    """Return the number of messages produced to or removed from each place, the largest first.
 
     Every message of the plan is in one of the counts: `(act, place, messages)`.
     """
@@ -153,7 +153,7 @@ def _listed(title: str, rows: Sequence[tuple[str, str]], total: int) -> str:
 
 
 def _destinations(plan: Plan, contract: Contract) -> str:
-    """Return a table of all messages by where they go, the smallest places as one sum."""
+    """Return a table of all messages by place, the smallest places as one sum."""
     found = destinations(plan, contract)
     if not found:
         return ""

@@ -1,6 +1,6 @@
-"""A plan's files: `plan.md` for people; `records.jsonl`, `removals.jsonl`, `refused.jsonl`, `remove.sql` for the rest.
+"""A plan's files: `plan.md` for people; `records.jsonl`, `removals.jsonl`, `refused.jsonl`, `remove.sql` for programs.
 
-The folder's name is the plan's id, which is made of what would be done: the same plan lies in the same place.
+The folder's name is the plan's id, a digest of its actions: equal plans have the same folder.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILES: Final = "files"
 
 
 class RunLike(Protocol):
-    """What is read of a stored run."""
+    """The fields of a stored run that are used here."""
 
     @property
     def run_id(self) -> str:
@@ -51,7 +51,7 @@ _Run = TypeVar("_Run", bound=RunLike)
 
 
 def target_of(contract: Contract) -> str:
-    """Return where the contract's replays go, in words."""
+    """Return the target of the contract's replays, in words."""
     to = contract.replay.to if contract.replay else None
     if to is None:
         return FILES
@@ -62,7 +62,7 @@ def target_of(contract: Contract) -> str:
 
 
 def read_breaks(run: _Run | None, folder: Path) -> tuple[_Run, dict[str, Any], Iterator[dict[str, Any]]]:
-    """Return a run, its statement and its breaks, which are read as they are asked for.
+    """Return a run, its statement and its breaks, which are read lazily.
 
     Raises:
         UsageError: where the run is not stored or not current, or the folder holds another run's statement.
@@ -95,7 +95,7 @@ def write_plan(plan: Plan, subject: Subject, text: str, folder: Path) -> dict[st
 
     Returns:
         `plan_id`, `folder`, `digest`, the counts `records`, `removals`, `refused` and `done` (replayed before), the
-        `markdown`, and what it is about: `pipeline`, `group`, `run_id`, `incident_id`, `target`, `start`, `end`.
+        `markdown`, and its subject: `pipeline`, `group`, `run_id`, `incident_id`, `target`, `start`, `end`.
     """
     plan_id = f"{subject.run_id[:8]}-{plan.digest[:16]}"
     described = {
@@ -132,7 +132,7 @@ def read_plan(folder: Path, digest: str) -> tuple[list[Record], list[Removal]]:
     """Return a plan's records and removals, if they are still those that were approved.
 
     Raises:
-        UsageError: where the files are gone, or are not what has the digest.
+        UsageError: where the files are missing, or have another digest.
     """
     try:
         records = [Record.from_json(line) for line in _text_lines(folder / RECORDS)]
@@ -151,10 +151,10 @@ def read_plan(folder: Path, digest: str) -> tuple[list[Record], list[Removal]]:
 
 
 def require_removal_sql(folder: Path, removals: Sequence[Removal], contract: Contract) -> None:
-    """Refuse a plan whose `remove.sql` is not what these removals come to by the contract.
+    """Refuse a plan whose `remove.sql` differs from the SQL for these removals and contract.
 
     Raises:
-        UsageError: where it is another text, or gone.
+        UsageError: where it differs, or is missing.
     """
     try:
         found = (folder / SQL).read_text(encoding="utf-8")
@@ -168,7 +168,7 @@ def require_removal_sql(folder: Path, removals: Sequence[Removal], contract: Con
 
 
 def write_console_lines(records: Iterable[Record], folder: Path) -> dict[str, str]:
-    """Write a file of lines for `kafka-console-producer` a topic; return each file with the command that publishes it.
+    """Write one file of lines for `kafka-console-producer` per topic; return each with its publishing command.
 
     Records that no line can hold stay in `records.jsonl` alone and are counted under the key "".
     """

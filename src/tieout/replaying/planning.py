@@ -1,4 +1,4 @@
-"""The plan: what would be produced again and removed, once the bodies were looked for."""
+"""The plan: the records to produce again, with the bodies found for them, and the rows to remove."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, Final
 from tieout.replaying.choosing import Chosen, Refusal, Removal, Wanted
 
 UNREADABLE: Final = 0
-"""The `versions` of a body that was found and cannot be carried by a plan."""
+"""The `versions` of a body that was found, but that a plan cannot hold."""
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""How many bytes of bodies one plan holds at most."""
+"""The most bytes of bodies in one plan."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """What the source holds for a wanted message; `versions` counts the different bodies that fit it.
+    """The body found for a wanted message; `versions` counts the different bodies that match it.
 
-    A `value` of None is a tombstone. `is_verified` tells that the evidence has a payload hash that is computed from the
-    value, by the contract or by a usual digest. Shows nothing of the content: it is other people's data.
+    A `value` of None is a tombstone. `is_verified` means that a payload hash in the evidence is computed from the
+    value, by the contract or by a usual digest. Its `repr` hides the content: it is other people's data.
     """
 
     versions: int
@@ -76,7 +76,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one approval is asked for."""
+    """The actions that one approval covers."""
 
     records: tuple[Record, ...]
     removals: tuple[Removal, ...]
@@ -90,7 +90,7 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of everything that would be done: what is approved is what is executed."""
+        """The SHA-256 of all actions, so that only the approved plan is executed."""
         return digest_of(self.records, self.removals)
 
     @property
@@ -109,10 +109,10 @@ def digest_of(records: Iterable[Record], removals: Iterable[Removal]) -> str:
 
 
 def plan_of(chosen: Chosen, bodies: Mapping[str, Body], *, accepts_unverified: bool = False) -> Plan:
-    """Return the plan for what was chosen, given the bodies found, by idempotence key.
+    """Return the plan for the chosen breaks, given the bodies found by idempotence key.
 
-    A message without body, with several that differ, or beyond `MOST_BYTES` is refused; so is one whose body is not
-    verified, unless the contract accepts that.
+    A message without a body, with differing bodies, or beyond `MOST_BYTES` is refused. So is an unverified body, unless
+    the contract accepts that.
     """
     records: list[Record] = []
     refusals = list(chosen.refusals)
@@ -131,7 +131,7 @@ def plan_of(chosen: Chosen, bodies: Mapping[str, Body], *, accepts_unverified: b
 
 
 def grouped(refusals: Iterable[Refusal]) -> list[tuple[str, list[Refusal]]]:
-    """Return refusals by their reason, the most frequent first; those of what was replayed are one group."""
+    """Return refusals by reason, the most frequent first; messages replayed before are one group."""
     found: dict[str, list[Refusal]] = {}
     for refusal in refusals:
         reason = "already replayed; raise the parameter attempt to replay it once more"
@@ -155,7 +155,7 @@ def _reason_against(wanted: Wanted, body: Body | None, held: int) -> str | None:
 
 
 def _reason_to_doubt(wanted: Wanted, body: Body | None) -> str | None:
-    """Return why the body may not be what was produced, or None where it surely is."""
+    """Return why the body may differ from the produced one, or None where it is certain."""
     if body is None or body.is_verified:
         return None
     found = (

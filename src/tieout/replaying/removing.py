@@ -1,7 +1,7 @@
 """SQL that removes an output's surplus rows: all but the first of each message named.
 
-It names messages, not rows, and keeps the first whatever happens, so running it twice removes nothing more, and
-running it after somebody else has removed them removes nothing.
+It names messages, not rows, and always keeps the first row. So running it again, or after somebody else removed the
+rows, removes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tieout.contracts import Contract, ReplayOutput
 from tieout.model import Identity
 from tieout.replaying.choosing import Removal
 
-_AT_ONCE: Final = 500
+_MESSAGES_PER_STATEMENT: Final = 500
 """How many messages one statement names."""
 
 
@@ -60,8 +60,8 @@ def _statement(output: ReplayOutput, ids: list[str]) -> str:
 
 
 def _parts(ids: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), _AT_ONCE):
-        yield ids[start : start + _AT_ONCE]
+    for start in range(0, len(ids), _MESSAGES_PER_STATEMENT):
+        yield ids[start : start + _MESSAGES_PER_STATEMENT]
 
 
 def _literal(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Alerts: who is told what about a run, decided and written from values alone.
+"""Alerts about a run: their receivers and texts, from values alone.
 
 An alert is for people, so it is short: the verdict and why, counts, the gravest incidents, the checks that
 failed, and where to read on. Ids in it come from other people's systems: they are made visible and cut, never
@@ -31,7 +31,7 @@ _HARMLESS: Final = ("DELIVERED", "RECOVERED", "NOT_SENT")
 
 
 class AlertKind(StrEnum):
-    """What an alert tells of."""
+    """The subject of an alert."""
 
     VERDICT = "verdict"
     WARNINGS = "warnings"
@@ -45,7 +45,7 @@ class AlertKind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something worth telling; two findings with equal `facts` about one window are the same news."""
+    """A reason for an alert; two findings with equal `facts` about one window are the same news."""
 
     kind: AlertKind
     severity: Severity
@@ -68,11 +68,11 @@ def alerts_for(
     """Return the alerts about a checked run, one for each finding and route that wants its severity.
 
     BROKEN is critical, UNKNOWN a warning, and so are a judge and checks that disagree, KEPT with failed
-    warnings, and messages overdue in a PENDING window. PENDING alone is no news: the window will be judged
+    warnings, and messages overdue in a PENDING window. PENDING alone gives no alert: the window will be judged
     again.
 
     Args:
-        contract: Whose routes are told.
+        contract: Its routes receive the alerts.
         statement: The published statement, with the judge's own verdict.
         results: What the independent checks found.
         final: The verdict after them.
@@ -80,8 +80,8 @@ def alerts_for(
     """
     window = Window(_time(statement["window"]["start"]), _time(statement["window"]["end"]))
     findings = (_about_verdict(statement, results, final), _about_disagreement(statement, results))
-    told = [finding for finding in findings if finding is not None]
-    return routed(contract, told, window=window, run_id=statement["run_id"], page=page)
+    relevant = [finding for finding in findings if finding is not None]
+    return routed(contract, relevant, window=window, run_id=statement["run_id"], page=page)
 
 
 def failure_alerts(
@@ -93,7 +93,7 @@ def failure_alerts(
 ) -> tuple[Alert, ...]:
     """Return the alerts about a run without a verdict; `failed` holds the steps to blame and their states.
 
-    A run whose checks alone failed was judged, and is told apart from one of which nothing is known.
+    A run whose checks alone failed was judged, and has an alert of another kind.
     """
     if window is not None and list(failed) == ["check"]:
         return routed(contract, [_unchecked(dag_run_id)], window=window, run_id=None, page=page)
@@ -119,9 +119,9 @@ def _unchecked(dag_run_id: str) -> Finding:
 def _about_verdict(
     statement: Mapping[str, Any], results: Sequence[CheckResult], final: Verdict
 ) -> Finding | None:
-    """Return what there is to tell about the window itself."""
+    """Return the finding about the window itself, or None."""
     warnings = [result for result in results if result.status != CheckStatus.PASS and _is_warning(result)]
-    if final == Verdict.BROKEN and _is_told_by_incidents(statement):
+    if final == Verdict.BROKEN and _is_broken_by_incidents_alone(statement):
         return None
     if final == Verdict.UNKNOWN and _is_unchecked(statement, results):
         headline = f"the judge says {statement['verdict']}, but a check could not be carried out"
@@ -138,7 +138,7 @@ def _about_verdict(
     return None
 
 
-def _is_told_by_incidents(statement: Mapping[str, Any]) -> bool:
+def _is_broken_by_incidents_alone(statement: Mapping[str, Any]) -> bool:
     """Return whether the window is BROKEN by incidents alone, each of which has an alert of its own."""
     failing = {
         check["rule"]
@@ -150,15 +150,15 @@ def _is_told_by_incidents(statement: Mapping[str, Any]) -> bool:
 
 
 def _is_unchecked(statement: Mapping[str, Any], results: Sequence[CheckResult]) -> bool:
-    """Return whether it is the checks that could not tell, and not the judge."""
+    """Return whether the checks, not the judge, could not decide."""
     has_errors = not results or any(result.status == CheckStatus.ERROR for result in results)
     return has_errors and statement["verdict"] != Verdict.UNKNOWN
 
 
 def _about_disagreement(statement: Mapping[str, Any], results: Sequence[CheckResult]) -> Finding | None:
-    """Return a finding where judge and checks looked at the same rows and came to different ends.
+    """Return a finding where judge and checks disagree about the same rows.
 
-    Checks that could not be carried out are no opinion, and an UNKNOWN of the judge is none either.
+    Checks that could not be carried out have no opinion, nor has a judge that says UNKNOWN.
     """
     judged = Verdict(statement["verdict"])
     fails = any(r.status == CheckStatus.FAIL and r.severity == Severity.CRITICAL for r in results)
@@ -177,9 +177,9 @@ def _finding(
     statement: Mapping[str, Any],
     results: Sequence[CheckResult],
 ) -> Finding:
-    """Return a finding with what people need to know, and what makes it the same news another time.
+    """Return a finding with its text for people, and the facts that identify it in later runs.
 
-    Reasons and observed values may hold times of reading, so they are told and are not among the facts.
+    Reasons and observed values may hold times of reading, so they are in the text and not among the facts.
     """
     failed = [result for result in results if result.status != CheckStatus.PASS]
     counts = {**_counts(statement["classes"]), **_counts(statement["flags"])}
@@ -216,7 +216,7 @@ def routed(
     run_id: str | None,
     page: str | None,
 ) -> tuple[Alert, ...]:
-    """Return one alert for each finding and each route that wants to hear of its severity."""
+    """Return one alert for each finding and each route that wants its severity."""
     return tuple(
         Alert(
             dedup_key=dedup_key(contract, window, route, finding),
@@ -238,10 +238,10 @@ def routed(
 
 
 def dedup_key(contract: Contract, window: Window | None, route: AlertRoute, finding: Finding) -> str:
-    """Return what makes an alert the same alert: pipeline, window, route, kind, and what was found.
+    """Return the identity of an alert: pipeline, window, route, kind and findings.
 
-    A run of the same window that finds the same has the same key, and sends nothing new. What has a thread is told by
-    its facts alone: its headline may count what grows by one.
+    A run of the same window with the same findings has the same key, and sends nothing new. A finding with a thread is
+    identified by its facts alone: its headline may contain a growing count.
     """
     headline = finding.headline if finding.thread is None else None
     found = json.dumps([finding.severity, headline, finding.facts], sort_keys=True, default=str)
@@ -253,7 +253,7 @@ def dedup_key(contract: Contract, window: Window | None, route: AlertRoute, find
 def _payload(
     contract: Contract, finding: Finding, *, window: Window | None, run_id: str | None, page: str | None
 ) -> dict[str, object]:
-    """Return what a receiver gets: a subject, a text for people, and the same in parts for programs."""
+    """Return the payload for a receiver: a subject, a text for people, and the same in fields for programs."""
     when = f", {window.start:%Y-%m-%d %H:%M} to {window.end:%Y-%m-%d %H:%M} UTC" if window else ""
     subject = plain(f"{contract.pipeline}: {finding.headline}{when}")
     promise = f"{contract.guarantee}, group {contract.group}" + (

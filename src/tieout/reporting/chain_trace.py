@@ -17,7 +17,7 @@ from tieout.reporting.trace import LINE_LIMIT, TRACE_VERSION, Asked, render_trac
 
 
 class HopState(StrEnum):
-    """What a hop says of the message."""
+    """The state of the message at a hop."""
 
     LOST = "lost"
     NOT_LOST = "not lost"
@@ -37,7 +37,7 @@ class HopTrace:
 
     @property
     def state(self) -> HopState:
-        """What the hop says: lost where one of its messages is, not lost only where each was judged."""
+        """Lost if one of its messages is lost; not lost only if each was judged."""
         if self.trace is None:
             return HopState.NOT_ASKED
         if not self.trace["messages"]:
@@ -50,7 +50,7 @@ class HopTrace:
 
     @property
     def classes(self) -> frozenset[str]:
-        """The classes of its messages that are breaks, but for LOST."""
+        """The break classes of its messages, except LOST."""
         messages = [] if self.trace is None else self.trace["messages"]
         judged = [one["judgement"] for one in messages if one["judgement"] is not None]
         broken = {
@@ -62,8 +62,8 @@ class HopTrace:
 def chain_document(asked: Asked, hops: Sequence[HopTrace]) -> dict[str, Any]:
     """Return the trace over a chain as `tieout trace --json` prints it.
 
-    `lost_at` are the hops that lost the message and have no hop before them that did: several where a chain parts. What
-    a hop has of other classes it may have carried on, or done as well: the first hop that shows it is named first.
+    `lost_at` are the first hops that lost the message: several where a chain branches. A break of another class may be
+    carried on or new at a hop: the first hop that shows it is named first.
     """
     before = {hop.pipeline: hop.after for hop in hops}
     states = {hop.pipeline: hop.state for hop in hops}
@@ -90,12 +90,12 @@ def chain_document(asked: Asked, hops: Sequence[HopTrace]) -> dict[str, Any]:
 
 
 def _first(names: Sequence[str], before: Mapping[str, str | None]) -> list[str]:
-    """Return those of the hops that have none of the others before them."""
+    """Return the hops that come after none of the others."""
     return [name for name in names if not set(hops_before(name, before)) & set(names)]
 
 
 def _shown(class_name: str, names: Sequence[str], before: Mapping[str, str | None]) -> str:
-    """Return which hops have the message in a class, the first ones first."""
+    """Return the hops that have the message in a class, the first ones first."""
     first = _first(names, before)
     later = [name for name in names if name not in first]
     return f"{class_name} first at {_listed(first)}" + (f", then at {_listed(later)}" if later else "")
@@ -107,10 +107,10 @@ def _words(
     before: Mapping[str, str | None],
     states: Mapping[str, HopState],
 ) -> list[str]:
-    """Return where the message was lost, and of which hops that cannot be told."""
-    told = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
+    """Return where the message was lost, and for which hops that is unknown."""
+    relevant = set(states) if not lost else {name for one in lost_at for name in hops_before(one, before)}
     open_ = [
-        name for name in states if name in told and states[name] not in (HopState.LOST, HopState.NOT_LOST)
+        name for name in states if name in relevant and states[name] not in (HopState.LOST, HopState.NOT_LOST)
     ]
     doubts = [f"could not tell whether {name} lost it: {states[name]}" for name in open_]
     later = [name for name in lost if name not in lost_at]
@@ -132,16 +132,16 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def render_chain(document: Mapping[str, Any]) -> str:
-    """Return a trace over a chain as lines of text, hop by hop, and at the end where the message broke."""
+    """Return a trace over a chain as lines of text, hop by hop, and at the end the hop where it broke."""
     sections = []
     hops = document["hops"]
     for number, hop in enumerate(hops, start=1):
         after = f", after {hop['after']}" if hop["after"] else ""
         head = plain(f"hop {number} of {len(hops)}: {hop['pipeline']}{after}", LINE_LIMIT)
-        told = (
+        body = (
             plain(f"  {hop['note']}", LINE_LIMIT) + "\n"
             if hop["trace"] is None
             else render_trace(hop["trace"])
         )
-        sections.append(f"{head}\n{told}")
+        sections.append(f"{head}\n{body}")
     return "\n".join(sections) + "\n" + plain(f"chain: {document['words']}", LINE_LIMIT) + "\n"

@@ -12,16 +12,16 @@ from tieout.model import Alert, Severity, Window
 from tieout.reporting.alerts import bounded, plain
 
 GAP: Final = "window_gap"
-"""The kind of the alerts that say a gap is there."""
+"""The kind of alerts about an open gap."""
 
 GAP_CLOSED: Final = "window_gap_closed"
-"""The kind of the alerts that say it is no more."""
+"""The kind of alerts about a closed gap."""
 
 MOST_DETAILS: Final = 5
 
 
 class WindowState(StrEnum):
-    """What an audit says of one window; the value is printed."""
+    """The state of one window in an audit; the value is printed."""
 
     MISSING = "missing"
     FAILED = "failed"
@@ -35,10 +35,10 @@ UNJUDGED: Final = frozenset({WindowState.MISSING, WindowState.FAILED})
 
 @dataclass(frozen=True)
 class Gap:
-    """Neighbouring windows without a verdict, or with one by terms that no longer hold.
+    """Neighbouring windows without a verdict, or with one by an outdated contract.
 
-    `window` reaches from the start of the first to the end of the last; `states` and `details` say how many there
-    are of each.
+    `window` reaches from the start of the first to the end of the last; `states` and `details` have the number
+    of each.
     """
 
     is_stale: bool
@@ -48,17 +48,17 @@ class Gap:
 
     @property
     def kind(self) -> str:
-        """What makes two gaps over the same windows two gaps: `stale` or `unjudged`."""
+        """`stale` or `unjudged`; gaps of different kinds over the same windows are two gaps."""
         return "stale" if self.is_stale else "unjudged"
 
     @property
     def severity(self) -> Severity:
-        """Nobody knows what happened in a window without a verdict; one by old terms is known by these."""
+        """Critical where nothing is known of a window; a warning where an outdated contract judged it."""
         return Severity.WARNING if self.is_stale else Severity.CRITICAL
 
 
 def gap_alerts(contract: Contract, gap: Gap, page: str | None = None) -> tuple[Alert, ...]:
-    """Return the alerts that tell of a gap, one for each route that wants its severity."""
+    """Return the alerts about a gap, one for each route that wants its severity."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(gap.states.items()))
     details = sorted(gap.details.items(), key=lambda item: (-item[1], item[0]))
     lines = [
@@ -106,21 +106,21 @@ def gap_alerts(contract: Contract, gap: Gap, page: str | None = None) -> tuple[A
     )
 
 
-def closed_alert(told: Alert) -> Alert:
-    """Return the alert that says to the same receiver that the gap of `told` is closed."""
-    span = _span(told.window) if told.window else "at no known time"
+def closed_alert(opened: Alert) -> Alert:
+    """Return the alert that says to the same receiver that the gap of `opened` is closed."""
+    span = _span(opened.window) if opened.window else "at no known time"
     closed = {
-        "subject": plain(f"{told.pipeline}: closed, every window was judged, {span}"),
-        "text": f"Told before: {told.payload.get('subject')}",
+        "subject": plain(f"{opened.pipeline}: closed, every window was judged, {span}"),
+        "text": f"Told before: {opened.payload.get('subject')}",
         "kind": GAP_CLOSED,
         "severity": Severity.INFO.value,
     }
     return replace(
-        told,
-        dedup_key=f"{told.dedup_key}|closed",
+        opened,
+        dedup_key=f"{opened.dedup_key}|closed",
         kind=GAP_CLOSED,
         severity=Severity.INFO,
-        payload={**told.payload, **closed},
+        payload={**opened.payload, **closed},
     )
 
 

@@ -1,7 +1,7 @@
-"""Alerts about incidents: one incident, one thread of alerts; told when it opens, grows, comes back and ends.
+"""Alerts about incidents: one thread per incident, with alerts when it opens, grows, reopens and ends.
 
-Only what breaks the guarantee is told one by one: incidents of severity critical, and the end of those. The rest stands
-in the alert about its window. Docs: docs/reference/alerts.md.
+Only incidents that break the guarantee have alerts of their own: those of severity critical, and their end. The others
+are in the alert about their window. Docs: docs/reference/alerts.md.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tieout.contracts import Contract, position_form
 from tieout.model import Alert, Severity, Window
 from tieout.reporting.alerts import AlertKind, Finding, incident_line, plain, routed
 
-MOST_TOLD: Final = 10
-"""How many incidents that opened are told one by one at once; the others are told together."""
+MOST_SINGLE: Final = 10
+"""How many opened incidents get an alert each in one call; the others share one alert."""
 
 _RESOLVED: Final = {
     "late": "its messages came late",
@@ -29,9 +29,9 @@ _RESOLVED: Final = {
 
 @dataclass(frozen=True)
 class IncidentNews:
-    """What changed about an incident; `thread` is the first of its story, `resolution` is None while it is open.
+    """A changed incident; `thread` is the id of its first incident, `resolution` is None while it is open.
 
-    `chain` says at which hop of a chain it happened, None where its contract comes after no other.
+    `chain` says at which hop of a chain it happened, None where its contract has no `after`.
     """
 
     incident_id: str
@@ -56,17 +56,19 @@ class IncidentNews:
 def incident_alerts(
     contract: Contract, news: Sequence[IncidentNews], page: str | None = None
 ) -> tuple[Alert, ...]:
-    """Return the alerts that tell the news, the gravest and largest incidents first.
+    """Return the alerts about changed incidents, the gravest and largest first.
 
-    An incident whose breaks go on under another one is told as that one, in the same thread.
+    An incident whose breaks continue under another one is reported as that one, in the same thread.
 
     >>> from pathlib import Path
     >>> incident_alerts(Contract.model_construct(alerts=()), ())
     ()
     """
-    told = [each for each in news if each.severity == Severity.CRITICAL and each.resolution != "continued"]
-    opened = [each for each in told if each.resolution is None]
-    alone = [*(each for each in told if each.resolution is not None), *opened[:MOST_TOLD]]
+    critical = [
+        each for each in news if each.severity == Severity.CRITICAL and each.resolution != "continued"
+    ]
+    opened = [each for each in critical if each.resolution is None]
+    alone = [*(each for each in critical if each.resolution is not None), *opened[:MOST_SINGLE]]
     alerts = [
         alert
         for each in alone
@@ -78,9 +80,9 @@ def incident_alerts(
             page=page,
         )
     ]
-    rest = opened[MOST_TOLD:]
-    if rest:
-        alerts += routed(contract, [_about_rest(rest)], window=None, run_id=None, page=page)
+    others = opened[MOST_SINGLE:]
+    if others:
+        alerts += routed(contract, [_about_others(others)], window=None, run_id=None, page=page)
     return tuple(alerts)
 
 
@@ -138,14 +140,14 @@ def _lines(news: IncidentNews, form: str | None) -> list[str]:
     return lines
 
 
-def _about_rest(rest: Sequence[IncidentNews]) -> Finding:
-    breaks = sum(each.breaks for each in rest)
-    headline = f"BROKEN: {len(rest)} more incidents with {breaks} broken"
+def _about_others(others: Sequence[IncidentNews]) -> Finding:
+    breaks = sum(each.breaks for each in others)
+    headline = f"BROKEN: {len(others)} more incidents with {breaks} broken"
     lines = (
         *(
             f"{each.class_name}: {each.breaks}, incident {plain(each.incident_id)}"
-            for each in rest[:MOST_TOLD]
+            for each in others[:MOST_SINGLE]
         ),
     )
-    facts = {"incidents": sorted(each.incident_id for each in rest)}
+    facts = {"incidents": sorted(each.incident_id for each in others)}
     return Finding(AlertKind.INCIDENTS, Severity.CRITICAL, headline, tuple(map(plain, lines)), facts)

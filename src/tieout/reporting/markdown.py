@@ -1,6 +1,6 @@
 """A statement as Markdown, for a pull request or a ticket.
 
-What comes from other people's systems stands in code spans: inside one, GitHub Flavored Markdown
+Values from other people's systems are in code spans: inside one, GitHub Flavored Markdown
 (https://github.github.com/gfm/, "Code spans", "Tables") knows no HTML, link, image, mention or issue number.
 """
 
@@ -29,7 +29,7 @@ _TICKS: Final = re.compile("`+")
 
 
 def render_markdown(statement: Mapping[str, Any]) -> str:
-    """Return the statement as Markdown, ending in a newline; everything in it that is not ours is a code span."""
+    """Return the statement as Markdown, ending in a newline; values from elsewhere are code spans."""
     window = statement["window"]
     verdict = statement["verdict"]
     parts = [
@@ -67,9 +67,9 @@ def render_markdown(statement: Mapping[str, Any]) -> str:
 
 
 def code(value: object, *, in_table: bool = False, limit: int = 300) -> str:
-    r"""Return a value as one code span that it cannot end; nothing at all is a dash.
+    r"""Return a value as one code span that it cannot end; an empty one is a dash.
 
-    In a table a bar is written as an escape: which backslash before one ends a cell depends on the renderer.
+    In a table a bar is escaped: renderers differ in which backslash before a bar ends a cell.
 
     >>> code("a`b"), code("x|y", in_table=True), code(None)
     ('`` a`b ``', '`x\\u007cy`', '-')
@@ -84,7 +84,7 @@ def code(value: object, *, in_table: bool = False, limit: int = 300) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = ()) -> str:
-    """Return a table of cells that are Markdown already; the columns in `numbers` stand to the right."""
+    """Return a table of Markdown cells; the columns in `numbers` are aligned to the right."""
     return _table(head, rows, frozenset(numbers))
 
 
@@ -107,7 +107,7 @@ def _bullets(lines: Iterable[str]) -> str:
 
 
 def _balance(statement: Mapping[str, Any]) -> str:
-    """Return the sheet as a table: a row a count, a column a partition; zero terms are left out."""
+    """Return the sheet as a table: a row per count, a column per partition; zero terms are left out."""
     found = accounts(statement)
     if not found:
         return "No attempts, effects or log positions in this window."
@@ -178,24 +178,24 @@ def _checks(checks: Iterable[Mapping[str, Any]]) -> str:
     return _table(("Rule", "Severity", "Status", "Observed", "Limit"), rows)
 
 
-def _until(told: Mapping[str, Any]) -> str:
-    """Return until when a ledger is complete, and whose word that is."""
-    voice = told.get("stated_by")
-    until = code(told["complete_until"], in_table=True)
-    return f"{until}<br>{code(voice, in_table=True)}" if voice else until
+def _until(ledger_coverage: Mapping[str, Any]) -> str:
+    """Return until when a ledger is complete, and who stated it."""
+    stated_by = ledger_coverage.get("stated_by")
+    until = code(ledger_coverage["complete_until"], in_table=True)
+    return f"{until}<br>{code(stated_by, in_table=True)}" if stated_by else until
 
 
 def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> str:
     rows = [
         (
             code(ledger, in_table=True),
-            "yes" if told["covers"] else f"**no**: {code(told['gap'], in_table=True)}",
-            _until(told),
-            str(told["rows"]),
-            str(told["unparsed"]),
-            "<br>".join(code(note, in_table=True) for note in told["notes"][:NOTES_SHOWN]) or "-",
+            "yes" if ledger_coverage["covers"] else f"**no**: {code(ledger_coverage['gap'], in_table=True)}",
+            _until(ledger_coverage),
+            str(ledger_coverage["rows"]),
+            str(ledger_coverage["unparsed"]),
+            "<br>".join(code(note, in_table=True) for note in ledger_coverage["notes"][:NOTES_SHOWN]) or "-",
         )
-        for ledger, told in coverage.items()
+        for ledger, ledger_coverage in coverage.items()
     ]
     head = ("Ledger", "Covers", "Complete until", "Rows", "Unreadable", "Notes")
     return _table(head, rows, frozenset({3, 4}))

@@ -1,4 +1,4 @@
-"""A statement for people: one page that needs nothing else and runs nothing.
+"""A statement as one HTML page, without other files and without scripts.
 
 Everything from the statement is escaped, and the page's own policy forbids scripts and remote content, so
 that ids and payloads from other people's systems stay text.
@@ -32,7 +32,7 @@ MEANINGS: Final = {
 
 
 def render_html(statement: Mapping[str, Any], breaks_sample: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page for a statement and some of its breaks, which are as in `breaks.jsonl`."""
+    """Return the page for a statement and some of its breaks, given as in `breaks.jsonl`."""
     return _template().render(
         statement=statement,
         meaning=MEANINGS[statement["verdict"]],
@@ -50,7 +50,7 @@ def _template() -> Template:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of every page: escaped by itself, and strict about what it is not given."""
+    """Return the environment of every page: it escapes values, and undefined ones are errors."""
     made = Environment(
         loader=PackageLoader("tieout.reporting"),
         autoescape=True,
@@ -68,7 +68,7 @@ def _words(name: str) -> str:
 
 
 def _line(value: object) -> str:
-    """Return a value as one visible, bounded line; nothing at all is a dash."""
+    """Return a value as one visible, bounded line; an empty one is a dash."""
     return "-" if value is None else plain(str(value))
 
 
@@ -89,4 +89,4 @@ def _ratio(value: float | None) -> str:
 FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
     {"words": _words, "line": _line, "evidence": _evidence, "ratio": _ratio}
 )
-"""What makes values from other people's systems fit for a page, by the names that templates know."""
+"""Filters that make values from other people's systems safe for a page, by their names in templates."""

@@ -1,7 +1,7 @@
-"""A period for auditors: every window of a day or a month, what was judged, what was found, and on which inputs.
+"""The report of a period for auditors: every window of a day or a month, with verdict, findings and inputs.
 
-Pure: from statements that count to one document. Nothing is judged anew: verdicts are those of the windows, sums are
-those of the statements, and time that no statement covers is named. Docs: docs/reference/report.md.
+Pure: from current statements to one document. Nothing is judged again: verdicts are those of the windows, sums are
+those of the statements, and time without a statement is listed. Docs: docs/reference/report.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tieout.reporting.sheet import COUNTS
 
 REPORT_VERSION: Final = 1
 INCIDENTS_KEPT: Final = 100
-"""The largest incidents that a report names of each pipeline; their number and breaks are those of all."""
+"""How many incidents of each pipeline a report lists, the largest first; the counts include all."""
 
 _GRAVEST_FIRST: Final = (Verdict.BROKEN, Verdict.UNKNOWN, Verdict.PENDING, Verdict.KEPT)
 
@@ -30,7 +30,7 @@ _GRAVEST_FIRST: Final = (Verdict.BROKEN, Verdict.UNKNOWN, Verdict.PENDING, Verdi
 class Origin:
     """At which hop of a chain an incident happened, in words; `earlier` names that hop's incidents.
 
-    A *consequence* is an incident that earlier hops have already, each message of it.
+    A *consequence* is an incident of which earlier hops have each message already.
     """
 
     words: str
@@ -40,11 +40,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class JudgedWindow:
-    """The statement that counts for one window.
+    """The current statement of one window.
 
-    `verdict` is the one after the independent checks; `is_checked` None where nothing is known of checks. `active_from`
+    `verdict` is the one after the independent checks; `is_checked` None if unknown. `active_from`
     and `active_until` are the contract's, None where it is open or not known. `origins` says, by incident, at which hop
-    of a chain it happened (`Origin`); it has none of incidents of which nothing is known.
+    of a chain it happened (`Origin`); incidents of unknown origin are missing.
     """
 
     statement: Mapping[str, Any]
@@ -72,11 +72,11 @@ def period_document(
     """Return the report of the windows that begin in the period, as `tieout report --format json` prints it.
 
     Args:
-        judged: At most one statement a window; those outside of the period are passed over.
-        period: What is reported, `[start, end)`.
-        pipeline: The only pipeline that is asked for, or None.
+        judged: At most one statement per window; windows outside of the period are ignored.
+        period: The reported time, `[start, end)`.
+        pipeline: The only pipeline to report, or None for all.
         source: Where the statements come from: `store` or `statements`.
-        now: When the report is made; later time is not expected to be judged.
+        now: The time of the report; later windows are not expected to be judged.
     """
 
     def name(one: JudgedWindow) -> tuple[str, str]:
@@ -92,7 +92,7 @@ def period_document(
         "generated_at": format_time(now),
         "source": source,
         "pipeline": pipeline,
-        "verdict": _worst([Verdict(told["verdict"]) for told in pipelines]).value,
+        "verdict": _worst([Verdict(each["verdict"]) for each in pipelines]).value,
         "pipelines": pipelines,
     }
 
@@ -130,7 +130,7 @@ def _of_pipeline(
 
 
 def _row(one: JudgedWindow) -> dict[str, Any]:
-    """Return one window as the report lists it, with the digests of everything it was judged on."""
+    """Return one window as the report lists it, with the digests of all its inputs."""
     statement, sums, inputs = one.statement, _sums([one]), _inputs(one)
     return {
         **_span(one.window.start, one.window.end),
@@ -162,7 +162,7 @@ def inputs_digest(inputs: Mapping[str, Sequence[str]]) -> str:
 
 
 def _inputs(one: JudgedWindow) -> dict[str, list[str]]:
-    return {ledger: list(told.get("digests", ())) for ledger, told in one.statement["coverage"].items()}
+    return {ledger: list(each.get("digests", ())) for ledger, each in one.statement["coverage"].items()}
 
 
 def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:
@@ -172,9 +172,9 @@ def _sums(judged: Sequence[JudgedWindow]) -> dict[str, int]:
 
 
 def _incidents(judged: Sequence[JudgedWindow]) -> list[dict[str, Any]]:
-    """Return the incidents that the statements still hold, with their windows.
+    """Return the incidents in the statements, with their windows.
 
-    Those that happened here come before those that an earlier hop has already, then the gravest and largest.
+    Incidents that happened here come before those that an earlier hop has already; then the gravest and largest first.
     """
     found = [
         {
@@ -212,7 +212,7 @@ def _incident_count(one: JudgedWindow) -> int:
 def _expected_span(
     judged: Sequence[JudgedWindow], period: Window, now: datetime
 ) -> tuple[datetime, datetime]:
-    """Return what must have been judged: the period, as far as the latest contract is active and time has passed."""
+    """Return the time that must have been judged: the past part of the period, where the latest contract is active."""
     latest = judged[-1]
     start = max(period.start, latest.active_from or period.start)
     return start, min(period.end, latest.active_until or period.end, now)
@@ -255,7 +255,7 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _worst(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the gravest verdict; of no window at all nothing is known.
+    """Return the gravest verdict; without windows it is UNKNOWN.
 
     >>> _worst([]), _worst([Verdict.KEPT, Verdict.PENDING])
     (<Verdict.UNKNOWN: 'UNKNOWN'>, <Verdict.PENDING: 'PENDING'>)

@@ -1,6 +1,6 @@
-"""A period's report for people: text, Markdown, and a page that needs nothing else.
+"""A period's report for people: text, Markdown, and a page without other files.
 
-What is shown is the document of `period.py`; long lists are cut, and say so. Everything is escaped.
+They show the document of `period.py`; long lists are cut with a note. Everything is escaped.
 """
 
 from __future__ import annotations
@@ -28,95 +28,95 @@ def period_text(document: Mapping[str, Any]) -> str:
     head = plain(
         f"{document['verdict']}  {period['start']} to {period['end']}, from the {document['source']}"
     )
-    sections = [[head], *(_text_of(told) for told in document["pipelines"])]
+    sections = [[head], *(_text_of(entry) for entry in document["pipelines"])]
     if not document["pipelines"]:
         sections.append([nothing_judged(document)])
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
 
 def nothing_judged(document: Mapping[str, Any]) -> str:
-    """Return the sentence for a period of which nothing is known."""
+    """Return the sentence for a period without judged windows."""
     of = "" if document["pipeline"] is None else f" of {document['pipeline']}"
     return plain(f"No window{of} was judged in this period.")
 
 
-def windows_line(told: Mapping[str, Any]) -> str:
+def windows_line(entry: Mapping[str, Any]) -> str:
     """Return in words how many windows were judged, of how many, and how they ended."""
-    expected = told["windows_expected"]
+    expected = entry["windows_expected"]
     of = (
         "of a number that is not known, as they differ in length"
         if expected is None
         else f"of {expected} expected"
     )
-    verdicts = ", ".join(f"{name} {count}" for name, count in told["verdicts"].items() if count) or "none"
-    return f"{told['windows_judged']} judged {of}: {verdicts}"
+    verdicts = ", ".join(f"{name} {count}" for name, count in entry["verdicts"].items() if count) or "none"
+    return f"{entry['windows_judged']} judged {of}: {verdicts}"
 
 
-def warnings(told: Mapping[str, Any]) -> list[str]:
-    """Return what keeps the report from being taken at its word."""
+def warnings(entry: Mapping[str, Any]) -> list[str]:
+    """Return the reasons not to rely on the report's numbers."""
     lines = []
-    if told["windows_unchecked"]:
+    if entry["windows_unchecked"]:
         lines.append(
-            f"{told['windows_unchecked']} windows were not checked independently; unless BROKEN they count as UNKNOWN"
+            f"{entry['windows_unchecked']} windows were not checked independently; unless BROKEN they count as UNKNOWN"
         )
-    if told["windows_overlapping"]:
+    if entry["windows_overlapping"]:
         lines.append(
-            f"{told['windows_overlapping']} windows overlap their predecessor: what lies in both is counted twice"
+            f"{entry['windows_overlapping']} windows overlap their predecessor: what lies in both is counted twice"
         )
-    if told["sums"]["unexplained"]:
-        lines.append(f"{told['sums']['unexplained']} offsets have no explanation")
-    lines += [f"{account.whole.name} does not add up by {account.difference}" for account in _wrong(told)]
+    if entry["sums"]["unexplained"]:
+        lines.append(f"{entry['sums']['unexplained']} offsets have no explanation")
+    lines += [f"{account.whole.name} does not add up by {account.difference}" for account in _wrong(entry)]
     return lines
 
 
-def sheet(told: Mapping[str, Any]) -> tuple[Account, ...]:
+def sheet(entry: Mapping[str, Any]) -> tuple[Account, ...]:
     """Return the period's sums as the accounts of one statement."""
-    return accounts({"partitions": [{**told["sums"], "topic": None, "partition": None, "offsets": None}]})
+    return accounts({"partitions": [{**entry["sums"], "topic": None, "partition": None, "offsets": None}]})
 
 
-def _wrong(told: Mapping[str, Any]) -> list[Account]:
-    return [account for account in sheet(told) if account.difference]
+def _wrong(entry: Mapping[str, Any]) -> list[Account]:
+    return [account for account in sheet(entry) if account.difference]
 
 
-def _text_of(told: Mapping[str, Any]) -> list[str]:
+def _text_of(entry: Mapping[str, Any]) -> list[str]:
     sums = [
         row
-        for account in sheet(told)
+        for account in sheet(entry)
         for row in (
             [words(account.whole.name), str(account.whole.total)],
             *(["  " + words(term.name), str(term.total)] for term in account.terms if term.total),
         )
     ]
-    gaps = [f"{gap['start']} to {gap['end']}" for gap in told["not_judged"]]
-    own, before = incidents_of(told)
+    gaps = [f"{gap['start']} to {gap['end']}" for gap in entry["not_judged"]]
+    own, before = incidents_of(entry)
     incidents = [plain(_incident(one)) for one in own[:INCIDENTS_SHOWN]]
     consequences = [plain(_incident(one)) for one in before[:INCIDENTS_SHOWN]]
     named = (
-        ("Attention", warnings(told)),
+        ("Attention", warnings(entry)),
         ("Not judged", _cut(gaps, GAPS_SHOWN, len(gaps))),
         ("Sums", aligned(sums)),
-        ("Classes", aligned([[plain(name), str(count)] for name, count in told["classes"].items()])),
+        ("Classes", aligned([[plain(name), str(count)] for name, count in entry["classes"].items()])),
         (
             "Open incidents",
-            _cut(incidents, INCIDENTS_SHOWN, told["incidents_total"] - told["incidents_before"]),
+            _cut(incidents, INCIDENTS_SHOWN, entry["incidents_total"] - entry["incidents_before"]),
         ),
-        ("From an earlier hop", _cut(consequences, INCIDENTS_SHOWN, told["incidents_before"])),
+        ("From an earlier hop", _cut(consequences, INCIDENTS_SHOWN, entry["incidents_before"])),
     )
-    guarantees = ", ".join(words(name) for name in told["guarantees"])
+    guarantees = ", ".join(words(name) for name in entry["guarantees"])
     lines = [
-        plain(f"{told['verdict']}  {told['pipeline']}, group {told['group']}, {guarantees}"),
-        f"  Windows: {windows_line(told)}",
-        f"  Inputs: {told['inputs_total']}; the digest of each stands in the report as JSON",
+        plain(f"{entry['verdict']}  {entry['pipeline']}, group {entry['group']}, {guarantees}"),
+        f"  Windows: {windows_line(entry)}",
+        f"  Inputs: {entry['inputs_total']}; the digest of each stands in the report as JSON",
     ]
     for title, found in named:
         lines += [f"  {title}", *(f"    {line}" for line in found)] if found else []
     return lines
 
 
-def incidents_of(told: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+def incidents_of(entry: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
     """Return a pipeline's incidents that happened at its hop, and those that an earlier hop has already."""
-    own = [one for one in told["incidents"] if not is_consequence(one)]
-    return own, [one for one in told["incidents"] if is_consequence(one)]
+    own = [one for one in entry["incidents"] if not is_consequence(one)]
+    return own, [one for one in entry["incidents"] if is_consequence(one)]
 
 
 def origin_words(incident: Mapping[str, Any]) -> str:
@@ -140,29 +140,29 @@ def _cut(lines: Sequence[str], shown: int, total: int) -> list[str]:
 
 
 def period_markdown(document: Mapping[str, Any]) -> str:
-    """Return the report as Markdown, ending in a newline; what is not ours stands in code spans."""
+    """Return the report as Markdown, ending in a newline; values from elsewhere are code spans."""
     period = document["period"]
     parts = [
         f"# {document['verdict']}: {code(period['start'])} to {code(period['end'])}",
         f"Made at {code(document['generated_at'])} from the {document['source']}.",
-        *(_markdown_of(told) for told in document["pipelines"]),
+        *(_markdown_of(entry) for entry in document["pipelines"]),
     ]
     if not document["pipelines"]:
         parts.append(code(nothing_judged(document)))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_of(told: Mapping[str, Any]) -> str:
+def _markdown_of(entry: Mapping[str, Any]) -> str:
     rows = [
         row
-        for account in sheet(told)
+        for account in sheet(entry)
         for row in (
             (f"**{words(account.whole.name)}**", str(account.whole.total)),
             *((words(term.name), str(term.total)) for term in account.terms if term.total),
         )
     ]
-    gaps = [f"- {code(gap['start'])} to {code(gap['end'])}" for gap in told["not_judged"]]
-    own, before = incidents_of(told)
+    gaps = [f"- {code(gap['start'])} to {code(gap['end'])}" for gap in entry["not_judged"]]
+    own, before = incidents_of(entry)
     consequences = [f"- {code(_incident(one))}" for one in before[:INCIDENTS_SHOWN]]
     windows = [
         (
@@ -172,19 +172,19 @@ def _markdown_of(told: Mapping[str, Any]) -> str:
             *(str(one[name]) for name in _COLUMNS),
             code(one["inputs_digest"][:16]),
         )
-        for one in told["windows"][:WINDOWS_SHOWN]
+        for one in entry["windows"][:WINDOWS_SHOWN]
     ]
-    more = len(told["windows"]) - len(windows)
+    more = len(entry["windows"]) - len(windows)
     head = ("From", "To", "Verdict", *(words(name) for name in _COLUMNS), "Inputs")
     parts = [
-        f"## {told['verdict']}: {code(told['pipeline'])}, group {code(told['group'])}",
-        f"{', '.join(words(name) for name in told['guarantees'])}. Windows: {windows_line(told)}.",
-        "\n".join(f"- **{line}**" for line in warnings(told)),
+        f"## {entry['verdict']}: {code(entry['pipeline'])}, group {code(entry['group'])}",
+        f"{', '.join(words(name) for name in entry['guarantees'])}. Windows: {windows_line(entry)}.",
+        "\n".join(f"- **{line}**" for line in warnings(entry)),
         "### Not judged\n\n" + "\n".join(_cut(gaps, GAPS_SHOWN, len(gaps))) if gaps else "",
         "### Sums\n\n" + table(("", "total"), rows, {1}),
         "### Open incidents\n\n" + incident_table(own[:INCIDENTS_SHOWN]) if own else "",
         "### From an earlier hop\n\n"
-        + "\n".join(_cut(consequences, INCIDENTS_SHOWN, told["incidents_before"]))
+        + "\n".join(_cut(consequences, INCIDENTS_SHOWN, entry["incidents_before"]))
         if before
         else "",
         "### Windows\n\n" + table(head, windows, range(3, 3 + len(_COLUMNS))) if windows else "",
@@ -194,7 +194,7 @@ def _markdown_of(told: Mapping[str, Any]) -> str:
 
 
 def period_html(document: Mapping[str, Any]) -> str:
-    """Return the report as one page that needs no other file and runs nothing."""
+    """Return the report as one page without other files and without scripts."""
     return (
         environment()
         .get_template("period.html.j2")

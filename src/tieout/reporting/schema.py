@@ -1,6 +1,6 @@
 """The JSON Schemas of what Tieout writes: `statement.json`, one line of `breaks.jsonl`, and a trace.
 
-Fields may be added within a schema version; those described keep their names and meaning.
+Fields may be added within a schema version; existing ones keep their names and meaning.
 """
 
 from __future__ import annotations

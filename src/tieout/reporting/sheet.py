@@ -1,7 +1,7 @@
 """The balance sheet of a statement: which counts add up to which, per partition and in total.
 
-The sums are those of docs/reference/taxonomy.md, section 5; the numbers are the statement's, nothing is
-computed anew but totals and differences.
+The sums are those of docs/reference/taxonomy.md, section 5; the numbers are the statement's, only
+totals and differences are computed here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _line(name: str, rows: Sequence[Mapping[str, Any]]) -> Line:
 
 
 def _offsets(partitions: Sequence[Mapping[str, Any]]) -> Account:
-    """Return the log's positions by state; a partition without a log has none, a sparse one those that are named."""
+    """Return the log's positions by state; a partition without a log has none, a sparse one only the named ones."""
     known = [row["offsets"] or {} for row in partitions]
     aside = ("from", "to", "is_sparse", "unexplained")
     states = dict.fromkeys(name for found in known for name in found if name not in aside)
@@ -89,7 +89,7 @@ def _width(offsets: Mapping[str, Any]) -> int:
 
 
 def place_of(topic: str | None, partition: int | None) -> str:
-    """Return how a partition is called.
+    """Return the name of a partition.
 
     >>> place_of("orders", 0), place_of(None, None)
     ('orders-0', 'no partition')

@@ -1,4 +1,4 @@
-"""The stages of a message's way: which ledger shows each, when it is reached, and a ledger's row in words."""
+"""The stages of a message's path: which ledger shows each, when it is reached, and a ledger's row in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_POSITION: Final = frozenset({"offset", "first_offset", "committed_offset"})
 
 @dataclass(frozen=True)
 class Stage:
-    """A station of the way: which ledger shows it, when it happened, when it is reached, and its row in words."""
+    """A stage of the path: which ledger shows it, when it happened, when it is reached, and its row in words."""
 
     name: str
     ledger: str
@@ -27,7 +27,7 @@ class Stage:
 
 
 def is_own(row: Row, message_id: str | None, group: str | None) -> bool:
-    """Return whether a row may be the message's and the judged group's: it names no other."""
+    """Return whether a row may belong to the message and the judged group: it names no other."""
     other, of_group = row.get("message_id"), row.get("consumer_group")
     return (None in (message_id, other) or other == message_id) and (
         None in (group, of_group) or of_group == group
@@ -46,7 +46,7 @@ def step_words(stage: Stage, row: Row, message_id: str | None, group: str | None
 
 
 def _place(row: Row) -> str:
-    """Return where the row says the record lies; an offset below 0 is none.
+    """Return the position of the record in the row; an offset below 0 is none.
 
     >>> _place({"topic": "orders", "partition": 0, "offset": 17})
     'orders-0 offset 17'
@@ -66,11 +66,11 @@ def _of(row: Row, **labels: str) -> list[str]:
 
 
 def _attempted(row: Row) -> list[str]:
-    told = _of(
+    columns = _of(
         row, producer_id="by", producer_session="session", sequence="sequence", transaction_id="transaction"
     )
     topic, partition = row.get("topic"), row.get("intended_partition", row.get("partition"))
-    return [*told, f"to {place_of(topic, partition)}" if topic is not None else ""]
+    return [*columns, f"to {place_of(topic, partition)}" if topic is not None else ""]
 
 
 def _acknowledged(row: Row) -> list[str]:
@@ -103,8 +103,8 @@ def _committed(row: Row) -> list[str]:
     place = place_of(row.get("topic"), row.get("partition"))
     first = row.get("first_offset")
     begins = "" if first is None else f"from {first} "
-    told = _of(row, generation="generation", metadata="metadata:")
-    return [f"{place} {begins}up to {row.get('committed_offset')}", *told]
+    columns = _of(row, generation="generation", metadata="metadata:")
+    return [f"{place} {begins}up to {row.get('committed_offset')}", *columns]
 
 
 def _set_aside(row: Row) -> list[str]:

@@ -1,4 +1,4 @@
-"""A statement for the terminal: the verdict and why, then everything that stands behind it.
+"""A statement for the terminal: the verdict and why, then its counts, incidents, checks and evidence.
 
 Ids in a statement come from other people's systems; they are printed as one visible, bounded line.
 """
@@ -66,7 +66,7 @@ def _reasons(statement: Mapping[str, Any]) -> list[str]:
 
 
 def _balance(statement: Mapping[str, Any]) -> list[str]:
-    """Return the sheet as a table: a line a count, a column a partition; zero terms are left out."""
+    """Return the sheet as a table: a line per count, a column per partition; zero terms are left out."""
     found = accounts(statement)
     if not found:
         return ["no attempts, effects or log positions in this window"]
@@ -95,7 +95,7 @@ def _row(line: Line, indent: str, shown: int) -> list[str]:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines, the first column to the left and the others to the right."""
+    """Return rows as lines, the first column aligned left and the others right."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -157,12 +157,12 @@ def latency_lines(latency: Mapping[str, Any]) -> list[str]:
     """
     if not latency.get("count"):
         return []
-    told = [
+    figures = [
         f"{name.removesuffix('_s')} {value:.6g} s"
         for name, value in latency.items()
         if name.endswith("_s") and value is not None
     ]
-    return [f"{latency['count']} messages: {', '.join(told)}"]
+    return [f"{latency['count']} messages: {', '.join(figures)}"]
 
 
 def not_judged_lines(entries: Sequence[Mapping[str, str]]) -> list[str]:
@@ -182,13 +182,13 @@ def not_judged_lines(entries: Sequence[Mapping[str, str]]) -> list[str]:
 
 def _coverage(coverage: Mapping[str, Mapping[str, Any]]) -> list[str]:
     lines = []
-    for ledger, told in coverage.items():
-        covers = "covers" if told["covers"] else f"DOES NOT COVER: {told['gap']}"
-        voice = f" ({told['stated_by']})" if told.get("stated_by") else ""
-        until = f"{told['complete_until'] or 'unknown'}{voice}"
-        rows = f"{told['rows']} rows, {told['unparsed']} unreadable"
+    for ledger, ledger_coverage in coverage.items():
+        covers = "covers" if ledger_coverage["covers"] else f"DOES NOT COVER: {ledger_coverage['gap']}"
+        stated_by = f" ({ledger_coverage['stated_by']})" if ledger_coverage.get("stated_by") else ""
+        until = f"{ledger_coverage['complete_until'] or 'unknown'}{stated_by}"
+        rows = f"{ledger_coverage['rows']} rows, {ledger_coverage['unparsed']} unreadable"
         lines.append(plain(f"{ledger}: {covers}; complete until {until}; {rows}"))
-        notes = told["notes"]
+        notes = ledger_coverage["notes"]
         lines += [_INDENT + plain(note) for note in notes[:NOTES_SHOWN]]
         if len(notes) > NOTES_SHOWN:
             lines.append(f"{_INDENT}and {len(notes) - NOTES_SHOWN} more notes in statement.json")

@@ -1,7 +1,7 @@
-"""The way of a message through the ledgers: attempted, acknowledged, stored, read, written, committed.
+"""The path of a message through the ledgers: attempted, acknowledged, stored, read, written, committed.
 
-Pure: from canonical rows, as the engine or a break's `evidence` holds them, to stages with one line a row, what is
-missing and whether its absence proves anything, and the engine's own finding at the end. The document is described in
+Pure: from canonical rows, of the engine or a break's `evidence`, to stages with one line per row. Missing rows are
+listed with what their absence proves, and the engine's own finding comes at the end. The document is described in
 docs/reference/trace.md and `trace.schema.json`.
 """
 
@@ -32,7 +32,7 @@ Position = tuple[str, int, int]
 
 
 class AskedBy(StrEnum):
-    """By what a message is asked for."""
+    """How a message is identified in a request."""
 
     MESSAGE_ID = "message_id"
     POSITION = "position"
@@ -41,7 +41,7 @@ class AskedBy(StrEnum):
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for: an id, a position, or a record's key."""
+    """The requested message: by an id, a position, or a record's key."""
 
     by: AskedBy
     value: str
@@ -76,7 +76,7 @@ def position_of(text: str) -> Position | None:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one ledger shows of a message: its first rows in time, without nulls, and their number."""
+    """One ledger's rows about a message: the first ones in time, without nulls, and the number of all."""
 
     rows: tuple[Row, ...]
     total: int
@@ -84,7 +84,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Subject:
-    """One message as the engine found it; `judged` is None where nothing was judged, or the rows are no message's."""
+    """One message as the engine found it; `judged` is None if nothing was judged or the rows belong to no message."""
 
     message_id: str | None
     positions: tuple[Position, ...]
@@ -153,18 +153,18 @@ def journey(
     has_position: bool = True,
     form: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a message's stages in order, each with its state, a line a row, and what its absence means.
+    """Return a message's stages in order, each with its state, one line per row, and the meaning of missing rows.
 
-    A break's `evidence` alone will do: what was not declared, and how far a ledger reaches, is then not told.
+    A break's `evidence` alone suffices; the stages then lack undeclared ledgers and coverage.
 
     Args:
         rows: Per ledger its canonical rows, oldest first, nulls left out.
         totals: Per ledger how many rows there are, where not all are given.
         declared: The ledgers of the contract.
         coverage: A statement's `coverage`.
-        message_id: Whose way it is; rows that name another are told so.
-        group: The group that is judged; rows of others are told so.
-        has_position: Whether a position of the message is known, which commits are told by.
+        message_id: The message; rows that name another one say so.
+        group: The judged group; rows of other groups say so.
+        has_position: Whether a position of the message is known, without which commits cannot be matched.
         form: How the log's system writes its positions, for the lines; the rows keep their numbers.
     """
     stages = []
@@ -206,7 +206,7 @@ def _state(
     *,
     has_position: bool,
 ) -> tuple[str, str | None]:
-    """Return a stage's state, and in words what the absence of rows means."""
+    """Return a stage's state, and the meaning of missing rows in words."""
     if any(stage.is_reached(row) for row in found):
         return "seen", None
     if found:
@@ -221,18 +221,18 @@ def _absence(
     *,
     has_position: bool,
 ) -> tuple[str, str]:
-    """Return what it means that a ledger has no row of the message: a state, and the same in words."""
+    """Return the meaning of a ledger without rows of the message: a state, and the same in words."""
     if declared is not None and stage.ledger not in declared:
         return "not_declared", f"the contract declares no ledger {stage.ledger}"
     if stage.ledger in POSITION_LEDGERS and not has_position:
         return "not_told", "no position of the message is known"
-    told = None if coverage is None else coverage.get(stage.ledger)
-    if told is None:
+    ledger_coverage = None if coverage is None else coverage.get(stage.ledger)
+    if ledger_coverage is None:
         return "absent", "no row, which proves nothing without a window"
-    until = told["complete_until"] or "no known time"
-    if told["covers"]:
+    until = ledger_coverage["complete_until"] or "no known time"
+    if ledger_coverage["covers"]:
         return "missing", f"none, and {stage.ledger} covers the window: complete until {until}"
-    return "not_covered", f"none, but {stage.ledger} does not cover the window: {told['gap']}"
+    return "not_covered", f"none, but {stage.ledger} does not cover the window: {ledger_coverage['gap']}"
 
 
 def _judgement(subject: Subject) -> dict[str, Any] | None:
@@ -289,7 +289,7 @@ def _judged_words(known: Row, *, is_here: bool) -> str:
 
 
 def render_trace(document: Mapping[str, Any]) -> str:
-    """Return a trace as lines of text, one a row, ending in a newline; nothing in it leaves its line."""
+    """Return a trace as lines of text, one per row, ending in a newline; line breaks in values are escaped."""
     asked = document["asked"]
     if not document["messages"]:
         return (
@@ -319,7 +319,7 @@ def _message_lines(document: Mapping[str, Any], message: Mapping[str, Any]) -> l
 
 
 def _stage_lines(stage: Mapping[str, Any]) -> list[str]:
-    """Return a stage's lines: one a row, of commits the first alone, then what is missing."""
+    """Return a stage's lines: one per row (only the first commit), then what is missing."""
     shown = stage["steps"][:1] if stage["ledger"] in POSITION_LEDGERS else stage["steps"]
     lines = [_line(stage["stage"], step["at"], step["words"]) for step in shown]
     more = stage["total"] - len(shown)

@@ -1,7 +1,6 @@
 """The result store: runs, breaks, checks and the outbox of alerts, in PostgreSQL.
 
-Everything that a run leaves behind is written in one transaction, so that a reader sees all of it or none of
-it.
+Each run is written in one transaction, so a reader sees all of it or none of it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from tieout.store.acts import Silence
 from tieout.store.chains import EarlierIncident, Origin
 from tieout.store.gaps import GapsTold, JudgedWindow, OpenGap
-from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding, Resolution, State
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineSummary, Resolution, State
 from tieout.store.outbox import ClaimedAlert
 from tieout.store.replays import Replay, Replayed, ReplayItem
 from tieout.store.results import (
@@ -34,7 +33,7 @@ __all__ = [
     "Life",
     "OpenGap",
     "Origin",
-    "PipelineStanding",
+    "PipelineSummary",
     "PublishedRun",
     "Replay",
     "ReplayItem",

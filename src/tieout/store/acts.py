@@ -1,6 +1,6 @@
-"""What people do about breaks and incidents: accept, reopen, annotate, silence. Each act is written down, and kept.
+"""What people do about breaks and incidents: accept, reopen, annotate, silence. Each act is recorded.
 
-An act changes who is told of a break, never a verdict (docs/reference/taxonomy.md, section 6).
+An act changes who is alerted about a break, never a verdict (docs/reference/taxonomy.md, section 6).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Silence:
-    """Until when nothing is sent about a pipeline, or about one of its incidents."""
+    """A period in which no alert is sent about a pipeline, or about one of its incidents."""
 
     pipeline: str
     incident_id: str | None
@@ -65,10 +65,10 @@ class Silence:
 
 
 def accept(cursor: Cursor, subject: Subject, *, who: str, reason: str, expires_at: datetime) -> int:
-    """Accept what is open of the subject until a time, and return how many breaks and incidents that were.
+    """Accept the open breaks and incidents of the subject until a time, and return how many there were.
 
     Raises:
-        UsageError: where who, why or an expiry in the future is missing.
+        UsageError: where who or why is missing, or the expiry is not in the future.
         StoreError: where the subject is not known, or nothing of it is open.
     """
     _require_future("until", expires_at)
@@ -77,38 +77,38 @@ def accept(cursor: Cursor, subject: Subject, *, who: str, reason: str, expires_a
     cursor.execute(queries()["accept_lives"], {**subject.parameters(), "expires_at": expires_at})
     touched = cursor.fetchall()
     if not touched:
-        told = ", ".join(f"{row['id']} is resolved: {row['resolution']}" for row in found[:3])
-        raise StoreError(f"{subject.pipeline}: nothing here is open that could be accepted ({told})")
+        states = ", ".join(f"{row['id']} is resolved: {row['resolution']}" for row in found[:3])
+        raise StoreError(f"{subject.pipeline}: nothing here is open that could be accepted ({states})")
     _write(cursor, "accept", subject, who=who, reason=reason, expires_at=expires_at)
-    life.moved(cursor, subject.pipeline, subject.group, touched)
+    life.advance_touched(cursor, subject.pipeline, subject.group, touched)
     return len(touched)
 
 
 def reopen(cursor: Cursor, subject: Subject, *, who: str, reason: str) -> int:
-    """Take back the acceptance of the subject, and return of how many breaks and incidents.
+    """Withdraw the acceptance of the subject, and return the number of breaks and incidents reopened.
 
     Raises:
         UsageError: where who or why is missing.
-        StoreError: where the subject is not known, or nothing of it is accepted: what the evidence resolved, only other
-            evidence reopens.
+        StoreError: where the subject is not known, or nothing of it is accepted. Only new evidence reopens what
+            evidence resolved.
     """
     _signed(who, reason)
     found = _known(cursor, subject)
     cursor.execute(queries()["reopen_lives"], subject.parameters())
     touched = cursor.fetchall()
     if not touched:
-        told = ", ".join(f"{row['id']} is {row['resolution'] or row['state']}" for row in found[:3])
+        states = ", ".join(f"{row['id']} is {row['resolution'] or row['state']}" for row in found[:3])
         raise StoreError(
-            f"{subject.pipeline}: expected something accepted to be reopened, found that {told}; what the evidence "
+            f"{subject.pipeline}: expected something accepted to be reopened, found that {states}; what the evidence "
             "resolved is reopened by other evidence only: judge its window again"
         )
     _write(cursor, "reopen", subject, who=who, reason=reason)
-    life.moved(cursor, subject.pipeline, subject.group, touched)
+    life.advance_touched(cursor, subject.pipeline, subject.group, touched)
     return len(touched)
 
 
 def annotate(cursor: Cursor, subject: Subject, *, who: str, reason: str) -> int:
-    """Write down what somebody knows about the subject, and return how many breaks or incidents it names.
+    """Record a note about the subject, and return how many breaks or incidents it names.
 
     Raises:
         UsageError: where who or what is missing.
@@ -125,7 +125,7 @@ def silence(
 ) -> None:
     """Send nothing about a pipeline, or one of its incidents, until a time; None ends the silence at once.
 
-    What there is to tell waits in the outbox, and is sent afterwards where it is still true.
+    Alerts wait in the outbox meanwhile. They are sent afterwards if they are still true.
 
     Raises:
         UsageError: where who or why is missing, or the time has passed.
@@ -149,7 +149,7 @@ def silence(
 
 
 def _known(cursor: Cursor, subject: Subject) -> Sequence[Mapping[str, Any]]:
-    """Return the subject's lives, under the lock that lets nobody else change them."""
+    """Return the subject's lives, and lock them against changes by others."""
     cursor.execute(queries()["lock"], {"key": life.life_key(subject.pipeline, subject.group)})
     life.expire(cursor, subject.pipeline)
     cursor.execute(queries()["known_lives"], subject.parameters())

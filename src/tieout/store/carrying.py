@@ -1,9 +1,10 @@
-"""What of a broken message can be seen at the next hop of a chain: a digest that is the same where it is the same.
+"""Digests of broken messages, by which a break at one hop of a chain is matched with a break at the next hop.
 
-Of a lost message it is its id alone. What a hop doubled, corrupted or invented, a later hop has only *carried on* where
-its output is what the earlier hop's output was: as many effects of the same id, with the same broken contents, of as
-many records of the topic between. A digest is of all that, so equal digests prove it. Where the evidence of a break
-does not show all of it, there is none, and nothing is joined. Docs: docs/how-to/follow-a-chain.md.
+The digest of a lost message covers its id only. For a doubled, corrupted or invented message, a later hop has only
+*carried on* the break if its output equals the earlier hop's: as many effects of the same id, with the same broken
+contents, of as many records of the topic between. The digest covers all of that, so equal digests prove it. Where the
+evidence of a break does not show all of it, there is no digest, and nothing is joined.
+Docs: docs/how-to/follow-a-chain.md.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CORRUPTED: Final = {
     BreakClass.CORRUPTED_HEADER: "header_hash",
     BreakClass.CORRUPTED_TIMESTAMP: "record_timestamp",
 }
-"""The column that differs, by class."""
+"""By class, the column that differs."""
 
 PHANTOMS: Final = (
     BreakClass.PHANTOM_UNKNOWN,
@@ -33,34 +34,34 @@ PHANTOMS: Final = (
     BreakClass.PHANTOM_UNCOMMITTED,
 )
 CARRIED: Final = (*CORRUPTED, *PHANTOMS, BreakClass.OUTPUT_DUPLICATE, BreakClass.LOG_DUPLICATE)
-"""The classes that a hop may have from the hop before, beside LOST."""
+"""The classes, other than LOST, that a hop may carry on from the hop before."""
 
 JOINED: Final = (BreakClass.LOST, *CARRIED)
 
 _INHERITED: Final = "inherited"
 _HARMLESS: Final = {*CARRIED, BreakClass.LATE, _INHERITED, "FAILED_BUT_WRITTEN"}
-"""Flags that leave a break one that may have been carried on; any other is of something that this hop did as well."""
+"""Flags of a break that may have been carried on. Any other flag shows a fault of this hop as well."""
 
 _EVIDENCE_KEPT: Final = 20
-"""So many rows of a ledger prove a break at most: of that many, nobody knows whether there are more."""
+"""The most rows per ledger in a break's evidence. With that many, there may be more rows than are shown."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What a hop's output shows of a broken message, and what the output of the hop before must show for it.
+    """The digest of a message in a hop's output, and the digest that the hop before must have for it.
 
-    None where the evidence does not tell.
+    None where the evidence does not show it.
     """
 
-    left: str | None
-    came: str | None
+    output: str | None
+    earlier_output: str | None
 
 
 @dataclass(frozen=True)
 class Carrying:
     """What a contract says about comparing its broken messages with those of the hop before.
 
-    `is_compared` is False where an id is not one message's alone; then nothing is kept.
+    `is_compared` is False where an id does not identify one message; then no marks are stored.
     """
 
     after: After | None
@@ -68,13 +69,15 @@ class Carrying:
 
     @classmethod
     def of(cls, contract: Mapping[str, Any]) -> Carrying:
-        """Return what a contract, as the store keeps it, says."""
-        told = contract.get("after")
-        after = None if told is None else After(pipeline=told["pipeline"], id=told.get("id"))
+        """Return what a stored contract says."""
+        predecessor = contract.get("after")
+        after = (
+            None if predecessor is None else After(pipeline=predecessor["pipeline"], id=predecessor.get("id"))
+        )
         return cls(after, why_not(contract) is None)
 
     def mark_of(self, found: Mapping[str, Any]) -> Mark | None:
-        """Return the mark of a break, None where it is of no class that is joined, or its message has no id."""
+        """Return the mark of a break, or None where its class is not joined or its message has no id."""
         if not self.is_compared or found.get("class") not in JOINED or found.get("message_id") is None:
             return None
         message_id = str(found["message_id"])
@@ -84,19 +87,19 @@ class Carrying:
         return _mark_of_effects(found, message_id, before)
 
     def kept(self, class_name: str, marks: Collection[Mark]) -> tuple[str | None, str | None]:
-        """Return what the store keeps of an incident's marks: what was left, and what must have come.
+        """Return the two columns that the store has of an incident's marks: own digests, and those of the hop before.
 
-        Null is what is not known of each message, and, of lost ones, what came where it is the same as what was left;
-        empty is what nothing proves. Of records alone nothing is left: the output has each message once.
+        Null where a digest of some message is not known, and for lost messages where both columns are the same. Empty
+        where nothing is proved. LOG_DUPLICATE has no own digests: the output has each message once.
         """
-        left, came = {mark.left for mark in marks}, {mark.came for mark in marks}
+        output, earlier_output = {mark.output for mark in marks}, {mark.earlier_output for mark in marks}
         if class_name == BreakClass.LOG_DUPLICATE:
-            left = set()
-        if None in left:
+            output = set()
+        if None in output:
             return None, None
         if class_name == BreakClass.LOST and (self.after is None or self.after.id is None):
-            return _array(left), None
-        return _array(left), "{}" if None in came else _array(came)
+            return _array(output), None
+        return _array(output), "{}" if None in earlier_output else _array(earlier_output)
 
 
 def why_not(contract: Mapping[str, Any]) -> str | None:
@@ -115,25 +118,25 @@ def _array(digests: Collection[str | None]) -> str:
 
 
 def _mark_of_effects(found: Mapping[str, Any], message_id: str, before: str | None) -> Mark:
-    """Return the mark of a message of which the output has effects; `before` is its id at the hop before."""
+    """Return the mark of a message that has effects in the output; `before` is its id at the hop before."""
     effects = _effects(found)
     if effects is None:
         return Mark(None, None)
     kinds = sorted({found["class"], *_flags(found)} & {*CORRUPTED, *PHANTOMS})
     contents = [sorted(str(row.get(column)) for row in effects) for column in _columns(kinds)]
     copies = _copies_before(found, effects)
-    came = None if before is None or copies is None else _digest(before, kinds, copies, contents)
-    return Mark(_digest(message_id, kinds, len(effects), contents), came)
+    earlier_output = None if before is None or copies is None else _digest(before, kinds, copies, contents)
+    return Mark(_digest(message_id, kinds, len(effects), contents), earlier_output)
 
 
 def _columns(kinds: Sequence[str]) -> list[str]:
-    """Return the columns whose values must be the same: what is corrupted, and the payload of what is invented."""
+    """Return the columns whose values must be equal: corrupted ones, and the payload of an invented message."""
     named = {column for name, column in CORRUPTED.items() if name in kinds}
     return sorted(named | ({"payload_hash"} if {*kinds} & {*PHANTOMS} else set()))
 
 
 def _effects(found: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """Return the rows of the output that are effects, None where not all of them are shown, or one is in doubt."""
+    """Return the effects in the output, or None where not all of them are shown, or one is in doubt."""
     rows = (found.get("evidence") or {}).get("delivered") or []
     if not 0 < len(rows) < _EVIDENCE_KEPT:
         return None
@@ -145,9 +148,9 @@ def _effects(found: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
 
 
 def _copies_before(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return how often the hop before must have put the message out for this hop to have only carried it on.
+    """Return how often the hop before must have output the message, if this hop only carried it on.
 
-    None where this hop did more than that, or the evidence does not show that it did not.
+    None where this hop did more, or the evidence does not exclude that.
     """
     flags = _flags(found)
     if not flags <= _HARMLESS or not _are_changed(found, effects):
@@ -160,7 +163,7 @@ def _copies_before(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]
 
 
 def _are_changed(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether each effect shows each content that is broken, and none of them as it was sent."""
+    """Return whether each effect has every broken content, and none of them equals what was sent."""
     sent = (found.get("evidence") or {}).get("produced") or []
     for name, column in CORRUPTED.items():
         if name in {found["class"], *_flags(found)}:
@@ -171,13 +174,13 @@ def _are_changed(found: Mapping[str, Any], effects: Sequence[Mapping[str, Any]])
 
 
 def _come_from_several(effects: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether each effect says from which record it comes, and no two from the same."""
+    """Return whether each effect names its record, and no two name the same one."""
     places = [(row.get("topic"), row.get("partition"), row.get("offset")) for row in effects]
     return all(None not in place for place in places) and len(set(places)) == len(places)
 
 
 def _records(found: Mapping[str, Any]) -> int | None:
-    """Return how many records of the log hold a message, None where there is no log, or it shows too many."""
+    """Return how many records of the log hold a message, or None where there is no log or it shows too many."""
     rows = (found.get("evidence") or {}).get("log") or []
     states = {row.get("transaction_state", "none") for row in rows}
     places = {(row.get("topic"), row.get("partition"), row.get("offset")) for row in rows}
@@ -191,6 +194,6 @@ def _flags(found: Mapping[str, Any]) -> set[str]:
 
 
 def _digest(message_id: str, *more: Any) -> str:
-    """Return the digest of an id, or of an id and what is seen of its message."""
+    """Return the digest of an id, or of an id with what the output shows of its message."""
     text = storable_text(json.dumps([message_id, *more]) if more else message_id)
     return str(UUID(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()))

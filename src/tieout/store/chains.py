@@ -1,9 +1,9 @@
-"""Where in a chain of contracts a break happened: told at that hop, once.
+"""Where in a chain of contracts a break happened, so that only that hop alerts about it.
 
-A contract names the hop before it (`after`). An incident of lost messages is a *consequence* where each of its messages
-was lost at an earlier hop already; one of doubled, corrupted or invented ones where this hop only carried on what the
-hop before put out (`carrying.py` says what proves it). That is read from the runs that count whenever somebody asks,
-and stored nowhere: a statement and its verdict never change for it. Docs: docs/how-to/follow-a-chain.md.
+A contract names the hop before it (`after`). An incident of lost messages is a *consequence* if an earlier hop lost
+each of them already. An incident of doubled, corrupted or invented messages is one if this hop only carried on the
+output of the hop before (`carrying.py` defines the proof). Origins are computed from the current runs on each read and
+never stored; they never change a statement or its verdict. Docs: docs/how-to/follow-a-chain.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ IncidentKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class EarlierIncident:
-    """An incident of an earlier hop, and how many messages of a later one it has.
+    """An incident of an earlier hop, and how many messages of a later incident it contains.
 
     `is_told` says whether it, or one of a hop in between, has alerts of its own.
     """
@@ -44,11 +44,11 @@ class EarlierIncident:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where what an incident tells of its messages happened, as far as the runs of earlier hops tell.
+    """At which hop the break of an incident's messages happened, as far as the runs of earlier hops show.
 
     `what` is `lost`, `duplicated`, `corrupted` or `invented`. `earlier` has each message once, at the earliest hop that
-    has it; `doubt` says why nothing can be told of the others. `messages` is None where they are not known; `hops` are
-    the earlier hops that were asked, the nearest first.
+    has it; `doubt` says why the origin of the others is unknown. `messages` is None where they are not known; `hops`
+    are the earlier hops that were searched, the nearest first.
     """
 
     what: str
@@ -64,22 +64,22 @@ class Origin:
 
     @property
     def messages_before(self) -> int:
-        """How many of the messages earlier hops have in incidents."""
+        """How many of the messages are in incidents of earlier hops."""
         return sum(one.messages for one in self.earlier)
 
     @property
     def is_consequence(self) -> bool:
-        """Whether it happened to each of the messages before."""
+        """Whether all of the messages were broken at an earlier hop."""
         return bool(self.earlier) and self.messages_before == self.messages
 
     @property
-    def is_told_before(self) -> bool:
-        """Whether alerts about earlier hops tell all of it."""
+    def is_alerted_before(self) -> bool:
+        """Whether alerts of earlier hops cover all of its messages."""
         return self.is_consequence and all(one.is_told for one in self.earlier)
 
     @property
     def words(self) -> str:
-        """The same in words."""
+        """The origin in words."""
         places = " and ".join(dict.fromkeys(one.pipeline for one in self.earlier))
         if self.is_consequence:
             return f"{self.what} before, at {places}"
@@ -118,7 +118,7 @@ def what_of(class_name: str) -> str:
 
 @dataclass(frozen=True)
 class _Hop:
-    """A contract before another; `why_not` says why its ids are not to be compared, None where they are."""
+    """A pipeline of the chain; `why_not` says why its ids cannot be compared, None where they can."""
 
     pipeline: str
     changes_ids: bool
@@ -126,67 +126,69 @@ class _Hop:
 
 
 def origins_of(cursor: Cursor, pipeline: str, run_ids: Collection[str]) -> dict[IncidentKey, Origin]:
-    """Return where the incidents of some runs of a pipeline happened, by run and incident.
+    """Return the origins of the incidents of some runs of a pipeline, by run and incident.
 
-    Nothing of classes that are not joined, and nothing where its contract comes after no other.
+    Incidents of classes that are not joined have none. Nor do pipelines whose contract has no `after`.
     """
     if not run_ids:
         return {}
-    way = _way(cursor, pipeline)
-    if len(way) == 1:
+    chain = _chain(cursor, pipeline)
+    if len(chain) == 1:
         return {}
     cursor.execute(queries(_FILE)["found_here"], {"runs": list(run_ids), "classes": list(JOINED)})
     here = cursor.fetchall()
     since = {row["run_id"]: row["window_start"] - _look_back(row["look_back"]) for row in here}
-    asked = {
+    parameters = {
         "runs": list(since),
         "since": list(since.values()),
-        "hops": [hop.pipeline for hop in way[1:]],
+        "hops": [hop.pipeline for hop in chain[1:]],
         "classes": list(JOINED),
         "carried": list(CARRIED),
     }
-    asked |= _runs_before(cursor, asked)
-    judged, earlier = _judged_before(cursor, asked), _earlier_incidents(cursor, asked)
+    parameters |= _runs_before(cursor, parameters)
+    judged, earlier = _judged_before(cursor, parameters), _earlier_incidents(cursor, parameters)
     found: dict[IncidentKey, Origin] = {}
     for row in here:
         key = (row["run_id"], row["incident_id"])
-        hops, told = tuple(asked["hops"]), tuple(earlier.get(key, ()))
-        origin = Origin(what_of(row["class"]), hops, row["compared"], told, None)
+        hops, incidents = tuple(parameters["hops"]), tuple(earlier.get(key, ()))
+        origin = Origin(what_of(row["class"]), hops, row["compared"], incidents, None)
         if not origin.is_consequence:
             doubt = _doubt_of_loss if row["class"] == BreakClass.LOST else _doubt_of_carrying
-            origin = replace(origin, doubt=doubt(origin, row, way, judged[row["run_id"]]))
+            origin = replace(origin, doubt=doubt(origin, row, chain, judged[row["run_id"]]))
         found[key] = origin
     return found
 
 
-def _runs_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the runs of earlier hops that count for each run that is asked about, column by column."""
-    cursor.execute(queries(_FILE)["runs_before"], asked)
+def _runs_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return for each of the runs the runs of earlier hops that count, column by column."""
+    cursor.execute(queries(_FILE)["runs_before"], parameters)
     found = cursor.fetchall()
     columns = {"here": "here_run_id", "depths": "depth", "before": "run_id"}
     return {name: [row[column] for row in found] for name, column in columns.items()}
 
 
-def _judged_before(cursor: Cursor, asked: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return by run what each hop has judged of its time, the nearest hop first."""
-    cursor.execute(queries(_FILE)["judged_before"], asked)
+def _judged_before(cursor: Cursor, parameters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return for each run what each hop has judged of its time, the nearest hop first."""
+    cursor.execute(queries(_FILE)["judged_before"], parameters)
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in cursor.fetchall():
         found.setdefault(row["run_id"], []).append(row)
     return found
 
 
-def _earlier_incidents(cursor: Cursor, asked: Mapping[str, Any]) -> dict[IncidentKey, list[EarlierIncident]]:
-    """Return by run and incident the earliest incidents that have its messages."""
-    cursor.execute(queries(_FILE)["found_before"], asked)
+def _earlier_incidents(
+    cursor: Cursor, parameters: Mapping[str, Any]
+) -> dict[IncidentKey, list[EarlierIncident]]:
+    """Return the earliest incidents that have the messages, by run and incident."""
+    cursor.execute(queries(_FILE)["found_before"], parameters)
     found: dict[IncidentKey, list[EarlierIncident]] = {}
     for row in cursor.fetchall():
         found.setdefault((row["here_run_id"], row["here_incident_id"]), []).append(_earlier_incident(row))
     return found
 
 
-def _way(cursor: Cursor, pipeline: str) -> list[_Hop]:
-    """Return a pipeline's own hop and those before it, the nearest first, up to where nothing more can be compared."""
+def _chain(cursor: Cursor, pipeline: str) -> list[_Hop]:
+    """Return a pipeline's own hop and the comparable hops before it, the nearest first."""
     passed: list[_Hop] = []
     name: str | None = pipeline
     while name is not None and name not in [hop.pipeline for hop in passed]:
@@ -201,18 +203,20 @@ def _way(cursor: Cursor, pipeline: str) -> list[_Hop]:
 
 
 def _doubt_of_loss(
-    origin: Origin, row: Mapping[str, Any], way: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
+    origin: Origin, row: Mapping[str, Any], chain: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return why it cannot be told of each message whether it was lost before, or None where it can."""
-    own, *hops = way
+    """Return why it is unknown whether each message was lost before, or None where it is known."""
+    own, *hops = chain
     if row["known"] is None:
         return f"{own.pipeline} {own.why_not}" if own.why_not else "not every id of them is known"
     if not row["compared"]:
         return "after.id does not match each of their ids"
-    doubts = [_doubt_of(hop, told, _window_of(row)) for hop, told in zip(hops, judged, strict=True)]
+    doubts = [
+        _doubt_of(hop, hop_judged, _window_of(row)) for hop, hop_judged in zip(hops, judged, strict=True)
+    ]
     if any(doubts):
         return next(filter(None, doubts))
-    other = next((hop for hop, told in zip(hops, judged, strict=True) if told["lost"]), None)
+    other = next((hop for hop, hop_judged in zip(hops, judged, strict=True) if hop_judged["lost"]), None)
     if other is not None and not origin.earlier and not own.changes_ids:
         return (
             f"{other.pipeline} lost others, and no id is known to be the same there and here; "
@@ -227,41 +231,41 @@ def _doubt_of_loss(
 
 
 def _doubt_of_carrying(
-    origin: Origin, row: Mapping[str, Any], way: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
+    origin: Origin, row: Mapping[str, Any], chain: Sequence[_Hop], judged: Sequence[Mapping[str, Any]]
 ) -> str | None:
-    """Return why it cannot be told of each message whether the hop before put it out like that, or None where it can.
+    """Return why it is unknown whether the hop before output each message like that, or None where it is known.
 
-    Only that hop is asked: what came from farther away went through it.
+    Only that hop is examined: breaks from farther away went through it.
     """
-    own, before, told = way[0], way[1], judged[0]
+    own, before, before_judged = chain[0], chain[1], judged[0]
     judges = "OUTPUT_DUPLICATE" if row["class"] == BreakClass.LOG_DUPLICATE else row["class"]
     doubts = (
         (row["known"] is None and own.why_not is not None, f"{own.pipeline} {own.why_not}"),
         (row["known"] is None, f"the evidence of {own.pipeline} does not show all of them"),
-        (not told["is_judged"], f"{before.pipeline} has not judged all of {_window_of(row)}"),
-        (judges in told["not_judged"], f"{before.pipeline} does not judge {judges}"),
+        (not before_judged["is_judged"], f"{before.pipeline} has not judged all of {_window_of(row)}"),
+        (judges in before_judged["not_judged"], f"{before.pipeline} does not judge {judges}"),
     )
-    # A hop that put out nothing that was not sent so has nothing to compare.
+    # A hop without carried breaks in its output has nothing to compare.
     compared = (
         (before.why_not is not None, f"{before.pipeline} {before.why_not}"),
         (not row["compared"], f"the evidence of {own.pipeline} does not show that it only carried them on"),
         (not origin.earlier, f"{before.pipeline} has others, or the same otherwise"),
     )
-    asked = (*doubts, *(compared if told["carried"] else ()))
-    return next((words for holds, words in asked if holds), None)
+    conditions = (*doubts, *(compared if before_judged["carried"] else ()))
+    return next((words for holds, words in conditions if holds), None)
 
 
 def _window_of(row: Mapping[str, Any]) -> str:
     return f"{format_time(row['window_start'])} to {format_time(row['window_end'])}"
 
 
-def _doubt_of(hop: _Hop, told: Mapping[str, Any], window: str) -> str | None:
-    """Return why a hop's runs do not tell what it lost of a time."""
-    if not told["is_judged"]:
+def _doubt_of(hop: _Hop, judged: Mapping[str, Any], window: str) -> str | None:
+    """Return why a hop's runs do not show what it lost in a window, or None where they do."""
+    if not judged["is_judged"]:
         return f"{hop.pipeline} has not judged all of {window}"
-    if told["lost"] and hop.why_not:
+    if judged["lost"] and hop.why_not:
         return f"{hop.pipeline} {hop.why_not}"
-    return f"not every id of what {hop.pipeline} lost is known" if told["unnamed"] else None
+    return f"not every id of what {hop.pipeline} lost is known" if judged["unnamed"] else None
 
 
 def _earlier_incident(row: Mapping[str, Any]) -> EarlierIncident:

@@ -69,8 +69,8 @@ GROUP BY here.run_id, here.window_start, here.window_end, hop.depth
 ORDER BY here.run_id, hop.depth
 
 -- name: found_before
--- Each message at the earliest hop that has it; told where the incident of any hop has alerts of its own. A loss goes on
--- through hops that never knew of the message; what is put out has to be the same at each hop in between (`rank`).
+-- Each message at the earliest hop that has it; is_told if the incident of any hop has alerts of its own. A loss passes
+-- through hops that never knew of the message; an output has to be the same at each hop in between (`rank`).
 WITH here AS MATERIALIZED (
     SELECT run_id, incident_id, class = 'LOST' AS is_lost, unnest(coalesce(earlier_ids, message_ids)) AS id
     FROM tieout.incident WHERE run_id = ANY(%(runs)s::uuid[]) AND class = ANY(%(classes)s::text[])

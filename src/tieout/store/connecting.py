@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, and its errors in our words; a password never leaves this module."""
+"""Connections to PostgreSQL, and its errors as ours; a password never leaves this module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONNECT_TIMEOUT: Final = timedelta(seconds=10)
 STATEMENT_TIMEOUT: Final = timedelta(minutes=2)
 LOCK_TIMEOUT: Final = timedelta(seconds=30)
 IDLE_TIMEOUT: Final = timedelta(minutes=10)
-"""How long a transaction may wait for its client, which may be waiting for Spark."""
+"""How long a transaction may be idle; its client may be waiting for Spark."""
 
 _DEFAULTS: Final = {
     "connect_timeout": int(CONNECT_TIMEOUT.total_seconds()),
@@ -44,12 +44,12 @@ _NOT_MIGRATED: Final = (
 
 @dataclass(frozen=True, repr=False)
 class Database:
-    """Where the store lies; shows itself without the password."""
+    """The address of the store; its `repr` hides the password."""
 
     url: str
     application_name: str = "tieout"
     named_by: str = DATABASE_URL
-    """Where its address comes from, for messages."""
+    """The setting that holds the address, for messages."""
 
     def __repr__(self) -> str:
         return f"Database({self.place()})"
@@ -105,7 +105,7 @@ class Database:
             "idle_timeout": milliseconds(IDLE_TIMEOUT),
         }
         with (
-            _in_our_words(place, self.named_by),
+            _store_errors(place, self.named_by),
             closing(self._connect(is_snapshot=is_snapshot)) as opened,
             opened,
             opened.cursor(cursor_factory=RealDictCursor) as cursor,
@@ -156,16 +156,16 @@ def milliseconds(duration: timedelta) -> str:
 
 
 @contextmanager
-def _in_our_words(place: str, named_by: str) -> Iterator[None]:
-    """Turn psycopg2's errors into a `StoreError` that says where, what, and what to do."""
+def _store_errors(place: str, named_by: str) -> Iterator[None]:
+    """Raise psycopg2's errors as a `StoreError` that says where, what, and what to do."""
     try:
         yield
     except psycopg2.Error as error:
-        raise StoreError(f"{place}: {_told(error, named_by)}") from error
+        raise StoreError(f"{place}: {_error_text(error, named_by)}") from error
 
 
-def _told(error: psycopg2.Error, named_by: str) -> str:
-    """Return what PostgreSQL refused; not its details, which quote the rows."""
+def _error_text(error: psycopg2.Error, named_by: str) -> str:
+    """Return the message of the error, without its details, which quote the rows."""
     code = error.pgcode
     if code is None or code.startswith(_LOST):
         return f"the connection was lost: {_first_line(error)}; run it again, which changes nothing twice"

@@ -12,8 +12,8 @@ from tieout.errors import StoreError
 def lacking(coverage: Mapping[str, Any], predecessor: Mapping[str, Any]) -> str | None:
     """Return what `coverage` lacks of its predecessor's, or None where it contains it.
 
-    Per ledger: what was there, is there; what covered the window, covers it; what was complete until a time,
-    is complete until then or later. Fewer rows are not less coverage: a corrected source may have fewer.
+    Each ledger that was present is present, covers the window if it did, and is complete until the same time or later.
+    Fewer rows are not less coverage: a corrected source may have fewer.
 
     >>> lacking({"log": {"covers": False}}, {"log": {"covers": True}})
     'log: covered the window, does not any more'

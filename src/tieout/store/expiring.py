@@ -1,4 +1,4 @@
-"""Deleting what is kept no longer, so little at a time that nobody waits for it."""
+"""Deletes expired runs and breaks in small batches, so that nobody waits for the deletion."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 from tieout.store.connecting import Cursor
 from tieout.store.sql import queries
 
-RUNS_AT_ONCE: Final = 100
-"""A run brings its breaks along, at most some thousands."""
+RUNS_PER_BATCH: Final = 100
+"""Deleting a run deletes its breaks, at most some thousands."""
 
 BREAKS_AT_ONCE: Final = 5_000
 
@@ -17,14 +17,14 @@ BREAKS_AT_ONCE: Final = 5_000
 def delete_expired(
     cursor: Cursor, superseded_before: datetime | None, breaks_before: datetime | None
 ) -> tuple[int, int]:
-    """Delete runs that do not count and were published earlier, and breaks of windows that ended earlier.
+    """Delete old runs that are not current, and breaks of old windows.
 
     Returns how many runs and breaks were deleted; None keeps all of a kind. The current run of a window is never
-    deleted, so that no window becomes one that was not judged.
+    deleted: its window would look as if it had not been judged.
     """
     deleted = []
     for query, before, limit in (
-        ("delete_superseded_runs", superseded_before, RUNS_AT_ONCE),
+        ("delete_superseded_runs", superseded_before, RUNS_PER_BATCH),
         ("delete_expired_breaks", breaks_before, BREAKS_AT_ONCE),
     ):
         if before is not None:

@@ -1,7 +1,7 @@
-"""Which windows were judged, and which gaps between them were told to whom.
+"""Which windows were judged, and the alerts about gaps between them.
 
-A gap needs no table of its own. It is open while the alert about it has no other that says it is closed; an audit that
-finds it again updates that alert in its place, so that it is told once, however long it stays and however it grows.
+Gaps need no table of their own. A gap is open while its alert has no closing alert. An audit that finds it again
+updates that alert in place, so that it is sent once, however long the gap stays and however it grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tieout.store.storable import storable_json
 
 @dataclass(frozen=True)
 class JudgedWindow:
-    """The current statement of one window; one with a later run counts because that run's evidence reaches less far."""
+    """The current statement of one window; a later run, if any, does not count: its evidence covers less."""
 
     run_id: str
     group: str
@@ -36,7 +36,7 @@ class JudgedWindow:
 
 @dataclass(frozen=True)
 class OpenGap:
-    """Neighbouring windows that an audit found without a valid verdict, and the alerts that tell of it."""
+    """Neighbouring windows that an audit found without a valid verdict, and the alerts about them."""
 
     kind: str
     window: Window
@@ -58,7 +58,7 @@ def judged_window_of(row: Mapping[str, Any]) -> JudgedWindow:
     return JudgedWindow(**fields, window=Window(row["window_start"], row["window_end"]))
 
 
-def tell(
+def store_alerts(
     cursor: Cursor,
     pipeline: str,
     found: Sequence[OpenGap],
@@ -68,18 +68,20 @@ def tell(
     """Store alerts about new gaps, update those about known ones, and store those about closed ones.
 
     Args:
-        cursor: In the transaction that all of it belongs to; two audits of one pipeline wait for each other.
+        cursor: Of one transaction for all of it; two audits of one pipeline wait for each other.
         pipeline: Whose gaps they are.
         found: All of its gaps now.
-        since: The audit looked at no window that ended earlier; what was told of those stays as it is.
-        closing: Makes the alert that says a told gap is closed.
+        since: The audit looked at no window that ended earlier; alerts about those stay as they are.
+        closing: Makes the alert that says a gap is closed.
     """
     cursor.execute(queries()["lock"], {"key": _lock_key(pipeline)})
     cursor.execute(queries()["open_gap_alerts"], {"pipeline": pipeline})
-    told = {row["alert_id"]: outbox.alert_of(row) for row in cursor.fetchall()}
+    open_alerts = {row["alert_id"]: outbox.alert_of(row) for row in cursor.fetchall()}
     opened = updated = 0
     for gap, alert in ((each, alert) for each in found for alert in each.alerts):
-        known = [key for key, one in told.items() if _is_same(one, gap) and _route(one) == _route(alert)]
+        known = [
+            key for key, one in open_alerts.items() if _is_same(one, gap) and _route(one) == _route(alert)
+        ]
         if known:
             cursor.execute(queries()["update_gap_alert"], _row(known[0], alert))
             updated += 1
@@ -87,18 +89,18 @@ def tell(
             opened += outbox.enqueue(cursor, [replace(alert, dedup_key=_unused(cursor, alert))])
     over = [
         one
-        for one in told.values()
+        for one in open_alerts.values()
         if one.window and one.window.end > since and not any(_is_same(one, gap) for gap in found)
     ]
     return GapsTold(opened, updated, outbox.enqueue(cursor, map(closing, over)))
 
 
-def _is_same(told: Alert, gap: OpenGap) -> bool:
-    """Return whether a told gap is the one found: of one kind, and over a window in common."""
-    window = told.window
+def _is_same(alert: Alert, gap: OpenGap) -> bool:
+    """Return whether an alert is about the gap: of the same kind, over an overlapping window."""
+    window = alert.window
     return (
         window is not None
-        and told.payload.get("gap") == gap.kind
+        and alert.payload.get("gap") == gap.kind
         and window.start < gap.window.end
         and gap.window.start < window.end
     )
@@ -109,7 +111,7 @@ def _route(alert: Alert) -> tuple[str, str]:
 
 
 def _unused(cursor: Cursor, alert: Alert) -> str:
-    """Return the alert's key with a number that tells it from a gap at the same place that was closed."""
+    """Return the alert's key with a number that distinguishes it from closed gaps at the same place."""
     cursor.execute(queries()["count_alerts_like"], {"prefix": f"{alert.dedup_key}|"})
     row = cursor.fetchone()
     return f"{alert.dedup_key}|{row['alerts'] if row else 0}"

@@ -1,4 +1,4 @@
-"""What a break can be asked for by: the texts whose digests `tieout.break_handles` puts into the index."""
+"""The keys by which a break is found: the texts whose digests `tieout.break_handles` puts into the index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tieout.store.storable import EVIDENCE_LIMIT, TEXT_LIMIT, storable_text
 
 
 def message_id_handles(message_id: str) -> tuple[str, ...]:
-    """Return the handles of an id, as a break's column and as its evidence keep it; long ones are cut differently.
+    """Return the handles of an id, as a break's column and as its evidence keep it; they cut long ids differently.
 
     >>> message_id_handles("m-1")
     ('message_id m-1',)

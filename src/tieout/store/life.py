@@ -1,9 +1,9 @@
-"""The life of breaks and incidents: what published statements make of it (docs/explanation/life-of-a-break.md).
+"""The life of breaks and incidents: how published statements change it (docs/explanation/life-of-a-break.md).
 
-A run is a pure function of its evidence and knows no history. The history is here: a break is *open* while the current
-statement about its window has it and does not settle it, *resolved* once the evidence settles it or somebody accepted
-it, and *reopened* where neither holds any more. States follow from the statements that count and the acceptances that
-hold, not from the order in which they came.
+A run is a pure function of its evidence and has no history. The history is here: a break is *open* while the current
+statement about its window contains it without an outcome, *resolved* once the evidence gives it an outcome or somebody
+accepted it, and *reopened* when neither holds any more. States depend on the current statements and the valid
+acceptances, not on their order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OPEN_CLASSES: Final = tuple(
 
 
 class State(StrEnum):
-    """Where a break or an incident is in its life."""
+    """The state of a break or an incident."""
 
     OPEN = "open"
     RESOLVED = "resolved"
@@ -98,9 +98,9 @@ class Life:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One line of a break's history: a statement that changed it, or an act of a person upon it or its incident.
+    """An entry of a break's history: a statement that changed it, or a person's act on it or its incident.
 
-    `what` is `statement`, `accept`, `reopen`, `annotate` or `silence`; a statement's line has what was true after it,
+    `what` is `statement`, `accept`, `reopen`, `annotate` or `silence`; a statement's entry has the state after it,
     an act's has who did it and why.
     """
 
@@ -119,9 +119,9 @@ class HistoryEntry:
 
 @dataclass(frozen=True)
 class EarlierWindow:
-    """A judged window as a later run sees it: what its current statement rests on, and whether it may change.
+    """A judged window as a later run sees it: the coverage of its current statement, and whether it may change.
 
-    `message_rows` counts the rows of its own messages by kind, wherever they lie; None in statements that do not say.
+    `message_rows` counts the rows of its own messages by kind, wherever they lie; None if the statement has no counts.
     """
 
     run_id: str
@@ -135,10 +135,10 @@ class EarlierWindow:
 
 
 @dataclass(frozen=True)
-class PipelineStanding:
-    """How a pipeline stands: its latest window's current run, and what is open over all windows.
+class PipelineSummary:
+    """A pipeline's latest window with its current run, and what is open over all windows.
 
-    `happened_before` counts those of the open incidents that an earlier hop of the chain has already.
+    `happened_before` counts the open incidents that an earlier hop of the chain has already.
     """
 
     pipeline: str
@@ -164,8 +164,8 @@ def life_key(pipeline: str, group: str) -> int:
 def followed(cursor: Cursor, run: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of the breaks to look for in a run before it is written.
 
-    Whoever changes lives right now is waited for, so that a break which is followed already when the run is
-    published is surely looked for in it.
+    Waits for transactions that change lives now, so that no break which is followed when the run is published is
+    missed.
     """
     key = {"key": life_key(run["pipeline"], run["consumer_group"])}
     cursor.execute(queries()["lock_now"], key)
@@ -176,12 +176,12 @@ def followed(cursor: Cursor, run: Mapping[str, Any]) -> frozenset[str]:
 
 
 def advance(cursor: Cursor, run: Mapping[str, Any], contract: Mapping[str, Any]) -> None:
-    """Move the lives that a run touches, which has just become its window's current one.
+    """Update the lives that a run touches, once it has become its window's current run.
 
     Args:
         cursor: Of the transaction that publishes the run.
         run: The run's row.
-        contract: Whose announced replays tell a replay from a late arrival.
+        contract: Its announced replays distinguish a replay from a late arrival.
     """
     cursor.execute(queries()["lock"], {"key": life_key(run["pipeline"], run["consumer_group"])})
     expire(cursor, run["pipeline"])
@@ -207,8 +207,8 @@ def advance(cursor: Cursor, run: Mapping[str, Any], contract: Mapping[str, Any])
         cursor.execute(queries()[step], facts)
 
 
-def moved(cursor: Cursor, pipeline: str, group: str, touched: Iterable[Mapping[str, Any]]) -> None:
-    """Move the lives that an act touched, and write their history."""
+def advance_touched(cursor: Cursor, pipeline: str, group: str, touched: Iterable[Mapping[str, Any]]) -> None:
+    """Update the lives that an act touched, and write their history."""
     rows = list(touched)
     if not rows:
         return
@@ -227,14 +227,14 @@ def moved(cursor: Cursor, pipeline: str, group: str, touched: Iterable[Mapping[s
 
 
 def expire(cursor: Cursor, pipeline: str | None = None) -> None:
-    """Reopen what was accepted until a time that has passed, of one pipeline or all."""
+    """Reopen breaks and incidents whose acceptance has expired, of one pipeline or all."""
     cursor.execute(queries()["expired_acceptances"], {"pipeline": pipeline, "now": datetime.now(UTC)})
     for row in cursor.fetchall():
-        moved(cursor, row["pipeline"], row["consumer_group"], [row])
+        advance_touched(cursor, row["pipeline"], row["consumer_group"], [row])
 
 
 def _replays(contract: Mapping[str, Any], group: str) -> list[datetime]:
-    """Return when the contract's annotations announce that the group read again."""
+    """Return the times at which the contract's annotations announce a replay by the group."""
     times = []
     for note in contract.get("annotations") or ():
         if note.get("kind") == "offset_reset" and note.get("group") in (None, group):
@@ -281,17 +281,18 @@ def life_of(row: Mapping[str, Any]) -> Life:
 
 
 def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]:
-    """Return incidents about which something changed that no alert tells yet, the gravest and largest first.
+    """Return incidents with changes that no alert reports yet, the gravest and largest first.
 
-    An open incident that an earlier hop has already is held back as long as alerts of that hop tell it; it stays news
+    An open incident that an earlier hop has already is held back while alerts of that hop cover it; it stays news
     meanwhile.
     """
     held: list[str] = []
-    told: list[Life] = []
-    while len(told) < limit:
-        seen = [*held, *(one.id for one in told)]
+    to_alert: list[Life] = []
+    while len(to_alert) < limit:
+        excluded = [*held, *(one.id for one in to_alert)]
         cursor.execute(
-            queries()["incident_news"], {"pipeline": pipeline, "limit": limit - len(told), "held": seen}
+            queries()["incident_news"],
+            {"pipeline": pipeline, "limit": limit - len(to_alert), "held": excluded},
         )
         page = [life_of(row) for row in cursor.fetchall()]
         if not page:
@@ -300,15 +301,15 @@ def incident_news(cursor: Cursor, pipeline: str, limit: int) -> tuple[Life, ...]
         origins = chains.origins_of(cursor, pipeline, opened)
         for one in page:
             origin = origins.get((one.run_id, one.id)) if one.resolution is None else None
-            if origin is not None and origin.is_told_before:
+            if origin is not None and origin.is_alerted_before:
                 held.append(one.id)
             else:
-                told.append(one)
-    return tuple(told)
+                to_alert.append(one)
+    return tuple(to_alert)
 
 
-def as_told(incident: Life) -> dict[str, Any]:
-    """Return what an alert told of an incident, as parameters of `told_news`."""
+def alerted_state(incident: Life) -> dict[str, Any]:
+    """Return the reported state of an incident, as parameters of `mark_alerted`."""
     return {
         "pipeline": incident.pipeline,
         "consumer_group": incident.group,
@@ -322,7 +323,7 @@ def as_told(incident: Life) -> dict[str, Any]:
 
 
 def entry_of(row: Mapping[str, Any]) -> HistoryEntry:
-    """Return the line of history in `row`."""
+    """Return the history entry in `row`."""
     return HistoryEntry(
         at=row["at"],
         what=row["what"],
@@ -352,9 +353,9 @@ def earlier_of(row: Mapping[str, Any]) -> EarlierWindow:
     )
 
 
-def standing_of(row: Mapping[str, Any]) -> PipelineStanding:
-    """Return how a pipeline stands from `row`."""
-    return PipelineStanding(
+def pipeline_summary_of(row: Mapping[str, Any]) -> PipelineSummary:
+    """Return the summary of a pipeline in `row`."""
+    return PipelineSummary(
         pipeline=row["pipeline"],
         group=row["consumer_group"],
         window=Window(row["window_start"], row["window_end"]),

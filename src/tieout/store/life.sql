@@ -1,7 +1,7 @@
 -- The life of breaks and incidents, by name; docs/explanation/life-of-a-break.md says what each step is for.
 
 -- name: followed
--- Ids whose absence from a window's statement would mean something, whatever became of them so far.
+-- Ids whose absence from a window's statement is significant, whatever their state.
 SELECT id FROM tieout.life
 WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind = 'break'
   AND window_start < %(window_end)s AND window_end > %(window_start)s
@@ -36,7 +36,7 @@ WHERE b.run_id = %(run_id)s
 ON CONFLICT DO NOTHING
 
 -- name: life_follow_incidents
--- An incident goes on from the one in which one of its breaks was seen before.
+-- An incident continues the earlier incident that had one of its breaks.
 WITH before AS MATERIALIZED (
     SELECT DISTINCT ON (b.incident_id) b.incident_id, earlier.origin_id
     FROM tieout.break b
@@ -75,7 +75,7 @@ WHERE r.run_id = %(run_id)s AND l.pipeline = r.pipeline AND l.consumer_group = r
   AND l.kind = seen.kind AND l.id = seen.id AND l.first_seen_at > r.generated_at
 
 -- name: life_see_breaks
--- A break that came after all, and was sent again or read again by an announced act since it was told, was replayed.
+-- A break is replayed if its message arrived, and was sent or read again by an announced act since the break was first seen.
 UPDATE tieout.life l
 SET class = b.class, severity = b.severity, locus = b.locus, cause = b.cause, topic = b.topic, partition = b.partition,
     incident_id = b.incident_id, message_id = b.message_id, msg_offset = b.msg_offset, run_id = r.run_id,
@@ -100,7 +100,7 @@ WHERE b.run_id = %(run_id)s AND l.pipeline = r.pipeline AND l.consumer_group = r
   AND (l.run_id, l.class, l.severity, l.incident_id) IS DISTINCT FROM (r.run_id, b.class, b.severity, b.incident_id)
 
 -- name: life_see_incidents
--- Its size is news where it passes a power of two: what doubles is told again, what grows by one is not.
+-- Its size is news where it passes a power of two: an incident is reported again when it doubles, not when it grows by 1.
 UPDATE tieout.life l
 SET class = i.class, severity = coalesce(i.severity, 'info'), locus = i.locus, cause = i.cause, topic = i.topic,
     partition = i.partition, first_position = i.first_position, last_position = i.last_position, breaks = i.breaks,
@@ -112,7 +112,7 @@ WHERE i.run_id = %(run_id)s AND l.pipeline = r.pipeline AND l.consumer_group = r
   AND l.kind = 'incident' AND l.id = i.incident_id AND l.seen_at <= r.generated_at
 
 -- name: life_drop
--- A run that is published anew with another statement has only what that one has.
+-- A run that is published again with another statement keeps only what that statement has.
 UPDATE tieout.life l SET is_absent = true, outcome = 'explained'
 WHERE l.pipeline = %(pipeline)s AND l.consumer_group = %(consumer_group)s AND l.run_id = %(run_id)s AND NOT l.is_absent
   AND CASE l.kind
@@ -121,8 +121,8 @@ WHERE l.pipeline = %(pipeline)s AND l.consumer_group = %(consumer_group)s AND l.
       END
 
 -- name: life_miss
--- What a statement had is gone where later ones about its whole window, with at least its coverage, do not have it.
--- A statement with more breaks than are stored tells that only of the breaks that were looked for in it.
+-- A break is absent if later statements about its whole window, with at least its coverage, do not have it. If not all
+-- breaks of such a statement are stored, this holds only for the breaks that were looked for in it.
 WITH sighted AS MATERIALIZED (
     SELECT DISTINCT l.run_id, l.seen_at, l.window_start, l.window_end FROM tieout.life l
     WHERE l.pipeline = %(pipeline)s AND l.consumer_group = %(consumer_group)s AND NOT l.is_absent
@@ -172,7 +172,7 @@ WHERE l.pipeline = %(pipeline)s AND l.consumer_group = %(consumer_group)s AND NO
       END
 
 -- name: life_settle_incidents
--- An incident is settled as most of its followed breaks are; while one of them is not, it is open or goes on as another.
+-- An incident has the outcome of most of its followed breaks. While one of them has none, it is open or continued.
 WITH members AS MATERIALIZED (
     SELECT i.id, count(*) FILTER (WHERE l.outcome IS NULL) AS open,
            mode() WITHIN GROUP (ORDER BY l.outcome) AS outcome
@@ -191,7 +191,7 @@ WHERE i.pipeline = %(pipeline)s AND i.consumer_group = %(consumer_group)s AND i.
   AND i.outcome IS DISTINCT FROM CASE WHEN m.open = 0 THEN m.outcome WHEN i.is_absent THEN 'continued' END
 
 -- name: life_advance
--- The state follows from what the evidence says and, where it says nothing, from an acceptance that still holds.
+-- The state follows from the evidence, or else from an acceptance that is still valid.
 UPDATE tieout.life l
 SET (state, reopenings, resolution, resolved_at, is_news) = (
     SELECT CASE
@@ -261,7 +261,7 @@ SELECT page.*, aged.windows AS age_in_windows FROM page JOIN aged USING (consume
 ORDER BY page.window_start, page.id
 
 -- name: open_hops
--- The latest of those that come after a hop; how many lie further back is not asked.
+-- The latest 1,000 incidents of contracts with a hop before; older ones are not counted.
 SELECT l.run_id, l.id FROM tieout.life l JOIN tieout.run r USING (run_id)
 WHERE l.pipeline = %(pipeline)s AND l.kind = 'incident' AND l.state <> 'resolved'
   AND l.class = ANY(%(classes)s::text[]) AND r.contract -> 'after' IS NOT NULL
@@ -277,7 +277,7 @@ FROM tieout.life l WHERE l.id = %(id)s AND l.kind = %(kind)s
 ORDER BY l.pipeline, l.consumer_group
 
 -- name: life_history
--- Of a break: its own changes, and the acts upon it and upon its incidents. At one time acts, all before s, come first.
+-- Changes of a break, and acts on it and its incidents. At equal times acts come first: their names sort before s.
 WITH incidents AS (
     SELECT DISTINCT b.incident_id FROM tieout.break b WHERE b.break_id = %(id)s AND b.incident_id IS NOT NULL
     UNION SELECT l.incident_id FROM tieout.life l
@@ -293,7 +293,7 @@ WHERE a.id = %(id)s OR (a.kind = 'incident' AND a.id IN (SELECT incident_id FROM
 ORDER BY at, what, place
 
 -- name: earlier_windows
--- Open: a message of it waits, is lost or cannot be told, so that later evidence may change its class.
+-- Open: a message is in flight, lost or unverifiable, so later evidence may change its class.
 SELECT r.run_id, r.window_start, r.window_end, r.generated_at, r.contract_digest, r.checked_at IS NOT NULL AS is_checked,
        r.statement -> 'coverage' AS coverage, r.statement -> 'message_rows' AS message_rows,
        r.verdict IN ('PENDING', 'UNKNOWN') OR EXISTS (
@@ -329,7 +329,7 @@ WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind =
 INSERT INTO tieout.act (pipeline, consumer_group, act, kind, id, who, reason, expires_at) VALUES %s
 
 -- name: silences
--- The latest act upon a pipeline, or upon one of its incidents, is the one that holds.
+-- The latest act on a pipeline, or on one of its incidents, is valid.
 SELECT * FROM (
     SELECT DISTINCT ON (a.pipeline, a.id) a.pipeline, a.id AS incident_id, a.who, a.reason, a.made_at, a.expires_at
     FROM tieout.act a WHERE a.act = 'silence' AND (%(pipeline)s::text IS NULL OR a.pipeline = %(pipeline)s)
@@ -346,8 +346,8 @@ WHERE l.pipeline = %(pipeline)s AND l.is_news AND l.kind = 'incident' AND l.id <
 ORDER BY CASE l.severity WHEN 'critical' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, l.breaks DESC, l.id
 LIMIT %(limit)s
 
--- name: told_news
--- Only as it was read: what changed since is news still.
+-- name: mark_alerted
+-- Only if unchanged since it was read: later changes are still news.
 UPDATE tieout.life SET is_news = false
 WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind = 'incident' AND id = %(id)s
   AND (state, reopenings, class, breaks) = (%(state)s, %(reopenings)s, %(class)s, %(breaks)s)
@@ -356,7 +356,7 @@ WHERE pipeline = %(pipeline)s AND consumer_group = %(consumer_group)s AND kind =
 -- name: pipelines
 SELECT DISTINCT pipeline FROM tieout.run ORDER BY pipeline
 
--- name: standing
+-- name: pipeline_summaries
 SELECT p.pipeline, current.consumer_group, current.window_start, current.window_end, current.verdict,
        current.final_verdict, current.generated_at,
        (SELECT count(*) FROM tieout.life l

@@ -1,4 +1,4 @@
-"""What became of breaks and incidents, and what people do about them, as the store's users ask for it."""
+"""The state and history of breaks and incidents, and people's acts on them, for users of the store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tieout.store.acts import Silence, Subject
 from tieout.store.carrying import JOINED
 from tieout.store.chains import Origin
 from tieout.store.connecting import Database
-from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineStanding
+from tieout.store.life import EarlierWindow, HistoryEntry, Life, PipelineSummary
 from tieout.store.sql import queries
 from tieout.store.storable import storable_text
 
 
 class Lives:
-    """The followed breaks and incidents in a database; one transaction a call, errors as `Store` has them."""
+    """The followed breaks and incidents in a database; one transaction per call, errors as in `Store`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -89,7 +89,7 @@ class Lives:
         who: str,
         reason: str,
     ) -> int:
-        """Take an acceptance back; return how many breaks and incidents had one.
+        """Withdraw an acceptance; return how many breaks and incidents had one.
 
         Raises:
             UsageError: where the subject, who or why is missing.
@@ -154,38 +154,38 @@ class Lives:
     def windows_to_rejudge(
         self, pipeline: str, group: str, before: datetime, *, since: datetime | None = None
     ) -> tuple[EarlierWindow, ...]:
-        """Return the earlier windows with an open message: one in flight, lost, or not to be told yet."""
+        """Return the earlier windows with an open message: in flight, lost, or not yet decided."""
         return tuple(w for w in self.earlier_windows(pipeline, group, before, since=since) if w.is_open)
 
     def incident_news(self, pipeline: str, limit: int = 100) -> tuple[Life, ...]:
-        """Return incidents about which something changed that no alert tells yet, the gravest and largest first.
+        """Return incidents with changes that no alert reports yet, the gravest and largest first.
 
-        Those whose loss the alerts of an earlier hop tell are left out until that is no longer so.
+        Incidents that alerts of an earlier hop cover are left out as long as they do.
         """
         self.expire_acceptances(pipeline)
         with self._database.transaction() as cursor:
             return life.incident_news(cursor, storable_text(pipeline), limit)
 
-    def tell_news(self, news: Sequence[Life], alerts: Iterable[Alert]) -> int:
-        """Store the alerts that tell news, and remember that it is told, together; return how many alerts are new."""
+    def enqueue_news(self, news: Sequence[Life], alerts: Iterable[Alert]) -> int:
+        """Store the alerts about news and mark the news as reported, together; return how many alerts are new."""
         with self._database.transaction() as cursor:
             for incident in news:
-                cursor.execute(queries()["told_news"], life.as_told(incident))
+                cursor.execute(queries()["mark_alerted"], life.alerted_state(incident))
             return outbox.enqueue(cursor, alerts)
 
     def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
-        """Return where the incidents of a pipeline's runs happened, by run and incident.
+        """Return the origins of the incidents of a pipeline's runs, by run and incident.
 
-        Nothing of classes that are not joined, and nothing where the contract comes after no other.
+        Incidents of classes that are not joined have none. Nor do pipelines whose contract has no `after`.
         """
         with self._database.transaction(is_snapshot=True) as cursor:
             return chains.origins_of(cursor, storable_text(pipeline), run_ids)
 
-    def standings(self, pipeline: str | None = None) -> tuple[PipelineStanding, ...]:
-        """Return how pipelines stand, one or all that have runs, by name."""
+    def pipeline_summaries(self, pipeline: str | None = None) -> tuple[PipelineSummary, ...]:
+        """Return the summary of one pipeline, or of all that have runs, by name."""
         self.expire_acceptances(pipeline)
         found = self._database.all(
-            "standing", life.standing_of, pipeline=pipeline and storable_text(pipeline)
+            "pipeline_summaries", life.pipeline_summary_of, pipeline=pipeline and storable_text(pipeline)
         )
         return tuple(replace(one, happened_before=self._happened_before(one.pipeline)) for one in found)
 

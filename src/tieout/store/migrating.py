@@ -17,7 +17,7 @@ OLDEST_SERVER: Final = 150_000
 
 
 def migrate(cursor: Cursor, known: Sequence[Migration]) -> tuple[int, ...]:
-    """Apply what is missing of the `known` migrations and return their versions.
+    """Apply the `known` migrations that are missing and return their versions.
 
     All of it is one transaction, and one migrating process at a time: others wait and then find nothing to
     do.
@@ -58,7 +58,7 @@ def _missing(cursor: Cursor, known: Sequence[Migration]) -> Sequence[Migration]:
 
 
 def _prepare(cursor: Cursor) -> None:
-    """Create the schema and the table of migrations where they are missing, and only there.
+    """Create the schema and the table of migrations only if they are missing.
 
     A role without the right to create schemas can then migrate one that was made for it.
     """
@@ -70,7 +70,7 @@ def _prepare(cursor: Cursor) -> None:
 
 
 def _what_exists(cursor: Cursor) -> Mapping[str, Any]:
-    """Return whether the schema and the table of migrations are there.
+    """Return whether the schema and the table of migrations exist.
 
     Raises:
         StoreError: where the server is too old.

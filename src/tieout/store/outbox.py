@@ -1,4 +1,4 @@
-"""The outbox: alerts are stored with the result they tell of, and sent afterwards.
+"""The outbox: alerts are stored with their result, and sent afterwards.
 
 Delivery is at least once. A worker that dies after the receiver took an alert and before it said so leaves a
 lease that runs out, and the alert is sent again; its `dedup_key` goes along as the idempotency key, by which
@@ -28,7 +28,7 @@ ERROR_LIMIT: Final = 500
 
 @dataclass(frozen=True)
 class ClaimedAlert:
-    """An alert that one worker may send until its lease ends; `attempt`, from 1, tells claims apart."""
+    """An alert that one worker may send until its lease ends; `attempt`, from 1, numbers the claims."""
 
     alert_id: int
     attempt: int
@@ -47,9 +47,9 @@ def backoff(attempt: int) -> timedelta:
 
 
 def enqueue(cursor: Cursor, alerts: Iterable[Alert]) -> int:
-    """Store alerts and return how many are new; one whose key is known, sent or not, stays as it is.
+    """Store alerts and return how many are new; an alert whose key is known, sent or not, stays as it is.
 
-    A new one takes the place of those of its thread that nobody tried to send yet.
+    A new alert supersedes the alerts of its thread that nobody tried to send yet.
     """
     stored = 0
     for alert in alerts:
@@ -77,7 +77,7 @@ def mark_sent(cursor: Cursor, claimed: ClaimedAlert) -> None:
 
 
 def mark_failed(cursor: Cursor, claimed: ClaimedAlert, error: str, *, is_permanent: bool) -> bool:
-    """Record why sending failed and return whether that was the last attempt; else the next comes later."""
+    """Record why sending failed, and return whether that was the last attempt."""
     is_final = is_permanent or claimed.attempt >= MAX_ATTEMPTS
     cursor.execute(
         queries()["mark_failed"],

@@ -34,7 +34,7 @@ class Page(Generic[_T]):
 
 @dataclass(frozen=True)
 class Order:
-    """An order of rows: what is compared, all rising or all falling, and the fields that hold it in a row."""
+    """An order of rows: what is compared, all ascending or all descending, and the fields of a row that hold it."""
 
     compared: tuple[str, ...]
     fields: tuple[str, ...]
@@ -59,7 +59,7 @@ class Order:
         }
 
     def key(self, row: _Row) -> tuple[Any, ...]:
-        """Return the row's place in this order; nothing is what stands for it where it is compared."""
+        """Return the row's place in this order, with the value that the order substitutes for null."""
         return tuple(_key_part(row[name], name) for name in self.fields)
 
 

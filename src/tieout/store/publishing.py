@@ -33,12 +33,12 @@ from tieout.store.sql import queries
 
 BREAKS_PER_INCIDENT: Final = 20
 _PAGE: Final = 200
-"""Rows sent at once; a break with its evidence is some kilobytes."""
+"""Rows per batch; a break with its evidence is some kilobytes."""
 
 
 @dataclass
 class _Sample:
-    """Passes on the first breaks of each incident and the followed ones, and remembers what it saw of the rest.
+    """Yields the first breaks of each incident and the followed ones, and keeps totals of the others.
 
     Of what may be joined over a chain it remembers every mark: `marks` has them by incident, those of messages without
     an id left out.
@@ -52,7 +52,7 @@ class _Sample:
     is_cut: bool = False
 
     def of(self, breaks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Yield 20 breaks of each incident, those without one being one of their class, and all that are followed."""
+        """Yield 20 breaks of each incident and all followed breaks; breaks without an incident are grouped by class."""
         for item in breaks:
             incident = item.get("incident_id") or f"class {item.get('class')}"
             self.seen[incident] += 1
@@ -76,7 +76,7 @@ def publish(
     origin: RunOrigin,
     wait: timedelta,
 ) -> PublishedRun:
-    """Write one run in the cursor's transaction, and make it its window's current one where it may be.
+    """Write one run in the cursor's transaction, and make it its window's current run if it may be.
 
     A run that is stored with the same statement is left alone, checks and all: a worker that was given up for
     dead and publishes after its successor changes nothing. Another statement under the same id replaces the
@@ -84,7 +84,7 @@ def publish(
 
     Raises:
         PublishInProgressError: where another transaction publishes the same window for longer than `wait`.
-        StoreError: where the statement or a break lacks something that every one has.
+        StoreError: where the statement or a break lacks a required field.
     """
     run = run_row(statement, contract, origin)
     _lock(cursor, run, wait)
@@ -128,7 +128,7 @@ def _write_findings(
     breaks: Iterable[Mapping[str, Any]],
     contract: Mapping[str, Any],
 ) -> None:
-    """Write everything that hangs on a run; breaks are read once, page by page."""
+    """Write a run's rows in all other tables; breaks are read once, page by page."""
     run_id = run["run_id"]
     _write(cursor, "write_partitions", (partition_row(run_id, item) for item in statement["partitions"]))
     _write(cursor, "write_counts", count_rows(run_id, statement))
@@ -144,7 +144,7 @@ def _write_findings(
 
 
 def _marks(item: Mapping[str, Any], sample: _Sample) -> tuple[str | None, str | None]:
-    """Return what is kept of the marks of an incident's messages: nothing where one of them did not go by."""
+    """Return the stored form of the marks of an incident's messages; nulls where not all of its breaks were read."""
     found = sample.marks.get(item["incident_id"], ())
     if not found or len(found) != item["breaks"]:
         return None, None
@@ -156,7 +156,7 @@ def _write(cursor: Cursor, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
 
 
 def _reason_to_stay(statement: Mapping[str, Any], predecessor: Mapping[str, Any]) -> str | None:
-    """Return why the window's current run stays the current one, or None where it gives way."""
+    """Return why the window's current run stays current, or None where the new run replaces it."""
     generated_at = time_of(statement["generated_at"])
     if generated_at is None or generated_at < predecessor["generated_at"]:
         return f"run {predecessor['run_id']} was generated later, at {predecessor['generated_at']}"

@@ -114,7 +114,7 @@ SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, co
 FROM tieout.run WHERE run_id = %(run_id)s
 
 -- name: current_run
--- A pipeline whose group was renamed has one current run a group: the later published one is meant.
+-- A pipeline whose group was renamed has one current run per group: return the one published later.
 SELECT run_id, pipeline, consumer_group, window_start, window_end, guarantee, contract_digest, verdict, final_verdict,
        reasons, breaks_total, breaks_truncated, dag_id, dag_run_id, try_number, tieout_version, generated_at,
        published_at, checked_at, is_current, statement, contract
@@ -130,7 +130,7 @@ FROM tieout.run WHERE pipeline = %(pipeline)s
 ORDER BY window_start DESC, published_at DESC, run_id LIMIT %(limit)s
 
 -- name: statements_between
--- Of each statement what a report of a period shows: its breaks and most of its incidents stay where they are.
+-- The parts of each statement that a period report shows, with at most 100 incidents.
 SELECT pipeline, window_start, verdict, final_verdict, contract -> 'active' AS active,
        (statement - 'incidents' - 'not_judged' - 'checks') || jsonb_build_object(
            'incidents', jsonb_path_query_array(statement, '$.incidents[0 to 99]'),
@@ -171,7 +171,7 @@ INSERT INTO tieout.check_result (
 ) VALUES %s
 
 -- name: enqueue_alert
--- The end of a thing is told to whom its beginning was, or may have been.
+-- A closing alert goes only to receivers that got, or may have got, an opening alert of its thread.
 INSERT INTO tieout.alert (
     dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread, is_closing,
     payload
@@ -228,7 +228,7 @@ RETURNING alert_id, attempts, dedup_key, pipeline, window_start, window_end, run
           connection, thread, is_closing, payload, created_at
 
 -- name: mark_sent
--- Whoever says so: a worker that outlived its lease has sent the alert all the same.
+-- From any claim: a worker that outlived its lease has sent the alert all the same.
 UPDATE tieout.alert
 SET status = 'sent', sent_at = clock_timestamp(), leased_until = NULL, last_error = NULL
 WHERE alert_id = %(alert_id)s AND status <> 'sent'
@@ -258,8 +258,8 @@ WHERE pipeline = %(pipeline)s AND is_current AND window_end > %(since)s
 ORDER BY window_start, window_end, consumer_group
 
 -- name: audited_since
--- The first window that the timetable had judged, or that was told to be missing; null where there is none. What a person
--- asked for by its bounds may lie anywhere, and says nothing about the windows after it.
+-- The first window that the timetable had judged, or that was reported as missing; null where there is none. A window
+-- that a person requested by its bounds may lie anywhere, and says nothing about the windows after it.
 SELECT least(
     (SELECT min(window_start) FROM tieout.run
      WHERE pipeline = %(pipeline)s AND is_current AND dag_run_id ~ '^(scheduled|backfill)__'),
@@ -277,14 +277,14 @@ FROM tieout.run WHERE is_current ORDER BY pipeline, window_start DESC, published
 -- name: open_gap_alerts
 SELECT alert_id, dedup_key, pipeline, window_start, window_end, run_id, kind, severity, route_to, connection, thread,
        is_closing, payload
-FROM tieout.alert AS told
+FROM tieout.alert AS opened
 WHERE pipeline = %(pipeline)s AND kind = 'window_gap'
-  AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = told.dedup_key || '|closed')
+  AND NOT EXISTS (SELECT FROM tieout.alert AS closed WHERE closed.dedup_key = opened.dedup_key || '|closed')
 ORDER BY alert_id
 
 -- name: update_gap_alert
--- What was sent is not sent again; what still waits goes out as it is now. The span never shrinks: a gap that is half
--- closed is still the gap that was told.
+-- A sent alert is not sent again; a waiting one is sent as it is now. The span never shrinks: a half-closed gap is still
+-- the gap that was reported.
 UPDATE tieout.alert
 SET payload = %(payload)s, window_start = least(window_start, %(window_start)s),
     window_end = greatest(window_end, %(window_end)s)
@@ -294,7 +294,7 @@ WHERE alert_id = %(alert_id)s
 SELECT count(*) AS alerts FROM tieout.alert WHERE starts_with(dedup_key, %(prefix)s) AND kind = 'window_gap'
 
 -- name: delete_superseded_runs
--- Only runs that another one of their window has replaced, or never gave way to; what hangs on them goes along.
+-- Only runs that are not current in their window; their rows in other tables are deleted with them.
 DELETE FROM tieout.run WHERE run_id IN (
     SELECT run_id FROM tieout.run
     WHERE NOT is_current AND published_at < %(before)s

@@ -1,4 +1,4 @@
-"""Reading what pages show: lists cut by key, sums by bucket, everything of one moment and within a time limit."""
+"""Reading for the pages: lists paged by key and sums by bucket, from one snapshot and within a time limit."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tieout.store.views import BreakFilter, Buckets, IncidentFilter, PipelineHea
 
 READ_TIMEOUT: Final = timedelta(seconds=20)
 LOCATED_AT_MOST: Final = 1_000
-"""How many incidents of a run are looked at to be drawn."""
+"""How many incidents of a run are read for the drawing."""
 TRACED_AT_MOST: Final = 1_000
-"""How many breaks of one message, key or position are looked at: a key may be a million messages'."""
+"""How many breaks of one message, key or position are read: a million messages may share a key."""
 _FILE: Final = "pages.sql"
 
 _Row = Mapping[str, Any]
@@ -90,7 +90,7 @@ class Reader:
         )
 
     def offsets_history(self, pipeline: str, buckets: Buckets) -> tuple[views.OffsetPoint, ...]:
-        """Return where each partition's judged offsets ended, by bucket; nothing without a log."""
+        """Return where each partition's judged offsets ended, by bucket; empty without a log."""
         return self._all(
             "offsets_history", lambda row: views.OffsetPoint(**row), pipeline=pipeline, **_period(buckets)
         )
@@ -155,13 +155,13 @@ class Reader:
         return next(iter(found), None)
 
     def incident_history(self, pipeline: str, group: str, incident_id: str) -> tuple[HistoryEntry, ...]:
-        """Return what statements and people made of an incident, the oldest first; `Store.break_history` for one."""
+        """Return the changes of an incident and the acts on it, the oldest first; breaks have `Store.break_history`."""
         return self._all(
             "incident_history", entry_of, pipeline=pipeline, group=group, incident_id=incident_id
         )
 
     def origins(self, pipeline: str, run_ids: Collection[str]) -> dict[tuple[str, str], Origin]:
-        """Return where the incidents of a pipeline's runs happened, by run and incident."""
+        """Return the origins of the incidents of a pipeline's runs, by run and incident."""
         return chains.origins_of(self._cursor, pipeline, run_ids)
 
     def open_incidents_of_hop(self, pipeline: str) -> tuple[tuple[str, str], ...]:
@@ -244,7 +244,7 @@ class Reader:
     def incidents_at(
         self, runs: Sequence[str], topic: str, partition: int, offset: int, limit: int = 20
     ) -> tuple[views.WindowIncident, ...]:
-        """Return the incidents of some runs in whose stretch a position lies, be it one of their breaks or not."""
+        """Return the incidents of some runs whose range contains a position, be it one of their breaks or not."""
         return self._all(
             "incidents_at",
             views.window_incident_of,

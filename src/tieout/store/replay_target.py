@@ -55,9 +55,9 @@ def target_database(name: str, parameters: Mapping[str, Any]) -> Database:
 
 
 def insert_once(database: Database, table: str, plan_id: str, records: Iterable[Record]) -> int:
-    """Insert the records that were never inserted before, all or none of them, and return how many these are.
+    """Insert the records that were never inserted before, all or none, and return how many there are.
 
-    Creates the table and `tieout_replayed` where they are missing. Two at once are one after the other.
+    Creates the table and `tieout_replayed` where they are missing. Concurrent calls run one after the other.
 
     Args:
         database: Where the table is.
@@ -78,7 +78,7 @@ def insert_once(database: Database, table: str, plan_id: str, records: Iterable[
 
 
 def _prepare(cursor: Cursor, names: Mapping[str, sql.Composable]) -> None:
-    """Take the ledger for this transaction, and create what is missing: a role may lack the right to create."""
+    """Lock the ledger for this transaction, and create only what is missing: a role may lack the right to create."""
     cursor.execute(_LOCK, {"name": names["ledger"].as_string(cursor)})
     for part, statement in (("ledger", _CREATE_LEDGER), ("table", _CREATE_TABLE)):
         cursor.execute(_IS_THERE, {"name": names[part].as_string(cursor)})

@@ -50,7 +50,7 @@ class Replayed:
 
 
 def record(cursor: Cursor, replay: Replay, items: Iterable[ReplayItem]) -> int:
-    """Store what a plan repaired and return how many of its items are new; a known key stays as it is."""
+    """Store the items that a plan repaired and return how many are new; a known key stays as it is."""
     row = {name: None if value is None else storable_text(value) for name, value in asdict(replay).items()}
     cursor.execute(queries()["write_replay"], {**row, "run_id": checked_run_id(replay.run_id)})
     rows = [

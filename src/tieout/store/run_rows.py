@@ -1,4 +1,4 @@
-"""A statement's parts as rows: each value where the schema wants it, and as PostgreSQL can hold it."""
+"""A statement's parts as rows: each value in its column, in a form that PostgreSQL can hold."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def stored_id(item: Mapping[str, Any]) -> str | None:
 
 
 def last_attempt_at(item: Mapping[str, Any]) -> datetime | None:
-    """Return the latest attempt that a break's evidence shows, or None; a time that is none is no attempt."""
+    """Return the latest attempt that a break's evidence shows, or None; an invalid time is ignored."""
     attempts = (item.get("evidence") or {}).get("produced") or ()
     times = []
     for row in attempts:
@@ -171,7 +171,7 @@ def severity_of(item: Mapping[str, Any]) -> Severity:
     """Return the severity of a break.
 
     Raises:
-        StoreError: where it has none, or one that there is not.
+        StoreError: where it has none, or an unknown one.
     """
     try:
         return Severity(item["severity"])

@@ -1,4 +1,4 @@
-"""The SQL of the store, read from its files: named statements and numbered migrations."""
+"""The SQL of the store, read from files: named statements and numbered migrations."""
 
 from __future__ import annotations
 

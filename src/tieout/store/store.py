@@ -84,9 +84,9 @@ class Store(Lives):
         contract: Mapping[str, Any],
         origin: RunOrigin,
     ) -> PublishedRun:
-        """Store one run, all of it or nothing, and make it its window's current one where coverage allows.
+        """Store one run, all of it or nothing, and make it its window's current run if its coverage allows.
 
-        Publishing the same run again leaves the same rows. A run whose evidence reaches less far than the
+        Publishing the same run again leaves the same rows. A run whose evidence covers less than the
         current one's, or that was generated before it, is stored and does not become current.
 
         Args:
@@ -126,7 +126,7 @@ class Store(Lives):
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """Give a reader whose answers are all of one moment, as a page needs them; it cannot write."""
+        """Give a read-only reader that sees the store at one moment, as a page needs it."""
         with self._database.transaction(READ_TIMEOUT, is_snapshot=True) as cursor:
             yield Reader(cursor)
 
@@ -196,7 +196,7 @@ class Store(Lives):
             return outbox.mark_failed(cursor, claimed, error, is_permanent=is_permanent)
 
     def pending_alerts(self, pipeline: str | None = None) -> int:
-        """Return how many alerts are neither sent nor given up."""
+        """Return the number of alerts that are neither sent nor given up."""
         return self._database.all("pending_alerts", lambda row: int(row["pending"]), pipeline=pipeline)[0]
 
     def judged_windows(self, pipeline: str, since: datetime) -> tuple[JudgedWindow, ...]:
@@ -206,7 +206,7 @@ class Store(Lives):
         )
 
     def audited_since(self, pipeline: str) -> datetime | None:
-        """Return the start of the first window that a timetable had judged, or that was told to be missing, or None."""
+        """Return the start of the first window that a timetable had judged, or that was reported missing, or None."""
         since: datetime | None = self._database.all("audited_since", dict, pipeline=storable_text(pipeline))[
             0
         ]["since"]
@@ -222,19 +222,19 @@ class Store(Lives):
         rows = self._database.all("last_contracts", dict)
         return {row["pipeline"]: (row["contract"], row["window_end"]) for row in rows}
 
-    def tell_gaps(
+    def store_gap_alerts(
         self, pipeline: str, found: Sequence[OpenGap], since: datetime, closing: Callable[[Alert], Alert]
     ) -> GapsTold:
-        """Store what an audit has to tell: each gap once when it opens and once when it closes.
+        """Store the alerts of a gap audit: one when a gap opens and one when it closes.
 
         Args:
             pipeline: Whose windows were audited.
-            found: All gaps among them now, with the alerts that tell of them.
+            found: All gaps among them now, with the alerts about them.
             since: The audit looked at no window that ended earlier.
-            closing: Makes the alert that says a told gap is closed.
+            closing: Makes the alert that says a gap is closed.
         """
         with self._database.transaction() as cursor:
-            return gaps.tell(cursor, pipeline, found, since, closing)
+            return gaps.store_alerts(cursor, pipeline, found, since, closing)
 
     def delete_expired(
         self, superseded_before: datetime | None, breaks_before: datetime | None

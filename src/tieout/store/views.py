@@ -1,4 +1,4 @@
-"""What the pages are made of: frozen values that several runs are summed up in, and how lists are filtered."""
+"""Values for the pages: frozen summaries of several runs, and the filters of lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tieout.store.results import StoredBreak, StoredIncident, break_of
 
 
 def counted_verdict(verdict: Verdict, final: Verdict | None) -> Verdict:
-    """Return the verdict to show for a run: the final one, or what is certain while the checks are missing.
+    """Return the verdict to show for a run: the final one, or what is certain until the checks have run.
 
     A check can only worsen a verdict, so BROKEN stays and everything else is not known yet.
 
@@ -156,7 +156,7 @@ class LocatedIncident:
 
 @dataclass(frozen=True)
 class Located:
-    """The incidents of a run that have a place in the log; `is_cut` where the run has more than were looked at."""
+    """The incidents of a run that have a place in the log; `is_cut` where the run has more than were read."""
 
     incidents: tuple[LocatedIncident, ...]
     is_cut: bool
@@ -164,7 +164,7 @@ class Located:
 
 @dataclass(frozen=True)
 class TracedBreak:
-    """A break that a message was found by, with its run's window, group, declared ledgers and coverage."""
+    """A break that shows the requested message, with its run's window, group, declared ledgers and coverage."""
 
     run_id: str
     window: Window
@@ -176,7 +176,7 @@ class TracedBreak:
 
 @dataclass(frozen=True)
 class Traced:
-    """The breaks of the latest windows that show what was asked for; `total` is as many as were looked at."""
+    """The breaks of the latest windows that match the request; `total` counts the breaks that were read."""
 
     breaks: tuple[TracedBreak, ...]
     total: int

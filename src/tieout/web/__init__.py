@@ -1,7 +1,7 @@
-"""The pages: what the store holds, for people, inside Airflow's user interface or beside it.
+"""The pages: the content of the store for people, inside Airflow's user interface or standalone.
 
-Everything is rendered here from the store, escaped and without anything from elsewhere. Who asks and what they
-may see is Airflow's to say: an `Access` is handed in, so that nothing here knows Airflow.
+Everything is rendered here from the store, escaped and without remote content. Airflow decides about users and their
+rights: it passes in an `Access`, so this package does not depend on Airflow.
 """
 
 from __future__ import annotations

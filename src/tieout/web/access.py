@@ -1,4 +1,4 @@
-"""Who may see and do what: asked of whoever runs the pages, and enforced here for every request."""
+"""Users' permissions: the host of the pages decides them, and this package enforces them for every request."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SAME_ORIGIN = "same-origin"
 
 
 class Access(Protocol):
-    """The permissions of whoever serves the pages; a pipeline's name is its DAG's."""
+    """The permissions in the host of the pages; a pipeline's name is its DAG's."""
 
     @property
     def identify(self) -> Callable[..., Any]:
-        """A FastAPI dependency that gives the user, and refuses (401, 403) whoever does not say who they are."""
+        """A FastAPI dependency that gives the user, and refuses unauthenticated requests (401, 403)."""
 
     def readable(self, user: Any, pipelines: Collection[str]) -> frozenset[str]:
         """Return those of the pipelines that the user may read."""
@@ -23,18 +23,18 @@ class Access(Protocol):
         """Return whether the user may change what is stored about a pipeline, and have it judged."""
 
     def name(self, user: Any) -> str:
-        """Return how the user is named in the record of what they did."""
+        """Return the user's name for the record of their acts."""
 
     def scheduled(self, user: Any) -> frozenset[str]:
         """Return the pipelines that are scheduled and the user may read, judged or not."""
 
 
 def is_same_origin(headers: Mapping[str, str]) -> bool:
-    """Return whether a request that changes something was sent by one of these pages.
+    """Return whether a request that changes something came from one of these pages.
 
     Browsers say so in `Sec-Fetch-Site`, and over plain HTTP in `Origin`, which a page of another site cannot
-    change. A request that says neither comes from no browser of today and is refused as well; programs use the
-    command line. A request header with a token is no proof: Airflow without logins adds one to every request.
+    change. A request with neither comes from no current browser and is refused as well; programs use the
+    command line. A token in a header is no proof: Airflow without logins adds one to every request.
 
     Source: OWASP Cross-Site Request Forgery Prevention Cheat Sheet, "Fetch Metadata headers".
     """

@@ -1,4 +1,4 @@
-"""The application: every route behind who asks, every answer with the same strict headers, every error a page."""
+"""The application: every route requires a user, every answer has the same strict headers, every error is a page."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def create_app(
     """Return the pages as an application to be mounted or served.
 
     Args:
-        database_url: Gives the result store's URL; asked for at each request, so that a store that is not set up yet
-            is a page that says so.
+        database_url: Gives the result store's URL; read at each request, so that a store that is not set up yet
+            gives an error page.
         access: Who may see and do what.
-        clock: Gives the time, by which a window is due.
+        clock: Gives the current time, to find due windows.
     """
     asked = Depends(access.identify)
 
@@ -80,9 +80,9 @@ def create_app(
 
 
 async def _with_headers(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Answer with headers that keep the page from running or loading anything that is not from this package.
+    """Add headers that keep the page from running or loading anything from outside this package.
 
-    Whatever fails is a page as well. It says nothing of the failure, whose text may hold what no page may show.
+    Any failure gives a page as well, without its text, which may hold secrets.
     """
     try:
         response = await answer(request)
@@ -107,14 +107,14 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
 
 async def _misunderstood(request: Request, error: Exception) -> HTMLResponse:
     problems = error.errors() if isinstance(error, RequestValidationError) else []
-    told = "; ".join(
+    detail = "; ".join(
         f"{problem['loc'][-1]}: {problem['msg'].removeprefix('Value error, ')}" for problem in problems
     )
-    return _error_page(request, HTTPStatus.BAD_REQUEST, told)
+    return _error_page(request, HTTPStatus.BAD_REQUEST, detail)
 
 
 async def _failed(request: Request, error: Exception) -> HTMLResponse:
-    """Tell what the store or the request lacks; these errors are written to be shown and hold no secret."""
+    """Return a page with the error's text; these errors are written to be shown and hold no secret."""
     if isinstance(error, StoreError):
         _log.warning("the store did not answer a page: %s", error)
         return _error_page(request, HTTPStatus.SERVICE_UNAVAILABLE, str(error))

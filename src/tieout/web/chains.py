@@ -1,4 +1,4 @@
-"""The chain that a pipeline is a hop of, and where its incidents happened, as far as the visitor may read it."""
+"""The chain of a pipeline, and the origins of its incidents, as far as the visitor may read them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tieout.web.visits import Visit
 
 @dataclass(frozen=True)
 class Hop:
-    """A pipeline of a chain; `windows` are its windows of a time, None where the visitor may not read it.
+    """A pipeline of a chain; `windows` are its windows in a time, None where the visitor may not read it.
 
-    `broken_before` is how many of the messages that they have as broken an earlier hop broke.
+    `broken_before` is how many of their broken messages an earlier hop broke.
     """
 
     pipeline: str
@@ -28,20 +28,20 @@ class Hop:
 
 @dataclass(frozen=True)
 class ShownOrigin:
-    """Where an incident happened, in words, and the earlier incidents to read on in."""
+    """Where an incident happened, in words, and the earlier incidents to link to."""
 
     what: str
     words: str
     is_consequence: bool
-    is_told_before: bool
+    is_alerted_before: bool
     earlier: tuple[EarlierIncident, ...]
 
 
 @dataclass(frozen=True)
 class HopLine:
-    """What a list of pipelines says of a later hop: the hop before, and its open incidents that happened before.
+    """A later hop in a list of pipelines: the hop before it, and its open incidents that happened at earlier hops.
 
-    `before` has them in words, with their number and the earlier incident to read on in.
+    `before` has them in words, with their number and the earlier incident to link to.
     """
 
     after: str
@@ -63,21 +63,21 @@ def hop_lines(visit: Visit, reader: Reader, pipelines: Sequence[str]) -> dict[st
     return lines
 
 
-def way_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
-    """Return the hops of a pipeline's chain in their order, itself alone where there are no others."""
+def hops_of(visit: Visit, reader: Reader, pipeline: str) -> tuple[str, ...]:
+    """Return the hops of a pipeline's chain in order; only the pipeline if it has no chain."""
     readable = visit.access.readable(visit.user, reader.pipelines())
     return whole_way(pipeline, reader.predecessors(sorted(readable)))
 
 
 def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tuple[Hop, ...]:
-    """Return the chain with each hop's windows of a time; nothing where the pipeline is no hop of one."""
-    way = way_of(visit, reader, pipeline)
-    if len(way) == 1:
+    """Return the chain with each hop's windows in a time; empty where the pipeline is not in a chain."""
+    pipelines = hops_of(visit, reader, pipeline)
+    if len(pipelines) == 1:
         return ()
-    readable = visit.access.readable(visit.user, way)
+    readable = visit.access.readable(visit.user, pipelines)
     found = reader.hop_windows(sorted(readable), window)
     hops = []
-    for name in way:
+    for name in pipelines:
         windows = tuple(one for one in found if one.pipeline == name)
         origins = origins_shown(visit, reader, name, [one.run_id for one in windows if one.broken])
         before = sum(one.messages for origin in origins.values() for one in origin.earlier)
@@ -88,12 +88,12 @@ def chain_of(visit: Visit, reader: Reader, pipeline: str, window: Window) -> tup
 def origins_shown(
     visit: Visit, reader: Reader, pipeline: str, run_ids: Iterable[str]
 ) -> Mapping[tuple[str, str], ShownOrigin]:
-    """Return where the incidents of some runs happened; of hops that the visitor may not read, nothing."""
+    """Return the origins of the incidents of some runs, hidden if the visitor may not read every earlier hop."""
     shown = {}
     for key, origin in reader.origins(pipeline, set(run_ids)).items():
         if visit.access.readable(visit.user, origin.hops) >= set(origin.hops):
             shown[key] = ShownOrigin(
-                origin.what, origin.words, origin.is_consequence, origin.is_told_before, origin.earlier
+                origin.what, origin.words, origin.is_consequence, origin.is_alerted_before, origin.earlier
             )
         else:
             shown[key] = ShownOrigin(

@@ -1,4 +1,4 @@
-"""A break's evidence side by side: one column a row of a ledger, one line a field, so that what differs is seen."""
+"""A break's evidence side by side: one column per ledger row, one line per field, so that differences are visible."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sides:
 
 
 def sides_of(evidence: Mapping[str, Any]) -> Sides:
-    """Return the evidence with the ledgers in the order of a message's way, and the identity's fields first.
+    """Return the evidence with the ledgers in the order of a message's path, and the identity's fields first.
 
     >>> sides_of({"log": [{"offset": 7}], "produced": [{"offset": 7, "outcome": "acked"}]}).ledgers
     ('produced', 'log')
@@ -49,7 +49,7 @@ def sides_of(evidence: Mapping[str, Any]) -> Sides:
     return Sides(
         tuple(ledger for ledger, _ in found),
         tuple(
-            Field(name, tuple(_told(row.get(name)) for _, row in found))
+            Field(name, tuple(_shown(row.get(name)) for _, row in found))
             for name in sorted(names, key=_place_of_field)
         ),
     )
@@ -63,7 +63,7 @@ def _place_of_field(name: str) -> tuple[int, str]:
     return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
 
 
-def _told(value: object) -> str | None:
+def _shown(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, default=str)

@@ -1,4 +1,4 @@
-"""The health of pipelines over time: what each window came to, and which were never judged."""
+"""The health of pipelines over time: the verdict of each window, and windows that were never judged."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tieout.store.reader import Reader
 from tieout.store.views import Buckets, Gap, JudgedBucket, PipelineHead
 from tieout.web.rendering import MISSING, STATES, period
 
-PATIENCE: Final = timedelta(hours=1)
-"""How long after a window became due it is still called neither judged nor missing."""
+TOLERANCE: Final = timedelta(hours=1)
+"""How long a due window is neither judged nor missing."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """What a screen reader says, and a pointer shows."""
-        told = [f"{count} {state}" for state, count in self.counts.items()]
+        """The text for screen readers and tooltips."""
+        parts = [f"{count} {state}" for state, count in self.counts.items()]
         if self.missing is not None:
-            told.append(f"never judged: {period(self.missing)}")
-        return f"{period(self.bounds)}: {', '.join(told) or 'nothing expected'}"
+            parts.append(f"never judged: {period(self.missing)}")
+        return f"{period(self.bounds)}: {', '.join(parts) or 'nothing expected'}"
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ def health_of(
 def expected_time(head: PipelineHead, buckets: Buckets, now: datetime) -> Window | None:
     """Return the time within the buckets whose windows should have been judged by now, None where there is none.
 
-    It begins where the contract becomes active, or with the first window that was judged. After the latest
-    window it goes on in steps of that window's length, as far as their grace, and an hour or one window if that is
-    shorter, is over. A pipeline without a schedule promises no windows.
+    It begins where the contract becomes active, or with the first judged window. After the latest window it
+    continues in steps of that window's length, up to windows whose grace, and an hour or one window if that is
+    shorter, is over. A pipeline without a schedule has no expected windows.
     """
     if head.schedule is None:
         return None
     length = head.window.end - head.window.start
-    due = now - head.grace - min(length, PATIENCE)
+    due = now - head.grace - min(length, TOLERANCE)
     further = max(0, (due - head.window.end) // length)
     ends = [head.window.end + length * further, buckets.end, head.active_until or buckets.end]
     since, until = max(head.active_from or head.first_start, buckets.start), min(ends)

@@ -1,4 +1,4 @@
-"""What the plots of a pipeline show: rates, latencies, offsets and what was in flight, over a period."""
+"""The plots of a pipeline: rates, latencies, offsets and what was in flight, over a period."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plots_of(reader: Reader, pipeline: str, buckets: Buckets, ticks: Ticks) -> t
 
 
 def ratio(part: int, whole_of: int) -> float | None:
-    """Return a share; nothing of nothing is 0, and None stands for what no share can be told of.
+    """Return a share; 0/0 is 0, and None stands for an undefined share.
 
     >>> ratio(0, 0), ratio(1, 4), ratio(1, 0)
     (0.0, 0.25, None)
@@ -77,7 +77,7 @@ def whole(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as percent, with as many digits as it takes.
+    """Return a share as percent, with as many digits as needed.
 
     >>> percent(0.5), percent(0.00001)
     ('50 %', '0.001 %')
@@ -104,7 +104,7 @@ def _in_flight(point: OffsetPoint) -> int:
 def _of_places(
     points: Iterable[OffsetPoint], buckets: Buckets, value: Callable[[OffsetPoint], int]
 ) -> list[Series]:
-    """Return one line a partition or, where those are too many, one a topic with their sum, or one in all."""
+    """Return one line per partition; if those are too many, one per topic with their sum, or one in all."""
     known = list(points)
     names: tuple[Callable[[OffsetPoint], str], ...] = (
         lambda point: place(point.topic, point.partition),

@@ -1,4 +1,4 @@
-"""The way of a message as a break's evidence shows it: its stages, and their times on one line, drawn to scale."""
+"""The path of a message in a break's evidence: its stages, and their times on one line, drawn to scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLOSE: Final = 20.0
 """Marks that would lie closer than this share one place and one label."""
 
 MOST_NUMBERS: Final = 3
-"""How many numbers a label spells out."""
+"""How many numbers a label lists."""
 
 _SEEN: Final = "seen"
 _UNKNOWN: Final = "not told"
@@ -58,25 +58,25 @@ class Mark:
 
 @dataclass(frozen=True)
 class Journey:
-    """A message's steps in the order of its way, and the marks of those that have a time, in the order of time."""
+    """A message's steps in path order, and the marks of the steps with a time, in time order."""
 
     steps: tuple[Step, ...]
     marks: tuple[Mark, ...]
 
 
 def journey_of(traced: TracedBreak, form: str | None = None) -> Journey:
-    """Return the way of the message of a break, or of what lies at the break's positions.
+    """Return the path of the message of a break, or of the records at the break's positions.
 
-    A break of a message holds the first rows of every ledger about it, so where a ledger that covers the window has
-    none, the absence is evidence. Other breaks hold what lies at their positions, and commits stand only in breaks of
-    commits; there absence says nothing.
+    A break of a message has the first rows of every ledger about it, so missing rows of a ledger that covers the window
+    are evidence. Other breaks have the rows at their positions, and only breaks of commits have commits; there missing
+    rows prove nothing.
     """
     broken = traced.broken
     rows = {ledger: found for ledger, found in broken.evidence.items() if _is_rows(found)}
     is_whole = broken.class_name not in STANDING
     coverage = {
-        ledger: {"complete_until": None, "gap": None, **told}
-        for ledger, told in traced.coverage.items()
+        ledger: {"complete_until": None, "gap": None, **ledger_coverage}
+        for ledger, ledger_coverage in traced.coverage.items()
         if is_whole and ledger not in POSITION_LEDGERS
     }
     stages = journey(

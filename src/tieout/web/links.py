@@ -1,4 +1,4 @@
-"""Addresses of pages, below wherever the application is mounted."""
+"""Addresses of pages, below the path at which the application is mounted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi import Request
 
 @dataclass(frozen=True)
 class Links:
-    """Where links lead from one request."""
+    """The addresses of links on the pages of one request."""
 
     request: Request
 

@@ -1,4 +1,4 @@
-"""What the linter says about the contract that a pipeline was judged by, and what a statement says against it."""
+"""The linter's findings about the contract that a pipeline was judged by, and contradictions in a statement."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from tieout.store.results import StoredIncident
 def lint_of(stored: Mapping[str, Any]) -> tuple[Finding, ...] | None:
     """Return the findings about a stored contract's settings, the severest first, or None where they are not known.
 
-    Not known are those of a contract that names settings files, which lie where it was written and not here, or a
-    cluster to be asked, and of one that this version cannot read. A contract without settings has no findings, which
-    says nothing.
+    They are not known for a contract that names settings files (they are not available here) or a cluster to query, or
+    that this version cannot read. A contract without settings has no findings, which proves nothing.
 
     >>> lint_of({"settings": {"producer": {"file": "producer.properties"}}}) is None
     True
@@ -34,12 +33,12 @@ def contradicted_by(stored: Mapping[str, Any], incidents: Iterable[StoredInciden
     contract = _contract_of(stored)
     if contract is None:
         return ()
-    told = [{"class": incident.class_name, **asdict(incident)} for incident in incidents]
-    return contradictions(contract, {"incidents": told})
+    rows = [{"class": incident.class_name, **asdict(incident)} for incident in incidents]
+    return contradictions(contract, {"incidents": rows})
 
 
 def _contract_of(stored: Mapping[str, Any]) -> Contract | None:
-    """Return the contract, None where what it declares is not known here."""
+    """Return the contract, or None where its settings are not known here."""
     if any({"file", "connection"} & part.keys() for part in (stored.get("settings") or {}).values()):
         return None
     try:

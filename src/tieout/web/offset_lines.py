@@ -1,7 +1,7 @@
 """A partition's judged offsets as a line drawn to scale, with its incidents where they lie.
 
 A statement counts how many positions are in each state, and names the first and last position of each incident.
-So the upper bar shows shares and the lower line shows places; neither pretends to be the other.
+So the upper bar shows shares only, and the lower line positions only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tieout.store.views import LocatedIncident
 
 WIDTH: Final = 720.0
 LEAST: Final = 2.0
-"""How wide an incident is drawn at least: one lost message of a million must be seen."""
+"""The smallest width of an incident: one lost message of a million must be visible."""
 
 STATES: Final = ("delivered", *(state for state in OFFSET_STATES if state != "delivered"), "unexplained")
 """The states in the order of the bar."""

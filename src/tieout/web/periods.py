@@ -13,11 +13,11 @@ from tieout.model import Window
 from tieout.store.views import Buckets
 
 _MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
-"""Where every step is counted from, so that weeks begin with a Monday and the parts do not move with the clock."""
+"""The origin of all steps, so that weeks begin on a Monday and the parts do not move with the clock."""
 
 
 class Period(StrEnum):
-    """How much time is shown at once."""
+    """The length of time that a page shows."""
 
     DAY = "day"
     WEEK = "week"
@@ -37,9 +37,9 @@ _PARTS: Final[Mapping[Period, tuple[timedelta, int]]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Ticks:
-    """Which buckets are named above a heat map or below a plot, and how: every so many, as `strftime` writes it.
+    """The buckets that have labels on a heat map or a plot: every n-th one, formatted by `strftime`.
 
-    They are counted from a Monday's midnight and not from the first bucket shown: the name of a day stands where
+    They are counted from a Monday's midnight and not from the first bucket shown, so that the label of a day is where
     the day begins.
     """
 
@@ -47,7 +47,7 @@ class Ticks:
     form: str
 
     def has(self, bucket: Window) -> bool:
-        """Tell whether the bucket is one that is named.
+        """Return whether the bucket has a label.
 
         >>> morning = Window(datetime(2026, 11, 20, 6, tzinfo=UTC), datetime(2026, 11, 20, 12, tzinfo=UTC))
         >>> TICKS[Period.WEEK].has(morning)
@@ -67,7 +67,7 @@ TICKS: Final[Mapping[Period, Ticks]] = MappingProxyType(
 
 
 def buckets_until(period: Period, until: datetime) -> Buckets:
-    """Return the buckets of a period whose last one holds the moment before `until`.
+    """Return the buckets of a period; the last one contains the moment before `until`.
 
     >>> buckets_until(Period.DAY, datetime(2026, 11, 20, 10, 30, tzinfo=UTC)).end.isoformat()
     '2026-11-20T11:00:00+00:00'

@@ -1,4 +1,4 @@
-"""Lines over time as SVG: where everything lies, computed here; templates only write it down."""
+"""Lines over time as SVG: positions are computed here; templates only write them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH: Final = 560
 HEIGHT: Final = 160
 LEFT: Final = 64
 NAME_HALF: Final = 20
-"""How much of a bucket's name stands to the right of its place; one without that room would be cut off."""
+"""The width of a bucket's label to the right of its position; a label without that room is left out."""
 BOTTOM: Final = 22
 TOP: Final = 8
 MOST_LINES: Final = 8
@@ -22,7 +22,7 @@ MOST_LINES: Final = 8
 
 @dataclass(frozen=True)
 class Series:
-    """The values of one line, one a bucket; None where there is none, which is no zero."""
+    """The values of one line, one per bucket; None where a value is missing, which differs from zero."""
 
     name: str
     values: tuple[float | None, ...]
@@ -30,7 +30,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A place on an axis and what is written there, or a point and what it says."""
+    """A position on an axis with its label, or a point with its text."""
 
     x: float
     y: float
@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawn plot; `rows` has the same numbers as a table, for whoever does not see it."""
+    """A drawn plot; `rows` has the same numbers as a table, for people who cannot see the plot."""
 
     title: str
     lines: tuple[Line, ...]
@@ -68,11 +68,11 @@ def plot(
     """Return the plot of some series over the same buckets, from zero to a round number above the highest value.
 
     Args:
-        title: What is plotted, with its unit.
+        title: The plotted quantity, with its unit.
         series: At most `MOST_LINES` lines.
         buckets: The time of each value.
-        ticks: Which buckets are named.
-        form: Writes a value.
+        ticks: Which buckets have labels.
+        form: Formats a value.
     """
     top = round_above(max((value for one in series for value in one.values if value is not None), default=0))
     names = [buckets.bounds(number).start for number in range(buckets.count)]
@@ -89,7 +89,7 @@ def plot(
         ),
         tuple(Mark(LEFT - 6, _y(top * part / 4, top), on_axis(top * part / 4, form)) for part in (0, 2, 4)),
         tuple(
-            (f"{names[number]:%Y-%m-%d %H:%M}", tuple(_told(one.values[number], form) for one in series))
+            (f"{names[number]:%Y-%m-%d %H:%M}", tuple(_shown(one.values[number], form) for one in series))
             for number in range(buckets.count)
             if any(one.values[number] is not None for one in series)
         ),
@@ -97,7 +97,7 @@ def plot(
 
 
 def round_above(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, 20, 50 and so on that is not below a value; 1 for nothing.
+    """Return the next of 1, 2, 5, 10, 20, 50 and so on that is not below a value; 1 for 0.
 
     >>> round_above(0), round_above(3), round_above(0.07), round_above(200)
     (1.0, 5.0, 0.1, 200.0)
@@ -111,7 +111,7 @@ def round_above(value: float) -> float:
 
 
 def on_axis(value: float, form: Callable[[float], str]) -> str:
-    """Return a value as it stands beside an axis, where there is room for nine characters; millions get a letter.
+    """Return a value as an axis label, which has room for nine characters; millions get a letter.
 
     >>> on_axis(200_000_000.0, "{:,.0f}".format), on_axis(2_500_000.0, "{:,.0f}".format)
     ('200 M', '2.5 M')
@@ -150,5 +150,5 @@ def _y(value: float, top: float) -> float:
     return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top)
 
 
-def _told(value: float | None, form: Callable[[float], str]) -> str:
+def _shown(value: float | None, form: Callable[[float], str]) -> str:
     return "-" if value is None else form(value)

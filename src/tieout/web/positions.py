@@ -1,4 +1,4 @@
-"""How the positions of a pipeline are written, by the contract of its latest run."""
+"""The form of a pipeline's positions, by the contract of its latest run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an address may ask for; a field that a form left empty asks for nothing.
+"""The query parameters of addresses; empty form fields are ignored.
 
-Every parameter has its type here, and nothing else reaches the store: a value of another form is an error that names
-the parameter and says what was expected.
+Every parameter has its type here, and nothing else reaches the store: an invalid value is an error that names the
+parameter and the expected form.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Text = Annotated[str, AfterValidator(_storable)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 PipelineName = Annotated[str, Path(pattern=PIPELINE_PATTERN)]
 DagId = Annotated[str, Path(pattern=r"^[\w.-]+$", max_length=250)]
-"""What Airflow calls any DAG: its tab stands on those as well that are no pipeline."""
+"""The name of any DAG in Airflow: DAGs that are no pipeline have the tab as well."""
 RunId = Annotated[UUID, Path()]
 IncidentId = Annotated[Text, Query(alias="id", min_length=1)]
 WindowBound = Annotated[Moment, Path()]
@@ -69,7 +69,7 @@ Reason = Annotated[Text, AfterValidator(_some), Form(min_length=1, max_length=50
 Days = Annotated[int, Form(ge=1, le=365)]
 
 
-class Asked(BaseModel):
+class PageQuery(BaseModel):
     """The query of an address."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -82,14 +82,14 @@ class Asked(BaseModel):
         return {name: value for name, value in given.items() if value}
 
 
-class Timed(Asked):
-    """A piece of time to look at; without `until`, the time until now."""
+class PeriodQuery(PageQuery):
+    """The period that a page shows; without `until`, it ends now."""
 
     period: Period = Period.WEEK
     until: Moment | None = None
 
 
-class Named(Timed):
+class PipelinesQuery(PeriodQuery):
     """Which pipelines are shown: those with `name` in their name, after the one named `after`."""
 
     name: Text = ""
@@ -106,18 +106,18 @@ def _cursor(text: str) -> str:
     return text
 
 
-class Listed(Asked):
-    """Where in a list to begin."""
+class ListQuery(PageQuery):
+    """The start of a page of a list."""
 
     after: Annotated[str, Field(max_length=_LONGEST_CURSOR), AfterValidator(_cursor)] | None = None
 
     @property
     def key(self) -> Key | None:
-        """The key after which the list goes on; the store compares it with what its order has."""
+        """The key after which the list continues; the store compares it with the fields of its order."""
         return None if self.after is None else json.loads(self.after)
 
 
-class WindowsAsked(Listed):
+class WindowsQuery(ListQuery):
     """Which windows of a pipeline."""
 
     start: Moment | None = None
@@ -127,11 +127,11 @@ class WindowsAsked(Listed):
 
     @property
     def wanted(self) -> WindowFilter:
-        """The same for the store."""
+        """The filter for the store."""
         return WindowFilter(self.start, self.end, self.verdict)
 
 
-class IncidentsAsked(Listed):
+class IncidentsQuery(ListQuery):
     """Which incidents of a pipeline."""
 
     start: Moment | None = None
@@ -147,19 +147,19 @@ class IncidentsAsked(Listed):
 
     @property
     def wanted(self) -> IncidentFilter:
-        """The same for the store."""
+        """The filter for the store."""
         return IncidentFilter(**self.model_dump(exclude={"after", "sort"}))
 
 
-class TraceAsked(Asked):
-    """Which message is looked for."""
+class TraceQuery(PageQuery):
+    """The message to trace."""
 
     by: AskedBy = AskedBy.MESSAGE_ID
     value: Text = ""
 
     @property
     def asked(self) -> trace.Asked | None:
-        """What is asked for, or None where nothing is yet.
+        """The requested message, or None before a request.
 
         Raises:
             UsageError: where a position has another form.
@@ -176,7 +176,7 @@ class TraceAsked(Asked):
         return trace.Asked(self.by, self.value.strip(), position)
 
 
-class BreaksAsked(Listed):
+class BreaksQuery(ListQuery):
     """Which breaks of a run."""
 
     incident_id: Text | None = Field(default=None, alias="incident")
@@ -189,5 +189,5 @@ class BreaksAsked(Listed):
 
     @property
     def wanted(self) -> BreakFilter:
-        """The same for the store."""
+        """The filter for the store."""
         return BreakFilter(**self.model_dump(exclude={"after", "sort"}))

@@ -33,7 +33,7 @@ STATES: Final = (
     Verdict.PENDING.value,
     Verdict.KEPT.value,
 )
-"""What a window, or a piece of time, can show, the worst first."""
+"""The states of a window or a bucket, the worst first."""
 
 SIGNS: Final = MappingProxyType(
     {

@@ -14,7 +14,7 @@ import yaml
 
 
 def repair_for(class_name: str, cause: str | None) -> str | None:
-    """Return what to do about an incident, or None where nothing general can be said.
+    """Return what to do about an incident, or None where there is no general advice.
 
     >>> repair_for("LOST", "unknown")[:6], repair_for("TORN_TRANSACTION", None)
     ('Replay', None)

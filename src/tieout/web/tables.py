@@ -1,4 +1,4 @@
-"""Lists as CSV, piece by piece, for spreadsheets and for programs."""
+"""Lists as CSV, streamed page by page, for spreadsheets and for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 from tieout.store.paging import Key, Page
 
 PIECE: Final = 2_000
-"""Rows read at once."""
+"""Rows per read."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -24,9 +24,9 @@ _T = TypeVar("_T")
 def csv_response(
     name: str, pieces: Callable[[Key | None], Page[_T]], row_of: Callable[[_T], Mapping[str, object]]
 ) -> StreamingResponse:
-    """Return a whole list as a CSV file, in pieces of which each is read when the one before was taken.
+    """Return a whole list as a CSV file, streamed in pieces that are read one by one.
 
-    Each piece is of its own moment: a run that is published meanwhile may be in a later one.
+    Each piece is a snapshot of its own: a run that is published meanwhile may be in a later one.
 
     Args:
         name: The file's name, without its ending.
@@ -35,7 +35,7 @@ def csv_response(
     """
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
     lines = _lines(pieces, row_of)
-    # Read before the answer begins: a list that cannot be read is an error page, and no file that ends early.
+    # Read before the response starts: a list that cannot be read gives an error page, not a truncated file.
     first = next(lines)
     return StreamingResponse(chain([first], lines), media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -61,7 +61,7 @@ def _written(rows: list[list[Any]]) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value as a cell: text that a spreadsheet would take for a formula begins with an apostrophe.
+    """Return a value as a cell: text that a spreadsheet would read as a formula gets a leading apostrophe.
 
     Source: OWASP, "CSV Injection".
 

@@ -1,4 +1,4 @@
-"""One request: who asks, what they may see, where links lead, and how a page is made of it."""
+"""One request: its user, their rights, its links, and its page."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Visit:
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
-        """Give a reader of the store whose answers are all of one moment."""
+        """Give a reader that sees the store at one moment."""
         with self.store.reading() as reader:
             yield reader
 
     def require_read(self, pipeline: str) -> None:
-        """Refuse whoever may not read a pipeline, whether or not it exists.
+        """Refuse users who may not read a pipeline, whether or not it exists.
 
         Raises:
             HTTPException: 403.
@@ -48,7 +48,7 @@ class Visit:
             )
 
     def require_write(self, pipeline: str) -> None:
-        """Refuse whoever may not change a pipeline's runs, and requests that another site had sent.
+        """Refuse users who may not change a pipeline's runs, and requests from another site.
 
         Raises:
             HTTPException: 403.
@@ -62,12 +62,12 @@ class Visit:
             raise HTTPException(HTTPStatus.FORBIDDEN, "This form was not sent by one of these pages.")
 
     def may_write(self, pipeline: str) -> bool:
-        """Return whether forms that change something are worth showing."""
+        """Return whether to show forms that change something."""
         return self.access.may_write(self.user, pipeline)
 
     @property
     def links(self) -> Links:
-        """Where links of this request lead."""
+        """The links of this request."""
         return Links(self.request)
 
     def page(self, template: str, status: int = HTTPStatus.OK, **values: object) -> HTMLResponse:
@@ -77,7 +77,7 @@ class Visit:
 
 
 def visit_of(request: Request) -> Visit:
-    """Return the visit that the application made of the request when it asked who sends it."""
+    """Return the visit that the application attached to the request with its user."""
     return cast("Visit", request.state.tieout_visit)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tieout.contracts import Contract
 from tieout.model import CheckResult, CheckStatus, Severity, Verdict, Window
 from tieout.reporting.alerts import TEXT_LIMIT, alerts_for, failure_alerts
-from tieout.reporting.incident_alerts import MOST_TOLD, IncidentNews, incident_alerts
+from tieout.reporting.incident_alerts import MOST_SINGLE, IncidentNews, incident_alerts
 
 _WINDOW = Window(datetime(2026, 11, 20, 10, tzinfo=UTC), datetime(2026, 11, 20, 11, tzinfo=UTC))
 _ROUTES = [
@@ -101,7 +101,7 @@ def test_many_incidents_are_told_together() -> None:
     """Ten one by one, five hundred in one."""
     found = incident_alerts(_contract(_ROUTES[:1]), [_news(number) for number in range(510)])
 
-    assert len(found) == MOST_TOLD + 1
+    assert len(found) == MOST_SINGLE + 1
     assert found[-1].payload["subject"] == "orders: BROKEN: 500 more incidents with 2500 broken"
     assert found[-1].thread is None
 

@@ -1,4 +1,4 @@
-"""The pages' addresses. They are permanent: what an alert or a ticket links to keeps its place."""
+"""The pages' addresses. They are permanent: links in alerts and tickets stay valid."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What people do about incidents: accept, take back, annotate, silence; each is written down with their name.
+"""What people do about incidents: accept, reopen, annotate, silence; each is recorded with their name.
 
-An act changes who is told, never a verdict (docs/reference/taxonomy.md, section 6). Every one takes the right to change
-the DAG's runs, and a form of these pages.
+An act changes who is alerted, never a verdict (docs/reference/taxonomy.md, section 6). Every act needs the right to
+change the DAG's runs, and a form of these pages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ router = APIRouter()
 
 
 class Act(StrEnum):
-    """What can be done about an incident."""
+    """The acts on an incident."""
 
     ACCEPT = "accept"
     REOPEN = "reopen"
@@ -34,7 +34,7 @@ class Act(StrEnum):
 def act_on_incident(
     visit: VisitDep, run_id: RunId, act: Act, incident_id: IncidentId, reason: Reason, *, days: Days = 7
 ) -> RedirectResponse:
-    """Do something about an incident, and lead back to its page."""
+    """Perform an act on an incident, and redirect to its page."""
     with visit.reading() as reader:
         run = reader.run(str(run_id))
         if run is None:
@@ -50,7 +50,7 @@ def act_on_incident(
 def silence_pipeline(
     visit: VisitDep, pipeline: PipelineName, reason: Reason, days: Days = 7
 ) -> RedirectResponse:
-    """Send no alerts about a pipeline for some days, and lead back to its page."""
+    """Send no alerts about a pipeline for some days, and redirect to its page."""
     visit.require_write(pipeline)
     until = visit.now + timedelta(days=days)
     visit.store.silence(pipeline, who=visit.access.name(visit.user), reason=reason, until=until)

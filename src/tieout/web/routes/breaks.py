@@ -1,4 +1,4 @@
-"""The stored breaks of a run, to be filtered, sorted, and taken away."""
+"""The stored breaks of a run, filtered, sorted, and as CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tieout.contracts import stored_position_form
 from tieout.model import BreakClass, Severity
 from tieout.store.paging import Key, Page
 from tieout.store.results import Run, StoredBreak
-from tieout.web.queries import BreaksAsked, RunId
+from tieout.web.queries import BreaksQuery, RunId
 from tieout.web.tables import PIECE, csv_response
 from tieout.web.visits import Visit, VisitDep
 
@@ -22,16 +22,16 @@ router = APIRouter()
 
 
 @router.get("/runs/{run_id}/breaks")
-def breaks(visit: VisitDep, run_id: RunId, asked: Annotated[BreaksAsked, Query()]) -> HTMLResponse:
-    """Return a piece of the list of a run's stored breaks."""
+def breaks(visit: VisitDep, run_id: RunId, query: Annotated[BreaksQuery, Query()]) -> HTMLResponse:
+    """Return a page of a run's stored breaks."""
     run = _readable_run(visit, str(run_id))
     with visit.reading() as reader:
-        page = reader.breaks(str(run_id), asked.wanted, sort=asked.sort, after=asked.key, limit=SHOWN)
+        page = reader.breaks(str(run_id), query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
     return visit.page(
         "breaks.html.j2",
         run=run,
         form=stored_position_form(run.contract),
-        asked=asked,
+        query=query,
         page=page,
         classes=[one.value for one in BreakClass],
         severities=[one.value for one in Severity],
@@ -39,13 +39,13 @@ def breaks(visit: VisitDep, run_id: RunId, asked: Annotated[BreaksAsked, Query()
 
 
 @router.get("/runs/{run_id}/breaks.csv")
-def breaks_csv(visit: VisitDep, run_id: RunId, asked: Annotated[BreaksAsked, Query()]) -> Response:
+def breaks_csv(visit: VisitDep, run_id: RunId, query: Annotated[BreaksQuery, Query()]) -> Response:
     """Return the whole list as CSV, without the evidence."""
     _readable_run(visit, str(run_id))
 
     def piece(after: Key | None) -> Page[StoredBreak]:
         with visit.reading() as reader:
-            return reader.breaks(str(run_id), asked.wanted, sort=asked.sort, after=after, limit=PIECE)
+            return reader.breaks(str(run_id), query.wanted, sort=query.sort, after=after, limit=PIECE)
 
     return csv_response(f"breaks_{run_id}", piece, _columns)
 

@@ -1,7 +1,7 @@
-"""Great Expectations' own page of one run's checks, without what it would load from elsewhere.
+"""Great Expectations' own page of one run's checks, without remote content.
 
-As the library writes it, the page asks eight servers for scripts, styles and a picture that tells them who looks. Here
-it is text and tables alone, under the pages' own style sheet.
+The library's page loads scripts, styles and a tracking picture from eight servers. Here it has only text and tables,
+with the pages' own style sheet.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _LOADED: Final = re.compile(
 
 _LEFT_OUT: Final = re.compile(r"<footer\b.*?</footer>", re.DOTALL | re.IGNORECASE)
 _LINKS: Final = re.compile(r"""<a\b[^>]*href=["'](?!#)[^>]*>(?P<text>.*?)</a>""", re.DOTALL | re.IGNORECASE)
-"""Links into the site, whose other pages are not served, and out of it."""
+"""Links to other pages of the site, which are not served, and to other sites."""
 _SIGNS: Final = re.compile(r"<i\b[^>]*\bfa-(?P<sign>check-circle|times|exclamation-triangle)\b[^>]*>\s*</i>")
 _WORDS: Final = {"check-circle": "pass", "times": "fail", "exclamation-triangle": "error"}
-"""What the pictures of a font that is not loaded stand for."""
+"""Words for the icons, whose font is not loaded."""
 
 router = APIRouter()
 
 
 @router.get("/runs/{run_id}/data-docs")
 def data_docs(visit: VisitDep, run_id: RunId) -> HTMLResponse:
-    """Return the page of a run's checks, where the task `check` has had one built."""
+    """Return the page of a run's checks, if the task `check` built one."""
     with visit.reading() as reader:
         run = reader.run(str(run_id))
     if run is None:
@@ -54,7 +54,7 @@ def data_docs(visit: VisitDep, run_id: RunId) -> HTMLResponse:
 
 
 def _readable(text: str) -> str:
-    """Return the library's page without what it loads or leads to, its pictures as words."""
+    """Return the library's page without remote content and links, with icons as words."""
     text = _LEFT_OUT.sub("", _LOADED.sub("", text))
     text = _LINKS.sub(lambda found: found["text"], text)
     return _SIGNS.sub(lambda found: _WORDS[found["sign"]], text)

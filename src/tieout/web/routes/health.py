@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from tieout.web.chains import hop_lines
 from tieout.web.health import health_of
 from tieout.web.periods import TICKS, buckets_until
-from tieout.web.queries import Named
+from tieout.web.queries import PipelinesQuery
 from tieout.web.visits import VisitDep
 
 PIPELINES_SHOWN: Final = 50
@@ -19,21 +19,21 @@ router = APIRouter()
 
 
 @router.get("/")
-def health(visit: VisitDep, asked: Annotated[Named, Query()]) -> HTMLResponse:
-    """Return the heat map of the pipelines that the user may read, cut by name."""
-    buckets = buckets_until(asked.period, asked.until or visit.now)
+def health(visit: VisitDep, query: Annotated[PipelinesQuery, Query()]) -> HTMLResponse:
+    """Return the heat map of the pipelines that the user may read, filtered by name."""
+    buckets = buckets_until(query.period, query.until or visit.now)
     scheduled = visit.access.scheduled(visit.user)
     with visit.reading() as reader:
         known = sorted(scheduled | visit.access.readable(visit.user, reader.pipelines()))
-        wanted = [one for one in known if asked.name.casefold() in one and one > asked.after]
+        wanted = [one for one in known if query.name.casefold() in one and one > query.after]
         shown = wanted[:PIPELINES_SHOWN]
         found = health_of(reader, reader.heads(shown), buckets, visit.now)
         hops = hop_lines(visit, reader, [one.head.pipeline for one in found])
     return visit.page(
         "health.html.j2",
-        asked=asked,
+        query=query,
         buckets=buckets,
-        ticks=TICKS[asked.period],
+        ticks=TICKS[query.period],
         found=found,
         hops=hops,
         never_judged=sorted(set(shown) - {one.head.pipeline for one in found}),

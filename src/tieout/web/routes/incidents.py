@@ -15,7 +15,7 @@ from tieout.store.paging import Key, Page
 from tieout.store.views import BreakFilter, WindowIncident
 from tieout.web.chains import origins_shown
 from tieout.web.positions import form_of
-from tieout.web.queries import IncidentId, IncidentsAsked, PipelineName, RunId
+from tieout.web.queries import IncidentId, IncidentsQuery, PipelineName, RunId
 from tieout.web.rendering import iso
 from tieout.web.repairs import repair_for
 from tieout.web.tables import PIECE, csv_response
@@ -39,18 +39,18 @@ router = APIRouter()
 
 @router.get("/pipelines/{pipeline}/incidents")
 def incidents(
-    visit: VisitDep, pipeline: PipelineName, asked: Annotated[IncidentsAsked, Query()]
+    visit: VisitDep, pipeline: PipelineName, query: Annotated[IncidentsQuery, Query()]
 ) -> HTMLResponse:
-    """Return a piece of the list of incidents in a pipeline's current runs."""
+    """Return a page of the incidents in a pipeline's current runs."""
     visit.require_read(pipeline)
     with visit.reading() as reader:
-        page = reader.incidents(pipeline, asked.wanted, sort=asked.sort, after=asked.key, limit=SHOWN)
+        page = reader.incidents(pipeline, query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
         origins = origins_shown(visit, reader, pipeline, [one.run_id for one in page.rows])
         form = form_of(reader, pipeline)
     return visit.page(
         "incidents.html.j2",
         pipeline=pipeline,
-        asked=asked,
+        query=query,
         page=page,
         origins=origins,
         form=form,
@@ -61,14 +61,14 @@ def incidents(
 
 @router.get("/pipelines/{pipeline}/incidents.csv")
 def incidents_csv(
-    visit: VisitDep, pipeline: PipelineName, asked: Annotated[IncidentsAsked, Query()]
+    visit: VisitDep, pipeline: PipelineName, query: Annotated[IncidentsQuery, Query()]
 ) -> Response:
     """Return the whole list as CSV."""
     visit.require_read(pipeline)
 
     def piece(after: Key | None) -> Page[WindowIncident]:
         with visit.reading() as reader:
-            return reader.incidents(pipeline, asked.wanted, sort=asked.sort, after=after, limit=PIECE)
+            return reader.incidents(pipeline, query.wanted, sort=query.sort, after=after, limit=PIECE)
 
     return csv_response(f"{pipeline}_incidents", piece, _columns)
 

@@ -14,7 +14,7 @@ from tieout.web.health import health_of
 from tieout.web.histories import plots_of
 from tieout.web.lint import lint_of
 from tieout.web.periods import TICKS, buckets_until
-from tieout.web.queries import DagId, Timed
+from tieout.web.queries import DagId, PeriodQuery
 from tieout.web.visits import VisitDep
 
 WINDOWS_SHOWN: Final = 10
@@ -24,13 +24,13 @@ router = APIRouter()
 
 
 @router.get("/pipelines/{pipeline}")
-def pipeline(visit: VisitDep, pipeline: DagId, asked: Annotated[Timed, Query()]) -> HTMLResponse:
+def pipeline(visit: VisitDep, pipeline: DagId, query: Annotated[PeriodQuery, Query()]) -> HTMLResponse:
     """Return verdicts, plots, latest windows, oldest incidents and the contract of one pipeline.
 
-    This is also the tab that Airflow shows on every DAG, so one that is no pipeline is told kindly.
+    This is also the tab that Airflow shows on every DAG, so a DAG that is no pipeline gets a friendly page.
     """
     visit.require_read(pipeline)
-    buckets, ticks = buckets_until(asked.period, asked.until or visit.now), TICKS[asked.period]
+    buckets, ticks = buckets_until(query.period, query.until or visit.now), TICKS[query.period]
     with visit.reading() as reader:
         heads = reader.heads([pipeline])
         if not heads:
@@ -39,7 +39,7 @@ def pipeline(visit: VisitDep, pipeline: DagId, asked: Annotated[Timed, Query()])
         incidents = reader.incidents(pipeline, IncidentFilter(state="open"), limit=INCIDENTS_SHOWN)
         return visit.page(
             "pipeline.html.j2",
-            asked=asked,
+            query=query,
             buckets=buckets,
             ticks=ticks,
             head=heads[0],

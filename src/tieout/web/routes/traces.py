@@ -1,4 +1,4 @@
-"""A message, asked for by its id, its key or a position: its way, as the stored breaks that show it have it."""
+"""The trace of a message, given by id, key or position: its path in the stored breaks that show it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tieout.model import Window
 from tieout.reporting.trace import Asked, AskedBy
 from tieout.store.handles import key_handles, message_id_handles, position_handles
 from tieout.store.reader import TRACED_AT_MOST, Reader
-from tieout.web.chains import origins_shown, way_of
+from tieout.web.chains import hops_of, origins_shown
 from tieout.web.journeys import WIDTH, journey_of
 from tieout.web.positions import form_of
-from tieout.web.queries import PipelineName, TraceAsked
+from tieout.web.queries import PipelineName, TraceQuery
 from tieout.web.rendering import iso
 from tieout.web.visits import VisitDep
 
@@ -27,8 +27,8 @@ router = APIRouter()
 
 
 @router.get("/pipelines/{pipeline}/trace")
-def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, Query()]) -> HTMLResponse:
-    """Return the breaks of a pipeline that show a message, each with the message's way; the form alone at first."""
+def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceQuery, Query()]) -> HTMLResponse:
+    """Return the breaks of a pipeline that show a message, each with its path; without a value, only the form."""
     visit.require_read(pipeline)
     asked = query.asked
     if asked is None:
@@ -40,11 +40,11 @@ def trace(visit: VisitDep, pipeline: PipelineName, query: Annotated[TraceAsked, 
         around = reader.incidents_at([run.run_id for run in judged], *place) if place else ()
         known = [one.window for one in found.breaks] + [run.window for run in judged]
         window = _window_of(reader, pipeline, known)
-        way = way_of(visit, reader, pipeline) if place is None else (pipeline,)
-        readable = visit.access.readable(visit.user, way)
+        chain = hops_of(visit, reader, pipeline) if place is None else (pipeline,)
+        readable = visit.access.readable(visit.user, chain)
         hops = [
             (name, reader.traced(name, _handles(asked), HOP_BREAKS) if name in readable else None)
-            for name in (way if len(way) > 1 else ())
+            for name in (chain if len(chain) > 1 else ())
         ]
         origins = {
             key: origin
@@ -80,18 +80,18 @@ def _handles(asked: Asked) -> tuple[str, ...]:
 
 
 def _window_of(reader: Reader, pipeline: str, known: list[Window]) -> Window | None:
-    """Return the first of the windows that are known to have to do with it, else the pipeline's latest one."""
+    """Return the first of the windows that show the message, else the pipeline's latest one."""
     heads = () if known else reader.heads([pipeline])
     return next(iter((*known, *(head.window for head in heads))), None)
 
 
 def _command(asked: Asked, window: Window | None) -> str:
-    """Return the command that looks into the ledgers themselves, as a shell takes it."""
+    """Return the shell command that traces the message in the ledgers themselves."""
     options = {AskedBy.KEY: ["--key"], AskedBy.MESSAGE_ID: ["--id"], AskedBy.POSITION: []}[asked.by]
     time = [] if window is None else ["--from", iso(window.start), "--to", iso(window.end)]
     return shlex.join(["tieout", "trace", "CONTRACT.yml", *_given(options, asked.value), *time])
 
 
 def _given(options: list[str], value: str) -> list[str]:
-    """Return an option and its value as one word, so that a value beginning with a dash is none."""
+    """Return an option and its value as one argument, so that a value with a leading dash is not an option."""
     return [f"{options[0]}={value}"] if options else [value]

@@ -1,4 +1,4 @@
-"""The windows of a pipeline, and one of them: what its statement says and rests on."""
+"""The windows of a pipeline, and one of them with its statement and evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tieout.store.views import counted_verdict
 from tieout.web.chains import chain_of, origins_shown
 from tieout.web.lint import contradicted_by
 from tieout.web.offset_lines import offset_lines
-from tieout.web.queries import PipelineName, RunId, WindowBound, WindowsAsked
+from tieout.web.queries import PipelineName, RunId, WindowBound, WindowsQuery
 from tieout.web.rendering import iso
 from tieout.web.tables import PIECE, csv_response
 from tieout.web.visits import Visit, VisitDep
@@ -35,22 +35,22 @@ router = APIRouter()
 
 
 @router.get("/pipelines/{pipeline}/windows")
-def windows(visit: VisitDep, pipeline: PipelineName, asked: Annotated[WindowsAsked, Query()]) -> HTMLResponse:
-    """Return a piece of the list of a pipeline's windows, each with its current run."""
+def windows(visit: VisitDep, pipeline: PipelineName, query: Annotated[WindowsQuery, Query()]) -> HTMLResponse:
+    """Return a page of a pipeline's windows, each with its current run."""
     visit.require_read(pipeline)
     with visit.reading() as reader:
-        page = reader.windows(pipeline, asked.wanted, sort=asked.sort, after=asked.key, limit=SHOWN)
-    return visit.page("windows.html.j2", pipeline=pipeline, asked=asked, page=page)
+        page = reader.windows(pipeline, query.wanted, sort=query.sort, after=query.key, limit=SHOWN)
+    return visit.page("windows.html.j2", pipeline=pipeline, query=query, page=page)
 
 
 @router.get("/pipelines/{pipeline}/windows.csv")
-def windows_csv(visit: VisitDep, pipeline: PipelineName, asked: Annotated[WindowsAsked, Query()]) -> Response:
+def windows_csv(visit: VisitDep, pipeline: PipelineName, query: Annotated[WindowsQuery, Query()]) -> Response:
     """Return the whole list as CSV."""
     visit.require_read(pipeline)
 
     def piece(after: Key | None) -> Page[RunSummary]:
         with visit.reading() as reader:
-            return reader.windows(pipeline, asked.wanted, sort=asked.sort, after=after, limit=PIECE)
+            return reader.windows(pipeline, query.wanted, sort=query.sort, after=after, limit=PIECE)
 
     return csv_response(f"{pipeline}_windows", piece, _columns)
 

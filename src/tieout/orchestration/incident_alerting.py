@@ -1,7 +1,7 @@
-"""Telling what became of incidents: from the store's news to alerts in its outbox.
+"""Alerts about changed incidents: from the store's news to alerts in its outbox.
 
-Whoever delivers alerts tells the news first, so that an incident which was accepted, whose acceptance ended, or whose
-run died before its alert is told all the same. Docs: docs/reference/alerts.md.
+Each delivery of alerts does this first, so that no change is missed: an acceptance, its end, or an incident whose run
+died before its alert was stored. Docs: docs/reference/alerts.md.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tieout.store import Life, Origin, Run, Store
 _log: Final = logging.getLogger(__name__)
 
 
-def tell_incidents(store: Store, pipeline: str | None = None) -> int:
-    """Store the alerts that tell the news about a pipeline's incidents, or all; return how many are new.
+def enqueue_incident_alerts(store: Store, pipeline: str | None = None) -> int:
+    """Store the alerts about changed incidents of one pipeline or all; return how many are new.
 
-    The routes are those of the contract that the latest of these incidents was judged by. Doing it again stores nothing
+    The routes are those of the contract that the latest of these incidents was judged by. Repeating it stores nothing
     new.
 
     Raises:
         StoreError: where the store cannot be read or written.
     """
     names = store.pipelines() if pipeline is None else (pipeline,)
-    return sum(_told(store, name) for name in names)
+    return sum(_enqueue_alerts_of(store, name) for name in names)
 
 
-def _told(store: Store, pipeline: str) -> int:
+def _enqueue_alerts_of(store: Store, pipeline: str) -> int:
     news = store.incident_news(pipeline)
     if not news:
         return 0
@@ -46,8 +46,8 @@ def _told(store: Store, pipeline: str) -> int:
         return 0
     open_runs = {incident.run_id for incident in news if incident.resolution is None}
     origins = store.origins(pipeline, open_runs) if contract.after else {}
-    told = [_news(incident, origins.get((incident.run_id, incident.id))) for incident in news]
-    return store.tell_news(news, incident_alerts(contract, told))
+    changes = [_news(incident, origins.get((incident.run_id, incident.id))) for incident in news]
+    return store.enqueue_news(news, incident_alerts(contract, changes))
 
 
 def _contract(run: Run) -> Contract | None:
