@@ -26,7 +26,7 @@ from tieout.engine.sources.kafka_cluster import Cluster
 from tieout.engine.sources.kafka_offsets import share_group_of
 from tieout.engine.sources.lines import line_numbers, lines_of
 from tieout.engine.sources.paths import local_path, name_of
-from tieout.engine.sources.share_groups import told
+from tieout.engine.sources.share_groups import as_share_group
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -116,7 +116,7 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
         taken_at=taken_at,
     )
     is_shared = any(shows_share_group((line[TEXT] for line in text), group) for text in texts.values())
-    return told(reading, group) if is_shared else reading
+    return as_share_group(reading, group) if is_shared else reading
 
 
 def _of_several_moments(found: Iterable[GroupTables]) -> frozenset[_Partition]:

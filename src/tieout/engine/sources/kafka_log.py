@@ -143,7 +143,7 @@ def _remainder(log: _Log) -> Remainder:
                     if left:
                         return removed(*place, plausible(left[0]))
         except (LogError, OSError):
-            continue  # told as a fault where the piece was looked through
+            continue  # already a fault from reading the piece
     return removed(*place, None)
 
 

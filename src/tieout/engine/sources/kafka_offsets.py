@@ -28,7 +28,7 @@ from tieout.engine.sources.kafka_connector import COMMITTED, INTERNAL_TOPICS
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading
-from tieout.engine.sources.share_groups import told, told_by_text
+from tieout.engine.sources.share_groups import as_share_group, as_share_group_if_shown
 from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request, is_of_spark
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS
@@ -58,7 +58,7 @@ def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
         return _from_cluster(spec.connection, spec.group, request)
     paths = spec.path or ()
     return (
-        told_by_text(read_text(spec, paths, request), request, paths, spec.group)
+        as_share_group_if_shown(read_text(spec, paths, request), request, paths, spec.group)
         if spec.format == "formatter"
         else _from_segments(spec, paths, request)
     )
@@ -103,7 +103,7 @@ def share_group_of(cluster: Cluster, group: str, request: Request) -> Reading | 
     except Exception as error:
         if not isinstance(error, SourceError) and not is_of_spark(error):
             raise
-        return None  # a user who may not read that topic is told nothing
+        return None  # a user who may not read that topic gets no answer
     return found if found.is_share_group else None
 
 
@@ -124,7 +124,7 @@ def _in_force(reading: Reading, group: str) -> Reading:
     decoded = materialised(_decoded(reading.rows))
     notes = (*reading.notes, *_set_aside(decoded, group))
     found = replace(reading, rows=_commits(decoded, group), notes=notes)
-    return told(found, group) if _is_share_group(decoded, group) else found
+    return as_share_group(found, group) if _is_share_group(decoded, group) else found
 
 
 def _is_share_group(decoded: DataFrame, group: str) -> bool:

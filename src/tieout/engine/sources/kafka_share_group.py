@@ -44,7 +44,7 @@ _ASIDE: Final = (
 )
 _LEDGERS: Final = (*POSITION_LEDGERS, Ledger.DEAD_LETTERS, Ledger.FILTERED)
 _KEY_BYTES: Final = 24
-"""Bytes of a key beside the group's name."""
+"""Bytes of a key besides the group's name."""
 _MOST_RECORDS: Final = 1_000_000
 """So many records one stretch may archive; a broker lets members lock some thousands of a partition at a time."""
 _READ: Final = ("key", "value", "record_timestamp", FILE, TEXT, BLOCK, ROW, FAULT)
@@ -137,14 +137,14 @@ def _may_be_of(group: str) -> Column:
 
 @dataclass
 class _Found:
-    """What the records of the state say, one after the other."""
+    """Rows and counts collected from the records of the state, in their order."""
 
     spec: KafkaShareGroupSource
     topic_id: str | None
     request: Request
     rows: list[_Values] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    told: set[tuple[int, int, int, int]] = field(default_factory=set)
+    counted: set[tuple[int, int, int, int]] = field(default_factory=set)
     starts: dict[int, int] = field(default_factory=dict)
 
     def take(self, row: Row) -> None:
@@ -171,10 +171,10 @@ class _Found:
             self.starts[key.partition] = state.start
             self.rows.append(self._position(key, row, None, state.start, "start offset", is_dated=False))
         for first, last, reached, deliveries in state.batches:
-            one = (key.partition, first, last, reached)
-            if one in self.told or reached not in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED):
+            batch = (key.partition, first, last, reached)
+            if batch in self.counted or reached not in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED):
                 continue
-            self.told.add(one)
+            self.counted.add(batch)
             self.counts[reached.name.lower()] += last - first + 1
             is_acknowledged = reached is DeliveryState.ACKNOWLEDGED
             if is_positions:

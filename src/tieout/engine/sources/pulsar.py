@@ -1,6 +1,6 @@
 """The reader of the kind `pulsar`: a topic's entries as a broker hands them out, up to the last that was confirmed.
 
-What became of a transaction is told by its marker, an entry behind its data. The broker says it with each entry as
+A transaction's marker, an entry behind its data, shows how the transaction ended. The broker says it with each entry as
 well, but not while it loads a topic: until then it holds back all entries, as it does those behind an open transaction.
 Beyond the last confirmed entry it never answers, so nothing is asked there.
 """
@@ -263,15 +263,17 @@ def _account_for(log: _Log, answers: Answers) -> bool:
     Raises:
         FormatError: where the partition's statistics cannot be read again.
     """
-    again = statistics_of(answers, log.statistics.partition)
-    if again is None:
+    statistics = statistics_of(answers, log.statistics.partition)
+    if statistics is None:
         raise FormatError(f"{log.statistics.partition.path}: the topic was deleted while it was read")
-    first = again.ledgers.counts[0][0]
+    first = statistics.ledgers.counts[0][0]
     if not log.missing.forget_before(first):
         return False
-    log.statistics = again
+    log.statistics = statistics
     log.missing_in_a_row = 0
-    log.notes.append(f"{again.partition.path}: ledgers before {first} were deleted while the topic was read")
+    log.notes.append(
+        f"{statistics.partition.path}: ledgers before {first} were deleted while the topic was read"
+    )
     return True
 
 
@@ -331,8 +333,10 @@ def _with_facts(rows: DataFrame, logs: list[_Log], spec: PulsarSource, request: 
 
 def _bounds(log: _Log, spec: PulsarSource, request: Request) -> tuple[int, int, int, int, datetime | None]:
     ledgers = log.statistics.ledgers
-    asked_at = log.statistics.asked_at if spec.connection is not None else spec.taken_time(request.now)
-    return log.statistics.partition.number, ledgers.first, log.stable, ledgers.end, asked_at
+    requested_at = (
+        log.statistics.requested_at if spec.connection is not None else spec.taken_time(request.now)
+    )
+    return log.statistics.partition.number, ledgers.first, log.stable, ledgers.end, requested_at
 
 
 def _shown(transaction: TransactionId) -> str:

@@ -49,9 +49,11 @@ def _unreached(path: str, error: Py4JJavaError | CapturedException) -> SourceErr
     causes: list[Any] = [error.java_exception if isinstance(error, Py4JJavaError) else error._origin]
     while (cause := causes[-1].getCause()) is not None and len(causes) < _MOST_CAUSES:
         causes.append(cause)
-    told = [str(cause.getMessage() or "").partition("\n")[0] for cause in causes]
+    messages = [str(cause.getMessage() or "").partition("\n")[0] for cause in causes]
     scheme = path.partition("://")[0]
-    if any("No FileSystem for scheme" in one or ("Class " in one and " not found" in one) for one in told):
+    if any(
+        "No FileSystem for scheme" in one or ("Class " in one and " not found" in one) for one in messages
+    ):
         jar = _JARS.get(scheme, "the jar of that file system")
         return SourceError(
             f"{path}: expected a file system that Spark has a jar for, found none for {scheme}://; name {jar} in "
@@ -64,7 +66,7 @@ def _unreached(path: str, error: Py4JJavaError | CapturedException) -> SourceErr
             f"{path}: expected files that can be listed, found a web address; download them, and name the folder"
         )
     return SourceUnreachableError(
-        f"{path}: expected to list it, found {kind}: {told[-1] or 'no further words'}; check its address and the "
+        f"{path}: expected to list it, found {kind}: {messages[-1] or 'no further words'}; check its address and the "
         "rights and credentials of Spark's configuration for it"
     )
 

@@ -89,14 +89,14 @@ def without_removed(reading: Reading) -> Reading:
         reading,
         complete_from=max(known, default=None),
         presumed_from=reading.read_at if is_unknown else reading.presumed_from,
-        notes=(*reading.notes, *shortened(tuple(_told(remainders)))),
+        notes=(*reading.notes, *shortened(tuple(_remainder_notes(remainders)))),
     )
 
 
-def _told(remainders: Sequence[Remainder]) -> Iterator[str]:
-    """Yield what each partition lacks, in words, those of which nothing says since when first.
+def _remainder_notes(remainders: Sequence[Remainder]) -> Iterator[str]:
+    """Yield a note per cut partition, first those with no known start.
 
-    >>> list(_told([Remainder("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
+    >>> list(_remainder_notes([Remainder("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
     ['orders-0: …: the ledger is complete from 2026-11-27T00:00:00.001000Z on']
     """
     for one in sorted(remainders, key=lambda one: one.begins_at is not None):

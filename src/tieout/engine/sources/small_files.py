@@ -106,9 +106,9 @@ def visible_names(folder: Path) -> Iterator[str]:
 
 def _checksum_fault(path: Path, content: bytes) -> str | None:
     """Return that the file does not have the checksums beside it; None where it has, and where there are none."""
-    beside = path.with_name(f".{path.name}.crc")
+    checksum_file = path.with_name(f".{path.name}.crc")
     try:
-        with opened_file(beside) as file:
+        with opened_file(checksum_file) as file:
             known = file.read(_MOST_CRC_BYTES)
     except OSError:
         return None
@@ -117,4 +117,4 @@ def _checksum_fault(path: Path, content: bytes) -> str | None:
         return None
     sums = (zlib.crc32(content[place : place + size]) for place in range(0, len(content), size))
     expected = b"".join(one.to_bytes(_CRC_BYTES, "big") for one in sums)
-    return None if known[_CRC_HEADER:] == expected else _CHANGED.format(beside.name)
+    return None if known[_CRC_HEADER:] == expected else _CHANGED.format(checksum_file.name)

@@ -114,7 +114,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
         *broken_initial,
         *history_faults,
     )
-    times, told = _times(spec, commits, planned)
+    times, time_notes = _times(spec, commits, planned)
     rows = list(_rows(history, times, commits, request))
     read_files = (*offsets.read, *commits.read, *((begun,) if is_begun else ()))
     taken_at = spec.taken_time(request.now)
@@ -126,7 +126,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
         size=sum(file.input.size for file in read_files),
         digests=tuple(f"{file.input.digest}  {file.input.name}" for file in read_files),
         unparsed_inputs=len(faults),
-        notes=(*shortened(faults), *history.notes, *told),
+        notes=(*shortened(faults), *history.notes, *time_notes),
         complete_until=taken_at,
         complete_from=begins_at,
     )
@@ -173,8 +173,8 @@ def _rows(
     history: History, times: Mapping[int, datetime], commits: _Folder, request: Request
 ) -> Iterator[tuple[object, ...]]:
     for number, one in enumerate(history.ranges):
-        told = json.dumps({"batch": one.batch})
-        position = Position(one.topic, one.partition, one.first, one.end, times.get(one.batch), told)
+        metadata = json.dumps({"batch": one.batch})
+        position = Position(one.topic, one.partition, one.first, one.end, times.get(one.batch), metadata)
         yield position_row(request, position, commits.files[one.batch].uri, number)
 
 

@@ -242,10 +242,10 @@ def _reading(
     try:
         parts = {table.path: _rows(request, table_format, table, state) for table, state in readable}
         lacking = lacking_of({path: part.columns for path, part in parts.items()}, request.content_columns)
-        told = [with_lacking(part, lacking[path]) for path, part in parts.items()]
+        complete_parts = [with_lacking(part, lacking[path]) for path, part in parts.items()]
         rows = (
-            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), told)
-            if told
+            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), complete_parts)
+            if complete_parts
             else None
         )
     except PySparkException as error:

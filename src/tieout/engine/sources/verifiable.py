@@ -61,7 +61,7 @@ class Events:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the files, unreadable ones first."""
+        """Notes about the files, unreadable ones first."""
         return (*self.inputs.notes, *(note for session in self.sessions for note in session.notes))
 
     @property
@@ -90,14 +90,14 @@ class Events:
 def events_of(request: Request, inputs: Inputs) -> Events:
     """Return the events in the files, of which at least one can be read."""
     lines = lines_of(request.spark, inputs.readable)
-    told = lines.withColumns(
-        {"told": F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}), "not_json": json_fault()}
+    decoded = lines.withColumns(
+        {"decoded": F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}), "not_json": json_fault()}
     )
-    fault = _fault_of(F.col("told"))
-    is_event = fault.isNull() & F.col("told.name").isin(*_EVENTS)
-    parsed = told.select(
+    fault = _fault_of(F.col("decoded"))
+    is_event = fault.isNull() & F.col("decoded.name").isin(*_EVENTS)
+    parsed = decoded.select(
         *(FILE, BLOCK, ROW, TEXT, "not_json"),
-        F.when(is_event, F.col("told")).alias("event"),
+        F.when(is_event, F.col("decoded")).alias("event"),
         fault.alias(FAULT),
         _is_object().alias("is_object"),
     )
@@ -132,7 +132,7 @@ def _fault_of(event: Column) -> Column:
     is_twice = _has_key_twice(F.col(TEXT))
     for members in texts:
         is_twice = is_twice | F.exists(F.coalesce(members, F.array().cast("array<string>")), _has_key_twice)
-    is_told = F.coalesce((success == "false") | ((success == "true") & texts[1].isNotNull()), F.lit(False))
+    has_result = F.coalesce((success == "false") | ((success == "true") & texts[1].isNotNull()), F.lit(False))
     has_count = event.getField("count").isNotNull()
     is_known = F.coalesce(name.isin(*_EVENTS), F.lit(False))
     has_field = F.arrays_overlap(F.json_object_keys(TEXT), F.array(*map(F.lit, _FIELDS)))
@@ -140,7 +140,7 @@ def _fault_of(event: Column) -> Column:
         F.when(not_json.isNotNull(), not_json)
         .when(is_twice, _TWICE)
         .when(~is_known & has_field, _UNKNOWN)
-        .when((name == "offsets_committed") & ~is_told, _NO_RESULT)
+        .when((name == "offsets_committed") & ~has_result, _NO_RESULT)
         .when((name == "records_consumed") & ~has_count, _NO_COUNT)
     )
     is_alone = _is_object() & not_json.isNull()

@@ -128,8 +128,8 @@ def _assignments(rows: DataFrame) -> DataFrame:
 def _set_aside(events: Events, ledger: Ledger) -> tuple[str, ...]:
     """Return a note where the broker refused commits: they changed no position."""
     refused = sum(session.refusals for session in events.sessions)
-    is_told = ledger in POSITION_LEDGERS and refused
-    return (f"{refused} commits were refused by the broker and set aside",) if is_told else ()
+    is_noted = ledger in POSITION_LEDGERS and refused
+    return (f"{refused} commits were refused by the broker and set aside",) if is_noted else ()
 
 
 def _silent(events: Events) -> tuple[str, ...]:

@@ -118,12 +118,12 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the file's lines, its beginning and its end."""
+        """Notes about the file's lines, its beginning and its end."""
         found = (
             f"{self.name}: {self.ignored} lines that are no event" if self.ignored else "",
             f"{self.name}: the last line is torn" if self.is_torn else "",
             "" if self.is_closed else f"{self.name}: the client was not shut down in order",
-            *(_told_head(run) for run in self.runs if not run.has_head),
+            *(_missing_head_note(run) for run in self.runs if not run.has_head),
         )
         return tuple(note for note in found if note)
 
@@ -165,8 +165,8 @@ def sessions_of(parsed: DataFrame, request: Request) -> tuple[End, ...]:
         name = name_of(local_path(row[FILE]), request.base_dir)
         session = _session(row, name, row["client"] if stems[row["client"]] == 1 else name)
         parts = tuple(_run(part, name, number) for number, part in enumerate(runs.get(row[FILE], [row]), 1))
-        told = parts if row["first"] is not None else ()
-        ends.append(End(replace(session, runs=told), row["end"][BLOCK], row["end"][ROW]))
+        file_runs = parts if row["first"] is not None else ()
+        ends.append(End(replace(session, runs=file_runs), row["end"][BLOCK], row["end"][ROW]))
     return tuple(sorted(ends, key=lambda end: end.session.name))
 
 
@@ -195,7 +195,7 @@ def stem_of(column: Column) -> Column:
     return F.regexp_extract(F.url_decode(column), r"([^/]+?)(\.[A-Za-z0-9]+)*$", 1)
 
 
-def _told_head(run: Run) -> str:
+def _missing_head_note(run: Run) -> str:
     since = (
         "has no time that shows since when it is complete"
         if run.begins_at is None
@@ -208,8 +208,8 @@ def _told_head(run: Run) -> str:
 
 
 def _summary(parsed: DataFrame, request: Request, *keys: str) -> DataFrame:
-    name, told = F.col("event.name"), event_time("event.timestamp")
-    time = F.when(told <= F.lit(request.now), told)
+    name, stated_time = F.col("event.name"), event_time("event.timestamp")
+    time = F.when(stated_time <= F.lit(request.now), stated_time)
     is_event, is_broken = F.col("event").isNotNull(), F.col(FAULT).isNotNull()
     is_torn = is_broken & F.col("is_object") & F.col("not_json").isNotNull()
     place = F.struct(BLOCK, ROW)
@@ -263,9 +263,9 @@ def _totals(name: Column) -> tuple[Column, ...]:
     """Return the aggregates over one file's events that the two clients' readers need."""
 
     def stated(event: str, field: str) -> Column:
-        told = F.col(f"event.{field}")
-        number = F.least(F.coalesce(told.try_cast("bigint"), F.lit(UNCOUNTABLE)), F.lit(UNCOUNTABLE))
-        return F.when((name == event) & told.isNotNull(), number)
+        text = F.col(f"event.{field}")
+        number = F.least(F.coalesce(text.try_cast("bigint"), F.lit(UNCOUNTABLE)), F.lit(UNCOUNTABLE))
+        return F.when((name == event) & text.isNotNull(), number)
 
     is_answer = name.isin(*ANSWERS)
     prefix = F.when(is_answer & number_of("event.value").isNotNull(), prefix_of("event.value"))

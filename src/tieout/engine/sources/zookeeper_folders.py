@@ -133,7 +133,7 @@ def _begin(
     found: ServerFiles,
     take_nodes: TakeNodes,
 ) -> int:
-    """Hand over what was there before the log, and return the transaction behind which its changes are to be told.
+    """Hand over the nodes from before the log, and return the transaction after which its changes count.
 
     That is 0 where nothing is missing: the log begins with the first transaction, or there was nothing yet.
     """
