@@ -297,7 +297,7 @@ def _piece_faults(pairs: Sequence[tuple[Piece, Survey]], spec: LogSpec) -> Itera
 
 
 def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
-    """Give each stretch of offsets between two pieces that no piece holds.
+    """Yield a line for each gap, or overlap, of offsets between two pieces.
 
     >>> list(_gaps([0, 20, 30], [10, 30, 40]))
     ['the segments with offsets 10 to 19 are missing']
@@ -310,9 +310,9 @@ def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
 
 
 def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterator[tuple[str, int]]:
-    """Give a line for each stretch of partitions whose logs are not there, and how many they are.
+    """Yield a line for each range of partitions without a log, and their number.
 
-    They are those below the number of the contract, or the highest found.
+    Partitions are expected up to the contract's number or the highest found, whichever is higher.
 
     >>> list(_missing_partitions([("orders", 0), ("orders", 2)], None))
     [('orders-1: the log of this partition is not behind the path', 1)]

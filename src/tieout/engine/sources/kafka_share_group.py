@@ -1,11 +1,11 @@
 """The reader of the kind `kafka_share_group`: which records of a topic a share group is done with, and how (KIP-932).
 
-A record of `__share_group_state` says of stretches of offsets that they were acknowledged or archived. Archived is what
-a member rejected, or what was delivered too often: nobody is given it any more, and nobody acknowledged it. Locks are
-not written down, and what was released is there for the next member: neither is done with.
+A record of `__share_group_state` states ranges of offsets that were acknowledged or archived. A record is archived when
+a member rejected it or it was delivered too often: it is never delivered again, and nobody acknowledged it. Locks are
+not written down, and released records go to the next member: neither is done with.
 
-Below the start offset nothing is given to anybody any more. It passes what was archived as well, so it has no time of
-its own, and proves no acknowledgement that came too early; each acknowledgement has the time of its record.
+Nothing below the start offset is delivered again. The start offset passes archived records as well, so it has no time
+of its own, and proves no early acknowledgement; each acknowledgement has the time of its record.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LEDGERS: Final = (*POSITION_LEDGERS, Ledger.DEAD_LETTERS, Ledger.FILTERED)
 _KEY_BYTES: Final = 24
 """Bytes of a key besides the group's name."""
 _MOST_RECORDS: Final = 1_000_000
-"""So many records one stretch may archive; a broker lets members lock some thousands of a partition at a time."""
+"""The most records that one range may archive; a broker lets members lock some thousands of a partition at a time."""
 _READ: Final = ("key", "value", "record_timestamp", FILE, TEXT, BLOCK, ROW, FAULT)
 _NO_ID: Final = (
     "{}: expected the id of {}, as its state is kept by it: the folders of the topic beside those of {}, or topic_id; "

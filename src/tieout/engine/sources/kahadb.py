@@ -1,7 +1,7 @@
 """The reader of the kind `kahadb`: a queue of ActiveMQ Classic, as its broker's journal has it.
 
-The journal is the broker's log and the queue's acknowledgements in one. What left the queue without a consumer's word
-stands in `filtered` (it had expired) or `dead_letters` (it was moved away as poison); `committed` has all that left.
+The journal holds the broker's log and the queue's acknowledgements. What left without a consumer's acknowledgement is
+in `filtered` (it had expired) or `dead_letters` (it was moved away as poison); `committed` has every departure.
 """
 
 from __future__ import annotations

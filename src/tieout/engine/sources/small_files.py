@@ -1,7 +1,7 @@
 """Small files that another system keeps its state in, each read whole and once: what is parsed is what was digested.
 
-Hadoop's local file system keeps a file's checksums beside it, in `.NAME.crc`. Where they are there and do not hold, the
-file was cut off or changed: a text that ends at the end of a line does not show it itself.
+Hadoop's local file system keeps a file's checksums next to it, in `.NAME.crc`. Where they exist and do not match, the
+file was cut off or changed: a text cut at the end of a line does not show it otherwise.
 
 Source: `ChecksumFileSystem` and `DataChecksum` of Apache Hadoop 3 (hadoop-common).
 """
@@ -25,7 +25,7 @@ from tieout.errors import SourceError
 from tieout.regular_files import OF_CONTENT, opened_file
 
 MOST_BYTES: Final = 16 << 20
-"""How large a file of a system's own state may be: none of them grows with the records, but with partitions."""
+"""The largest file of a system's own state: such files grow with partitions, not with records."""
 _CRC_MAGIC: Final = b"crc\0"
 _CRC_HEADER: Final = 8
 _CRC_BYTES: Final = 4
@@ -105,7 +105,7 @@ def visible_names(folder: Path) -> Iterator[str]:
 
 
 def _checksum_fault(path: Path, content: bytes) -> str | None:
-    """Return that the file does not have the checksums beside it; None where it has, and where there are none."""
+    """Return a fault where the file's checksums do not match; None where they do, and where there are none."""
     checksum_file = path.with_name(f".{path.name}.crc")
     try:
         with opened_file(checksum_file) as file:

@@ -1,4 +1,4 @@
-"""What a reader is asked for, and what it hands back: the source's own rows and what is known about them."""
+"""The request to a reader, and its result: the source's own rows and the facts known about them."""
 
 from __future__ import annotations
 
@@ -156,10 +156,10 @@ class Reading:
     table said what the rows say, where that is known to the moment. `size` counts the inputs' bytes. `reread` reads
     again without the inputs, or the records of a topic, that do not read through, for the case that a job over all of
     them failed. `is_columnar`:
-    the inputs are such that reading some columns of them again costs no parsing. `copies` are the paths of files that
+    rereading some columns of the inputs costs no parsing. `copies` are the paths of files that
     hold what another one holds, each with that in words. `is_share_group`: the source shows that the group asked for
-    is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` tells, once
-    the rows were read, which inputs are no longer what their digests say.
+    is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` finds, after
+    the rows were read, the inputs that no longer match their digests.
     """
 
     rows: DataFrame | None

@@ -65,9 +65,10 @@ TakeChanges = Callable[[Transaction, str], None]
 
 @dataclass
 class ServerFiles:
-    """What was read: the files, what is wrong or to be said, from when on no transaction is missing, and the last.
+    """The files that were read, their faults and notes, and the span of the log.
 
-    `begins_at` and `last_at` are milliseconds since 1970; `begins_at` is None where nothing is missing at all.
+    No transaction after `begins_at` is missing; `last_at` is the last one's time. Both are milliseconds since 1970;
+    `begins_at` is None where nothing is missing at all.
     """
 
     inputs: list[Input] = field(default_factory=list)
@@ -75,13 +76,13 @@ class ServerFiles:
     notes: list[str] = field(default_factory=list)
     begins_at: int | None = None
     last_at: int | None = None
-    _left: int = _MOST_BYTES
+    _bytes_remaining: int = _MOST_BYTES
 
     def content(self, path: Path, base_dir: Path) -> bytes | None:
-        """Return what a file holds, a log without the zeros that fill it up; None where it cannot be read."""
+        """Return the file's content, a log without its zero padding; None where it cannot be read."""
         name = name_of(path, base_dir)
         try:
-            content, digest, size = _read(path, self._left)
+            content, digest, size = _read(path, self._bytes_remaining)
         except OSError as error:
             self.inputs.append(Input(str(path), name, "unread", f"cannot be read: {error.strerror}"))
             self.faults.append(f"{name}: cannot be read: {error.strerror}")
@@ -90,7 +91,7 @@ class ServerFiles:
         if content is None:
             self.faults.append(_TOO_MANY.format(name, _MOST_BYTES >> 20))
         else:
-            self._left -= len(content)
+            self._bytes_remaining -= len(content)
             if _LOG.fullmatch(path.name):
                 return content.rstrip(b"\0")
         return content
