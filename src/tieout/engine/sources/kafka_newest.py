@@ -1,4 +1,4 @@
-"""A look at a topic's newest records, for who writes a contract: a Spark of its own runs meanwhile."""
+"""Samples of a topic's newest records, for authors of contracts; each runs its own Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tieout.model import POSITION_LEDGERS, Ledger
 def newest_records(
     spec: KafkaSource, place: str, ledger: Ledger, limit: int
 ) -> list[tuple[bytes | None, bytes | None]]:
-    """Return keys and values of about so many of the topic's newest records, for a look at it; Spark runs meanwhile.
+    """Return keys and values of about so many of the topic's newest records; runs its own Spark.
 
     A topic of positions may be looked at as well, such as that of Kafka Connect's workers.
 
@@ -51,7 +51,7 @@ def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], 
 
 @contextmanager
 def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
-    """Yield a cluster to be looked at, which Spark runs for meanwhile."""
+    """Yield the cluster, with a Spark that runs as long as the block."""
     spark = local_session("tieout", settings.jars({"kafka"}))
     try:
         yield Cluster.of(connection, Request(spark, ledger, Path(), datetime.now(UTC)))

@@ -1,4 +1,4 @@
-"""The listing of files that only Hadoop can read, such as those of an object store, and why it fails where it does."""
+"""Lists files that only Hadoop can read, such as those of an object store, and explains why a listing fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JARS: Final = {
     "abfss": "org.apache.hadoop:hadoop-azure in the version of Spark's Hadoop",
     "gs": "the Cloud Storage connector for Hadoop",
 }
-"""Which jar reads what is no file system of this machine. Source: "Cloud Integration" of Spark's guide."""
+"""The jar for each scheme of a remote file system. Source: "Cloud Integration" of Spark's guide."""
 _MOST_CAUSES: Final = 10
 
 
@@ -131,7 +131,7 @@ def _remote_head(system: Any, path: Any) -> bytes:
 
 
 def _noted(file: Input, head: Callable[[], bytes]) -> Input:
-    """Return the remote file with what its encoding is; the text of one that is not UTF-8 is not copied to here."""
+    """Return the remote file with its encoding; a text that is not UTF-8 is not copied to this machine."""
     encoding = encoding_of(head())
     if encoding.is_utf8:
         return replace(file, note=encoding.note)

@@ -2,7 +2,7 @@
 
 The tool prints a line when a send is answered, never when it is made. Its values count up from 0, alone or
 behind a prefix (`2.17`), so a value that was printed proves that every smaller one was sent too: those
-without a line were on their way when the producer was killed, and nobody knows whether the broker has them.
+without a line were in flight when the producer was killed, and it is unknown whether the broker has them.
 """
 
 from __future__ import annotations
