@@ -143,9 +143,9 @@ class Cluster:
         )
 
     def remainders(self, topic: Topic) -> tuple[Remainder, ...]:
-        """Return the partitions of which something was removed: their beginning, or what compaction took.
+        """Return the partitions that lack records: their beginning, or what compaction removed.
 
-        A consumer cannot tell a transaction's marker from a record that compaction took, so either is a hole.
+        A consumer cannot tell a transaction's marker from a record that compaction removed, so either is a hole.
         """
         cut = tuple(
             removed(topic.name, part.number, part.start, part.begins_at)
@@ -198,7 +198,7 @@ class Cluster:
         }
 
     def _fails(self, topic: Topic, isolation: str, number: int, first: int, end: int) -> bool:
-        """Return whether the connector fails on a time of a record that it is handed in the span of the partition."""
+        """Return whether the connector fails on the time of a record in the span of the partition."""
         try:
             with self._asked():
                 self._load(topic, {number: (first, end)}, isolation).groupBy().count().collect()

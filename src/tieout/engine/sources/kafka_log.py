@@ -1,4 +1,4 @@
-"""A topic's log from pieces of it, segment files or dumps: looked through once, then read, for the readers of both."""
+"""A topic's log from pieces of it, segment files or dumps: surveyed once, then read; shared by the readers of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTENT_COLUMNS: Final = ("key", "value", "headers")
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What is known of one partition besides its pieces: its id, its first offset, and what is missing of it.
+    """Facts about one partition besides its pieces: its id, its first offset, and what it lacks.
 
     `base_offsets` are those that the pieces are named by, None where they have no such names. `high_watermark` is up to
     where the broker knew its records as replicated when it last wrote that down, a few seconds before.
@@ -191,9 +191,9 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
 
 
 def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:
-    """Return what each piece holds, by its file and its partition.
+    """Return the survey of each piece, by its file and its partition.
 
-    A few megabytes are looked through here: starting Python beside the data would take longer than reading them.
+    A few megabytes are surveyed here: starting Python beside the data would take longer than reading them.
     """
     if sum(piece.size for piece in pieces) <= SMALL_BYTES:
         surveys = [surveyed(piece) for piece in pieces]
@@ -258,7 +258,7 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
 
 
 def _has_holes(survey: Survey) -> bool:
-    """Return whether there are offsets within a piece that no record has, as compaction leaves them."""
+    """Return whether a piece has offsets without a record, as compaction leaves them."""
     if survey.first_offset is None or survey.end_offset is None:
         return False
     return survey.records < survey.end_offset - survey.first_offset
@@ -271,7 +271,7 @@ _BEYOND: Final = (
 
 
 def _above_high_watermark(high_watermark: int | None, end: int) -> Iterable[str]:
-    """Give a note where the log goes on behind the high watermark that the broker wrote down.
+    """Yield a note where the log continues after the high watermark that the broker wrote down.
 
     A broker writes it every few seconds (`replica.high.watermark.checkpoint.interval.ms`), also one without replicas.
 
@@ -286,7 +286,7 @@ def _above_high_watermark(high_watermark: int | None, end: int) -> Iterable[str]
 
 
 def _piece_faults(pairs: Sequence[tuple[Piece, Survey]], spec: LogSpec) -> Iterable[str]:
-    """Give what the pieces have lost, in words."""
+    """Yield a line for each loss in the pieces."""
     for number, (piece, survey) in enumerate(pairs, start=1):
         name = Path(piece.path).name
         yield from (f"{name}: {fault}" for fault in survey.faults)

@@ -94,9 +94,9 @@ def _from_offsets_topic(cluster: Cluster, group: str, request: Request) -> Readi
 
 
 def share_group_of(cluster: Cluster, group: str, request: Request) -> Reading | None:
-    """Return what a cluster tells of a share group, which has no positions; None where nothing shows it to be one.
+    """Return the cluster's reading of a share group, which has no positions; None where nothing shows it to be one.
 
-    Brokers tell a group's type only to clients that are newer than Spark's, so its records are looked at instead.
+    Brokers report a group's type only to clients newer than Spark's, so its records are examined instead.
     """
     try:
         found = _from_offsets_topic(cluster, group, request)
@@ -118,7 +118,7 @@ def _from_segments(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Re
 
 
 def _in_force(reading: Reading, group: str) -> Reading:
-    """Return of the topic's records the group's commits, and notes about what is none."""
+    """Return the group's commits among the topic's records, and notes about the other records."""
     if reading.rows is None:
         return reading
     decoded = materialised(_decoded(reading.rows))
@@ -164,7 +164,7 @@ def _decoded(records: DataFrame) -> DataFrame:
 
 
 def _with_key(records: DataFrame) -> DataFrame:
-    """Return the records with what their keys say: the type, the group and, of a commit, its place."""
+    """Return the records with the fields of their keys: the type, the group and, of a commit, its place."""
     key = F.col("key")
     group_bytes = _number(key, F.lit(3), 2)
     topic_at = group_bytes + 5
@@ -184,7 +184,7 @@ def _with_key(records: DataFrame) -> DataFrame:
 
 
 def _with_value(records: DataFrame) -> DataFrame:
-    """Return the records with what their values say, as if each were a commit's.
+    """Return the records with the fields of their values, decoded as if each were a commit's.
 
     A value is: version, offset, leader epoch since version 3, metadata with its length before it (a varint of the
     length plus one since version 4), time; behind it, since version 4, tagged fields.
@@ -217,7 +217,7 @@ def _with_value(records: DataFrame) -> DataFrame:
 
 
 def _wrong() -> Column:
-    """Return what is wrong with the record of a commit, null where nothing is."""
+    """Return the fault of a commit's record, null where it has none."""
     is_whole_key = F.octet_length("key") == F.col("key_end")
     is_whole_value = F.octet_length("value") >= F.col("time_at") + 7
     return (

@@ -31,7 +31,7 @@ from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request, unread
 
 COMMIT_TYPES: Final = (0, 1)
-"""The types of keys that are a commit's."""
+"""The key types of commits."""
 LAST_TYPE: Final = 24
 """The highest type of a key that Kafka 4.3 writes; all but the first two are about memberships."""
 _UNKNOWN_ABORTS: Final = (
@@ -65,7 +65,7 @@ _NO_COMMIT: Final = (
 )
 _EXCEPTION: Final = r"^\s*(Exception in thread |([A-Za-z_$][\w$]*\.)+[\w$]*(Exception|Error)\b)"
 _CUTTING: Final = r"consumer.*(\|\s*(head|tail|sed|awk)\b|--max-messages\b)"
-"""A command of which the output is not all."""
+"""A command whose output is incomplete."""
 _TIMEOUT: Final = r"TimeoutException"
 """How the tool ends when run with `--timeout-ms`."""
 _ENDED: Final = "the tool ended early: what it would have printed behind is not there; run it again"

@@ -56,7 +56,7 @@ _Values = tuple[object, ...]
 
 
 def read(spec: KafkaShareGroupSource, request: Request) -> Reading:
-    """Return what the group is done with in the topic: as positions, or what was archived, a row each record.
+    """Return the group's finished records of the topic: as positions, or one row per archived record.
 
     Raises:
         SourceError: for another ledger than one of positions, `dead_letters` and `filtered`, where the topic's id is
@@ -90,7 +90,7 @@ def _from_segments(spec: KafkaShareGroupSource, paths: tuple[str, ...], request:
 
 
 def _id_behind(spec: KafkaShareGroupSource, paths: tuple[str, ...], request: Request) -> str:
-    """Return the topic's id, as its own folders behind the paths say it.
+    """Return the topic's id, from its own folders below the paths.
 
     Raises:
         SourceError: where none or several are said.
@@ -148,7 +148,7 @@ class _Found:
     starts: dict[int, int] = field(default_factory=dict)
 
     def take(self, row: Row) -> None:
-        """Add what one record says."""
+        """Add the rows of one record."""
         if row[FAULT] is not None:
             self._add_fault(row, row[FAULT])
             return
@@ -217,7 +217,7 @@ class _Found:
         return rows.withColumn("offset", offsets).drop("first", "last")
 
     def notes(self) -> Iterator[str]:
-        """Yield how much was found, and what was passed over."""
+        """Yield notes that count what was found and skipped."""
         if not self.counts["records"]:
             yield f"no state of the group {self.spec.group} in the topic {self.spec.topic}, id {self.topic_id}"
         words = {

@@ -64,7 +64,7 @@ def local_folder(request: Request, path: str) -> Path:
 
 
 def small_file(path: Path, base_dir: Path, root: Path, most: int = MOST_BYTES) -> SmallFile:
-    """Return the file with its content; one that leads out of `root`, is none, or is larger than `most` has a fault."""
+    """Return the file with its content; it has a fault if it leads out of `root`, is no file, or exceeds `most`."""
     name = name_of(path, base_dir)
     if "\0" in name:
         return SmallFile(Input(str(path), name.replace("\0", "\\0"), "unread", _NO_NAME))
@@ -85,7 +85,7 @@ def small_file(path: Path, base_dir: Path, root: Path, most: int = MOST_BYTES) -
 
 
 def time_of(nanoseconds: int) -> datetime | None:
-    """Return the time that a file system says, to the millisecond; None beyond the calendar."""
+    """Return the file system's time, to the millisecond; None beyond the calendar."""
     millis = nanoseconds // 1_000_000
     return datetime.fromtimestamp(millis / 1000, UTC) if is_time(millis) else None
 

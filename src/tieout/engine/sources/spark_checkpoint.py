@@ -37,7 +37,7 @@ from tieout.engine.systems.spark_checkpoint import (
 )
 
 _MOST_BYTES: Final = 256 << 20
-"""How much the files of one of a checkpoint's folders may be together."""
+"""The most bytes that the files of one checkpoint folder may have together."""
 _NOT_A_BATCH: Final = "expected a batch's number as its name, found another; take it out of the folder"
 _COPIED: Final = (
     "commits/{}: written before its batch began, or after the next one did, so its time is that of a copy: no commit "
@@ -135,7 +135,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
 def _parsed(
     folder: _Folder, parser: Callable[[bytes], _Parsed]
 ) -> tuple[dict[int, _Parsed], tuple[str, ...]]:
-    """Return what the files say by the number of their batch, and a line for each that cannot be read."""
+    """Return the files' parsed content by batch number, and a line for each that cannot be read."""
     found: dict[int, _Parsed] = {}
     faults = []
     for number, file in folder.files.items():
@@ -157,7 +157,7 @@ def _commit(content: bytes) -> bool:
 def _times(
     spec: SparkCheckpointSource, commits: _Folder, planned: Mapping[int, PlannedBatch]
 ) -> tuple[Mapping[int, datetime], tuple[str, ...]]:
-    """Return when each batch was committed, where the files have their own times, and why they have not."""
+    """Return when each batch was committed, where the files have their own times, else a note why they have not."""
     if not spec.has_own_times:
         return {}, ()
     times = {n: file.modified_at for n, file in commits.files.items() if file.modified_at is not None}

@@ -1,4 +1,4 @@
-"""What Kafka's verifiable clients print: one JSON event a line, between lines that are none by design.
+"""What Kafka's verifiable clients print: one JSON event per line, between other lines by design.
 
 The tools are org.apache.kafka.tools.VerifiableProducer and VerifiableConsumer. Their logs may share the
 output, so a line that is no JSON object, or one without a field of theirs, is noted and passed over, unless it holds an
@@ -48,7 +48,7 @@ _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS]
 
 @dataclass(frozen=True)
 class Events:
-    """All events of the files, each with its place and its run, and one session a file.
+    """All events of the files, each with its place and its run, and one session per file.
 
     `mixed` are the lines that hold an event and something else, such as the name that a prefix gives each line, and
     those that begin as an event and cannot be read as one.

@@ -25,12 +25,12 @@ from tieout.model import POSITION_LEDGERS, Ledger
 _LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, *POSITION_LEDGERS, Ledger.ASSIGNED)
 _SUMMARIES: Final = "array<struct<count: string>>"
 _TOTAL: Final = "decimal(38,0)"
-"""What holds the sum of as many counts as a file has."""
+"""A type that holds the sum of all counts in a file."""
 _OFFSETS: Final = "array<struct<topic: string, partition: string, offset: string, error: string>>"
 
 
 def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
-    """Return the rows that the asking ledger has in the output.
+    """Return the output's rows for the requested ledger.
 
     Raises:
         SourceError: where the contract uses the source for a ledger that it cannot serve.
@@ -149,10 +149,10 @@ def _silent(events: Events) -> tuple[str, ...]:
 
 
 def _missing(events: Events) -> dict[str, int]:
-    """Return by file how many records its polls had of which no line is there; none where they had no more.
+    """Return the number of polled records without a line, for each file that has such records.
 
-    Summaries follow their records, so up to no line do they tell of more than was printed. What is beyond
-    `--max-messages` they leave out, as the lines do.
+    A summary follows its records, so no summary may count more records than were printed before it. Both
+    leave out records beyond `--max-messages`.
     """
     is_summary = F.col("name") == "records_consumed"
     counts = F.from_json("partitions", _SUMMARIES)["count"]

@@ -1,4 +1,4 @@
-"""What each file of a verifiable client shows as a whole, and each run of the client in it.
+"""Summaries of each file of a verifiable client, and of each run of the client in it.
 
 A run begins with `startup_complete`. Several may be in one file, where a client's output is appended to what it
 printed before. A run whose first line is another event lacks its head: a log that was rotated, or cut.
@@ -31,7 +31,7 @@ RUN: Final = "run"
 """The column that counts the runs of a file from 1."""
 _START: Final = "startup_complete"
 _MOMENT: Final = timedelta(milliseconds=1)
-"""Times of events are whole milliseconds: what is missing may have that of the first event that is left."""
+"""Times of events are whole milliseconds: a missing event may have that of the first remaining one."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Run:
 
     @property
     def has_head(self) -> bool:
-        """Whether its first lines are there: its start shows that, and so do totals that agree with the lines."""
+        """Whether its first lines are present: its start shows that, and so do totals that agree with the lines."""
         return self.has_start or self.is_counted
 
     @property
@@ -171,7 +171,7 @@ def sessions_of(parsed: DataFrame, request: Request) -> tuple[End, ...]:
 
 
 def run_number() -> Column:
-    """Return which run of its file a line is in; what comes before the first start is a run as well."""
+    """Return which run of its file a line is in; lines before the first start are a run as well."""
     in_file = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
     so_far = in_file.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     whole = in_file.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)

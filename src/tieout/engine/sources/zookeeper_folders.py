@@ -29,11 +29,11 @@ _SNAPSHOT: Final = re.compile(r"snapshot\.([0-9a-f]{1,16})(\.gz|\.snappy)?")
 _VERSION: Final = "version-2"
 _CHUNK: Final = 1 << 20
 _MOST_FILE: Final = 1 << 30
-"""How large a file may be, zeros included; a server begins another log after 100,000 transactions."""
+"""The most bytes of a file, zeros included; a server begins another log after 100,000 transactions."""
 _MOST_BYTES: Final = 256 << 20
-"""How much all files may hold together."""
+"""The most bytes of all files together."""
 _NOWHERE: Final = "/\0"
-"""The name of no node."""
+"""A name that no node has."""
 _FIRST: Final = 1
 _COUNT: Final = (1 << 32) - 1
 _TORN: Final = (
@@ -44,7 +44,7 @@ _CUT: Final = (
     "start the server and judge the window again"
 )
 _PAUSE: Final = 0.1
-"""Seconds after which a server has written what it was writing."""
+"""Seconds after which a server has finished a write."""
 _BROKEN: Final = "{}: expected a whole entry at byte {}, found another: cut off or changed"
 _GAP: Final = (
     "transactions are missing between 0x{:x} and 0x{:x}: copy the folder with all its files, or read that of another "
@@ -194,7 +194,7 @@ def _named(
 def _logged(
     logs: Sequence[Path], base_dir: Path, prefix: str, found: ServerFiles
 ) -> Iterator[tuple[Transaction, str]]:
-    """Yield the transactions of all logs with the log's URI; what is missing between them is a fault."""
+    """Yield the transactions of all logs with the log's URI; a gap between them is a fault."""
     last: int | None = None
     for number, path in enumerate(logs):
         name, uri = name_of(path, base_dir), path.as_uri()
