@@ -134,12 +134,14 @@ class Cluster:
                 row["partition"]: row["count"] for row in all_records.groupBy("partition").count().collect()
             }
         faulty = Counter(number for number, _ in self.unreadable)
-        silent = [part for part in topic.partitions if counts.get(part.number, 0) == faulty[part.number]]
+        empty_partitions = [
+            part for part in topic.partitions if counts.get(part.number, 0) == faulty[part.number]
+        ]
         with_state = all_records.withColumn("transaction_state", F.lit("none"))
         if _may_have_transactions(topic, sum(counts.values())):
             with_state = self._with_transaction_states(topic, all_records)
         return with_state.unionByName(
-            self._bounds(topic, silent).select("*", *hidden_columns()), allowMissingColumns=True
+            self._bounds(topic, empty_partitions).select("*", *hidden_columns()), allowMissingColumns=True
         )
 
     def remainders(self, topic: Topic) -> tuple[Remainder, ...]:

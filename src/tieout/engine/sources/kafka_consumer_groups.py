@@ -79,15 +79,15 @@ def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
 
 def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     cluster = Cluster.of(connection, request)
-    held = cluster.positions(group)
-    if not held and (shared := share_group_of(cluster, group, request)) is not None:
+    positions = cluster.positions(group)
+    if not positions and (shared := share_group_of(cluster, group, request)) is not None:
         return shared
-    rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in held]
+    rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in positions]
     return Reading(
         rows=request.spark.createDataFrame(rows, _HELD).select("*", *hidden_columns()),
         is_present=True,
         read_at=request.now,
-        notes=() if held else (f"the cluster knows no position of the group {group}",),
+        notes=() if positions else (f"the cluster knows no position of the group {group}",),
         complete_until=request.now,
         taken_at=datetime.now(UTC),  # not when the run began: the log may have grown since
     )

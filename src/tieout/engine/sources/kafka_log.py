@@ -130,7 +130,7 @@ def _remainders(ledger: Ledger, logs: Sequence[_Log], rows: DataFrame) -> tuple[
 
 
 def _remainder(log: _Log) -> Remainder:
-    """Return what is left of a log that begins later: its first batch with a record says when."""
+    """Return the remainder of a log that begins later, from the time of its first remaining record."""
     first = log.pieces[0]
     place = (first.topic, first.partition, log.start)
     for piece in log.pieces:
@@ -139,9 +139,9 @@ def _remainder(log: _Log) -> Remainder:
                 for batch in entries:
                     if not isinstance(batch, Batch) or batch.last_offset < log.start:
                         continue
-                    left = [one.timestamp_ms for one in batch.read() if one.offset >= log.start]
-                    if left:
-                        return removed(*place, plausible(left[0]))
+                    times = [one.timestamp_ms for one in batch.read() if one.offset >= log.start]
+                    if times:
+                        return removed(*place, plausible(times[0]))
         except (LogError, OSError):
             continue  # already a fault from reading the piece
     return removed(*place, None)
@@ -174,7 +174,7 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
     `source_topic_id`, `source_leader_epoch` and `source_timestamp`, so that they are not taken for the message's, and
     control records are left out. What sets a message aside does so for readers of committed data: from the last stable
     offset on it is as open as a transaction's record there. Of what the broker removed only `log` knows the positions:
-    elsewhere the ledger is complete only since what is left was written.
+    elsewhere the ledger is complete only since its remainder was written.
     """
     if ledger is Ledger.LOG or reading.rows is None:
         return reading

@@ -31,7 +31,7 @@ def newest_records(
         SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    with _looked_at(spec.connection, ledger) as cluster:
+    with _sampled_cluster(spec.connection, ledger) as cluster:
         if ledger not in POSITION_LEDGERS:
             refuse_other_ledgers(cluster.request, spec.kind)
         return _newest(cluster, spec.connection, spec.topic, place, limit)
@@ -44,13 +44,13 @@ def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], 
         SourceError: where the cluster has no such state, or cannot be asked.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    with _looked_at(connection, Ledger.COMMITTED) as cluster:
+    with _sampled_cluster(connection, Ledger.COMMITTED) as cluster:
         keys = [key or b"" for key, _ in _newest(cluster, connection, STATE_TOPIC, place, limit)]
         return keys, topic_names(cluster.request.spark, cluster.settings, place)
 
 
 @contextmanager
-def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
+def _sampled_cluster(connection: str, ledger: Ledger) -> Iterator[Cluster]:
     """Yield the cluster, with a Spark that runs as long as the block."""
     spark = local_session("tieout", settings.jars({"kafka"}))
     try:

@@ -258,14 +258,14 @@ def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
     found = counts.head()
     if found is None:
         return ()
-    words = {
+    texts = {
         "aborted": "commits in aborted transactions, set aside",
         "open": "commits in transactions that are still open, set aside",
         "deleted": "positions that were deleted",
         "memberships": "records about memberships, passed over",
         "unknown": f"records of a type above {LAST_TYPE}, which is not known, passed over",
     }
-    notes = [f"{found[name]} {what}" for name, what in words.items() if found[name]]
+    notes = [f"{found[name]} {what}" for name, what in texts.items() if found[name]]
     return (*([] if found["commits"] else [f"no commit of the group {group}"]), *notes)
 
 

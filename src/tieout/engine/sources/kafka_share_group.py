@@ -220,13 +220,13 @@ class _Found:
         """Yield notes that count what was found and skipped."""
         if not self.counts["records"]:
             yield f"no state of the group {self.spec.group} in the topic {self.spec.topic}, id {self.topic_id}"
-        words = {
+        texts = {
             "acknowledged": "records that were acknowledged",
             "archived": "records that were rejected, or delivered too often",
             "other topics": "states of other topics of the group, passed over",
             "deletions": "states that were deleted",
         }
-        yield from (f"{self.counts[name]} {what}" for name, what in words.items() if self.counts[name])
+        yield from (f"{self.counts[name]} {what}" for name, what in texts.items() if self.counts[name])
 
 
 def _hidden(row: Row) -> _Values:

@@ -34,7 +34,7 @@ from tieout.model import Ledger
 from tieout.pulsar import MISSING, Administration, Answer, AnswerError, Answers, opened_answers
 
 _STATES: Final = {COMMITTED: "committed", ABORTED: "aborted"}
-_PATIENCE: Final = 15.0
+_RECOVERY_SECONDS: Final = 15.0
 """Seconds within which a broker has loaded a topic's transactions."""
 _PAUSE: Final = 0.25
 _AT_ONCE: Final = 4
@@ -285,7 +285,7 @@ def _await_recovery(log: _Log, answers: Answers) -> None:
         log.held_back = first_open
         return
     path = _path_of(log, held)
-    until = time.monotonic() + (_PATIENCE if isinstance(answers, Administration) else 0)
+    until = time.monotonic() + (_RECOVERY_SECONDS if isinstance(answers, Administration) else 0)
     while time.monotonic() < until:
         if not entry_in(answers.get(path)).is_held_back:
             log.held_back = first_open

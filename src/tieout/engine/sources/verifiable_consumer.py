@@ -17,7 +17,7 @@ from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
 from tieout.engine.sources.verifiable import Events, events_of
-from tieout.engine.sources.verifiable_fields import UNCOUNTABLE, content_word, hashed, is_true
+from tieout.engine.sources.verifiable_fields import UNCOUNTABLE, content_state, hashed, is_true
 from tieout.engine.sources.verifiable_sessions import client_of
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, Ledger
@@ -42,15 +42,15 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
     if not inputs.readable:
         return unread(inputs, request.now)
     events = events_of(request, inputs)
-    silent = _silent(events) if request.ledger in (Ledger.READ, Ledger.DELIVERED) else ()
+    unprinted_notes = _unprinted_notes(events) if request.ledger in (Ledger.READ, Ledger.DELIVERED) else ()
     return Reading(
         rows=_rows(events, request.ledger).unionByName(events.mixed, allowMissingColumns=True),
         is_present=True,
         read_at=request.now,
         size=events.inputs.size,
         digests=events.inputs.digests,
-        unparsed_inputs=len(events.inputs.faults) + len(silent),
-        notes=(*events.notes, *_set_aside(events, request.ledger), *silent),
+        unparsed_inputs=len(events.inputs.faults) + len(unprinted_notes),
+        notes=(*events.notes, *_set_aside(events, request.ledger), *unprinted_notes),
         complete_until=events.complete_until(request.now),
         complete_from=events.complete_from(request.now),
         copies=events.inputs.copied,
@@ -90,7 +90,7 @@ def _records(rows: DataFrame) -> DataFrame:
         hashed("key").alias("key_hash"),
         hashed("value").alias("payload_hash"),
         F.lit("ok").alias("outcome"),
-        content_word().alias("content"),
+        content_state().alias("content"),
         F.concat_ws(":", "consumer_id", F.col("poll").cast(StringType())).alias("poll_id"),
         *_hidden(),
     )
@@ -132,7 +132,7 @@ def _set_aside(events: Events, ledger: Ledger) -> tuple[str, ...]:
     return (f"{refused} commits were refused by the broker and set aside",) if is_noted else ()
 
 
-def _silent(events: Events) -> tuple[str, ...]:
+def _unprinted_notes(events: Events) -> tuple[str, ...]:
     """Return one line for each file whose consumer read records but printed none, or not all of them."""
     missing = _missing(events) if any(session.records for session in events.sessions) else {}
     unprinted = tuple(

@@ -43,6 +43,6 @@ def hashed(column: str) -> Column:
     return F.sha2(F.encode(column, "UTF-8"), 256)
 
 
-def content_word() -> Column:
+def content_state() -> Column:
     """Return `unknown` where a line does not say which key its record has: third-party clients leave it out."""
     return F.when(~F.col(TEXT).rlike(r'"key"\s*:'), "unknown")
