@@ -145,7 +145,7 @@ def test_a_topic_that_never_loads_is_readable_up_to_what_is_held_back(
     def load(handler: BaseHTTPRequestHandler, path: str) -> bool:
         return path.startswith(_ENTRY) and _changed(handler, path, "X-Pulsar-txn-uncommitted", "true")
 
-    monkeypatch.setattr(pulsar, "_PATIENCE", 0.1)
+    monkeypatch.setattr(pulsar, "_RECOVERY_SECONDS", 0.1)
     with served(load) as (address, _):
         found = _asked(spark, address, monkeypatch)
 

@@ -33,7 +33,7 @@ from tieout.engine.sources.positions import (
 )
 from tieout.engine.sources.small_files import leads_into, local_folder
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, ROW, Reading, Request
-from tieout.engine.sources.spark_files import MODIFIED, modified_at, with_told
+from tieout.engine.sources.spark_files import MODIFIED, modified_at, with_metadata
 from tieout.engine.systems.json_texts import FormatError
 from tieout.engine.systems.range_names import SHADOW, RangeName, divided, range_name
 from tieout.errors import SourceError
@@ -213,7 +213,7 @@ def _output(spec: ConnectFilesSource, request: Request, folder: Path, found: _Fo
     names = {str(path): name for path, name in found.files}
     source = FilesSource.model_validate({"path": spec.path, "format": spec.format, "options": spec.options})
     reading = reading_of(source, replace(request, reach=None), inputs)
-    return with_told(
+    return with_metadata(
         reading, lambda one: _told(one, spec, request, found, _facts(spec, request, inputs, names))
     )
 

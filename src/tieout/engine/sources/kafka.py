@@ -43,9 +43,9 @@ def read(spec: KafkaSource, request: Request) -> Reading:
 
 
 def _reading(cluster: Cluster, topic: Topic, isolation: str) -> Reading:
-    is_told_apart = isolation == UNCOMMITTED
+    has_states = isolation == UNCOMMITTED
     ledger = cluster.request.ledger
-    rows = cluster.with_states(topic) if is_told_apart else cluster.records(topic, isolation)
+    rows = cluster.with_states(topic) if has_states else cluster.records(topic, isolation)
     reading = cluster.reading(topic, rows, isolation)
     remainders = () if ledger is Ledger.LOG else cluster.remainders(topic)
     return for_ledger(replace(reading, remainders=remainders), ledger)

@@ -52,7 +52,7 @@ from tieout.model import SMALL_BYTES
 
 _NAMED: Final = 5
 _ROW_BYTES: Final = SMALL_BYTES // SMALL_ROWS
-"""What a record is taken to weigh: its size is known only once it was read."""
+"""The assumed size of a record: its real size is known only after reading."""
 _TIMESTAMP_TYPES: Final = {0: "CreateTime", 1: "LogAppendTime"}
 
 
@@ -80,13 +80,13 @@ class Cluster:
         return cls(request, client_settings(connection, request.place))
 
     def topic(self, name: str) -> Topic | None:
-        """Return what the cluster says of the topic now, None where it has none of that name."""
+        """Return the topic as the cluster describes it now, None where it has no such topic."""
         reach = self.request.reach
         since = None if reach is None else reach.begins_at
         return described_topic(self.request.spark, self.settings, name, self.request.place, since)
 
     def positions(self, group: str) -> tuple[Position, ...]:
-        """Return where the group stands now."""
+        """Return the group's committed positions now."""
         return group_positions(self.request.spark, self.settings, group, self.request.place)
 
     def without(self, name: str) -> Reading:
@@ -101,7 +101,7 @@ class Cluster:
         |--------|-----------|--------|-----|-------|------------------|------------|------------|---|
         | orders | 0         | 17     | 6b  | 7b7d  | 12:00:01         | false      | 18         | … |
         """
-        kinds = F.create_map(*[F.lit(word) for pair in _TIMESTAMP_TYPES.items() for word in pair])
+        kinds = F.create_map(*[F.lit(value) for pair in _TIMESTAMP_TYPES.items() for value in pair])
         limits = F.broadcast(self._bounds(topic, topic.partitions).drop("topic"))
         limits = limits.withColumnRenamed("partition", "of_partition")
         raw = self._raw(topic, isolation)
@@ -128,22 +128,26 @@ class Cluster:
 
         A partition without a record has a row that says its bounds.
         """
-        every = self.records(topic, UNCOMMITTED)
+        all_records = self.records(topic, UNCOMMITTED)
         with self._asked():
-            counts = {row["partition"]: row["count"] for row in every.groupBy("partition").count().collect()}
+            counts = {
+                row["partition"]: row["count"] for row in all_records.groupBy("partition").count().collect()
+            }
         faulty = Counter(number for number, _ in self.unreadable)
-        silent = [part for part in topic.partitions if counts.get(part.number, 0) == faulty[part.number]]
-        stated = every.withColumn("transaction_state", F.lit("none"))
+        empty_partitions = [
+            part for part in topic.partitions if counts.get(part.number, 0) == faulty[part.number]
+        ]
+        with_state = all_records.withColumn("transaction_state", F.lit("none"))
         if _may_have_transactions(topic, sum(counts.values())):
-            stated = self._told_apart(topic, every)
-        return stated.unionByName(
-            self._bounds(topic, silent).select("*", *hidden_columns()), allowMissingColumns=True
+            with_state = self._with_transaction_states(topic, all_records)
+        return with_state.unionByName(
+            self._bounds(topic, empty_partitions).select("*", *hidden_columns()), allowMissingColumns=True
         )
 
     def remainders(self, topic: Topic) -> tuple[Remainder, ...]:
-        """Return the partitions of which something was removed: their beginning, or what compaction took.
+        """Return the partitions that lack records: their beginning, or what compaction removed.
 
-        A consumer cannot tell a transaction's marker from a record that compaction took, so either is a hole.
+        A consumer cannot tell a transaction's marker from a record that compaction removed, so either is a hole.
         """
         cut = tuple(
             removed(topic.name, part.number, part.start, part.begins_at)
@@ -164,14 +168,14 @@ class Cluster:
             UnreadableTimeError: where they are more than `MOST`.
         """
 
-        def again() -> Reading:
+        def reread() -> Reading:
             return reading(replace(self, unreadable=self._unreadable(topic)))
 
         try:
             with self._asked():
-                return replace(reading(self), reread=again)
+                return replace(reading(self), reread=reread)
         except UnreadableTimeError:
-            return again()
+            return reread()
 
     def _unreadable(self, topic: Topic) -> dict[tuple[int, int], bool]:
         """Return the topic's records with a time that the connector cannot read, as `unreadable` has them."""
@@ -196,7 +200,7 @@ class Cluster:
         }
 
     def _fails(self, topic: Topic, isolation: str, number: int, first: int, end: int) -> bool:
-        """Return whether the connector fails on a time of a record that it is handed in the span of the partition."""
+        """Return whether the connector fails on the time of a record in the span of the partition."""
         try:
             with self._asked():
                 self._load(topic, {number: (first, end)}, isolation).groupBy().count().collect()
@@ -243,14 +247,14 @@ class Cluster:
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
-        """Say what it means where the cluster fails while the block runs."""
+        """Translate a failure of the cluster while the block runs into an error that explains it."""
         try:
             yield
         except Exception as error:
             raise cluster_failure(error, self.request.place) or error from None
 
-    def _told_apart(self, topic: Topic, every: DataFrame) -> DataFrame:
-        """Return the records with the states of transactions, by who is handed them."""
+    def _with_transaction_states(self, topic: Topic, all_records: DataFrame) -> DataFrame:
+        """Return the records with `transaction_state`, derived from what a reader of committed data gets."""
         handed = self._raw(topic, COMMITTED).select(
             F.col("partition").alias("handed_partition"), F.col("offset").alias("handed_offset")
         )
@@ -259,7 +263,7 @@ class Cluster:
             .when(F.col("offset") >= F.col("last_stable_offset"), "open")
             .otherwise("aborted")
         )
-        joined = every.join(handed, same(("partition", "offset"), "handed_"), how="left")
+        joined = all_records.join(handed, same(("partition", "offset"), "handed_"), how="left")
         return joined.withColumn("transaction_state", state).drop("handed_partition", "handed_offset")
 
     def _open_since(self, topic: Topic) -> datetime | None:
@@ -286,11 +290,11 @@ class Cluster:
 
     def _load(self, topic: Topic, spans: Mapping[int, Span], isolation: str) -> DataFrame:
         """Return the records of these offsets as the connector gives them, without those that it cannot read."""
-        left = {
+        remaining = {
             number: without(span, [offset for of, offset in self.unreadable if of == number])
             for number, span in spans.items()
         }
-        return loaded(self.request.spark, self.settings, topic.name, left, isolation)
+        return loaded(self.request.spark, self.settings, topic.name, remaining, isolation)
 
     def _bounds(self, topic: Topic, parts: Sequence[TopicPartition]) -> DataFrame:
         """Return one row for each of these partitions with what is known of all its records."""
@@ -327,12 +331,12 @@ def _may_have_transactions(topic: Topic, records: int) -> bool:
 
 
 def _is_compacted(topic: Topic) -> bool:
-    """Return whether the topic may be compacted: it is, or the cluster does not tell."""
+    """Return whether the topic may be compacted: it is, or the cluster does not say."""
     return topic.cleanup_policy is None or "compact" in topic.cleanup_policy
 
 
 def _end(part: TopicPartition, isolation: str) -> int:
-    """Return behind which offset a reader of that isolation is handed nothing more."""
+    """Return the offset at which a reader of that isolation stops (exclusive)."""
     return part.stable if isolation == COMMITTED else part.end
 
 

@@ -18,7 +18,7 @@ from tieout.engine.sources.failing_offsets import Span
 COMMITTED: Final = "read_committed"
 UNCOMMITTED: Final = "read_uncommitted"
 INTERNAL_TOPICS: Final = {"spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true"}
-"""What the connector needs to plan reads of Kafka's own topics: asking the administration client, it leaves them out.
+"""The setting with which the connector plans reads of Kafka's own topics: the administration client leaves them out.
 
 Source: `ConsumerStrategy.scala` of apache/spark, `retrieveAllPartitions`.
 """

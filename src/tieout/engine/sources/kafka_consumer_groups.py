@@ -3,9 +3,9 @@
 Of `kafka-consumer-groups` two forms are read: the table of `--describe`, of any version and with whatever a terminal or
 Java wrote around it, and the CSV of `--reset-offsets --to-current --dry-run --export`; so are the tables of
 `rpk group describe` and of `kafka-share-groups --describe`, whose START-OFFSET is a share group's position: nothing
-before it is given to a member any more. None of these nor a cluster says when a position was committed, so the rows are
-current positions without a time: what compares commits is not judged. A partition whose position is `-` has none, and
-no row; neither has a member without partitions, of which the table says `-` for topic and partition as well.
+before it is delivered to a member again. Neither these texts nor a cluster say when a position was committed, so the
+rows are current positions without a time: rules that compare commits are not judged. A partition whose position
+is `-` has no row; neither has a member without partitions, for which the table prints `-` as topic and partition too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tieout.engine.sources.kafka_cluster import Cluster
 from tieout.engine.sources.kafka_offsets import share_group_of
 from tieout.engine.sources.lines import line_numbers, lines_of
 from tieout.engine.sources.paths import local_path, name_of
-from tieout.engine.sources.share_groups import told
+from tieout.engine.sources.share_groups import as_share_group
 from tieout.engine.sources.source import (
     BLOCK,
     FAULT,
@@ -79,22 +79,22 @@ def read(spec: KafkaConsumerGroupsSource, request: Request) -> Reading:
 
 def _from_cluster(connection: str, group: str, request: Request) -> Reading:
     cluster = Cluster.of(connection, request)
-    held = cluster.positions(group)
-    if not held and (shared := share_group_of(cluster, group, request)) is not None:
+    positions = cluster.positions(group)
+    if not positions and (shared := share_group_of(cluster, group, request)) is not None:
         return shared
-    rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in held]
+    rows = [(group, one.topic, one.partition, one.offset, one.leader_epoch, one.end) for one in positions]
     return Reading(
         rows=request.spark.createDataFrame(rows, _HELD).select("*", *hidden_columns()),
         is_present=True,
         read_at=request.now,
-        notes=() if held else (f"the cluster knows no position of the group {group}",),
+        notes=() if positions else (f"the cluster knows no position of the group {group}",),
         complete_until=request.now,
         taken_at=datetime.now(UTC),  # not when the run began: the log may have grown since
     )
 
 
 def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request) -> Reading:
-    """Return the positions in the files, of which each is a text of its own."""
+    """Return the positions in the files; each file is a separate text."""
     group = spec.group or request.group or ""
     texts: dict[str, list[Row]] = {}
     for line in lines_of(request.spark, inputs.readable).orderBy(FILE, BLOCK, ROW).collect():
@@ -116,7 +116,7 @@ def _from_text(spec: KafkaConsumerGroupsSource, inputs: Inputs, request: Request
         taken_at=taken_at,
     )
     is_shared = any(shows_share_group((line[TEXT] for line in text), group) for text in texts.values())
-    return told(reading, group) if is_shared else reading
+    return as_share_group(reading, group) if is_shared else reading
 
 
 def _of_several_moments(found: Iterable[GroupTables]) -> frozenset[_Partition]:
@@ -144,7 +144,7 @@ def _place(line: Row) -> tuple[object, ...]:
 
 
 def _missing(found: Sequence[GroupTables], group: str) -> Iterator[str]:
-    """Give what the texts lack of the group: all of its rows, or some of them while it was rebalancing."""
+    """Yield what the texts lack of the group: all of its rows, or some of them while it was rebalancing."""
     own = [held for tables in found for _, held in tables.positions if held.group == group]
     others = sorted({other for tables in found for other in tables.groups} - {group})
     if not own and not any(tables.idle for tables in found):
@@ -174,7 +174,7 @@ def _hole(held: Sequence[Position]) -> str | None:
 
 
 def _passed(found: Mapping[str, GroupTables], texts: Mapping[str, _Text], request: Request) -> Iterator[str]:
-    """Give a note for each file with lines that are no part of a table and say nothing of the group."""
+    """Yield a note for each file with lines outside a table that do not concern the group."""
     for uri, tables in found.items():
         if tables.passed:
             samples = [(uri, str(texts[uri][number][TEXT])) for number in tables.passed[:_SHOWN]]

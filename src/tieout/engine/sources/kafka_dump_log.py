@@ -1,4 +1,4 @@
-"""The reader of the kind `kafka_dump_log`: a topic's log as `kafka-dump-log` prints it, for who can only paste.
+"""The reader of the kind `kafka_dump_log`: a topic's log as `kafka-dump-log` prints it, for users who can only paste.
 
 Printed with `--print-data-log` it is what the segments hold, but for the values of headers and for keys and values that
 are no text; with `--deep-iteration` alone it has positions, transactions and times, and neither keys nor values.
@@ -79,7 +79,7 @@ def _outlined(file: Input) -> Outline:
 
 
 def _unnamed(spec: KafkaDumpLogSource, ledger: Ledger, outlines: Mapping[Input, Outline]) -> Iterator[str]:
-    """Give why no record is read where nothing says which topic the ledger is: one of several in the text.
+    """Yield why no record is read where the text has several topics and nothing names the ledger's.
 
     Records of a pipeline's input would else be its effects. In `log` each record names the topic that it is in.
     """
@@ -92,7 +92,7 @@ def _unnamed(spec: KafkaDumpLogSource, ledger: Ledger, outlines: Mapping[Input, 
 
 
 def _wanted(spec: KafkaDumpLogSource, outline: Outline) -> int:
-    """Return how many of the partitions in a dump are asked for; it is gone through once for each of them."""
+    """Return how many of a dump's partitions are wanted; the dump is read once for each of them."""
     return sum(spec.topic in (None, topic) for topic, _ in outline.places)
 
 
@@ -107,7 +107,7 @@ def _pieces(spec: KafkaDumpLogSource, file: Input, outline: Outline) -> Iterator
 
 
 def _faults(spec: KafkaDumpLogSource, outlines: Mapping[Input, Outline]) -> Iterator[str]:
-    """Give what of the text is of no known partition."""
+    """Yield the parts of the text that are of no known partition."""
     for file, outline in outlines.items():
         if (wanted := _wanted(spec, outline)) > _MOST_PARTITIONS:
             yield (

@@ -1,4 +1,4 @@
-"""A topic's log from pieces of it, segment files or dumps: looked through once, then read, for the readers of both."""
+"""A topic's log from pieces of it, segment files or dumps: surveyed once, then read; shared by the readers of both."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTENT_COLUMNS: Final = ("key", "value", "headers")
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What is known of one partition besides its pieces: its id, its first offset, and what is missing of it.
+    """Facts about one partition besides its pieces: its id, its first offset, and what it lacks.
 
     `base_offsets` are those that the pieces are named by, None where they have no such names. `high_watermark` is up to
     where the broker knew its records as replicated when it last wrote that down, a few seconds before.
@@ -130,7 +130,7 @@ def _remainders(ledger: Ledger, logs: Sequence[_Log], rows: DataFrame) -> tuple[
 
 
 def _remainder(log: _Log) -> Remainder:
-    """Return what is left of a log that begins later: its first batch with a record says when."""
+    """Return the remainder of a log that begins later, from the time of its first remaining record."""
     first = log.pieces[0]
     place = (first.topic, first.partition, log.start)
     for piece in log.pieces:
@@ -139,11 +139,11 @@ def _remainder(log: _Log) -> Remainder:
                 for batch in entries:
                     if not isinstance(batch, Batch) or batch.last_offset < log.start:
                         continue
-                    left = [one.timestamp_ms for one in batch.read() if one.offset >= log.start]
-                    if left:
-                        return removed(*place, plausible(left[0]))
+                    times = [one.timestamp_ms for one in batch.read() if one.offset >= log.start]
+                    if times:
+                        return removed(*place, plausible(times[0]))
         except (LogError, OSError):
-            continue  # told as a fault where the piece was looked through
+            continue  # already a fault from reading the piece
     return removed(*place, None)
 
 
@@ -174,7 +174,7 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
     `source_topic_id`, `source_leader_epoch` and `source_timestamp`, so that they are not taken for the message's, and
     control records are left out. What sets a message aside does so for readers of committed data: from the last stable
     offset on it is as open as a transaction's record there. Of what the broker removed only `log` knows the positions:
-    elsewhere the ledger is complete only since what is left was written.
+    elsewhere the ledger is complete only since its remainder was written.
     """
     if ledger is Ledger.LOG or reading.rows is None:
         return reading
@@ -191,9 +191,9 @@ def for_ledger(reading: Reading, ledger: Ledger) -> Reading:
 
 
 def _surveyed(spark: SparkSession, pieces: Sequence[Piece]) -> dict[tuple[str, str, int], Survey]:
-    """Return what each piece holds, by its file and its partition.
+    """Return the survey of each piece, by its file and its partition.
 
-    A few megabytes are looked through here: starting Python beside the data would take longer than reading them.
+    A few megabytes are surveyed here: starting Python beside the data would take longer than reading them.
     """
     if sum(piece.size for piece in pieces) <= SMALL_BYTES:
         surveys = [surveyed(piece) for piece in pieces]
@@ -258,7 +258,7 @@ def _log(place: Place, pairs: Sequence[tuple[Piece, Survey]], facts: LogFacts, s
 
 
 def _has_holes(survey: Survey) -> bool:
-    """Return whether there are offsets within a piece that no record has, as compaction leaves them."""
+    """Return whether a piece has offsets without a record, as compaction leaves them."""
     if survey.first_offset is None or survey.end_offset is None:
         return False
     return survey.records < survey.end_offset - survey.first_offset
@@ -271,7 +271,7 @@ _BEYOND: Final = (
 
 
 def _above_high_watermark(high_watermark: int | None, end: int) -> Iterable[str]:
-    """Give a note where the log goes on behind the high watermark that the broker wrote down.
+    """Yield a note where the log continues after the high watermark that the broker wrote down.
 
     A broker writes it every few seconds (`replica.high.watermark.checkpoint.interval.ms`), also one without replicas.
 
@@ -286,7 +286,7 @@ def _above_high_watermark(high_watermark: int | None, end: int) -> Iterable[str]
 
 
 def _piece_faults(pairs: Sequence[tuple[Piece, Survey]], spec: LogSpec) -> Iterable[str]:
-    """Give what the pieces have lost, in words."""
+    """Yield a line for each loss in the pieces."""
     for number, (piece, survey) in enumerate(pairs, start=1):
         name = Path(piece.path).name
         yield from (f"{name}: {fault}" for fault in survey.faults)
@@ -297,7 +297,7 @@ def _piece_faults(pairs: Sequence[tuple[Piece, Survey]], spec: LogSpec) -> Itera
 
 
 def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
-    """Give each stretch of offsets between two pieces that no piece holds.
+    """Yield a line for each gap, or overlap, of offsets between two pieces.
 
     >>> list(_gaps([0, 20, 30], [10, 30, 40]))
     ['the segments with offsets 10 to 19 are missing']
@@ -310,9 +310,9 @@ def _gaps(bases: Sequence[int], ends: Sequence[int]) -> Iterable[str]:
 
 
 def _missing_partitions(found: Iterable[Place], expected: int | None) -> Iterator[tuple[str, int]]:
-    """Give a line for each stretch of partitions whose logs are not there, and how many they are.
+    """Yield a line for each range of partitions without a log, and their number.
 
-    They are those below the number of the contract, or the highest found.
+    Partitions are expected up to the contract's number or the highest found, whichever is higher.
 
     >>> list(_missing_partitions([("orders", 0), ("orders", 2)], None))
     [('orders-1: the log of this partition is not behind the path', 1)]

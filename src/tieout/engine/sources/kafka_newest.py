@@ -1,4 +1,4 @@
-"""A look at a topic's newest records, for who writes a contract: a Spark of its own runs meanwhile."""
+"""Samples of a topic's newest records, for authors of contracts; each runs its own Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tieout.model import POSITION_LEDGERS, Ledger
 def newest_records(
     spec: KafkaSource, place: str, ledger: Ledger, limit: int
 ) -> list[tuple[bytes | None, bytes | None]]:
-    """Return keys and values of about so many of the topic's newest records, for a look at it; Spark runs meanwhile.
+    """Return keys and values of about so many of the topic's newest records; runs its own Spark.
 
     A topic of positions may be looked at as well, such as that of Kafka Connect's workers.
 
@@ -31,7 +31,7 @@ def newest_records(
         SourceError: where the topic is not there, the cluster cannot be asked, or a topic cannot be that ledger.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    with _looked_at(spec.connection, ledger) as cluster:
+    with _sampled_cluster(spec.connection, ledger) as cluster:
         if ledger not in POSITION_LEDGERS:
             refuse_other_ledgers(cluster.request, spec.kind)
         return _newest(cluster, spec.connection, spec.topic, place, limit)
@@ -44,14 +44,14 @@ def newest_state(connection: str, place: str, limit: int) -> tuple[list[bytes], 
         SourceError: where the cluster has no such state, or cannot be asked.
         ConnectionNotFoundError: where the connection is not defined.
     """
-    with _looked_at(connection, Ledger.COMMITTED) as cluster:
+    with _sampled_cluster(connection, Ledger.COMMITTED) as cluster:
         keys = [key or b"" for key, _ in _newest(cluster, connection, STATE_TOPIC, place, limit)]
         return keys, topic_names(cluster.request.spark, cluster.settings, place)
 
 
 @contextmanager
-def _looked_at(connection: str, ledger: Ledger) -> Iterator[Cluster]:
-    """Yield a cluster to be looked at, which Spark runs for meanwhile."""
+def _sampled_cluster(connection: str, ledger: Ledger) -> Iterator[Cluster]:
+    """Yield the cluster, with a Spark that runs as long as the block."""
     spark = local_session("tieout", settings.jars({"kafka"}))
     try:
         yield Cluster.of(connection, Request(spark, ledger, Path(), datetime.now(UTC)))

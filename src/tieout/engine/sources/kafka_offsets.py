@@ -28,7 +28,7 @@ from tieout.engine.sources.kafka_connector import COMMITTED, INTERNAL_TOPICS
 from tieout.engine.sources.kafka_log import CONTENT_COLUMNS, LogSpec
 from tieout.engine.sources.kafka_offsets_text import COMMIT_TYPES, LAST_TYPE, read_text
 from tieout.engine.sources.kafka_segments import segments_reading
-from tieout.engine.sources.share_groups import told, told_by_text
+from tieout.engine.sources.share_groups import as_share_group, as_share_group_if_shown
 from tieout.engine.sources.source import COUNT, FAULT, HIDDEN, Reading, Request, is_of_spark
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS
@@ -58,7 +58,7 @@ def read(spec: KafkaOffsetsSource, request: Request) -> Reading:
         return _from_cluster(spec.connection, spec.group, request)
     paths = spec.path or ()
     return (
-        told_by_text(read_text(spec, paths, request), request, paths, spec.group)
+        as_share_group_if_shown(read_text(spec, paths, request), request, paths, spec.group)
         if spec.format == "formatter"
         else _from_segments(spec, paths, request)
     )
@@ -94,16 +94,16 @@ def _from_offsets_topic(cluster: Cluster, group: str, request: Request) -> Readi
 
 
 def share_group_of(cluster: Cluster, group: str, request: Request) -> Reading | None:
-    """Return what a cluster tells of a share group, which has no positions; None where nothing shows it to be one.
+    """Return the cluster's reading of a share group, which has no positions; None where nothing shows it to be one.
 
-    Brokers tell a group's type only to clients that are newer than Spark's, so its records are looked at instead.
+    Brokers report a group's type only to clients newer than Spark's, so its records are examined instead.
     """
     try:
         found = _from_offsets_topic(cluster, group, request)
     except Exception as error:
         if not isinstance(error, SourceError) and not is_of_spark(error):
             raise
-        return None  # a user who may not read that topic is told nothing
+        return None  # a user who may not read that topic gets no answer
     return found if found.is_share_group else None
 
 
@@ -118,13 +118,13 @@ def _from_segments(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Re
 
 
 def _in_force(reading: Reading, group: str) -> Reading:
-    """Return of the topic's records the group's commits, and notes about what is none."""
+    """Return the group's commits among the topic's records, and notes about the other records."""
     if reading.rows is None:
         return reading
     decoded = materialised(_decoded(reading.rows))
     notes = (*reading.notes, *_set_aside(decoded, group))
     found = replace(reading, rows=_commits(decoded, group), notes=notes)
-    return told(found, group) if _is_share_group(decoded, group) else found
+    return as_share_group(found, group) if _is_share_group(decoded, group) else found
 
 
 def _is_share_group(decoded: DataFrame, group: str) -> bool:
@@ -164,7 +164,7 @@ def _decoded(records: DataFrame) -> DataFrame:
 
 
 def _with_key(records: DataFrame) -> DataFrame:
-    """Return the records with what their keys say: the type, the group and, of a commit, its place."""
+    """Return the records with the fields of their keys: the type, the group and, of a commit, its place."""
     key = F.col("key")
     group_bytes = _number(key, F.lit(3), 2)
     topic_at = group_bytes + 5
@@ -184,7 +184,7 @@ def _with_key(records: DataFrame) -> DataFrame:
 
 
 def _with_value(records: DataFrame) -> DataFrame:
-    """Return the records with what their values say, as if each were a commit's.
+    """Return the records with the fields of their values, decoded as if each were a commit's.
 
     A value is: version, offset, leader epoch since version 3, metadata with its length before it (a varint of the
     length plus one since version 4), time; behind it, since version 4, tagged fields.
@@ -217,7 +217,7 @@ def _with_value(records: DataFrame) -> DataFrame:
 
 
 def _wrong() -> Column:
-    """Return what is wrong with the record of a commit, null where nothing is."""
+    """Return the fault of a commit's record, null where it has none."""
     is_whole_key = F.octet_length("key") == F.col("key_end")
     is_whole_value = F.octet_length("value") >= F.col("time_at") + 7
     return (
@@ -258,14 +258,14 @@ def _set_aside(decoded: DataFrame, group: str) -> tuple[str, ...]:
     found = counts.head()
     if found is None:
         return ()
-    words = {
+    texts = {
         "aborted": "commits in aborted transactions, set aside",
         "open": "commits in transactions that are still open, set aside",
         "deleted": "positions that were deleted",
         "memberships": "records about memberships, passed over",
         "unknown": f"records of a type above {LAST_TYPE}, which is not known, passed over",
     }
-    notes = [f"{found[name]} {what}" for name, what in words.items() if found[name]]
+    notes = [f"{found[name]} {what}" for name, what in texts.items() if found[name]]
     return (*([] if found["commits"] else [f"no commit of the group {group}"]), *notes)
 
 

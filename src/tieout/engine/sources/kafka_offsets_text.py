@@ -31,10 +31,10 @@ from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import FAULT, HIDDEN, TEXT, Reading, Request, unread
 
 COMMIT_TYPES: Final = (0, 1)
-"""The types of keys that are a commit's."""
+"""The key types of commits."""
 LAST_TYPE: Final = 24
 """The highest type of a key that Kafka 4.3 writes; all but the first two are about memberships."""
-_UNTOLD: Final = (
+_UNKNOWN_ABORTS: Final = (
     "the formatter does not tell commits of aborted transactions: print with --isolation-level read_committed"
 )
 _DOCUMENT: Final = (
@@ -65,9 +65,9 @@ _NO_COMMIT: Final = (
 )
 _EXCEPTION: Final = r"^\s*(Exception in thread |([A-Za-z_$][\w$]*\.)+[\w$]*(Exception|Error)\b)"
 _CUTTING: Final = r"consumer.*(\|\s*(head|tail|sed|awk)\b|--max-messages\b)"
-"""A command of which the output is not all."""
+"""A command whose output is incomplete."""
 _TIMEOUT: Final = r"TimeoutException"
-"""How the tool ends that was told `--timeout-ms`."""
+"""How the tool ends when run with `--timeout-ms`."""
 _ENDED: Final = "the tool ended early: what it would have printed behind is not there; run it again"
 _COMMIT, _ANOTHER, _GONE, _MEMBER, _NOTHING, _BROKEN = (
     "commit",
@@ -93,15 +93,15 @@ def read_text(spec: KafkaOffsetsSource, paths: tuple[str, ...], request: Request
     is_none = not any(counts.get(kind) for kind in (_COMMIT, _ANOTHER, _GONE, _BROKEN))
     missing = (_EXPECTED,) if is_none else ()
     taken_at = spec.taken_time(request.now)
-    is_told = F.col("kind").isin(_COMMIT, _BROKEN)
+    is_reported = F.col("kind").isin(_COMMIT, _BROKEN)
     return Reading(
-        rows=found.where(is_told).select(*_COLUMNS, *HIDDEN),
+        rows=found.where(is_reported).select(*_COLUMNS, *HIDDEN),
         is_present=True,
         read_at=request.now if taken_at is None else taken_at,
         size=inputs.size,
         digests=inputs.digests,
         unparsed_inputs=len(inputs.faults) + len(missing),
-        notes=(*inputs.notes, *missing, _UNTOLD, *_told(counts, spec.group)),
+        notes=(*inputs.notes, *missing, _UNKNOWN_ABORTS, *_count_notes(counts, spec.group)),
         complete_until=taken_at,
     )
 
@@ -112,14 +112,14 @@ _EXPECTED: Final = (
 )
 
 
-def _told(counts: Mapping[str, int], group: str) -> Iterator[str]:
-    words = {
+def _count_notes(counts: Mapping[str, int], group: str) -> Iterator[str]:
+    texts = {
         _GONE: f"positions of {group} were deleted, at times that the text does not say",
         _ANOTHER: "commits of other groups, passed over",
         _MEMBER: "records about memberships, passed over",
         _NOTHING: "lines that are no commit, passed over",
     }
-    yield from (f"{counts[kind]} {what}" for kind, what in words.items() if counts.get(kind))
+    yield from (f"{counts[kind]} {text}" for kind, text in texts.items() if counts.get(kind))
     if not counts.get(_COMMIT):
         yield f"no commit of the group {group}"
 
@@ -165,7 +165,7 @@ def _sorted(lines: DataFrame, group: str) -> DataFrame:
 
 
 def _is_an_end() -> Column:
-    """Return whether the line shows that the tool did not print all there is, as it failed or was told to."""
+    """Return whether the line shows that the tool did not print everything: it failed, or had a limit."""
     text = F.col("document")
     return (text.rlike(_EXCEPTION) & ~text.rlike(_TIMEOUT)) | text.rlike(_CUTTING)
 

@@ -45,7 +45,7 @@ def read(spec: KafkaSegmentsSource, request: Request) -> Reading:
 def segments_reading(
     request: Request, paths: Sequence[str], topic: str, spec: LogSpec, only: int | None = None
 ) -> Reading:
-    """Return what the topic's segment files behind the paths hold, of one partition where `only` says so.
+    """Return the records in the topic's segment files below the paths, of one partition where `only` names it.
 
     Raises:
         SourceError: for a path that is not on a file system of this machine, and for a partition with two folders.

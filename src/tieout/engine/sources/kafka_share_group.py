@@ -1,11 +1,11 @@
 """The reader of the kind `kafka_share_group`: which records of a topic a share group is done with, and how (KIP-932).
 
-A record of `__share_group_state` says of stretches of offsets that they were acknowledged or archived. Archived is what
-a member rejected, or what was delivered too often: nobody is given it any more, and nobody acknowledged it. Locks are
-not written down, and what was released is there for the next member: neither is done with.
+A record of `__share_group_state` states ranges of offsets that were acknowledged or archived. A record is archived when
+a member rejected it or it was delivered too often: it is never delivered again, and nobody acknowledged it. Locks are
+not written down, and released records go to the next member: neither is done with.
 
-Below the start offset nothing is given to anybody any more. It passes what was archived as well, so it has no time of
-its own, and proves no acknowledgement that came too early; each acknowledgement has the time of its record.
+Nothing below the start offset is delivered again. The start offset passes archived records as well, so it has no time
+of its own, and proves no early acknowledgement; each acknowledgement has the time of its record.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _ASIDE: Final = (
 )
 _LEDGERS: Final = (*POSITION_LEDGERS, Ledger.DEAD_LETTERS, Ledger.FILTERED)
 _KEY_BYTES: Final = 24
-"""Bytes of a key beside the group's name."""
+"""Bytes of a key besides the group's name."""
 _MOST_RECORDS: Final = 1_000_000
-"""So many records one stretch may archive; a broker lets members lock some thousands of a partition at a time."""
+"""The most records that one range may archive; a broker lets members lock some thousands of a partition at a time."""
 _READ: Final = ("key", "value", "record_timestamp", FILE, TEXT, BLOCK, ROW, FAULT)
 _NO_ID: Final = (
     "{}: expected the id of {}, as its state is kept by it: the folders of the topic beside those of {}, or topic_id; "
@@ -56,7 +56,7 @@ _Values = tuple[object, ...]
 
 
 def read(spec: KafkaShareGroupSource, request: Request) -> Reading:
-    """Return what the group is done with in the topic: as positions, or what was archived, a row each record.
+    """Return the group's finished records of the topic: as positions, or one row per archived record.
 
     Raises:
         SourceError: for another ledger than one of positions, `dead_letters` and `filtered`, where the topic's id is
@@ -90,7 +90,7 @@ def _from_segments(spec: KafkaShareGroupSource, paths: tuple[str, ...], request:
 
 
 def _id_behind(spec: KafkaShareGroupSource, paths: tuple[str, ...], request: Request) -> str:
-    """Return the topic's id, as its own folders behind the paths say it.
+    """Return the topic's id, from its own folders below the paths.
 
     Raises:
         SourceError: where none or several are said.
@@ -137,18 +137,18 @@ def _may_be_of(group: str) -> Column:
 
 @dataclass
 class _Found:
-    """What the records of the state say, one after the other."""
+    """Rows and counts collected from the records of the state, in their order."""
 
     spec: KafkaShareGroupSource
     topic_id: str | None
     request: Request
     rows: list[_Values] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    told: set[tuple[int, int, int, int]] = field(default_factory=set)
+    counted: set[tuple[int, int, int, int]] = field(default_factory=set)
     starts: dict[int, int] = field(default_factory=dict)
 
     def take(self, row: Row) -> None:
-        """Add what one record says."""
+        """Add the rows of one record."""
         if row[FAULT] is not None:
             self._add_fault(row, row[FAULT])
             return
@@ -171,10 +171,10 @@ class _Found:
             self.starts[key.partition] = state.start
             self.rows.append(self._position(key, row, None, state.start, "start offset", is_dated=False))
         for first, last, reached, deliveries in state.batches:
-            one = (key.partition, first, last, reached)
-            if one in self.told or reached not in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED):
+            batch = (key.partition, first, last, reached)
+            if batch in self.counted or reached not in (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED):
                 continue
-            self.told.add(one)
+            self.counted.add(batch)
             self.counts[reached.name.lower()] += last - first + 1
             is_acknowledged = reached is DeliveryState.ACKNOWLEDGED
             if is_positions:
@@ -217,16 +217,16 @@ class _Found:
         return rows.withColumn("offset", offsets).drop("first", "last")
 
     def notes(self) -> Iterator[str]:
-        """Yield how much was found, and what was passed over."""
+        """Yield notes that count what was found and skipped."""
         if not self.counts["records"]:
             yield f"no state of the group {self.spec.group} in the topic {self.spec.topic}, id {self.topic_id}"
-        words = {
+        texts = {
             "acknowledged": "records that were acknowledged",
             "archived": "records that were rejected, or delivered too often",
             "other topics": "states of other topics of the group, passed over",
             "deletions": "states that were deleted",
         }
-        yield from (f"{self.counts[name]} {what}" for name, what in words.items() if self.counts[name])
+        yield from (f"{self.counts[name]} {what}" for name, what in texts.items() if self.counts[name])
 
 
 def _hidden(row: Row) -> _Values:

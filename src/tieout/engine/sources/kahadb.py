@@ -1,7 +1,7 @@
 """The reader of the kind `kahadb`: a queue of ActiveMQ Classic, as its broker's journal has it.
 
-The journal is the broker's log and the queue's acknowledgements in one. What left the queue without a consumer's word
-stands in `filtered` (it had expired) or `dead_letters` (it was moved away as poison); `committed` has all that left.
+The journal holds the broker's log and the queue's acknowledgements. What left without a consumer's acknowledgement is
+in `filtered` (it had expired) or `dead_letters` (it was moved away as poison); `committed` has every departure.
 """
 
 from __future__ import annotations
@@ -94,22 +94,22 @@ def _reading(spec: KahaDbSource, request: Request, journal: Journal, history: Qu
         size=sum(file.input.size for file in journal.files),
         digests=tuple(f"{file.input.digest}  {file.input.name}" for file in journal.files),
         unparsed_inputs=len(faults),
-        notes=(*shortened(faults), *gone, *_told(spec, request, history)),
+        notes=(*shortened(faults), *gone, *_queue_notes(spec, request, history)),
         complete_until=taken_at,
         taken_at=taken_at,
         is_share_group=request.ledger is Ledger.COMMITTED,
     )
 
 
-def _told(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[str]:
-    """Yield what else is to be said of the queue."""
+def _queue_notes(spec: KahaDbSource, request: Request, history: QueueHistory) -> Iterator[str]:
+    """Yield notes about the queue's transactions and departed messages."""
     states = [history.state_of(one.transaction) for one in history.arrivals]
     for state in ("aborted", "open"):
         if count := states.count(state):
             yield f"{count} messages in transactions that are {state}, in no output"
-    told = ", ".join(f"{count} {reason}" for reason, count in reasons_of(history.departures).items())
-    if told:
-        yield f"messages that left the queue: {told}"
+    departures = ", ".join(f"{count} {reason}" for reason, count in reasons_of(history.departures).items())
+    if departures:
+        yield f"messages that left the queue: {departures}"
     lost = sum(one.reason == POISON and not one.has_dead_letter for one in history.departed)
     if lost:
         yield f"{lost} messages were taken away as poison, and no dead letter queue has them"

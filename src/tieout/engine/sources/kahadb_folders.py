@@ -21,9 +21,9 @@ from tieout.engine.systems.kahadb_journal import Entry, Torn, begins_journal, en
 
 _NAME: Final = re.compile(r"db-([1-9][0-9]{0,8})\.log")
 _MOST_FILE: Final = 64 << 20
-"""How large a file of the journal may be; the broker begins another at `journalMaxFileLength`, 32 MB."""
+"""The most bytes of a journal file; the broker begins another at `journalMaxFileLength`, 32 MB."""
 _MOST_BYTES: Final = 256 << 20
-"""How much all files may be together."""
+"""The most bytes of all files together."""
 _TRIES: Final = 3
 _NAMED: Final = 5
 _NOT_ARCHIVED: Final = (
@@ -35,7 +35,7 @@ _TORN: Final = (
     "broker lost power; copy it again, or start the broker and judge the window again"
 )
 _PAUSE: Final = 0.1
-"""Seconds after which a broker has written what it was writing."""
+"""Seconds after which a broker has finished a write."""
 _MOVING: Final = "{}: files are moved faster than they are read; copy the folders, and judge the copy"
 
 Take = Callable[[SmallFile, int, list[Entry]], None]
@@ -43,7 +43,7 @@ Take = Callable[[SmallFile, int, list[Entry]], None]
 
 @dataclass(frozen=True)
 class Journal:
-    """What was read: files without their content, up to which byte of the last, and what is wrong."""
+    """The files that were read, without content, the last one's number and end byte, and faults."""
 
     files: tuple[SmallFile, ...]
     last: int
@@ -80,7 +80,7 @@ def _listed(folders: Sequence[Path], base_dir: Path) -> tuple[dict[int, list[Pat
 
 
 def _read(found: dict[int, list[Path]], faults: list[str], base_dir: Path, take: Take) -> Journal:
-    """Read what was listed.
+    """Read the listed files.
 
     Raises:
         FileNotFoundError: where a file is gone before any was handed over.
@@ -144,7 +144,7 @@ def _entries(file: SmallFile) -> tuple[list[Entry], Torn | None, str | None]:
 
 
 def _missing(found: dict[int, list[Path]], last: int) -> Iterator[str]:
-    """Yield that files of lower numbers are not there."""
+    """Yield a fault where files of lower numbers are missing."""
     # A file may have any number: those that are missing are counted, and only a few are looked for.
     count = max(last - len(found), 0)
     if count:

@@ -1,7 +1,7 @@
-"""Files without a column of what messages carry, where other files of their ledger have it.
+"""Files that lack a content column which other files of their ledger have.
 
-Null in such a file says nothing, whereas null in a file that has the column says that there is nothing. So each of its
-rows names the columns that its file lacks. Docs: docs/reference/taxonomy.md, section 1 (Null contents).
+In such a file null means unknown; in a file that has the column null means no value. So each of its rows names the
+columns that its file lacks. Docs: docs/reference/taxonomy.md, section 1 (Null contents).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What of a folder is not read because of its name, and what such a name says of the files beside it.
+"""Names of files and folders that readers skip, and what such a name says about the files next to it.
 
-Spark passes over names that begin with `_` or `.`, and so do the readers. What begins with `.` is hidden for every
-program. What begins with `_` may be evidence, so it is named, unless it is known to be none.
+Spark skips names that begin with `_` or `.`, and so do the readers. Names that begin with `.` are hidden for every
+program. What begins with `_` may be evidence, so a note names it, unless it is known to be none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KNOWN: Final = re.compile(
     r"_SUCCESS|_(started|committed)_.+|_(common_)?metadata|_spark_metadata|_delta_log|_change_data"
     r"|_symlink_format_manifest|_checkpoints?|.+\.crc"
 )
-"""Marks of jobs, and what tables, queries and file systems keep beside the rows."""
+"""Markers of jobs, and metadata of tables, queries and file systems."""
 
 
 def is_passed_over(name: str) -> bool:

@@ -58,7 +58,7 @@ def block_of(rows: DataFrame) -> Column:
 def line_numbers(samples: Sequence[tuple[str, str]]) -> list[int | None]:
     """Return the number of each (file URI, line), counted from 1, or None where the file is not at hand.
 
-    Spark does not know line numbers. Only the few files with a reported line are looked through again, until
+    Spark does not know line numbers. Only the few files with a reported line are read again, until
     its text is found; equal lines of one file get the numbers of its first, second, … occurrence.
     """
     wanted: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -90,7 +90,7 @@ def _number(path: Path, wanted: dict[str, list[int]], numbers: list[int | None])
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Give the lines as Spark cuts them: any of the three line ends, with what does not decode replaced."""
+    """Yield the lines as Spark cuts them, at any of the three line ends; bytes that do not decode are replaced."""
     with opened(path) as file:
         for line in file:
             yield line.rstrip("\n")

@@ -1,7 +1,7 @@
-"""The files that Spark reads, held against those that were digested: a digest names exactly what rows came from.
+"""Compares the files that Spark reads with those that were digested: a digest names exactly what rows came from.
 
-Spark lists the files itself, by rules that settings, path filters of Hadoop and the names of files change. Where it
-leaves one out it says nothing.
+Spark lists the files itself, by rules that settings, path filters of Hadoop and the names of files change. It
+leaves files out silently.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def of_these_files(rows: DataFrame, files: Sequence[Input]) -> DataFrame:
 
 
 def _key(path: str, *, is_uri: bool = True) -> str:
-    """Return a file's path in the one way in which Spark's list and ours are compared.
+    """Return a file's path in the form in which Spark's list and ours are compared.
 
     >>> _key("file:///tmp/a%20b") == _key("/tmp/a b", is_uri=False), _key("s3a://b/a%2525")
     (True, 's3a://b/a%25')

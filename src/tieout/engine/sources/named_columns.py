@@ -1,4 +1,4 @@
-"""Which of a source's columns the contract's expressions name, and which become canonical ones as they are."""
+"""The source's columns that the contract's expressions name, and those that become canonical ones unchanged."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def paths_of(text: str) -> list[str]:
 
 
 def without_literals(text: str) -> str:
-    """Return an expression with a blank in the place of each text in quotes."""
+    """Return the expression with each quoted text replaced by a blank."""
     return _LITERAL.sub(" ", text)
 
 

@@ -1,7 +1,7 @@
 """Columns of Parquet that Spark refuses, and with them the file: times of nanoseconds, UUID, FLOAT16 and others.
 
-Spark reads times of nanoseconds as the numbers that they are, where it is told to and given the file's columns: it does
-not look for them itself then. Columns of other types are left out of those. The files' own schemas tell which they are,
+Spark reads times of nanoseconds as plain numbers, where an option says so and the file's columns are given: then it
+does not infer the columns. Columns of other types are left out of those. The files' own schemas tell which they are,
 and one file of a ledger may have such a column where another does not.
 """
 

@@ -1,7 +1,7 @@
-"""The pages of a Parquet file, by their headers: how large each is once it is unpacked.
+"""The unpacked sizes of a Parquet file's pages, read from their headers.
 
 A reader takes the memory that a page's header asks for, and unpacks it whole. The headers are structs in Thrift's
-compact protocol, one before each page, so all of them are gone through without unpacking any.
+compact protocol, one before each page, so all of them are read without unpacking any.
 
 Source: parquet.thrift of apache/parquet-format (`PageHeader`), thrift-compact-protocol.md of apache/thrift.
 """
@@ -62,7 +62,7 @@ def oversized_page(path: Path, limits: Unpacking) -> str | None:
 
 
 def _dictionary_of(file: IO[bytes], column: Any, most: int) -> tuple[int, str | None]:
-    """Return how many bytes the column's dictionary has, and what is wrong with its pages, if anything is.
+    """Return the bytes of the column's dictionary, and the fault of its pages, if any.
 
     `column` is its part of the footer.
     """
@@ -87,7 +87,7 @@ def _dictionary_of(file: IO[bytes], column: Any, most: int) -> tuple[int, str | 
 
 
 def _pages(file: IO[bytes], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield of each page of a column its kind and how many bytes it has unpacked."""
+    """Yield the kind and the unpacked bytes of each page of a column."""
     while start < end:
         size = _HEADER
         while True:
@@ -115,7 +115,7 @@ class _Compact:
         self.position = 0
 
     def ints(self) -> dict[int, int]:
-        """Return the struct's whole numbers by their fields.
+        """Return the struct's whole numbers by field number.
 
         Raises:
             IndexError: where the data ends before it.

@@ -1,4 +1,4 @@
-"""Values of a Parquet file that stand in it once and are read a thousand times: what its rows come to.
+"""Bounds on the size of a Parquet file's rows, whose repeated values are stored once and read many times.
 
 A dictionary holds each value of a column once, and a run says in a few bytes how often it follows itself. So three
 kilobytes may be a terabyte, although every page is small.
@@ -19,11 +19,11 @@ _FREE_ROWS: Final = 1_000_000
 _ROWS_PER_BYTE: Final = 100
 """Rows of evidence differ: even packed a row takes more than a hundredth of a byte."""
 _SMALL: Final = 1 << 10
-"""What a dictionary may hold without a look at it: as much in each row is no more than a long row."""
+"""A dictionary of up to so many bytes is not examined: as much in each row is no more than a long row."""
 
 
 def fault_of_rows(rows: int, size: int) -> str | None:
-    """Return that there are more rows than a file of so many bytes can have that say anything.
+    """Return a fault where there are more rows than a file of `size` bytes can plausibly hold.
 
     >>> fault_of_rows(20_000_000, 3_000)
     'expected at most 100 rows a byte, found 20000000 rows in 3000 bytes'
@@ -44,12 +44,12 @@ class Repeated:
 
     @property
     def most(self) -> int:
-        """What the values come to at most: as if each were the whole dictionary."""
+        """The upper bound of the values' bytes: as if each were the whole dictionary."""
         return self.dictionary * self.count if self.dictionary > _SMALL else 0
 
 
 def fault_of_values(path: Path, columns: Sequence[Repeated], most: int) -> str | None:
-    """Return that the file's repeated values come to more than `most` bytes; they are counted where they might."""
+    """Return a fault where the file's repeated values exceed `most` bytes; they are counted only where they might."""
     if sum(column.most for column in columns) <= most:
         return None
     total = 0

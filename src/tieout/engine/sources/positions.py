@@ -57,6 +57,6 @@ def position_rows(spark: SparkSession, rows: Sequence[tuple[object, ...]]) -> Da
 
 
 def shortened(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the first lines, and how many there are more."""
+    """Return the first lines, and a last one with the count of the others."""
     more = len(lines) - _MOST_NAMED
     return lines if more <= 0 else (*lines[:_MOST_NAMED], f"and {more} more")

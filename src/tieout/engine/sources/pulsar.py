@@ -1,8 +1,8 @@
 """The reader of the kind `pulsar`: a topic's entries as a broker hands them out, up to the last that was confirmed.
 
-What became of a transaction is told by its marker, an entry behind its data. The broker says it with each entry as
+A transaction's marker, an entry behind its data, shows how the transaction ended. The broker says it with each entry as
 well, but not while it loads a topic: until then it holds back all entries, as it does those behind an open transaction.
-Beyond the last confirmed entry it never answers, so nothing is asked there.
+It never answers beyond the last confirmed entry, so nothing is requested there.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from tieout.model import Ledger
 from tieout.pulsar import MISSING, Administration, Answer, AnswerError, Answers, opened_answers
 
 _STATES: Final = {COMMITTED: "committed", ABORTED: "aborted"}
-_PATIENCE: Final = 15.0
+_RECOVERY_SECONDS: Final = 15.0
 """Seconds within which a broker has loaded a topic's transactions."""
 _PAUSE: Final = 0.25
 _AT_ONCE: Final = 4
-"""How many entries a broker is asked for at once: it spends most of an answer's time waiting for its bookies."""
+"""Entries requested from a broker at once: it spends most of an answer's time waiting for its bookies."""
 _AHEAD: Final = 200
 """How many answers are in memory."""
 _GONE: Final = (
     "Pulsar deletes ledgers that were acknowledged, and does not say what lay before those that are left"
 )
 _IN_A_ROW: Final = 1_000
-"""After so many entries in a row that a broker does not have, it is asked whether there are any, and for no more."""
+"""After so many missing entries in a row, the broker is asked whether there are any, and for no more."""
 _NEWER: Final = (
     "{}: has entry {}:{}, beyond the last that internalStats confirms: the statistics are older than the entries; copy "
     "them again"
@@ -59,7 +59,7 @@ _OF_TRANSACTIONS: Final = "in_partition INT, of_transaction STRING, known_state 
 
 @dataclass
 class _Transaction:
-    """What the entries show of a transaction: where it begins, its marker, and what the broker said last."""
+    """What the entries show of a transaction: where it begins, its marker, and the broker's last statement."""
 
     first: Place
     state: str = "open"
@@ -183,9 +183,9 @@ def _log(answers: Answers, partition: Partition, spool: Spool) -> _Log:
 
 
 def _entries(answers: Answers, log: _Log) -> Iterator[tuple[Place, Answer | AnswerError]]:
-    """Yield what is answered of each of the partition's entries, in their order; several are asked for at once.
+    """Yield the answer for each entry of the partition, in order; several are requested at once.
 
-    Statistics may claim any number of entries: where none is found for long, no more is asked for.
+    Statistics may claim any number of entries: after a long row of missing ones, requests stop.
 
     Raises:
         FormatError: where the partition's statistics cannot be read again.
@@ -215,7 +215,7 @@ def _entries(answers: Answers, log: _Log) -> Iterator[tuple[Place, Answer | Answ
 
 
 def _places(answers: Answers, log: _Log) -> Iterator[Place]:
-    """Yield the entries that can be asked for; the others count as missing.
+    """Yield the entries that can be requested; the others count as missing.
 
     Raises:
         FormatError: where a copy is a link to elsewhere.
@@ -247,7 +247,7 @@ def _newer(answers: Answers, log: _Log) -> Iterator[str]:
     except AnswerError as error:
         raise FormatError(f"{path}: {error}") from None
     for place in beyond:
-        with suppress(AnswerError):  # what holds no answer was asked for and never said
+        with suppress(AnswerError):  # requested, but never answered
             if answers.get(_path_of(log, place)).status != MISSING:
                 yield _NEWER.format(path, *place)
                 return
@@ -258,20 +258,22 @@ def _path_of(log: _Log, place: Place) -> str:
 
 
 def _account_for(log: _Log, answers: Answers) -> bool:
-    """Ask where the topic begins now, and return whether what is missing was deleted meanwhile, which is legal.
+    """Request where the topic begins now, and return whether the missing entries were deleted meanwhile (legal).
 
     Raises:
         FormatError: where the partition's statistics cannot be read again.
     """
-    again = statistics_of(answers, log.statistics.partition)
-    if again is None:
+    statistics = statistics_of(answers, log.statistics.partition)
+    if statistics is None:
         raise FormatError(f"{log.statistics.partition.path}: the topic was deleted while it was read")
-    first = again.ledgers.counts[0][0]
+    first = statistics.ledgers.counts[0][0]
     if not log.missing.forget_before(first):
         return False
-    log.statistics = again
+    log.statistics = statistics
     log.missing_in_a_row = 0
-    log.notes.append(f"{again.partition.path}: ledgers before {first} were deleted while the topic was read")
+    log.notes.append(
+        f"{statistics.partition.path}: ledgers before {first} were deleted while the topic was read"
+    )
     return True
 
 
@@ -283,7 +285,7 @@ def _await_recovery(log: _Log, answers: Answers) -> None:
         log.held_back = first_open
         return
     path = _path_of(log, held)
-    until = time.monotonic() + (_PATIENCE if isinstance(answers, Administration) else 0)
+    until = time.monotonic() + (_RECOVERY_SECONDS if isinstance(answers, Administration) else 0)
     while time.monotonic() < until:
         if not entry_in(answers.get(path)).is_held_back:
             log.held_back = first_open
@@ -331,8 +333,10 @@ def _with_facts(rows: DataFrame, logs: list[_Log], spec: PulsarSource, request: 
 
 def _bounds(log: _Log, spec: PulsarSource, request: Request) -> tuple[int, int, int, int, datetime | None]:
     ledgers = log.statistics.ledgers
-    asked_at = log.statistics.asked_at if spec.connection is not None else spec.taken_time(request.now)
-    return log.statistics.partition.number, ledgers.first, log.stable, ledgers.end, asked_at
+    requested_at = (
+        log.statistics.requested_at if spec.connection is not None else spec.taken_time(request.now)
+    )
+    return log.statistics.partition.number, ledgers.first, log.stable, ledgers.end, requested_at
 
 
 def _shown(transaction: TransactionId) -> str:

@@ -1,7 +1,7 @@
 """The reader of the kind `pulsar_cursor`: which of a topic's messages a subscription has acknowledged.
 
 All up to the mark-delete position are, and single entries beyond it. Nothing says when: the rows have no time. The
-broker's statistics do not tell of a batch of which some messages alone are acknowledged: it counts as not acknowledged.
+broker's statistics do not show a batch with only some messages acknowledged: it counts as not acknowledged.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _reading(answers: Answers, spec: PulsarCursorSource, request: Request) -> Re
     rows: list[_Row] = []
     faults: list[str] = []
     notes: list[str] = []
-    told_at: datetime | None = None
+    answered_at: datetime | None = None
     try:
         partitions = partitions_of(answers, spec)
     except FormatError as error:
@@ -56,7 +56,7 @@ def _reading(answers: Answers, spec: PulsarCursorSource, request: Request) -> Re
             if found is None:
                 faults.append(f"{partition.path}: the broker says nothing of it")
                 continue
-            told_at = found.told_at
+            answered_at = found.answered_at
             own = list(_rows(found, spec, request, notes))
         except FormatError as error:
             faults.append(str(error))
@@ -64,7 +64,7 @@ def _reading(answers: Answers, spec: PulsarCursorSource, request: Request) -> Re
         rows += own
     if not partitions and not faults:
         return Reading(None, is_present=False, read_at=request.now, notes=tuple(absent(spec)))
-    taken_at = spec.taken_time(request.now) if spec.connection is None else told_at
+    taken_at = spec.taken_time(request.now) if spec.connection is None else answered_at
     return Reading(
         rows=request.spark.createDataFrame(rows, _ROWS) if rows else no_rows(request.spark, _ROWS),
         is_present=True,
@@ -90,14 +90,16 @@ def _rows(found: Statistics, spec: PulsarCursorSource, request: Request, notes: 
         return
     cursor = cursor_in(cursors[spec.subscription])
     ledgers, (ledger, entry) = found.ledgers, cursor.mark_delete
-    told = json.dumps({"markDeletePosition": f"{ledger}:{entry}"})
-    stretches: list[_Row] = [(None, ledgers.after(cursor.mark_delete), None, told, False)]
+    metadata = json.dumps({"markDeletePosition": f"{ledger}:{entry}"})
+    ranges: list[_Row] = [(None, ledgers.after(cursor.mark_delete), None, metadata, False)]
     for first, last in cursor.ranges:
-        told = json.dumps({"individuallyDeletedMessages": f"({first[0]}:{first[1]}..{last[0]}:{last[1]}]"})
-        stretches.append((ledgers.after(first), ledgers.after(last), None, told, True))
-    for place, (*stretch, is_individual) in enumerate(stretches):
+        metadata = json.dumps(
+            {"individuallyDeletedMessages": f"({first[0]}:{first[1]}..{last[0]}:{last[1]}]"}
+        )
+        ranges.append((ledgers.after(first), ledgers.after(last), None, metadata, True))
+    for place, (*acknowledged, is_individual) in enumerate(ranges):
         of_partition = (request.group, spec.topic, found.partition.number)
-        yield (*of_partition, *stretch, None, None, 0, place, None, is_individual)
+        yield (*of_partition, *acknowledged, None, None, 0, place, None, is_individual)
 
 
 def _digest(rows: list[_Row], spec: PulsarCursorSource) -> str:

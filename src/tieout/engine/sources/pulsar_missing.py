@@ -1,7 +1,4 @@
-"""Which of a Pulsar topic's entries nobody has.
-
-They are counted, and a few are named: statistics may claim any number of them.
-"""
+"""The missing entries of a Pulsar topic: a count, and the names of a few, as statistics may claim any number."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from tieout.engine.systems.pulsar_positions import Place
 _NAMED: Final = 5
 """How many of a partition's missing entries are named."""
 _KEPT: Final = 1_000
-"""How many are kept with their numbers, so that there are some to name once the first ledgers are deleted."""
+"""How many keep their numbers, so that some can still be named once the first ledgers are deleted."""
 
 
 @dataclass
@@ -37,7 +34,7 @@ class Missing:
         self._first += ((ledger, entry) for entry in islice(entries, min(_NAMED, _KEPT - len(self._first))))
 
     def forget_before(self, ledger: int) -> bool:
-        """Forget what is missing of earlier ledgers, and return whether anything was."""
+        """Drop the missing entries of earlier ledgers, and return whether there were any."""
         gone = [number for number in self._counts if number < ledger]
         for number in gone:
             del self._counts[number]
@@ -46,7 +43,7 @@ class Missing:
 
     @property
     def shown(self) -> str:
-        """What is missing: the first of them, and how many there are more.
+        """The first missing entries, and the count of the others.
 
         >>> missing = Missing()
         >>> missing.add(5, range(3, 1000), 997)

@@ -1,6 +1,6 @@
-"""The rows of a topic's entries, written to a temporary Parquet file as they come, so that no topic lies in memory.
+"""The rows of a topic's entries, written to a temporary Parquet file as they arrive: no topic is held in memory.
 
-The file is on the driver's disk: Spark runs where it can read it, in local mode or beside a shared temporary folder.
+The file is on the driver's disk: Spark runs where it can read it, in local mode or with a shared temporary folder.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _OF_ENTRY: Final = "x-pulsar-"
 
 
 class Spool:
-    """Takes entries, and gives them as rows once it is closed."""
+    """Collects entries, and returns them as rows once it is closed."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -73,7 +73,7 @@ class Spool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         self._write()
         self._writer.close()
 
@@ -83,10 +83,10 @@ class Spool:
         return f"entries-sha256:{self._hash.hexdigest()}"
 
     def add(self, partition: int, place: Place, entry: Entry, answer: Answer) -> None:
-        """Take the messages of an entry, or its marker.
+        """Add the messages of an entry, or its marker.
 
         Raises:
-            FormatError: where its position is beyond what a number can hold; then nothing of it is taken.
+            FormatError: where its position is beyond what a number can hold; then nothing of it is added.
         """
         known = {
             "producer_name": entry.producer,
@@ -117,11 +117,11 @@ class Spool:
             self._add(partition, {**row, "position": shown_position(row["offset"])})
 
     def add_fault(self, partition: int, fault: str) -> None:
-        """Take that an entry cannot be read."""
+        """Add a faulty row for an entry that cannot be read."""
         self._add(partition, {FAULT: fault})
 
     def add_bounds(self, partition: int) -> None:
-        """Take that a partition has no entry, so that its bounds are known."""
+        """Add a row with the bounds of a partition that has no entry."""
         self._add(partition, {})
 
     def rows(self, spark: SparkSession) -> DataFrame:
@@ -140,7 +140,7 @@ class Spool:
         self._rows = []
 
     def _digest(self, partition: int, place: Place, answer: Answer) -> None:
-        """Take in an entry, each part with its length before it: ('a', 'bc') is not ('ab', 'c')."""
+        """Digest an entry, each part after its length: ('a', 'bc') differs from ('ab', 'c')."""
         own = sorted(
             f"{name.lower()}:{value}"
             for name, value in answer.headers

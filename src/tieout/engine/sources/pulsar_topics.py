@@ -1,4 +1,4 @@
-"""What the readers of Pulsar ask alike: which topics a partitioned one is, and the statistics of each."""
+"""Requests shared by the readers of Pulsar: the partitions of a topic, and the statistics of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PARTITIONS: Final = 1 << 16
 
 @dataclass(frozen=True)
 class Partition:
-    """One partition, or the whole of a topic that has none; `path` is that under which the broker is asked."""
+    """One partition, or the whole of a topic that has none; `path` is its path in the broker's REST API."""
 
     number: int
     path: str
@@ -26,13 +26,13 @@ class Partition:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the broker said of one partition: `asked_at` before it was asked, `told_at` once it had answered."""
+    """A broker's statistics of one partition; `requested_at` is before the request, `answered_at` after the answer."""
 
     partition: Partition
     fields: dict[str, object]
     ledgers: Ledgers
-    asked_at: datetime
-    told_at: datetime
+    requested_at: datetime
+    answered_at: datetime
 
 
 def partitions_of(answers: Answers, spec: PulsarSource | PulsarCursorSource) -> tuple[Partition, ...]:
@@ -44,7 +44,7 @@ def partitions_of(answers: Answers, spec: PulsarSource | PulsarCursorSource) -> 
     """
     tenant, namespace, topic = (quote(part, safe="") for part in spec.topic_path.split("/"))
     path = f"persistent/{tenant}/{namespace}/{topic}"
-    answer = _told(answers, f"{path}/partitions")
+    answer = _answer_of(answers, f"{path}/partitions")
     if answer is None:
         return ()
     count = answer.get("partitions")
@@ -56,16 +56,18 @@ def partitions_of(answers: Answers, spec: PulsarSource | PulsarCursorSource) -> 
 
 
 def statistics_of(answers: Answers, partition: Partition) -> Statistics | None:
-    """Return what the broker says of a partition, None where it knows none.
+    """Return the broker's statistics of a partition, None where it has no such partition.
 
     Raises:
         FormatError: where the answer is not one of Pulsar's.
         SourceError: where there is none.
     """
-    asked_at = datetime.now(UTC)
-    told = _told(answers, f"{partition.path}/internalStats")
+    requested_at = datetime.now(UTC)
+    fields = _answer_of(answers, f"{partition.path}/internalStats")
     return (
-        None if told is None else Statistics(partition, told, ledgers_in(told), asked_at, datetime.now(UTC))
+        None
+        if fields is None
+        else Statistics(partition, fields, ledgers_in(fields), requested_at, datetime.now(UTC))
     )
 
 
@@ -75,7 +77,7 @@ def absent(spec: PulsarSource | PulsarCursorSource) -> Iterator[str]:
     yield f"{where}: no topic {spec.topic_path}"
 
 
-def _told(answers: Answers, path: str) -> dict[str, object] | None:
+def _answer_of(answers: Answers, path: str) -> dict[str, object] | None:
     try:
         answer = answers.get(path)
     except AnswerError as error:

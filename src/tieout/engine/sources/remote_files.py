@@ -1,4 +1,4 @@
-"""The listing of files that only Hadoop can read, such as those of an object store, and why it fails where it does."""
+"""Lists files that only Hadoop can read, such as those of an object store, and explains why a listing fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JARS: Final = {
     "abfss": "org.apache.hadoop:hadoop-azure in the version of Spark's Hadoop",
     "gs": "the Cloud Storage connector for Hadoop",
 }
-"""Which jar reads what is no file system of this machine. Source: "Cloud Integration" of Spark's guide."""
+"""The jar for each scheme of a remote file system. Source: "Cloud Integration" of Spark's guide."""
 _MOST_CAUSES: Final = 10
 
 
@@ -49,9 +49,11 @@ def _unreached(path: str, error: Py4JJavaError | CapturedException) -> SourceErr
     causes: list[Any] = [error.java_exception if isinstance(error, Py4JJavaError) else error._origin]
     while (cause := causes[-1].getCause()) is not None and len(causes) < _MOST_CAUSES:
         causes.append(cause)
-    told = [str(cause.getMessage() or "").partition("\n")[0] for cause in causes]
+    messages = [str(cause.getMessage() or "").partition("\n")[0] for cause in causes]
     scheme = path.partition("://")[0]
-    if any("No FileSystem for scheme" in one or ("Class " in one and " not found" in one) for one in told):
+    if any(
+        "No FileSystem for scheme" in one or ("Class " in one and " not found" in one) for one in messages
+    ):
         jar = _JARS.get(scheme, "the jar of that file system")
         return SourceError(
             f"{path}: expected a file system that Spark has a jar for, found none for {scheme}://; name {jar} in "
@@ -64,7 +66,7 @@ def _unreached(path: str, error: Py4JJavaError | CapturedException) -> SourceErr
             f"{path}: expected files that can be listed, found a web address; download them, and name the folder"
         )
     return SourceUnreachableError(
-        f"{path}: expected to list it, found {kind}: {told[-1] or 'no further words'}; check its address and the "
+        f"{path}: expected to list it, found {kind}: {messages[-1] or 'no further words'}; check its address and the "
         "rights and credentials of Spark's configuration for it"
     )
 
@@ -129,7 +131,7 @@ def _remote_head(system: Any, path: Any) -> bytes:
 
 
 def _noted(file: Input, head: Callable[[], bytes]) -> Input:
-    """Return the remote file with what its encoding is; the text of one that is not UTF-8 is not copied to here."""
+    """Return the remote file with its encoding; a text that is not UTF-8 is not copied to this machine."""
     encoding = encoding_of(head())
     if encoding.is_utf8:
         return replace(file, note=encoding.note)

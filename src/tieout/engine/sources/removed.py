@@ -1,12 +1,12 @@
-"""What brokers removed from a topic before it was read: a ledger other than `log` does not cover the time of it.
+"""Records that brokers removed from a topic before it was read: ledgers other than `log` do not cover their time.
 
 In `log` a position says whether its record is gone: it lies below the log's start, or compaction took it. Elsewhere,
-where a topic is evidence of what was sent or of what came out, nothing points to a record that is not there any more.
-What is left says since when the ledger is complete: a broker removes a log's beginning, so what is gone was appended
-before the first record that is left, or before the one behind the last hole of a compacted log.
+where a topic is evidence of sends or of outputs, nothing points to a removed record. The
+remaining records show since when the ledger is complete: a broker removes a log's beginning, so a removed record was
+appended before the first remaining record, or before the one behind the last hole of a compacted log.
 
 Not claimed: a record's time may be its application's own. Where the times of a topic do not rise with its offsets,
-what was removed may be stamped later than the first record that is left.
+a removed record may have a later time than the first remaining one.
 
 Source: Apache Kafka's documentation of `retention.ms`, `cleanup.policy` and `kafka-delete-records`.
 """
@@ -27,11 +27,11 @@ from tieout.engine.sources.positions import shortened
 from tieout.engine.sources.source import FAULT, Reading, Remainder
 
 _MOMENT: Final = timedelta(milliseconds=1)
-"""Times of records are whole milliseconds: what was removed may have that of the first record that is left."""
+"""Times of records are whole milliseconds: a removed record may have that of the first remaining one."""
 
 
 def behind_holes(rows: DataFrame) -> tuple[Remainder, ...]:
-    """Return what is left behind the last hole of each partition's offsets, nothing of a partition without a hole.
+    """Return the remainder after the last hole in each partition's offsets; a partition without a hole has none.
 
     The rows are those of a log: `topic`, `partition`, `offset`, `record_timestamp` and the bounds. A faulty row that
     has an offset is a record all the same.
@@ -59,7 +59,7 @@ def behind_holes(rows: DataFrame) -> tuple[Remainder, ...]:
 
 
 def removed(topic: str, partition: int, offset: int, begins_at: datetime | None) -> Remainder:
-    """Return what is left of a partition from the offset on."""
+    """Return the remainder of a partition, from the offset on."""
     return Remainder(
         f"{topic}-{partition}: records before offset {offset} were removed (retention, deletion or compaction)",
         begins_at,
@@ -67,7 +67,7 @@ def removed(topic: str, partition: int, offset: int, begins_at: datetime | None)
 
 
 def first_left(rows: DataFrame, gone: str) -> tuple[Remainder, ...]:
-    """Return each partition as one of which nobody knows what lay before the first record that is left."""
+    """Return a remainder of each partition: what came before its first remaining record is unknown."""
     data = F.col(FAULT).isNull() & F.col("offset").isNotNull()
     time = F.when(data, F.col("record_timestamp"))
     found = rows.groupBy("topic", "partition").agg(F.min_by(time, F.col("offset")).alias("begins_at"))
@@ -78,7 +78,7 @@ def first_left(rows: DataFrame, gone: str) -> tuple[Remainder, ...]:
 
 
 def without_removed(reading: Reading) -> Reading:
-    """Return the reading as complete only since what is left of its cut partitions was written."""
+    """Return the reading as complete only since the remainders of its cut partitions were written."""
     remainders = reading.remainders
     if not remainders:
         return reading
@@ -89,14 +89,14 @@ def without_removed(reading: Reading) -> Reading:
         reading,
         complete_from=max(known, default=None),
         presumed_from=reading.read_at if is_unknown else reading.presumed_from,
-        notes=(*reading.notes, *shortened(tuple(_told(remainders)))),
+        notes=(*reading.notes, *shortened(tuple(_remainder_notes(remainders)))),
     )
 
 
-def _told(remainders: Sequence[Remainder]) -> Iterator[str]:
-    """Yield what each partition lacks, in words, those of which nothing says since when first.
+def _remainder_notes(remainders: Sequence[Remainder]) -> Iterator[str]:
+    """Yield a note per cut partition, first those with no known start.
 
-    >>> list(_told([Remainder("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
+    >>> list(_remainder_notes([Remainder("orders-0: …", datetime(2026, 11, 27, tzinfo=UTC))]))
     ['orders-0: …: the ledger is complete from 2026-11-27T00:00:00.001000Z on']
     """
     for one in sorted(remainders, key=lambda one: one.begins_at is not None):

@@ -1,4 +1,4 @@
-"""Readings of a group's positions, told whether the artefact shows the group to be a share group (KIP-932)."""
+"""Marks readings of a group's positions where the artefact shows the group to be a share group (KIP-932)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from tieout.engine.sources.lines import lines_of
 from tieout.engine.sources.source import BLOCK, FILE, ROW, TEXT, Reading, Request
 
 _LINES: Final = 100_000
-"""So many lines that may show a group's type are looked at; a table or a listing has fewer."""
+"""The most lines examined for a group's type; a table or a listing has fewer."""
 
 
-def told_by_text(reading: Reading, request: Request, paths: tuple[str, ...], group: str | None) -> Reading:
-    """Return the reading of a tool's text with whether it shows that the group is a share group, and a note of it."""
+def as_share_group_if_shown(
+    reading: Reading, request: Request, paths: tuple[str, ...], group: str | None
+) -> Reading:
+    """Return the reading of a tool's text, marked with a note where the text shows a share group."""
     inputs = inputs_of(request.spark, paths, request.base_dir, "text")
     if group is None or not inputs.readable:
         return reading
@@ -26,9 +28,9 @@ def told_by_text(reading: Reading, request: Request, paths: tuple[str, ...], gro
     is_shown = shows_share_group(
         (row[TEXT] for row in lines.select(TEXT, FILE, BLOCK, ROW).toLocalIterator()), group
     )
-    return told(reading, group) if is_shown else reading
+    return as_share_group(reading, group) if is_shown else reading
 
 
-def told(reading: Reading, group: str) -> Reading:
-    """Return the reading with a note that the group is a share group."""
+def as_share_group(reading: Reading, group: str) -> Reading:
+    """Return the reading marked as a share group's, with a note that says so."""
     return replace(reading, is_share_group=True, notes=(*reading.notes, NOTE.format(group)))

@@ -1,7 +1,7 @@
 """Small files that another system keeps its state in, each read whole and once: what is parsed is what was digested.
 
-Hadoop's local file system keeps a file's checksums beside it, in `.NAME.crc`. Where they are there and do not hold, the
-file was cut off or changed: a text that ends at the end of a line does not show it itself.
+Hadoop's local file system keeps a file's checksums next to it, in `.NAME.crc`. Where they exist and do not match, the
+file was cut off or changed: a text cut at the end of a line does not show it otherwise.
 
 Source: `ChecksumFileSystem` and `DataChecksum` of Apache Hadoop 3 (hadoop-common).
 """
@@ -25,7 +25,7 @@ from tieout.errors import SourceError
 from tieout.regular_files import OF_CONTENT, opened_file
 
 MOST_BYTES: Final = 16 << 20
-"""How large a file of a system's own state may be: none of them grows with the records, but with partitions."""
+"""The largest file of a system's own state: such files grow with partitions, not with records."""
 _CRC_MAGIC: Final = b"crc\0"
 _CRC_HEADER: Final = 8
 _CRC_BYTES: Final = 4
@@ -64,7 +64,7 @@ def local_folder(request: Request, path: str) -> Path:
 
 
 def small_file(path: Path, base_dir: Path, root: Path, most: int = MOST_BYTES) -> SmallFile:
-    """Return the file with its content; one that leads out of `root`, is none, or is larger than `most` has a fault."""
+    """Return the file with its content; it has a fault if it leads out of `root`, is no file, or exceeds `most`."""
     name = name_of(path, base_dir)
     if "\0" in name:
         return SmallFile(Input(str(path), name.replace("\0", "\\0"), "unread", _NO_NAME))
@@ -85,7 +85,7 @@ def small_file(path: Path, base_dir: Path, root: Path, most: int = MOST_BYTES) -
 
 
 def time_of(nanoseconds: int) -> datetime | None:
-    """Return the time that a file system says, to the millisecond; None beyond the calendar."""
+    """Return the file system's time, to the millisecond; None beyond the calendar."""
     millis = nanoseconds // 1_000_000
     return datetime.fromtimestamp(millis / 1000, UTC) if is_time(millis) else None
 
@@ -105,10 +105,10 @@ def visible_names(folder: Path) -> Iterator[str]:
 
 
 def _checksum_fault(path: Path, content: bytes) -> str | None:
-    """Return that the file does not have the checksums beside it; None where it has, and where there are none."""
-    beside = path.with_name(f".{path.name}.crc")
+    """Return a fault where the file's checksums do not match; None where they do, and where there are none."""
+    checksum_file = path.with_name(f".{path.name}.crc")
     try:
-        with opened_file(beside) as file:
+        with opened_file(checksum_file) as file:
             known = file.read(_MOST_CRC_BYTES)
     except OSError:
         return None
@@ -117,4 +117,4 @@ def _checksum_fault(path: Path, content: bytes) -> str | None:
         return None
     sums = (zlib.crc32(content[place : place + size]) for place in range(0, len(content), size))
     expected = b"".join(one.to_bytes(_CRC_BYTES, "big") for one in sums)
-    return None if known[_CRC_HEADER:] == expected else _CHANGED.format(beside.name)
+    return None if known[_CRC_HEADER:] == expected else _CHANGED.format(checksum_file.name)

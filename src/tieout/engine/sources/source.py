@@ -1,4 +1,4 @@
-"""What a reader is asked for, and what it hands back: the source's own rows and what is known about them."""
+"""The request to a reader, and its result: the source's own rows and the facts known about them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tieout.model import Ledger
 FILE: Final = "_tieout_file"
 """The URI of the file that the row is in; null where the source is no file."""
 TEXT: Final = "_tieout_text"
-"""The line that the row was, by which its number is found; null where there are no lines."""
+"""The original line of the row, from which its line number is found; null where there are no lines."""
 BLOCK: Final = "_tieout_block"
-"""Where in the file the part begins that one task read."""
+"""The position in the file where the part of one task begins."""
 ROW: Final = "_tieout_row"
 """A number that rises with the rows of one part."""
 FAULT: Final = "_tieout_fault"
@@ -80,7 +80,7 @@ def hidden_columns() -> tuple[Column, ...]:
 
 
 def within_reach(rows: DataFrame, reach: Reach | None) -> DataFrame:
-    """Return the rows without those that a column of times shows to be older; a format with statistics skips them."""
+    """Return the rows without those that a time column shows to be older; a format with statistics skips them."""
     column = None if reach is None or reach.column is None else reach.column.lower()
     times = {field.name.lower() for field in rows.schema if isinstance(field.dataType, TimestampType)}
     if reach is None or column is None or column not in times:
@@ -156,10 +156,10 @@ class Reading:
     table said what the rows say, where that is known to the moment. `size` counts the inputs' bytes. `reread` reads
     again without the inputs, or the records of a topic, that do not read through, for the case that a job over all of
     them failed. `is_columnar`:
-    the inputs are such that reading some columns of them again costs no parsing. `copies` are the paths of files that
+    rereading some columns of the inputs costs no parsing. `copies` are the paths of files that
     hold what another one holds, each with that in words. `is_share_group`: the source shows that the group asked for
-    is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` tells, once
-    the rows were read, which inputs are no longer what their digests say.
+    is a share group. `remainders` are the partitions of a topic of which something was removed. `writes` finds, after
+    the rows were read, the inputs that no longer match their digests.
     """
 
     rows: DataFrame | None
@@ -182,7 +182,7 @@ class Reading:
 
 
 def unread(inputs: Inputs, read_at: datetime) -> Reading:
-    """Return the reading of files of which none can be read, or that are not there at all."""
+    """Return the reading of files that are absent, or that all cannot be read."""
     return Reading(
         rows=None,
         is_present=bool(inputs.files),

@@ -37,7 +37,7 @@ from tieout.engine.systems.spark_checkpoint import (
 )
 
 _MOST_BYTES: Final = 256 << 20
-"""How much the files of one of a checkpoint's folders may be together."""
+"""The most bytes that the files of one checkpoint folder may have together."""
 _NOT_A_BATCH: Final = "expected a batch's number as its name, found another; take it out of the folder"
 _COPIED: Final = (
     "commits/{}: written before its batch began, or after the next one did, so its time is that of a copy: no commit "
@@ -114,7 +114,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
         *broken_initial,
         *history_faults,
     )
-    times, told = _times(spec, commits, planned)
+    times, time_notes = _times(spec, commits, planned)
     rows = list(_rows(history, times, commits, request))
     read_files = (*offsets.read, *commits.read, *((begun,) if is_begun else ()))
     taken_at = spec.taken_time(request.now)
@@ -126,7 +126,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
         size=sum(file.input.size for file in read_files),
         digests=tuple(f"{file.input.digest}  {file.input.name}" for file in read_files),
         unparsed_inputs=len(faults),
-        notes=(*shortened(faults), *history.notes, *told),
+        notes=(*shortened(faults), *history.notes, *time_notes),
         complete_until=taken_at,
         complete_from=begins_at,
     )
@@ -135,7 +135,7 @@ def _reading(spec: SparkCheckpointSource, request: Request, commits: _Folder, of
 def _parsed(
     folder: _Folder, parser: Callable[[bytes], _Parsed]
 ) -> tuple[dict[int, _Parsed], tuple[str, ...]]:
-    """Return what the files say by the number of their batch, and a line for each that cannot be read."""
+    """Return the files' parsed content by batch number, and a line for each that cannot be read."""
     found: dict[int, _Parsed] = {}
     faults = []
     for number, file in folder.files.items():
@@ -157,7 +157,7 @@ def _commit(content: bytes) -> bool:
 def _times(
     spec: SparkCheckpointSource, commits: _Folder, planned: Mapping[int, PlannedBatch]
 ) -> tuple[Mapping[int, datetime], tuple[str, ...]]:
-    """Return when each batch was committed, where the files have their own times, and why they have not."""
+    """Return when each batch was committed, where the files have their own times, else a note why they have not."""
     if not spec.has_own_times:
         return {}, ()
     times = {n: file.modified_at for n, file in commits.files.items() if file.modified_at is not None}
@@ -173,8 +173,8 @@ def _rows(
     history: History, times: Mapping[int, datetime], commits: _Folder, request: Request
 ) -> Iterator[tuple[object, ...]]:
     for number, one in enumerate(history.ranges):
-        told = json.dumps({"batch": one.batch})
-        position = Position(one.topic, one.partition, one.first, one.end, times.get(one.batch), told)
+        metadata = json.dumps({"batch": one.batch})
+        position = Position(one.topic, one.partition, one.first, one.end, times.get(one.batch), metadata)
         yield position_row(request, position, commits.files[one.batch].uri, number)
 
 

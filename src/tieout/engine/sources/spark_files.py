@@ -1,8 +1,8 @@
 """The reader of the kind `spark_files`: the output of a file sink of Structured Streaming, as its manifest names it.
 
 Where a query is killed between writing a part file and its log in `_spark_metadata`, the file stays in the folder and
-the batch writes another one. Such orphans are no output: they are the rows of `staged`. One that does not read was
-being written, and tells nothing.
+the batch writes another one. Such orphans are no output: they are the rows of `staged`. One that cannot be
+read was being written, and is ignored.
 """
 
 from __future__ import annotations
@@ -82,16 +82,16 @@ def read(spec: SparkFilesSource, request: Request) -> Reading:
     else:
         inputs, notes = _orphans(spec, request, folder, orphans)
     files = FilesSource(path=(spec.path,), format=spec.format, options=spec.options)
-    return with_told(
+    return with_metadata(
         reading_of(files, request, inputs),
-        lambda reading: _told(_rows(reading, spec, inputs, request), spec, manifest, notes, request),
+        lambda reading: _with_manifest(_rows(reading, spec, inputs, request), spec, manifest, notes, request),
     )
 
 
-def with_told(reading: Reading, tell: Callable[[Reading], Reading]) -> Reading:
-    """Return what a reader of files found with what else is known of them, also where it has to be read again."""
-    again = reading.reread
-    return replace(tell(reading), reread=None if again is None else lambda: with_told(again(), tell))
+def with_metadata(reading: Reading, add: Callable[[Reading], Reading]) -> Reading:
+    """Return the reading with what `add` adds, also when the files have to be read again."""
+    reread = reading.reread
+    return replace(add(reading), reread=None if reread is None else lambda: with_metadata(reread(), add))
 
 
 def with_times(rows: DataFrame, files: Iterable[Input], *, has_own_times: bool) -> DataFrame:
@@ -112,8 +112,8 @@ def _manifest(folder: Path, request: Request) -> _Manifest:
     try:
         names = list(visible_names(path))
     except OSError as error:
-        told = f"{name_of(path, request.base_dir)}: cannot be read: {error.strerror}"
-        return _Manifest((), {}, (told,), ())
+        fault = f"{name_of(path, request.base_dir)}: cannot be read: {error.strerror}"
+        return _Manifest((), {}, (fault,), ())
     known = {log: name for name in names if (log := log_name(name)) is not None}
     others = sorted({*names} - {*known.values()})
     faults = [f"{name_of(path / name, request.base_dir)}: {_NOT_A_LOG}" for name in others]
@@ -201,10 +201,10 @@ def _rows(reading: Reading, spec: SparkFilesSource, inputs: Inputs, request: Req
     return replace(reading, rows=rows)
 
 
-def _told(
+def _with_manifest(
     reading: Reading, spec: SparkFilesSource, manifest: _Manifest, notes: tuple[str, ...], request: Request
 ) -> Reading:
-    """Return the reading with what the manifest says of it, when it was taken, and when its files were written."""
+    """Return the reading with the manifest's faults, notes and digests, and when it was taken."""
     taken_at = spec.taken_time(request.now)
     return replace(
         reading,

@@ -1,7 +1,7 @@
 """The reader of the formats `delta` and `iceberg`: a table's folder, as the snapshot that is current when it is read.
 
 The folder holds files of earlier versions as well, and rows that are marked as deleted; the table's log says what
-counts. Which snapshot is read is asked once and named in every later read, so a writer changes nothing meanwhile.
+counts. The snapshot is chosen once and named in every later read, so concurrent writers change nothing.
 
 Source: "Table batch reads and writes" of Delta Lake; "Spark Queries" and `HadoopTables` of Apache Iceberg.
 """
@@ -46,7 +46,7 @@ from tieout.model import Ledger
 
 DELTA: Final = "delta"
 CALLED: Final = {DELTA: "Delta", "iceberg": "Iceberg"}
-"""What people call the formats."""
+"""The display names of the formats."""
 _CLASSES: Final = {
     DELTA: "io.delta.tables.DeltaTable",
     "iceberg": "org.apache.iceberg.spark.source.IcebergSource",
@@ -80,12 +80,12 @@ class _Table:
 
     @property
     def digest(self) -> str:
-        """What was read of it, as one line."""
+        """The snapshot that was read, as one line."""
         return f"{self.snapshot.label if self.snapshot else 'unread'}  {self.name}"
 
 
 def read_tables(spec: FilesSource, request: Request) -> Reading:
-    """Return the rows of the current snapshot of each table; a table that does not read is counted and named.
+    """Return the rows of the current snapshot of each table; a table that cannot be read is counted and named.
 
     Raises:
         SourceError: where Spark lacks the format's jars, and for a path that is there and no table of the format.
@@ -106,7 +106,7 @@ def read_tables(spec: FilesSource, request: Request) -> Reading:
 
 
 def first_rows(spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]]:
-    """Return some rows of a table, for a look at an unknown one; Spark runs meanwhile.
+    """Return some rows of an unknown table as a sample; runs its own Spark.
 
     Raises: what `first_rows_in` raises.
     """
@@ -118,7 +118,7 @@ def first_rows(spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]
 
 
 def first_rows_in(spark: SparkSession, spec: FilesSource, place: str, limit: int) -> list[dict[str, Any]]:
-    """Return some rows of the table's current snapshot, with times in UTC; `place` is what the user calls it.
+    """Return some rows of the table's current snapshot, with times in UTC; `place` is the user's name for it.
 
     Raises:
         SourceError: where Spark lacks the format's jars, or there is no such table, or none that can be read.
@@ -242,10 +242,10 @@ def _reading(
     try:
         parts = {table.path: _rows(request, table_format, table, state) for table, state in readable}
         lacking = lacking_of({path: part.columns for path, part in parts.items()}, request.content_columns)
-        told = [with_lacking(part, lacking[path]) for path, part in parts.items()]
+        complete_parts = [with_lacking(part, lacking[path]) for path, part in parts.items()]
         rows = (
-            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), told)
-            if told
+            reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), complete_parts)
+            if complete_parts
             else None
         )
     except PySparkException as error:
@@ -287,7 +287,7 @@ def _rows(request: Request, table_format: str, table: _Table, snapshot: _Snapsho
 
 
 def _checked(table_format: str, request: Request, tables: Sequence[_Table]) -> Iterator[_Table]:
-    """Give the tables after each was read through by itself; those that Spark gives up on have a fault."""
+    """Yield the tables after reading each completely by itself; those that Spark fails on have a fault."""
     for table in tables:
         if table.snapshot is None or table.fault is not None:
             yield table

@@ -47,9 +47,9 @@ def read(spec: TridentSource, request: Request) -> Reading:
     logs: list[str] = []
 
     def tell(path: str, data: bytes | None, millis: int) -> None:
-        told = stream_at(spec.root, path)
-        if told is not None:
-            streams.setdefault(told[0], Stream()).tell(told[1], data, millis)
+        stream_place = stream_at(spec.root, path)
+        if stream_place is not None:
+            streams.setdefault(stream_place[0], Stream()).tell(stream_place[1], data, millis)
 
     def take_nodes(nodes: tuple[Node, ...]) -> None:
         # Which batch is next comes last: by then the ranges of the one before it are known.
@@ -70,9 +70,9 @@ def read(spec: TridentSource, request: Request) -> Reading:
     name = spec.stream or _only_stream(streams, spec, request)
     stream = streams.get(name or "")
     if stream is None or name is None:
-        told = ", ".join(map(shown, sorted(streams))) or "none"
+        known = ", ".join(map(shown, sorted(streams))) or "none"
         wanted = "a stream" if name is None else f"the stream {shown(name)}"
-        found.faults.append(_NO_STREAM.format(wanted, spec.root, told))
+        found.faults.append(_NO_STREAM.format(wanted, spec.root, known))
         stream = Stream()
     return _reading(spec, request, found, stream, logs)
 
@@ -115,25 +115,25 @@ def _reading(
         size=sum(file.size for file in found.inputs),
         digests=tuple(f"{file.digest}  {file.name}" for file in found.inputs),
         unparsed_inputs=len(faults),
-        notes=(*shortened(tuple(faults)), *shortened(tuple(found.notes)), *_told(stream)),
+        notes=(*shortened(tuple(faults)), *shortened(tuple(found.notes)), *_stream_notes(stream)),
         complete_until=last_at if taken_at is None else taken_at,
         complete_from=_moment(begins_at),
     )
 
 
-def _told(stream: Stream) -> Iterator[str]:
-    """Yield what else is to be said of the stream."""
+def _stream_notes(stream: Stream) -> Iterator[str]:
+    """Yield notes about the stream's empty batches and topologies."""
     if stream.empty:
         yield f"{stream.empty} ranges of batches without a record, passed over"
     yield from shortened(tuple(topologies_of(stream.batches)))
 
 
 def _row(request: Request, batch: Batch, uri: str, number: int) -> tuple[object, ...]:
-    told: dict[str, object] = {"txid": batch.txid}
+    metadata: dict[str, object] = {"txid": batch.txid}
     if batch.topology is not None:
-        told["topologyId"] = batch.topology
+        metadata["topologyId"] = batch.topology
     position = Position(
-        batch.topic, batch.partition, batch.first, batch.end, _moment(batch.millis), json.dumps(told)
+        batch.topic, batch.partition, batch.first, batch.end, _moment(batch.millis), json.dumps(metadata)
     )
     return position_row(request, position, uri, number)
 

@@ -1,4 +1,4 @@
-"""Packed files of text, and lines without an end: how much Spark would hold, counted before it is given them.
+"""Limits on packed text files and endless lines: counts what Spark would hold in memory, before Spark reads them.
 
 Spark holds a line as a whole, and a hundred kilobytes of a packed file may be gigabytes of one.
 """
@@ -30,11 +30,11 @@ class Watch:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 in hex of what a packed file has unpacked to so far."""
+        """The SHA-256 in hex of the content unpacked so far."""
         return self._text.hexdigest()
 
     def take(self, piece: bytes) -> str | None:
-        """Return what is too large now that the text has this piece as well, None where nothing is."""
+        """Add a piece of the text, and return what is too large with it, None where nothing is."""
         self._total += len(piece)
         if self._is_packed:
             self._text.update(piece)
@@ -67,7 +67,7 @@ def fault_of_packed(path: Path, watch: Watch) -> str | None:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """Yield what the file unpacks to; of a bzip2 file one stream after another."""
+    """Yield the unpacked content, of a bzip2 file one stream after another."""
     if path.suffix == ".bz2":
         with bz2.open(path, "rb") as unpacked:
             while piece := unpacked.read(PIECE):

@@ -1,4 +1,4 @@
-"""What Kafka's verifiable clients print: one JSON event a line, between lines that are none by design.
+"""What Kafka's verifiable clients print: one JSON event per line, between other lines by design.
 
 The tools are org.apache.kafka.tools.VerifiableProducer and VerifiableConsumer. Their logs may share the
 output, so a line that is no JSON object, or one without a field of theirs, is noted and passed over, unless it holds an
@@ -48,7 +48,7 @@ _EVENT: Final = StructType([StructField(name, StringType()) for name in _FIELDS]
 
 @dataclass(frozen=True)
 class Events:
-    """All events of the files, each with its place and its run, and one session a file.
+    """All events of the files, each with its place and its run, and one session per file.
 
     `mixed` are the lines that hold an event and something else, such as the name that a prefix gives each line, and
     those that begin as an event and cannot be read as one.
@@ -61,7 +61,7 @@ class Events:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the files, unreadable ones first."""
+        """Notes about the files, unreadable ones first."""
         return (*self.inputs.notes, *(note for session in self.sessions for note in session.notes))
 
     @property
@@ -90,14 +90,14 @@ class Events:
 def events_of(request: Request, inputs: Inputs) -> Events:
     """Return the events in the files, of which at least one can be read."""
     lines = lines_of(request.spark, inputs.readable)
-    told = lines.withColumns(
-        {"told": F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}), "not_json": json_fault()}
+    decoded = lines.withColumns(
+        {"decoded": F.from_json(TEXT, _EVENT, {"mode": "PERMISSIVE"}), "not_json": json_fault()}
     )
-    fault = _fault_of(F.col("told"))
-    is_event = fault.isNull() & F.col("told.name").isin(*_EVENTS)
-    parsed = told.select(
+    fault = _fault_of(F.col("decoded"))
+    is_event = fault.isNull() & F.col("decoded.name").isin(*_EVENTS)
+    parsed = decoded.select(
         *(FILE, BLOCK, ROW, TEXT, "not_json"),
-        F.when(is_event, F.col("told")).alias("event"),
+        F.when(is_event, F.col("decoded")).alias("event"),
         fault.alias(FAULT),
         _is_object().alias("is_object"),
     )
@@ -132,7 +132,7 @@ def _fault_of(event: Column) -> Column:
     is_twice = _has_key_twice(F.col(TEXT))
     for members in texts:
         is_twice = is_twice | F.exists(F.coalesce(members, F.array().cast("array<string>")), _has_key_twice)
-    is_told = F.coalesce((success == "false") | ((success == "true") & texts[1].isNotNull()), F.lit(False))
+    has_result = F.coalesce((success == "false") | ((success == "true") & texts[1].isNotNull()), F.lit(False))
     has_count = event.getField("count").isNotNull()
     is_known = F.coalesce(name.isin(*_EVENTS), F.lit(False))
     has_field = F.arrays_overlap(F.json_object_keys(TEXT), F.array(*map(F.lit, _FIELDS)))
@@ -140,7 +140,7 @@ def _fault_of(event: Column) -> Column:
         F.when(not_json.isNotNull(), not_json)
         .when(is_twice, _TWICE)
         .when(~is_known & has_field, _UNKNOWN)
-        .when((name == "offsets_committed") & ~is_told, _NO_RESULT)
+        .when((name == "offsets_committed") & ~has_result, _NO_RESULT)
         .when((name == "records_consumed") & ~has_count, _NO_COUNT)
     )
     is_alone = _is_object() & not_json.isNull()

@@ -17,7 +17,7 @@ from tieout.contracts import VerifiableConsumerSource
 from tieout.engine.sources.discovery import inputs_of
 from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, Reading, Request, unread
 from tieout.engine.sources.verifiable import Events, events_of
-from tieout.engine.sources.verifiable_fields import UNCOUNTABLE, content_word, hashed, is_true
+from tieout.engine.sources.verifiable_fields import UNCOUNTABLE, content_state, hashed, is_true
 from tieout.engine.sources.verifiable_sessions import client_of
 from tieout.errors import SourceError
 from tieout.model import POSITION_LEDGERS, Ledger
@@ -25,12 +25,12 @@ from tieout.model import POSITION_LEDGERS, Ledger
 _LEDGERS: Final = (Ledger.READ, Ledger.DELIVERED, *POSITION_LEDGERS, Ledger.ASSIGNED)
 _SUMMARIES: Final = "array<struct<count: string>>"
 _TOTAL: Final = "decimal(38,0)"
-"""What holds the sum of as many counts as a file has."""
+"""A type that holds the sum of all counts in a file."""
 _OFFSETS: Final = "array<struct<topic: string, partition: string, offset: string, error: string>>"
 
 
 def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
-    """Return the rows that the asking ledger has in the output.
+    """Return the output's rows for the requested ledger.
 
     Raises:
         SourceError: where the contract uses the source for a ledger that it cannot serve.
@@ -42,15 +42,15 @@ def read(spec: VerifiableConsumerSource, request: Request) -> Reading:
     if not inputs.readable:
         return unread(inputs, request.now)
     events = events_of(request, inputs)
-    silent = _silent(events) if request.ledger in (Ledger.READ, Ledger.DELIVERED) else ()
+    unprinted_notes = _unprinted_notes(events) if request.ledger in (Ledger.READ, Ledger.DELIVERED) else ()
     return Reading(
         rows=_rows(events, request.ledger).unionByName(events.mixed, allowMissingColumns=True),
         is_present=True,
         read_at=request.now,
         size=events.inputs.size,
         digests=events.inputs.digests,
-        unparsed_inputs=len(events.inputs.faults) + len(silent),
-        notes=(*events.notes, *_set_aside(events, request.ledger), *silent),
+        unparsed_inputs=len(events.inputs.faults) + len(unprinted_notes),
+        notes=(*events.notes, *_set_aside(events, request.ledger), *unprinted_notes),
         complete_until=events.complete_until(request.now),
         complete_from=events.complete_from(request.now),
         copies=events.inputs.copied,
@@ -90,7 +90,7 @@ def _records(rows: DataFrame) -> DataFrame:
         hashed("key").alias("key_hash"),
         hashed("value").alias("payload_hash"),
         F.lit("ok").alias("outcome"),
-        content_word().alias("content"),
+        content_state().alias("content"),
         F.concat_ws(":", "consumer_id", F.col("poll").cast(StringType())).alias("poll_id"),
         *_hidden(),
     )
@@ -128,11 +128,11 @@ def _assignments(rows: DataFrame) -> DataFrame:
 def _set_aside(events: Events, ledger: Ledger) -> tuple[str, ...]:
     """Return a note where the broker refused commits: they changed no position."""
     refused = sum(session.refusals for session in events.sessions)
-    is_told = ledger in POSITION_LEDGERS and refused
-    return (f"{refused} commits were refused by the broker and set aside",) if is_told else ()
+    is_noted = ledger in POSITION_LEDGERS and refused
+    return (f"{refused} commits were refused by the broker and set aside",) if is_noted else ()
 
 
-def _silent(events: Events) -> tuple[str, ...]:
+def _unprinted_notes(events: Events) -> tuple[str, ...]:
     """Return one line for each file whose consumer read records but printed none, or not all of them."""
     missing = _missing(events) if any(session.records for session in events.sessions) else {}
     unprinted = tuple(
@@ -149,10 +149,10 @@ def _silent(events: Events) -> tuple[str, ...]:
 
 
 def _missing(events: Events) -> dict[str, int]:
-    """Return by file how many records its polls had of which no line is there; none where they had no more.
+    """Return the number of polled records without a line, for each file that has such records.
 
-    Summaries follow their records, so up to no line do they tell of more than was printed. What is beyond
-    `--max-messages` they leave out, as the lines do.
+    A summary follows its records, so no summary may count more records than were printed before it. Both
+    leave out records beyond `--max-messages`.
     """
     is_summary = F.col("name") == "records_consumed"
     counts = F.from_json("partitions", _SUMMARIES)["count"]

@@ -1,4 +1,4 @@
-"""What an event of Kafka's verifiable clients says, as expressions over the columns of its fields."""
+"""Expressions over the fields of events of Kafka's verifiable clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VALUE: Final = r"^(?:(.*)\.)?([0-9]{1,18})$"
 ANSWERS: Final = ("producer_send_success", "producer_send_error")
 """The events that answer one send."""
 UNCOUNTABLE: Final = 10**18
-"""What a total is taken for that is larger, or no number: no client sends or consumes so many."""
+"""The value of a total that is larger, or no number: no client sends or consumes so many."""
 
 
 def event_time(column: str = "timestamp") -> Column:
@@ -29,7 +29,7 @@ def number_of(column: str) -> Column:
 
 
 def prefix_of(column: str) -> Column:
-    """Return what stands before the number: `2` of `2.17`, nothing of `17`."""
+    """Return the prefix of the number: `2` of `2.17`, nothing of `17`."""
     return F.regexp_extract(column, _VALUE, 1)
 
 
@@ -43,6 +43,6 @@ def hashed(column: str) -> Column:
     return F.sha2(F.encode(column, "UTF-8"), 256)
 
 
-def content_word() -> Column:
+def content_state() -> Column:
     """Return `unknown` where a line does not say which key its record has: third-party clients leave it out."""
     return F.when(~F.col(TEXT).rlike(r'"key"\s*:'), "unknown")

@@ -2,7 +2,7 @@
 
 The tool prints a line when a send is answered, never when it is made. Its values count up from 0, alone or
 behind a prefix (`2.17`), so a value that was printed proves that every smaller one was sent too: those
-without a line were on their way when the producer was killed, and nobody knows whether the broker has them.
+without a line were in flight when the producer was killed, and it is unknown whether the broker has them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tieout.engine.sources.source import BLOCK, FAULT, FILE, HIDDEN, ROW, TEXT, 
 from tieout.engine.sources.verifiable import Events, events_of
 from tieout.engine.sources.verifiable_fields import (
     ANSWERS,
-    content_word,
+    content_state,
     event_time,
     hashed,
     number_of,
@@ -172,7 +172,7 @@ def _answered(numbered: DataFrame, session: tuple[Column, Column]) -> DataFrame:
         F.col("timestamp").alias("completed_at"),
         F.lit("true").alias("is_approximate"),
         F.when(is_acked, "acked").otherwise(refused).alias("outcome"),
-        content_word().alias("content"),
+        content_state().alias("content"),
         *HIDDEN[:-1],
         F.lit(None).cast(StringType()).alias(FAULT),
     )

@@ -1,4 +1,4 @@
-"""What each file of a verifiable client shows as a whole, and each run of the client in it.
+"""Summaries of each file of a verifiable client, and of each run of the client in it.
 
 A run begins with `startup_complete`. Several may be in one file, where a client's output is appended to what it
 printed before. A run whose first line is another event lacks its head: a log that was rotated, or cut.
@@ -31,7 +31,7 @@ RUN: Final = "run"
 """The column that counts the runs of a file from 1."""
 _START: Final = "startup_complete"
 _MOMENT: Final = timedelta(milliseconds=1)
-"""Times of events are whole milliseconds: what is missing may have that of the first event that is left."""
+"""Times of events are whole milliseconds: a missing event may have that of the first remaining one."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Run:
 
     @property
     def has_head(self) -> bool:
-        """Whether its first lines are there: its start shows that, and so do totals that agree with the lines."""
+        """Whether its first lines are present: its start shows that, and so do totals that agree with the lines."""
         return self.has_start or self.is_counted
 
     @property
@@ -118,12 +118,12 @@ class Session:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the file's lines, its beginning and its end."""
+        """Notes about the file's lines, its beginning and its end."""
         found = (
             f"{self.name}: {self.ignored} lines that are no event" if self.ignored else "",
             f"{self.name}: the last line is torn" if self.is_torn else "",
             "" if self.is_closed else f"{self.name}: the client was not shut down in order",
-            *(_told_head(run) for run in self.runs if not run.has_head),
+            *(_missing_head_note(run) for run in self.runs if not run.has_head),
         )
         return tuple(note for note in found if note)
 
@@ -165,13 +165,13 @@ def sessions_of(parsed: DataFrame, request: Request) -> tuple[End, ...]:
         name = name_of(local_path(row[FILE]), request.base_dir)
         session = _session(row, name, row["client"] if stems[row["client"]] == 1 else name)
         parts = tuple(_run(part, name, number) for number, part in enumerate(runs.get(row[FILE], [row]), 1))
-        told = parts if row["first"] is not None else ()
-        ends.append(End(replace(session, runs=told), row["end"][BLOCK], row["end"][ROW]))
+        file_runs = parts if row["first"] is not None else ()
+        ends.append(End(replace(session, runs=file_runs), row["end"][BLOCK], row["end"][ROW]))
     return tuple(sorted(ends, key=lambda end: end.session.name))
 
 
 def run_number() -> Column:
-    """Return which run of its file a line is in; what comes before the first start is a run as well."""
+    """Return which run of its file a line is in; lines before the first start are a run as well."""
     in_file = Window.partitionBy(FILE).orderBy(BLOCK, ROW)
     so_far = in_file.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     whole = in_file.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
@@ -195,7 +195,7 @@ def stem_of(column: Column) -> Column:
     return F.regexp_extract(F.url_decode(column), r"([^/]+?)(\.[A-Za-z0-9]+)*$", 1)
 
 
-def _told_head(run: Run) -> str:
+def _missing_head_note(run: Run) -> str:
     since = (
         "has no time that shows since when it is complete"
         if run.begins_at is None
@@ -208,8 +208,8 @@ def _told_head(run: Run) -> str:
 
 
 def _summary(parsed: DataFrame, request: Request, *keys: str) -> DataFrame:
-    name, told = F.col("event.name"), event_time("event.timestamp")
-    time = F.when(told <= F.lit(request.now), told)
+    name, stated_time = F.col("event.name"), event_time("event.timestamp")
+    time = F.when(stated_time <= F.lit(request.now), stated_time)
     is_event, is_broken = F.col("event").isNotNull(), F.col(FAULT).isNotNull()
     is_torn = is_broken & F.col("is_object") & F.col("not_json").isNotNull()
     place = F.struct(BLOCK, ROW)
@@ -263,9 +263,9 @@ def _totals(name: Column) -> tuple[Column, ...]:
     """Return the aggregates over one file's events that the two clients' readers need."""
 
     def stated(event: str, field: str) -> Column:
-        told = F.col(f"event.{field}")
-        number = F.least(F.coalesce(told.try_cast("bigint"), F.lit(UNCOUNTABLE)), F.lit(UNCOUNTABLE))
-        return F.when((name == event) & told.isNotNull(), number)
+        text = F.col(f"event.{field}")
+        number = F.least(F.coalesce(text.try_cast("bigint"), F.lit(UNCOUNTABLE)), F.lit(UNCOUNTABLE))
+        return F.when((name == event) & text.isNotNull(), number)
 
     is_answer = name.isin(*ANSWERS)
     prefix = F.when(is_answer & number_of("event.value").isNotNull(), prefix_of("event.value"))

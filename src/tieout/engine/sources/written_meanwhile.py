@@ -1,4 +1,4 @@
-"""Files that somebody writes to while they are read: whether a file is still the one that was digested."""
+"""Detects files that were written to while they were read: whether a file is still the one that was digested."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tieout.regular_files import digest_of, state_of
 
 @dataclass(frozen=True)
 class Writes:
-    """What was written while the rows were read, a line a file: `faults` are changes, `notes` what was appended."""
+    """Writes while the rows were read, one line per file: `faults` are changes, `notes` are appends."""
 
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def writes_to(files: Iterable[Input], *, may_grow: bool) -> Writes:
-    """Return what was written to the local ones of these files since they were digested.
+    """Return the writes to the local files among these since they were digested.
 
-    Where a file `may_grow`, as logs do that are read by lines, what was appended is no fault as long as the bytes that
-    were digested are still there: its rows are later ones.
+    Where a file `may_grow`, as a log read by lines does, an append is no fault as long as the digested bytes are
+    still there: its rows are later ones.
     """
     faults, notes = [], []
     for file in files:

@@ -29,11 +29,11 @@ _SNAPSHOT: Final = re.compile(r"snapshot\.([0-9a-f]{1,16})(\.gz|\.snappy)?")
 _VERSION: Final = "version-2"
 _CHUNK: Final = 1 << 20
 _MOST_FILE: Final = 1 << 30
-"""How large a file may be, zeros included; a server begins another log after 100,000 transactions."""
+"""The most bytes of a file, zeros included; a server begins another log after 100,000 transactions."""
 _MOST_BYTES: Final = 256 << 20
-"""How much all files may hold together."""
+"""The most bytes of all files together."""
 _NOWHERE: Final = "/\0"
-"""The name of no node."""
+"""A name that no node has."""
 _FIRST: Final = 1
 _COUNT: Final = (1 << 32) - 1
 _TORN: Final = (
@@ -44,7 +44,7 @@ _CUT: Final = (
     "start the server and judge the window again"
 )
 _PAUSE: Final = 0.1
-"""Seconds after which a server has written what it was writing."""
+"""Seconds after which a server has finished a write."""
 _BROKEN: Final = "{}: expected a whole entry at byte {}, found another: cut off or changed"
 _GAP: Final = (
     "transactions are missing between 0x{:x} and 0x{:x}: copy the folder with all its files, or read that of another "
@@ -65,9 +65,10 @@ TakeChanges = Callable[[Transaction, str], None]
 
 @dataclass
 class ServerFiles:
-    """What was read: the files, what is wrong or to be said, from when on no transaction is missing, and the last.
+    """The files that were read, their faults and notes, and the span of the log.
 
-    `begins_at` and `last_at` are milliseconds since 1970; `begins_at` is None where nothing is missing at all.
+    No transaction after `begins_at` is missing; `last_at` is the last one's time. Both are milliseconds since 1970;
+    `begins_at` is None where nothing is missing at all.
     """
 
     inputs: list[Input] = field(default_factory=list)
@@ -75,13 +76,13 @@ class ServerFiles:
     notes: list[str] = field(default_factory=list)
     begins_at: int | None = None
     last_at: int | None = None
-    _left: int = _MOST_BYTES
+    _bytes_remaining: int = _MOST_BYTES
 
     def content(self, path: Path, base_dir: Path) -> bytes | None:
-        """Return what a file holds, a log without the zeros that fill it up; None where it cannot be read."""
+        """Return the file's content, a log without its zero padding; None where it cannot be read."""
         name = name_of(path, base_dir)
         try:
-            content, digest, size = _read(path, self._left)
+            content, digest, size = _read(path, self._bytes_remaining)
         except OSError as error:
             self.inputs.append(Input(str(path), name, "unread", f"cannot be read: {error.strerror}"))
             self.faults.append(f"{name}: cannot be read: {error.strerror}")
@@ -90,7 +91,7 @@ class ServerFiles:
         if content is None:
             self.faults.append(_TOO_MANY.format(name, _MOST_BYTES >> 20))
         else:
-            self._left -= len(content)
+            self._bytes_remaining -= len(content)
             if _LOG.fullmatch(path.name):
                 return content.rstrip(b"\0")
         return content
@@ -133,7 +134,7 @@ def _begin(
     found: ServerFiles,
     take_nodes: TakeNodes,
 ) -> int:
-    """Hand over what was there before the log, and return the transaction behind which its changes are to be told.
+    """Hand over the nodes from before the log, and return the transaction after which its changes count.
 
     That is 0 where nothing is missing: the log begins with the first transaction, or there was nothing yet.
     """
@@ -193,7 +194,7 @@ def _named(
 def _logged(
     logs: Sequence[Path], base_dir: Path, prefix: str, found: ServerFiles
 ) -> Iterator[tuple[Transaction, str]]:
-    """Yield the transactions of all logs with the log's URI; what is missing between them is a fault."""
+    """Yield the transactions of all logs with the log's URI; a gap between them is a fault."""
     last: int | None = None
     for number, path in enumerate(logs):
         name, uri = name_of(path, base_dir), path.as_uri()
