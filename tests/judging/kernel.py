@@ -162,8 +162,8 @@ def told_apart_again(
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row with every name as its history has it."""
-    told = {name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()}
-    return told | unmarked({"topic": row["topic"]})
+    plain = {name: MARK.sub("", value) if isinstance(value, str) else value for name, value in row.items()}
+    return plain | unmarked({"topic": row["topic"]})
 
 
 def _named(topic: str | None) -> str | None:

@@ -110,7 +110,7 @@ class Queue:
         held = self.output.parent / "held"
         wait_until(lambda: held.exists() and held.read_text() == str(count), f"{count} messages held")
 
-    def await_quiet(self) -> None:
+    def await_idle(self) -> None:
         """Wait until neither the broker nor a consumer has written anything for a while."""
         sizes: list[int] = []
 
