@@ -25,7 +25,7 @@ from tests.engine.marking import (
     rows_together,
     unmarked,
 )
-from tests.judging.kernel import told_apart_again
+from tests.judging.kernel import statements_by_history
 
 from tieout.engine.clean import Clean
 from tieout.engine.evidence import Evidence
@@ -72,7 +72,7 @@ def statements_of(scope: Scope, histories: Sequence[History]) -> list[dict[str, 
     nothing = dict.fromkeys(BREAK_COLUMNS)
     rows = [nothing | json.loads(row["line"]) for row in lines]
     clean = [None if scope.clean is None else _OfOne(scope.clean, number) for number in range(len(histories))]
-    return told_apart_again(scope, histories, tables, rows, clean)
+    return statements_by_history(scope, histories, tables, rows, clean)
 
 
 class _OfOne:

@@ -128,10 +128,10 @@ def _together(histories: Sequence[History], limits: Limits, steps: Program) -> l
     scope = scope_of(first, marked, present)
     scope = replace(scope, window=marked_window(first.window, len(histories)))
     tables, breaks = judged(scope, marked, limits, steps)
-    return told_apart_again(scope, histories, tables, breaks, [None] * len(histories))
+    return statements_by_history(scope, histories, tables, breaks, [None] * len(histories))
 
 
-def told_apart_again(
+def statements_by_history(
     scope: Scope,
     histories: Sequence[History],
     tables: Mapping[str, Sequence[Mapping[str, Any]]],
